@@ -18,9 +18,9 @@ from typing import Any, Final, TypeAlias
 import anyio
 
 from acp_protocol.connection import Connection
-from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
+from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.transport.lines import LineTransport
+from acp_protocol.transport.stdio import StreamTransport
 from benchmarks.table import Row, Section, Spread
 
 ROUNDS: Final = 9
@@ -141,8 +141,8 @@ class _Agent:
 @asynccontextmanager
 async def _ours() -> AsyncGenerator[Ask]:
     there, back = os.pipe(), os.pipe()
-    client = LineTransport(DescriptorReader(back[0]), DescriptorWriter(there[1]))
-    agent = LineTransport(DescriptorReader(there[0]), DescriptorWriter(back[1]))
+    client = StreamTransport(FdReceiveStream(back[0]), FdSendStream(there[1]))
+    agent = StreamTransport(FdReceiveStream(there[0]), FdSendStream(back[1]))
     async with Connection(client, _Agent()) as connection, Connection(agent, _Agent()):
         params = {"sessionId": SESSION, "prompt": PROMPT}
         yield lambda: connection.request("session/prompt", params)

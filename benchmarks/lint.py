@@ -16,7 +16,7 @@ from acp_inspector.journal import Frame
 from acp_inspector.lint.engine import Linter
 from acp_protocol.framing import Side
 from acp_protocol.schema.methods import METHODS
-from acp_protocol.schema.validate import shape
+from acp_protocol.schema.validate import schema_type
 from benchmarks.table import Row, Section, Spread
 
 TURNS: Final = int(os.environ.get("BENCH_TURNS", "500"))
@@ -68,7 +68,7 @@ def _timed(what: Sequence[Callable[[], None]]) -> list[list[float]]:
 
 def _read(frames: Sequence[Frame]) -> None:
     for frame in frames:
-        orjson.loads(frame.raw)
+        orjson.loads(frame.data)
 
 
 def _validators() -> dict[tuple[str, str], jsonschema_rs.Validator]:
@@ -78,7 +78,7 @@ def _validators() -> dict[tuple[str, str], jsonschema_rs.Validator]:
         if row.version == 1:
             for kind, definition in (("params", row.params), ("result", row.result)):
                 if definition is not None:
-                    schema = TypeAdapter(shape(definition)).json_schema()
+                    schema = TypeAdapter(schema_type(definition)).json_schema()
                     found[row.name, kind] = jsonschema_rs.validator_for(schema)
     return found
 
@@ -88,7 +88,7 @@ def _validate(
 ) -> None:
     asked: dict[tuple[Side, int], str] = {}
     for frame in frames:
-        message = orjson.loads(frame.raw)
+        message = orjson.loads(frame.data)
         method = message.get("method")
         if method is None:
             asker: Side = "agent" if frame.side == "client" else "client"
@@ -98,7 +98,7 @@ def _validate(
                 asked[frame.side, message["id"]] = method
             valid = validators[method, "params"].is_valid(message["params"])
         if not valid:
-            raise ValueError(f"frame {frame.n} does not fit its schema")
+            raise ValueError(f"frame {frame.seq} does not fit its schema")
 
 
 def _lint(frames: Sequence[Frame]) -> None:

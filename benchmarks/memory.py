@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from acp_inspector.attach.attachment import Attachment, find_proxy
+from acp_inspector.proxy.client import ProxyClient, find_proxy
 from benchmarks.peer import CAT, EMITTER, PUMP, Peer, message, proxy
 from benchmarks.table import Row, Section
 
@@ -106,8 +106,8 @@ def _peak(command: Sequence[str], passing: _Passing, told: Path) -> int:
             peer.write(message(SIZE))
         left = passing.size - len(peer.read())
         if passing.is_observed:
-            observer = stack.enter_context(Attachment(find_proxy(NAME).path))
-            observer.ask("watch")
+            observer = stack.enter_context(ProxyClient(find_proxy(NAME).path))
+            observer.call("watch")
         if passing.is_read_slowly:
             time.sleep(PAUSE)
         peer.read_bytes(left)

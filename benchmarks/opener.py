@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.indexed import IndexedRecording
 
 SCREEN: Final = 50
 """Rows of a screen."""
@@ -22,14 +22,14 @@ def run(path: Path, jumps: int) -> dict[str, object]:
     chance = random.Random(1)
     idle = _peak()
     begin = time.perf_counter()
-    file = RecordingFile(path)
+    file = IndexedRecording(path)
     file.head(SCREEN)
     last = file.tail(SCREEN)[-2]
     screen = time.perf_counter() - begin
     count: int = getattr(last, "n")  # noqa: B009 - the last row but the footer is an entry
     numbers = [chance.randint(1, count) for _ in range(jumps)]
     by_number = [_seconds(lambda n=n: file.entry(n)) for n in numbers]
-    index = _seconds(file.complete)
+    index = _seconds(file.index_all)
     by_row = [_seconds(lambda n=n: file[n - 1 : n - 1 + SCREEN]) for n in numbers]
     file.close()
     return {

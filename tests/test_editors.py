@@ -22,8 +22,8 @@ from typing import Any, cast
 
 import pytest
 
-from acp_inspector.attach.attachment import running_proxies
 from acp_inspector.importers.acp_el import LispList, LispReader
+from acp_inspector.proxy.client import running_proxies
 from acp_inspector.recording.reader import read_recording
 
 PAGE = (Path(__file__).parent.parent / "docs/editors.md").read_text()
@@ -344,7 +344,7 @@ def test_an_editor_talks_to_its_agent_through_the_example(
     for path in machine.folder.iterdir():
         recording = read_recording(path)
         assert recording.footer is not None
-        assert b"hello" in b"".join(frame.raw for frame in recording.frames)
+        assert b"hello" in b"".join(frame.data for frame in recording.frames)
     assert len(list(machine.folder.iterdir())) == ("--record" in start.args)
 
 

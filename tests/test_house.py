@@ -24,10 +24,10 @@ LIGHT = {
     "acp_protocol.errors": set[str](),
     "acp_protocol.framing": set[str](),
     "acp_protocol.jsonrpc": set[str](),
-    "acp_protocol.peer": set[str](),
+    "acp_protocol.endpoint": set[str](),
     "acp_inspector.filter.completion": set[str](),
     "acp_inspector.filter.frames": set[str](),
-    "acp_inspector.filter.language": set[str](),
+    "acp_inspector.filter.compiler": set[str](),
     "acp_inspector.journal": set[str](),
     "acp_inspector.proxy.session": set[str](),
     "acp_inspector.recording.writer": set[str](),
@@ -41,9 +41,9 @@ LIGHT = {
 LOOPLESS = (
     "acp_console.cli.proxy",
     "acp_inspector.filter.frames",
-    "acp_inspector.filter.language",
+    "acp_inspector.filter.compiler",
     "acp_inspector.proxy.session",
-    "acp_protocol.peer",
+    "acp_protocol.endpoint",
 )
 """Modules that start without an event loop."""
 CHECKS = {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.writer import RecordingWriter
 
@@ -63,7 +63,7 @@ def bait(tmp_path: Path) -> Path:
     for n, (side, members) in enumerate(said, start=2):
         raw = json.dumps({"jsonrpc": "2.0", **members}).encode()  # pyright: ignore[reportGeneralTypeIssues] - an object
         entries.append(Frame(n, n / 10, "client" if side == "client" else "agent", raw))
-    entries.append(StderrText(9, 1.0, f"{touch}; {url}".encode()))
+    entries.append(StderrChunk(9, 1.0, f"{touch}; {url}".encode()))
     header = Header(
         created="2026-01-01T00:00:00.000Z",
         tool="t",

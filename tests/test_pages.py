@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from acp_inspector.intercept import controller
-from acp_inspector.proxy import control, forwarder, log, recorder
+from acp_inspector.proxy import control, forwarder, recorder, sinks
 from acp_inspector.recording import format as recording_format
-from acp_inspector.redaction import sieve
+from acp_inspector.redaction import stream
 from acp_protocol import framing
-from acp_protocol.host import files, terminals
+from acp_protocol.host import sandbox, terminals
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -96,19 +96,19 @@ def test_the_page_on_recordings_names_the_members_of_each_event() -> None:
 
 
 BOUNDS = {
-    "a frame that is parsed": framing.FRAME_LIMIT,
-    "nesting of JSON in a recording": recording_format.DEPTH_LIMIT,
+    "a frame that is parsed": framing.MAX_FRAME_BYTES,
+    "nesting of JSON in a recording": recording_format.MAX_DEPTH,
     "bytes that wait to be recorded": recorder.MAX_QUEUED_BYTES,
     "a line that is recorded": recorder.MAX_LINE_BYTES,
     "a line that is held, or looked at by a breakpoint, a rule or an add-on": (
         forwarder.MAX_LINE_BYTES
     ),
-    "lines that observers read where nothing is recorded": log.MAX_MEMORY_BYTES,
+    "lines that observers read where nothing is recorded": sinks.MAX_MEMORY_BYTES,
     "observers of a proxy": control.MAX_OBSERVERS,
-    "a line that is redacted while recording": sieve.LONGEST,
-    "a file that an agent reads or writes": files.SIZE_LIMIT,
+    "a line that is redacted while recording": stream.MAX_ENTRY_BYTES,
+    "a file that an agent reads or writes": sandbox.SIZE_LIMIT,
     "output of a terminal": terminals.OUTPUT_LIMIT,
-    "a hold at a breakpoint": controller.HOLD_LIMIT,
+    "a hold at a breakpoint": controller.HOLD_TIMEOUT_S,
 }
 
 

@@ -28,7 +28,7 @@ LIMIT = 60.0
 def said(name: str) -> list[dict[str, Any]]:
     """Return what both sides say in a recording."""
     frames = read_recording(FOLDER / f"turns/{name}.acp.ndjson").frames
-    return [json.loads(frame.raw) for frame in frames]
+    return [json.loads(frame.data) for frame in frames]
 
 
 def updates(name: str, *kinds: str) -> list[dict[str, Any]]:
@@ -54,11 +54,11 @@ def test_each_of_our_recordings_can_be_made_anew() -> None:
 @pytest.mark.parametrize("path", TURNS, ids=lambda path: path.name)
 async def test_our_agent_still_takes_its_turns_as_recorded(path: Path, tmp_path: Path) -> None:
     recording = read_recording(path)
-    assert recording.faults == ()
+    assert recording.bad_lines == ()
     prepare_workspace(recording.header, tmp_path)
     agent = [sys.executable, "-m", "acp_agent", *recording.header.command[1:]]
     with anyio.fail_after(LIMIT):
-        result = await play_as_client(recording, agent, tmp_path, time_limit=20)
+        result = await play_as_client(recording, agent, tmp_path, timeout=20)
     assert result.is_passed, result.render()
     assert result.render().startswith("pass: ")
 

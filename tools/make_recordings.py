@@ -22,10 +22,9 @@ from typing import Final
 import anyio
 
 from acp_console.client.agents import AgentSpec
-from acp_console.client.link import open_link
+from acp_console.client.connection import connect_agent
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
-from acp_inspector.recording.format import Header
-from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.format import Header, new_header
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.workspace import prepare_workspace
 from acp_protocol.jsonrpc import Json
@@ -66,13 +65,13 @@ async def _play(told: Told, options: Sequence[str], cwd: Path, journal: Journal)
     host = FormHost(decider, reads=told.reads, runs=told.runs)
     command = (sys.executable, "-m", "acp_agent", *_version(told), *options)
     agent = AgentSpec("agent", "Our agent", command, told.about, told.newest)
-    async with open_link(agent, cwd=cwd, journal=journal, host=host) as link:
+    async with connect_agent(agent, cwd=cwd, journal=journal, handlers=host) as link:
         await told.story(Stage(link, cwd, decider, host))
 
 
 def _header(told: Told, files: Mapping[str, str]) -> Header:
     command = ["acp-agent", *_version(told), *told.options]
-    header = header_of_this_run(command, Path(PLACE.decode()), about=told.about)
+    header = new_header(command, Path(PLACE.decode()), about=told.about)
     return replace(header, created=CREATED, env=[], meta={"files": dict(files)})
 
 
@@ -93,11 +92,11 @@ def settled(entries: Sequence[Entry], cwd: Path) -> list[Entry]:
 
     same: list[Entry] = []
     for entry in entries:
-        calm = replace(entry, at=round(entry.n * STEP, 6))
+        calm = replace(entry, time=round(entry.seq * STEP, 6))
         if isinstance(calm, Frame):
-            raw = calm.raw.replace(str(cwd).encode(), PLACE)
+            raw = calm.data.replace(str(cwd).encode(), PLACE)
             raw = _MOMENT.sub(CREATED[:-1].encode(), _MINTED.sub(number, raw))
-            calm = replace(calm, raw=raw)
+            calm = replace(calm, data=raw)
         elif isinstance(calm, JournalEvent) and "pid" in calm.data:
             calm = replace(calm, data={**calm.data, "pid": PID})
         same.append(calm)

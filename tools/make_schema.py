@@ -34,7 +34,7 @@ def make(published: Published) -> dict[Path, str]:
     version = published.version
     return {
         ROOM / f"v{version}.py": formatted(shapes_source(published)),
-        ROOM / f"table_v{version}.py": formatted(table_source(published)),
+        ROOM / f"methods_v{version}.py": formatted(table_source(published)),
     }
 
 

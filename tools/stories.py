@@ -10,9 +10,9 @@ from typing import Final, TypeAlias, cast
 
 import anyio
 
-from acp_console.client.host import ClientHost
-from acp_console.client.link import AgentLink
-from acp_console.client.permissions import PermissionAsk
+from acp_console.client.connection import AgentConnection
+from acp_console.client.handlers import ClientHandlers
+from acp_console.client.permissions import PermissionPrompt
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 
@@ -66,7 +66,7 @@ name = "ollama:qwen3"
 class Stage:
     """Where a story is played: the client's side of a connection to the agent."""
 
-    link: AgentLink
+    link: AgentConnection
     cwd: Path
     decider: Chooser
     host: FormHost
@@ -106,17 +106,17 @@ class Chooser:
         self.cancelling: Callable[[str], Awaitable[None]] | None = None
         """What is done in place of deciding; the turn is cancelled with it."""
 
-    async def decide(self, request: PermissionAsk) -> str | None:
+    async def decide(self, request: PermissionPrompt) -> str | None:
         """Return the id of one of the offered options; None when nothing was decided."""
         if self.cancelling is not None:
             await self.cancelling(request.session_id)
             # The agent takes its question back, and whoever waits here with it.
             await anyio.sleep_forever()
-        option = request.option(self._kinds.pop(0) if self._kinds else "allow_once")
+        option = request.find_option(self._kinds.pop(0) if self._kinds else "allow_once")
         return option.id if option is not None else None
 
 
-class FormHost(ClientHost):
+class FormHost(ClientHandlers):
     """One that shows forms and pages, and whose user accepts all."""
 
     def __init__(self, decider: Chooser, *, reads: bool = True, runs: bool = False) -> None:

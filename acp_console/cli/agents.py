@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import click
 
-from acp_console.client.agents import AGENTS
+from acp_console.client.agents import AGENTS, AgentSpec
 
 
 @click.command(name="agents")
@@ -18,5 +17,16 @@ def command(*, as_json: bool) -> int:
     Any other agent is given by its command: acp-console chat -- my-agent --acp
     """
     for agent in AGENTS:
-        click.echo(json.dumps(asdict(agent)) if as_json else f"{agent.name}  {agent.about}")
+        click.echo(json.dumps(_json(agent)) if as_json else f"{agent.name}  {agent.description}")
     return 0
+
+
+def _json(agent: AgentSpec) -> dict[str, object]:
+    return {
+        "name": agent.name,
+        "title": agent.title,
+        "command": agent.command,
+        "about": agent.description,
+        "newest": agent.max_protocol_version,
+        "dialect": agent.dialect,
+    }

@@ -11,17 +11,17 @@ from typing import Any, cast
 
 import click
 
-from acp_console.cli import exits
-from acp_console.cli.problems import say
-from acp_inspector.attach.attachment import (
+from acp_console.cli import exit_codes
+from acp_console.cli.errors import say
+from acp_inspector.proxy.client import (
     AttachError,
-    Attachment,
+    ProxyClient,
     RunningProxy,
     find_proxy,
     running_proxies,
 )
 from acp_protocol import jsonrpc
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 
 
 @click.command(name="attach")
@@ -56,7 +56,7 @@ def command(*, proxy: str | None, is_list: bool, is_json: bool, commands: tuple[
         return _look(proxy)
     except AttachError as problem:
         say(str(problem))
-        return exits.USAGE
+        return exit_codes.USAGE
 
 
 def _look(proxy: str | None) -> int:
@@ -66,8 +66,8 @@ def _look(proxy: str | None) -> int:
         )
     # All proxies, the newest first, unless one is named.
     chosen = [find_proxy(proxy)] if proxy else running_proxies() or [find_proxy(None)]
+    from acp_console.state.sources import ProxySource
     from acp_console.tui.app import run_watch
-    from acp_console.tui.sources import ProxySource
 
     return run_watch([ProxySource(each) for each in chosen])
 
@@ -83,20 +83,20 @@ def _ask(proxy: str | None, commands: Sequence[str]) -> int:
         raise click.UsageError("--ask - cannot be combined with other commands")
     parsed = [] if is_staying else [_parse(text) for text in commands]
     try:
-        attachment = Attachment(find_proxy(proxy).path)
+        attachment = ProxyClient(find_proxy(proxy).path)
     except OSError as problem:
         raise AttachError(f"the proxy is gone: {problem}") from None
-    code = exits.DONE
+    code = exit_codes.DONE
     with attachment:
         if not is_staying:
-            attachment.ask("hello", passing=True)
+            attachment.call("hello", passing=True)
         for request in _commands_from_stdin() if is_staying else parsed:
             reply = _reply(attachment, request)
             _print(jsonrpc.encode(reply))
-            code = exits.FOUND if "error" in reply else code
+            code = exit_codes.FOUND if "error" in reply else code
             if request.get("do") == "watch" and "ok" in reply:
                 _close_with_stdout(attachment)
-                for line in attachment.rest():
+                for line in attachment.raw_lines():
                     _print(line)
                 break
     return code
@@ -106,17 +106,17 @@ class _Rejected(dict[str, Any]):
     """The reply to a line that is not a command."""
 
 
-def _reply(attachment: Attachment, request: Mapping[str, Any]) -> Mapping[str, Any]:
+def _reply(attachment: ProxyClient, request: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(request, _Rejected):
         return request
     try:
         jsonrpc.encode(request)
     except ValueError:
         return {"error": "the command holds a number that is too large"}
-    return attachment.exchange(request)
+    return attachment.request(request)
 
 
-def _close_with_stdout(attachment: Attachment) -> None:
+def _close_with_stdout(attachment: ProxyClient) -> None:
     """Close the connection as soon as nobody reads stdout, not when the next line comes."""
 
     def wait() -> None:
@@ -158,10 +158,10 @@ def _list(proxies: list[RunningProxy], *, is_json: bool) -> int:
         if is_json:
             click.echo(json.dumps(proxy.as_json()))
         else:
-            words = one_line(" ".join(proxy.command), 100)
+            words = single_line(" ".join(proxy.command), 100)
             click.echo(f"{proxy.name:<20} {proxy.pid:>8}  {proxy.created}  {words}")
     if not proxies and not is_json:
         click.echo(
             "no proxy is running; start one with acp-console proxy -- my-agent --acp", err=True
         )
-    return exits.DONE
+    return exit_codes.DONE

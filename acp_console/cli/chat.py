@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from acp_console.cli.choice import AgentCommand, agent_or_demo, speech_options
+from acp_console.cli.agent_option import AgentCommand, agent_or_demo, speech_options
 
 
 @click.command(name="chat", cls=AgentCommand)
@@ -36,7 +36,7 @@ def command(
     acp-console chat
     acp-console chat --record session.acp.ndjson -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
-    chosen = agent_or_demo(context, agent).speaking(protocol, dialect)
+    chosen = agent_or_demo(context, agent).with_protocol(protocol, dialect)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("chat needs a terminal; without one there is acp-console exec")
     from acp_console.tui.app import run_console

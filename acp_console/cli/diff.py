@@ -11,13 +11,13 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import click
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
+from acp_console.cli.exec_output import ascii_json
 from acp_console.cli.ignores import FilterSelector, ignore_option, ignores_of, tell_ignores
-from acp_console.cli.printer import ascii_json
-from acp_console.cli.studies import FATES, entries_of, filter_of, tell_complaint
-from acp_inspector.analysis.diff import ABSENT, Comparison, Difference, compare
+from acp_console.cli.reading import UNKNOWN_FIELDS, parse_filter, read_entries, warn_about_filter
+from acp_inspector.analysis.diff import ABSENT, JournalComparison, StepDifference, compare
 from acp_inspector.analysis.steps import Level
-from acp_protocol.host.text import one_line, visible
+from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["text", "json"]
@@ -26,7 +26,7 @@ VERSION: Final = 1
 """Version of the JSON output."""
 VALUE_WIDTH: Final = 200
 """Characters of a value, at most."""
-FRAMES: Final = 5
+MAX_FRAMES: Final = 5
 """Frame numbers that are shown for one step, at most."""
 
 
@@ -78,25 +78,27 @@ def command(
     acp-console diff --only-left 'turn == 1' --only-right 'turn == 2' A A
     acp-console diff --ignore 'update == usage_update' --ignore '$.params.clientInfo' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
-    ignores = ignores_of(ignored, lacks=FATES)
-    only_left = filter_of(ours, option="--only-left", lacks=FATES)
-    only_right = filter_of(theirs, option="--only-right", lacks=FATES)
+    ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
+    only_left = parse_filter(ours, option="--only-left", unknown_fields=UNKNOWN_FIELDS)
+    only_right = parse_filter(theirs, option="--only-right", unknown_fields=UNKNOWN_FIELDS)
     stretches = FilterSelector(only_left), FilterSelector(only_right)
-    entries = list(entries_of(left)), list(entries_of(right))
+    entries = list(read_entries(left)), list(read_entries(right))
     found = compare(*entries, level=level, ignores=ignores, stretches=stretches)
     if format_ == "json":
         click.echo(ascii_json(comparison_json(found, left, right, level)))
     else:
         for line in comparison_lines(found, left, right):
             click.echo(line)
-    tell_complaint(only_left, option="--only-left")
-    tell_complaint(only_right, option="--only-right")
+    warn_about_filter(only_left, option="--only-left")
+    warn_about_filter(only_right, option="--only-right")
     if not tell_ignores(ignores):
-        return exits.USAGE
-    return exits.FOUND if found.differences else exits.DONE
+        return exit_codes.USAGE
+    return exit_codes.FOUND if found.differences else exit_codes.DONE
 
 
-def comparison_json(found: Comparison, left: Path, right: Path, level: Level) -> dict[str, Json]:
+def comparison_json(
+    found: JournalComparison, left: Path, right: Path, level: Level
+) -> dict[str, Json]:
     """Return the comparison as JSON; `absent` is the value of missing members."""
     return {
         "acp_diff": VERSION,
@@ -110,7 +112,7 @@ def comparison_json(found: Comparison, left: Path, right: Path, level: Level) ->
     }
 
 
-def _difference_json(each: Difference) -> dict[str, Json]:
+def _difference_json(each: StepDifference) -> dict[str, Json]:
     return {
         "kind": each.kind,
         "from": each.side,
@@ -124,14 +126,14 @@ def _difference_json(each: Difference) -> dict[str, Json]:
     }
 
 
-def comparison_lines(found: Comparison, left: Path, right: Path) -> Iterator[str]:
+def comparison_lines(found: JournalComparison, left: Path, right: Path) -> Iterator[str]:
     """Yield the comparison as lines that are safe to show."""
     steps = f"{found.compared[0]} and {found.compared[1]} steps compared"
     if not found.differences:
         yield f"no difference: {steps}"
         return
-    yield f"--- {visible(str(left))}"
-    yield f"+++ {visible(str(right))}"
+    yield f"--- {escape_controls(str(left))}"
+    yield f"+++ {escape_controls(str(right))}"
     are_many = len({each.session for each in found.differences} - {None}) > 1
     for each in found.differences:
         yield ""
@@ -141,10 +143,10 @@ def comparison_lines(found: Comparison, left: Path, right: Path) -> Iterator[str
     yield f"{count} {'difference' if count == 1 else 'differences'}: {steps}"
 
 
-def _difference_lines(each: Difference, *, are_many: bool) -> Iterator[str]:
+def _difference_lines(each: StepDifference, *, are_many: bool) -> Iterator[str]:
     ours, theirs = _frames(each.left_frames), _frames(each.right_frames)
-    where = f" in {one_line(each.session, 40)}" if are_many and each.session else ""
-    step = f"{each.side}{where}: {one_line(each.name, 80)}"
+    where = f" in {single_line(each.session, 40)}" if are_many and each.session else ""
+    step = f"{each.side}{where}: {single_line(each.name, 80)}"
     if each.kind == "left only":
         yield f"- {step}, {ours} of the left"
         yield f"    - {_value(each.left)}"
@@ -153,23 +155,23 @@ def _difference_lines(each: Difference, *, are_many: bool) -> Iterator[str]:
         yield f"+ {step}, {theirs} of the right"
         yield f"    + {_value(each.right)}"
         return
-    where = f" at {one_line(each.path, 120)}" if each.path else ""
+    where = f" at {single_line(each.path, 120)}" if each.path else ""
     yield f"* {step}{where}, {ours} and {theirs}"
     if isinstance(each.left, str) and isinstance(each.right, str) and "\n" in each.left:
         lines = each.left.splitlines(), each.right.splitlines()
         for line in list(unified_diff(*lines, lineterm="", n=1))[2:]:
-            yield f"    {one_line(line, VALUE_WIDTH)}"
+            yield f"    {single_line(line, VALUE_WIDTH)}"
         return
     yield f"    - {_value(each.left)}"
     yield f"    + {_value(each.right)}"
 
 
 def _frames(numbers: tuple[int, ...]) -> str:
-    shown = ", ".join(map(str, numbers[:FRAMES]))
-    more = "…" if len(numbers) > FRAMES else ""
+    shown = ", ".join(map(str, numbers[:MAX_FRAMES]))
+    more = "…" if len(numbers) > MAX_FRAMES else ""
     return f"{'frame' if len(numbers) == 1 else 'frames'} {shown}{more}"
 
 
 def _value(value: Json) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return one_line(text, VALUE_WIDTH)
+    return single_line(text, VALUE_WIDTH)

@@ -13,24 +13,24 @@ from typing import Final, get_args
 import anyio
 import click
 
-from acp_console.cli import exits
-from acp_console.cli.choice import AgentCommand, agent_or_demo, speech_options
-from acp_console.cli.loop import run_until_signal
-from acp_console.cli.printer import TITLE_WIDTH, Format, Printer
-from acp_console.cli.problems import say
+from acp_console.cli import exit_codes
+from acp_console.cli.agent_option import AgentCommand, agent_or_demo, speech_options
+from acp_console.cli.errors import say
+from acp_console.cli.exec_output import TITLE_WIDTH, Format, TurnPrinter
+from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import DEMO_AGENT, AgentSpec
-from acp_console.client.host import ClientHost
-from acp_console.client.link import START_LIMIT, open_link
+from acp_console.client.connection import START_TIMEOUT_S, connect_agent
+from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import (
-    Allowed,
-    PermissionAsk,
+    PermissionPolicy,
+    PermissionPrompt,
     PolicyDecider,
-    least_that_allows,
+    strictest_policy_for,
 )
 from acp_console.client.recording import record_journal
 from acp_inspector.journal import Journal
-from acp_protocol.errors import TimeLimitError
-from acp_protocol.host.text import one_line
+from acp_protocol.errors import OperationTimeoutError
+from acp_protocol.host.sanitize import single_line
 
 DEMO_PROMPT: Final = "help"
 
@@ -46,7 +46,7 @@ DEMO_PROMPT: Final = "help"
 @click.option("--record", type=click.Path(path_type=Path), help="Record the traffic to this file.")
 @click.option(
     "--allow",
-    type=click.Choice(get_args(Allowed)),
+    type=click.Choice(get_args(PermissionPolicy)),
     default="reads",
     show_default=True,
     help="What the agent may do without a person to ask.",
@@ -73,7 +73,7 @@ def command(
     words: tuple[str, ...],
     cwd: Path,
     record: Path | None,
-    allow: Allowed,
+    allow: PermissionPolicy,
     format_: Format,
     timeout: float | None,
     protocol: int,
@@ -87,20 +87,20 @@ def command(
     git diff | acp-console exec - -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     name, text = _words(words)
-    agent = agent_or_demo(context, name).speaking(protocol, dialect)
-    turn = Turn(agent, cwd.resolve(), text, allow, format_, record)
+    agent = agent_or_demo(context, name).with_protocol(protocol, dialect)
+    turn = SingleTurn(agent, cwd.resolve(), text, allow, format_, record)
     return run_until_signal(lambda: turn.run_within(math.inf if timeout is None else timeout))
 
 
 def run_demo_turn(agent: AgentSpec = DEMO_AGENT) -> int:
     """Run one turn with an agent, and say on stderr that and why."""
-    which = "the embedded demo agent" if agent.is_ours else agent.name
+    which = "the embedded demo agent" if agent.is_embedded_demo else agent.name
     say(f"there is no terminal, so this is one turn with {which}, without a screen")
-    turn = Turn(agent, Path.cwd(), DEMO_PROMPT, "reads", "text", None)
+    turn = SingleTurn(agent, Path.cwd(), DEMO_PROMPT, "reads", "text", None)
     return run_until_signal(lambda: turn.run_within(math.inf))
 
 
-class Turn:
+class SingleTurn:
     """One turn, from the start of the agent to its end."""
 
     def __init__(
@@ -108,21 +108,21 @@ class Turn:
         agent: AgentSpec,
         cwd: Path,
         text: str,
-        allow: Allowed,
+        allow: PermissionPolicy,
         format_: Format,
         record: Path | None,
     ) -> None:
         self._agent = agent
         self._cwd = cwd
         self._text = text
-        self._host = ClientHost(
+        self._host = ClientHandlers(
             PolicyDecider(allow, _tell_refusal),
             reads=allow != "none",
             writes=allow in {"edits", "all"},
             runs=allow == "all",
         )
         self._record = record
-        self._printer = Printer(format_, self._leave, agent.opened_dialect())
+        self._printer = TurnPrinter(format_, self._leave, agent.open_dialect())
         self._scope: anyio.CancelScope
 
     async def run_within(self, limit: float) -> int:
@@ -138,26 +138,26 @@ class Turn:
             self._printer.finish()
         if not self._printer.is_read:
             raise BrokenPipeError
-        return exits.DONE
+        return exit_codes.DONE
 
     async def _run(self, limit: float) -> None:
         deadline = anyio.current_time() + limit
         journal = Journal()
         with record_journal(journal, self._agent, self._cwd, self._record, warn=say):
             journal.subscribe(self._printer.show)
-            async with open_link(
+            async with connect_agent(
                 self._agent,
                 cwd=self._cwd,
                 journal=journal,
-                host=self._host,
-                start_limit=min(START_LIMIT, limit),
+                handlers=self._host,
+                start_timeout=min(START_TIMEOUT_S, limit),
             ) as link:
                 with anyio.CancelScope(deadline=deadline) as scope:
                     session = await link.new_session(self._cwd)
                     answer = await link.prompt(session["sessionId"], self._text)
                     self._printer.end(session["sessionId"], answer)
                 if scope.cancelled_caught:
-                    raise TimeLimitError("the turn", limit)
+                    raise OperationTimeoutError("the turn", limit)
 
     def _leave(self) -> None:
         self._scope.cancel()
@@ -184,8 +184,8 @@ def _words(words: tuple[str, ...]) -> tuple[str | None, str]:
     return name, prompt
 
 
-def _tell_refusal(ask: PermissionAsk) -> None:
-    where = f", outside {ask.cwd}" if ask.outside else ""
-    title = one_line(ask.title, TITLE_WIDTH)
-    kind = one_line(ask.kind, TITLE_WIDTH)
-    say(f"refused: {title} ({kind}{where}); --allow {least_that_allows(ask)} lets it through")
+def _tell_refusal(ask: PermissionPrompt) -> None:
+    where = f", outside {ask.cwd}" if ask.paths_outside else ""
+    title = single_line(ask.title, TITLE_WIDTH)
+    kind = single_line(ask.kind, TITLE_WIDTH)
+    say(f"refused: {title} ({kind}{where}); --allow {strictest_policy_for(ask)} lets it through")

@@ -12,10 +12,10 @@ from typing import Final, cast
 
 import click
 
-from acp_console.cli import exits
-from acp_console.cli.choice import SEPARATOR
+from acp_console.cli import exit_codes
+from acp_console.cli.agent_option import SEPARATOR
+from acp_console.cli.errors import Sentences
 from acp_console.cli.main import COMMANDS, WITHOUT_CLICK, load
-from acp_console.cli.problems import Sentences
 from acp_console.client.agents import DEMO_AGENT, command_agent
 
 PROGRAM: Final = "acp-console"
@@ -83,7 +83,7 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
             result: object = console.invoke(context)
     except click.exceptions.Exit as ending:
         return ending.exit_code
-    return result if isinstance(result, int) else exits.DONE
+    return result if isinstance(result, int) else exit_codes.DONE
 
 
 def home(command: Sequence[str] = ()) -> int:

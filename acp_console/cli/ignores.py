@@ -8,15 +8,15 @@ from typing import TypeVar
 
 import click
 
-from acp_console.cli.problems import say
-from acp_console.cli.studies import filter_of, tell_complaint
-from acp_inspector.analysis.annotations import Notes
+from acp_console.cli.errors import say
+from acp_console.cli.reading import parse_filter, warn_about_filter
+from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.analysis.diff import Ignore
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import Filter
-from acp_inspector.filter.paths import PathError, read_path
+from acp_inspector.filter.compiler import Filter
+from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Frame
+from acp_inspector.jsonpath import JSONPathError, parse_path
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -30,11 +30,11 @@ class FilterSelector:
     @property
     def needs_responses(self) -> bool:
         """Whether the filter asks which requests have a response."""
-        return "pending" in self.filter.needs
+        return "pending" in self.filter.fields
 
-    def matches(self, frame: Frame, exchanges: Exchanges, notes: Notes) -> bool:
+    def matches(self, frame: Frame, exchanges: Exchanges, notes: FrameNotes) -> bool:
         """Tell whether the filter matches a frame."""
-        return self.filter.matches(FrameFacts(frame, exchanges, notes=notes))
+        return self.filter.matches(EntryFields(frame, exchanges, notes=notes))
 
 
 def ignore_option(command: Command) -> Command:
@@ -61,18 +61,18 @@ def ignores_of(texts: Sequence[str], *, lacks: Collection[str] = ()) -> list[Ign
 def _ignore(text: str, lacks: Collection[str]) -> Ignore:
     if text.startswith("$"):
         try:
-            return Ignore(text, read_path(text))
-        except PathError:
+            return Ignore(text, parse_path(text))
+        except JSONPathError:
             # With an operator behind it, it is an expression.
             pass
-    return Ignore(text, FilterSelector(filter_of(text, option="--ignore", lacks=lacks)))
+    return Ignore(text, FilterSelector(parse_filter(text, option="--ignore", unknown_fields=lacks)))
 
 
 def tell_ignores(ignores: Sequence[Ignore]) -> bool:
     """Say how often each applied; tell whether all of them did."""
     for ignore in ignores:
         if isinstance(ignore.what, FilterSelector):
-            tell_complaint(ignore.what.filter, option="--ignore")
+            warn_about_filter(ignore.what.filter, option="--ignore")
         if ignore.applied:
             say(f"--ignore {ignore.text}: applied {ignore.applied} times")
         else:

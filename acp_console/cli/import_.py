@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from acp_console.cli import exits
-from acp_console.cli.problems import say
-from acp_inspector.importers.catalogue import FORMATS
-from acp_inspector.importers.imports import Import, import_file
-from acp_protocol.host.text import visible
+from acp_console.cli import exit_codes
+from acp_console.cli.errors import say
+from acp_inspector.importers.formats import FORMATS
+from acp_inspector.importers.importer import ImportResult, import_file
+from acp_protocol.host.sanitize import escape_controls
 
 
 @click.command(name="import")
@@ -33,13 +33,13 @@ def command(*, file: Path, out: Path, format_name: str | None, overwrite: bool) 
     acp-console import --as acpx 019c.stream.ndjson -o session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     result = import_file(file, out, format_name=format_name, overwrite=overwrite)
-    click.echo(f"{visible(str(out))}: {_counts(result)} from {result.format.about}")
+    click.echo(f"{escape_controls(str(out))}: {_counts(result)} from {result.format.about}")
     for line in _doubts(result):
         say(line)
-    return exits.DONE
+    return exit_codes.DONE
 
 
-def _counts(result: Import) -> str:
+def _counts(result: ImportResult) -> str:
     told = [f"{result.counts['frames']} frames"]
     if pieces := result.counts["stderr"]:
         told.append(f"{pieces} pieces of stderr")
@@ -48,11 +48,11 @@ def _counts(result: Import) -> str:
     return ", ".join(told)
 
 
-def _doubts(result: Import) -> list[str]:
+def _doubts(result: ImportResult) -> list[str]:
     """Return what a user should know before trusting the recording."""
     lines = list(result.format.caveats)
     lines += [f"guessed for {count} frames: {guess}" for guess, count in result.guesses.items()]
-    lines += [f"left out: {count} {what}" for what, count in result.left_out.items()]
+    lines += [f"left out: {count} {what}" for what, count in result.skipped.items()]
     if count := result.counts["broken"]:
         lines.append(f"{count} lines could not be read and were kept as text")
     return lines

@@ -24,7 +24,7 @@ def command(*, files: tuple[Path, ...]) -> int:
     """  # noqa: D301 - the mark by which click keeps lines apart
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("inspect needs a terminal; without one there is acp-console show")
+    from acp_console.state.sources import FileSource
     from acp_console.tui.app import run_watch
-    from acp_console.tui.sources import FileSource
 
     return run_watch([FileSource(path) for path in files])

@@ -9,23 +9,23 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 
 import click
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
+from acp_console.cli.annotate import annotate
+from acp_console.cli.errors import say
+from acp_console.cli.exec_output import ascii_json
 from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_text import print_report
-from acp_console.cli.notes import annotate
-from acp_console.cli.printer import ascii_json
-from acp_console.cli.problems import say
-from acp_console.cli.studies import filter_of, filter_option, tell_complaint
+from acp_console.cli.reading import filter_option, parse_filter, warn_about_filter
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import Filter
-from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.filter.compiler import Filter
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Finding, Linter, LintReport
 from acp_inspector.lint.reframe import reframe
 from acp_inspector.messages import Decoder
-from acp_inspector.recording.reader import LineFault, Row, read_lines
-from acp_protocol.dialects.catalogue import DIALECTS, open_dialect
+from acp_inspector.recording.reader import BadLine, Row, read_lines
+from acp_protocol.dialects.registry import DIALECTS, open_dialect
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["text", "json", "sarif", "junit"]
@@ -42,7 +42,7 @@ class _Linted:
     """What came of one file."""
 
     report: LintReport
-    faults: list[LineFault] = field(default_factory=list[LineFault])
+    faults: list[BadLine] = field(default_factory=list[BadLine])
     """The first lines that could not be read."""
     unread: int = 0
     """How many there are of them."""
@@ -107,14 +107,14 @@ def command(
         return print_rules([str(file) for file in files], format_)
     if not files:
         raise click.UsageError("name a recording, or ask for --rules")
-    wanted = filter_of(text)
+    wanted = parse_filter(text)
     limit = None if is_all else KEPT
     linted = {
         str(file): _lint(file, wanted, unstable=unstable, dialect=dialect, limit=limit)
         for file in files
     }
     _print(linted, format_, fail_on, is_all=is_all)
-    tell_complaint(wanted)
+    warn_about_filter(wanted)
     for file, each in linted.items():
         if each.report.is_joined:
             say(f"{file}: frames were joined by their lengths; #n is the line where one begins")
@@ -123,7 +123,7 @@ def command(
         for rule, problem in each.report.failed.items():
             say(f"{rule} could not be judged, by a mistake of ours: {problem}")
     has_failed = any(each.fails(fail_on) for each in linted.values())
-    return exits.FOUND if has_failed else exits.DONE
+    return exit_codes.FOUND if has_failed else exit_codes.DONE
 
 
 def fails(finding: Finding, fail_on: FailOn) -> bool:
@@ -150,12 +150,12 @@ def _lint(
     )
     linted = _Linted(linter.report)
     for row in read_lines(file):
-        if isinstance(row, LineFault):
+        if isinstance(row, BadLine):
             say(f"{file}, line {row.line}: {row.reason}")
             linted.unread += 1
             if limit is None or linted.unread <= limit:
                 linted.faults.append(row)
-        elif isinstance(row, Frame | StderrText | JournalEvent):
+        elif isinstance(row, Frame | StderrChunk | JournalEvent):
             linter.feed(row)
     linter.finish()
     return linted
@@ -175,13 +175,13 @@ def _meant(file: Path, wanted: Filter, dialect: str | None) -> set[int]:
         if isinstance(row, Frame):
             exchanges.pair(decoder.decode(row))
         elif isinstance(row, JournalEvent) and row.begins_connection:
-            exchanges.restart(row.n)
+            exchanges.restart(row.seq)
     known = annotate(file, wanted)
     return {
-        row.n
+        row.seq
         for row in rows()
         if isinstance(row, Frame)
-        and wanted.matches(FrameFacts(row, exchanges, notes=known.notes(row)))
+        and wanted.matches(EntryFields(row, exchanges, notes=known.notes(row)))
     }
 
 
@@ -189,9 +189,9 @@ def _lines(file: str, findings: Sequence[Finding]) -> dict[int, int]:
     """Return the line of each frame that proves one of these findings."""
     proving = {frame for each in findings for frame in each.frames}
     return {
-        row.n: line
+        row.seq: line
         for line, row in enumerate(read_lines(Path(file)) if proving else (), start=1)
-        if isinstance(row, Frame | StderrText | JournalEvent) and row.n in proving
+        if isinstance(row, Frame | StderrChunk | JournalEvent) and row.seq in proving
     }
 
 
@@ -224,7 +224,7 @@ def _print(
 
 
 def lint_json(
-    reports: Mapping[str, LintReport], faults: Mapping[str, Sequence[LineFault]]
+    reports: Mapping[str, LintReport], faults: Mapping[str, Sequence[BadLine]]
 ) -> dict[str, Json]:
     """Return reports as JSON, and what could not be read, by the names of the files."""
     findings = [

@@ -7,9 +7,9 @@ from typing import Final
 
 import click
 
-from acp_console.cli import exits
-from acp_console.cli.printer import ascii_json
-from acp_console.cli.studies import print_table
+from acp_console.cli import exit_codes
+from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.reading import print_table
 from acp_console.render.tables import Layout
 from acp_inspector.lint.catalog import BASES, FAMILIES, LintRule, rules
 from acp_inspector.lint.registry import registry
@@ -42,7 +42,7 @@ def print_rules(names: Sequence[str], format_: str) -> int:
             click.echo(_told(rule))
     else:
         print_table(LAYOUT, [_cells(rule) for rule in wanted])
-    return exits.DONE
+    return exit_codes.DONE
 
 
 def rule_json(rule: LintRule) -> dict[str, Json]:

@@ -11,10 +11,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from acp_console.cli.studies import print_plainly
+from acp_console.cli.reading import print_plainly
 from acp_inspector.lint.catalog import SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding, LintReport
-from acp_protocol.host.text import one_line, visible
+from acp_protocol.host.sanitize import escape_controls, single_line
 
 SHOWN: Final = 3
 """Findings that are shown of each rule, unless all are asked for."""
@@ -27,7 +27,7 @@ COLOURS: Final[dict[Severity, str]] = {"error": "red", "warning": "yellow", "inf
 
 def print_report(file: str, report: LintReport, *, is_all: bool) -> None:
     """Print a report: its findings, the gravest first, and what was looked at."""
-    click.echo(f"{visible(file)}: {_heading(report)}")
+    click.echo(f"{escape_controls(file)}: {_heading(report)}")
     order = sorted(
         report.findings, key=lambda each: (-SEVERITIES.index(each.severity), each.rule.id)
     )
@@ -71,7 +71,7 @@ def _print_group(found: list[Finding], more: int) -> None:
     table.add_column(justify="right", style="bold", no_wrap=True)
     table.add_column()
     for each in found:
-        table.add_row(_frames(each), one_line(each.message, WIDTH))
+        table.add_row(_frames(each), single_line(each.message, WIDTH))
     if more:
         table.add_row("", Text(f"… and {more} more; --all shows them", style="dim"))
     table.add_row(Text("fix", style="green"), first.fix)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         code = _dispatch(words[is_debug:], is_debug=is_debug)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        code = exits.INTERRUPTED
+        code = exit_codes.INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has enough; what is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        code = exits.DONE
+        code = exit_codes.DONE
     except Exception as problem:  # noqa: BLE001 - the top of the command line: errors become sentences
-        from acp_console.cli.problems import report
+        from acp_console.cli.errors import report
 
         code = report(problem, is_debug=is_debug)
     sys.exit(code)
@@ -71,7 +71,7 @@ def _dispatch(words: list[str], *, is_debug: bool) -> int:
             return run_agent(rest)
         case ["--version"]:
             print(f"acp-console {VERSION} (ACP schema {SCHEMA_ID})")  # noqa: T201 - the result
-            return exits.DONE
+            return exit_codes.DONE
         case _:
             from acp_console.cli.group import run_words
 

@@ -12,10 +12,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_inspector.proxy.process import take_stdio
 from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy, warn
-from acp_inspector.recording.writer import Mode
+from acp_inspector.recording.writer import WriteMode
 from acp_protocol.errors import AcpError, AgentStartError
 
 
@@ -26,7 +26,7 @@ def run_command(arguments: Sequence[str]) -> int:
     if not command or not command[0]:
         what = "is empty" if command else "has to follow --"
         warn(f"the agent's command {what}, e.g. acp-console proxy -- my-agent --acp")
-        return exits.USAGE
+        return exit_codes.USAGE
     # What an add-on prints, reads or starts must not reach the editor or the agent.
     stdio = take_stdio() if options.addons else (0, 1)
     try:
@@ -34,16 +34,16 @@ def run_command(arguments: Sequence[str]) -> int:
     except AcpError as problem:
         # The options are wrong, or a file would be spoiled: start nothing.
         warn(str(problem))
-        if picture := getattr(problem, "picture", ""):
+        if picture := getattr(problem, "pointer", ""):
             for line in picture.splitlines():
                 warn(f"  {line}")
-        return exits.USAGE
+        return exit_codes.USAGE
     try:
         return run_proxy(command, session, stdio=stdio)
     except AgentStartError as problem:
         warn(str(problem))
         session.withdraw_recording()
-        return exits.AGENT
+        return exit_codes.AGENT
     finally:
         session.close()
 
@@ -77,7 +77,7 @@ def _read(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def _proxy_options(options: argparse.Namespace) -> ProxyOptions:
-    mode: Mode = "append" if options.append else "overwrite" if options.overwrite else "new"
+    mode: WriteMode = "append" if options.append else "overwrite" if options.overwrite else "new"
     return ProxyOptions(
         record=options.record,
         mode=mode,

@@ -7,11 +7,11 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import click
 
-from acp_console.cli import exits
-from acp_console.cli.printer import ascii_json
-from acp_inspector.redaction.recordings import Report, redact_recording
-from acp_inspector.redaction.rules import RULES
-from acp_protocol.host.text import visible
+from acp_console.cli import exit_codes
+from acp_console.cli.exec_output import ascii_json
+from acp_inspector.redaction.files import RedactionReport, redact_recording
+from acp_inspector.redaction.patterns import RULES
+from acp_protocol.host.sanitize import escape_controls
 
 Format: TypeAlias = Literal["text", "json"]
 
@@ -57,10 +57,10 @@ def command(
         click.echo(ascii_json(_facts(file, out, report)))
     else:
         click.echo(_text(out, report))
-    return exits.DONE
+    return exit_codes.DONE
 
 
-def _facts(file: Path, out: Path, report: Report) -> dict[str, object]:
+def _facts(file: Path, out: Path, report: RedactionReport) -> dict[str, object]:
     counts = {
         name: {"secrets": report.secrets.get(name, 0), "replaced": report.replaced.get(name, 0)}
         for name in report.rules
@@ -75,10 +75,10 @@ def _facts(file: Path, out: Path, report: Report) -> dict[str, object]:
     }
 
 
-def _text(out: Path, report: Report) -> str:
+def _text(out: Path, report: RedactionReport) -> str:
     secrets, places = sum(report.secrets.values()), sum(report.replaced.values())
     if not places:
-        return f"{visible(str(out))}: no secret was found by {len(report.rules)} rules"
-    lines = [f"{visible(str(out))}: {secrets} secrets replaced in {places} places"]
+        return f"{escape_controls(str(out))}: no secret was found by {len(report.rules)} rules"
+    lines = [f"{escape_controls(str(out))}: {secrets} secrets replaced in {places} places"]
     lines += [f"  {name}: {report.replaced[name]}" for name in RULES if name in report.replaced]
     return "\n".join(lines)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import click
 
-from acp_console.cli import exits
-from acp_console.cli.choice import AgentCommand, chosen_agent
+from acp_console.cli import exit_codes
+from acp_console.cli.agent_option import AgentCommand, chosen_agent
+from acp_console.cli.errors import say
 from acp_console.cli.ignores import ignore_option, ignores_of, tell_ignores
-from acp_console.cli.loop import run_until_signal
-from acp_console.cli.problems import say
-from acp_console.cli.studies import FATES
+from acp_console.cli.reading import UNKNOWN_FIELDS
+from acp_console.cli.run_async import run_until_signal
 from acp_inspector.recording.reader import Recording, read_recording
-from acp_inspector.replay.player import TIME_LIMIT, play_as_client
+from acp_inspector.replay.player import STEP_TIMEOUT, play_as_client
 from acp_inspector.replay.workspace import prepare_workspace
-from acp_protocol.host.text import visible
+from acp_protocol.host.sanitize import escape_controls
 
 
 @click.command(name="replay", cls=AgentCommand)
@@ -40,7 +40,7 @@ from acp_protocol.host.text import visible
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
-    default=TIME_LIMIT,
+    default=STEP_TIMEOUT,
     show_default=True,
     metavar="SECONDS",
     help="Time for each wait.",
@@ -80,9 +80,9 @@ def command(
             "missing AGENT: name one or give its command after --; "
             "a recording's own is never run by itself"
         )
-    ignores = ignores_of(ignored, lacks=FATES)
+    ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
     recording = read_recording(file)
-    for fault in recording.faults:
+    for fault in recording.bad_lines:
         say(f"{file}, line {fault.line}: {fault.reason}")
 
     async def play(directory: Path) -> int:
@@ -90,16 +90,16 @@ def command(
             recording,
             chosen.command,
             directory,
-            time_limit=timeout,
+            timeout=timeout,
             ignores=ignores,
             allows_redacted=allow_redacted,
         )
-        click.echo(f"{visible(file.name)}: {result.render()}")
+        click.echo(f"{escape_controls(file.name)}: {result.render()}")
         if result.has_agent_ended:
-            return exits.AGENT
+            return exit_codes.AGENT
         if not tell_ignores(ignores):
-            return exits.USAGE
-        return exits.DONE if result.is_passed else exits.FOUND
+            return exit_codes.USAGE
+        return exit_codes.DONE if result.is_passed else exit_codes.FOUND
 
     with _directory(recording, cwd) as directory:
         return run_until_signal(lambda: play(directory))

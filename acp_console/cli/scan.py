@@ -8,11 +8,11 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import click
 
-from acp_console.cli import exits
-from acp_console.cli.printer import ascii_json
-from acp_console.cli.problems import say
-from acp_inspector.redaction.recordings import leftovers
-from acp_protocol.host.text import one_line, visible
+from acp_console.cli import exit_codes
+from acp_console.cli.errors import say
+from acp_console.cli.exec_output import ascii_json
+from acp_inspector.redaction.files import leftovers
+from acp_protocol.host.sanitize import escape_controls, single_line
 
 Format: TypeAlias = Literal["text", "json"]
 
@@ -47,9 +47,9 @@ def command(*, files: tuple[Path, ...], format_: Format) -> int:
     for file in files:
         for found in leftovers(file):
             counts[found.rule] += 1
-            excerpt = one_line(found.excerpt, EXCERPT_WIDTH)
+            excerpt = single_line(found.excerpt, EXCERPT_WIDTH)
             if format_ == "text":
-                click.echo(f"{visible(str(file))}:{found.line}: {found.rule}: {excerpt}")
+                click.echo(f"{escape_controls(str(file))}:{found.line}: {found.rule}: {excerpt}")
                 continue
             findings.append(
                 {"file": str(file), "line": found.line, "rule": found.rule, "excerpt": excerpt}
@@ -58,4 +58,4 @@ def command(*, files: tuple[Path, ...], format_: Format) -> int:
         click.echo(ascii_json({"findings": findings, "counts": dict(counts)}))
     elif not counts:
         say(f"nothing was found in {len(files)} {'file' if len(files) == 1 else 'files'}")
-    return exits.FOUND if counts else exits.DONE
+    return exit_codes.FOUND if counts else exit_codes.DONE

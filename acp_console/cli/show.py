@@ -15,34 +15,34 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from acp_console.cli import exits
-from acp_console.cli.notes import annotate
-from acp_console.cli.printer import ascii_json
-from acp_console.cli.problems import say
-from acp_console.cli.studies import filter_of, tell_complaint
-from acp_console.cli.views import ViewCommand
+from acp_console.cli import exit_codes
+from acp_console.cli.annotate import annotate
+from acp_console.cli.errors import say
+from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.reading import parse_filter, warn_about_filter
+from acp_console.cli.show_views import ViewCommand
 from acp_console.render.tables import GAP, join_cells
 from acp_console.render.values import sender
 from acp_inspector.analysis.annotations import Annotations
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.summary import SUMMARY_WIDTH, Row, describe
-from acp_inspector.filter.entries import PassingFrames
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import Filter
-from acp_inspector.filter.scanning import Scan
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.file import RecordingFile
-from acp_inspector.recording.following import Follower
-from acp_inspector.recording.reader import LineFault, read_lines
+from acp_inspector.analysis.frame_row import SUMMARY_WIDTH, FrameRow, frame_row
+from acp_inspector.filter.compiler import Filter
+from acp_inspector.filter.entries import StreamedFrames
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.filter.search import FilterSearch
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.reader import Row as Line
-from acp_protocol.host.text import one_line
+from acp_inspector.recording.tail import RecordingTail
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["table", "json", "raw"]
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class OtherRow:
     """What a table shows of what is no frame: stderr and events."""
 
     n: int
@@ -58,7 +58,7 @@ class Beside:
     latency: None = None
 
 
-Shown: TypeAlias = Row | Beside
+Shown: TypeAlias = FrameRow | OtherRow
 
 FIELDS: Final[dict[str, Callable[[Shown], Json]]] = {
     "n": lambda row: row.n,
@@ -92,7 +92,7 @@ WIDTHS: Final = {
     "summary": SUMMARY_WIDTH,
 }
 """Columns of each field where what is still to come is not known."""
-LOOK: Final = 0.1
+POLL_INTERVAL_S: Final = 0.1
 """Seconds between two looks at what has been written behind."""
 _NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
 _LEAST_SUMMARY: Final = 20
@@ -135,7 +135,7 @@ def command(
     acp-console show --format raw session.acp.ndjson >frames
     """  # noqa: D301 - the mark by which click keeps lines apart
     names = _field_names(fields)
-    wanted = filter_of(text)
+    wanted = parse_filter(text)
     has_findings = FINDINGS in names
     if count and follow:
         raise click.UsageError("what is followed has no count: it has no end")
@@ -144,15 +144,15 @@ def command(
     known = annotate(file, wanted, has_findings=has_findings)
     if count:
         click.echo(_count(file, wanted, known))
-        tell_complaint(wanted)
-        return exits.DONE
+        warn_about_filter(wanted)
+        return exit_codes.DONE
     found = _followed(file, wanted) if follow else _found(file, wanted, known)
     if format_ == "raw":
         _write_bytes((entry for entry, _ in found), is_followed=follow)
     else:
         _print_rows((row for _, row in found), names, format_, known, is_followed=follow)
-    tell_complaint(wanted)
-    return exits.DONE
+    warn_about_filter(wanted)
+    return exit_codes.DONE
 
 
 def _write_bytes(entries: Iterable[Entry], *, is_followed: bool) -> None:
@@ -201,14 +201,14 @@ def _found(file: Path, wanted: Filter, known: Annotations) -> Iterator[tuple[Ent
         yield from _passing(read_lines(file), file, wanted, known)
         return
     # The index knows much of what filters ask for; what it knows is not read.
-    with RecordingFile(file).complete() as recording:
+    with IndexedRecording(file).index_all() as recording:
         _tell_faults(recording, file)
-        for row in Scan(recording, wanted, known.notes).complete():
+        for row in FilterSearch(recording, wanted, known.notes).find_all():
             entry = recording[row]
             if isinstance(entry, Frame):
-                question = recording.question_of(row)
-                yield entry, describe(entry, _asked(recording, question))
-            elif isinstance(entry, StderrText | JournalEvent) and _is_named(entry, wanted):
+                question = recording.request_row(row)
+                yield entry, frame_row(entry, _asked(recording, question))
+            elif isinstance(entry, StderrChunk | JournalEvent) and _is_named(entry, wanted):
                 yield entry, _beside(entry)
 
 
@@ -217,23 +217,23 @@ def _count(file: Path, wanted: Filter, known: Annotations) -> int:
     if wanted.is_empty or not file.is_file():
         return sum(1 for _ in _found(file, wanted, known))
     count = 0
-    with RecordingFile(file).complete() as recording:
+    with IndexedRecording(file).index_all() as recording:
         _tell_faults(recording, file)
-        for row in Scan(recording, wanted, known.notes).complete():
+        for row in FilterSearch(recording, wanted, known.notes).find_all():
             entry = recording[row]
             if isinstance(entry, Frame):
                 count += 1
-            elif isinstance(entry, StderrText | JournalEvent):
+            elif isinstance(entry, StderrChunk | JournalEvent):
                 count += _is_named(entry, wanted)
     return count
 
 
-def _tell_faults(recording: RecordingFile, file: Path) -> None:
-    for fault in recording.faults():
+def _tell_faults(recording: IndexedRecording, file: Path) -> None:
+    for fault in recording.bad_lines():
         say(f"{file}, line {fault.line}: {fault.reason}")
 
 
-def _asked(recording: RecordingFile, question: int | None) -> Exchanges:
+def _asked(recording: IndexedRecording, question: int | None) -> Exchanges:
     exchanges = Exchanges()
     asked = None if question is None else recording[question]
     if isinstance(asked, Frame):
@@ -243,55 +243,57 @@ def _asked(recording: RecordingFile, question: int | None) -> Exchanges:
 
 def _followed(file: Path, wanted: Filter) -> Iterator[tuple[Entry, Shown]]:
     """Yield what is meant, and go on with what comes, without end."""
-    with Follower(file) as follower:
+    with RecordingTail(file) as follower:
         yield from _passing(_coming(follower), file, wanted, Annotations())
 
 
-def _coming(follower: Follower) -> Iterator[Line]:
+def _coming(follower: RecordingTail) -> Iterator[Line]:
     while True:
         yield from follower.read()
         sys.stdout.flush()
-        time.sleep(LOOK)
+        time.sleep(POLL_INTERVAL_S)
 
 
 def _passing(
     lines: Iterable[Line], file: Path, wanted: Filter, known: Annotations
 ) -> Iterator[tuple[Entry, Shown]]:
     """Yield what is meant among lines as they come; an answer knows its question."""
-    passing = PassingFrames()
+    passing = StreamedFrames()
     for line in lines:
-        if isinstance(line, LineFault):
+        if isinstance(line, BadLine):
             say(f"{file}, line {line.line}: {line.reason}")
         elif isinstance(line, Frame):
-            exchanges = passing.exchanges_before(line)
-            row = describe(line, exchanges)
-            if wanted.matches(FrameFacts(line, exchanges, notes=known.notes(line))):
+            exchanges = passing.add_frame(line)
+            row = frame_row(line, exchanges)
+            if wanted.matches(EntryFields(line, exchanges, notes=known.notes(line))):
                 yield line, row
-        elif isinstance(line, StderrText | JournalEvent):
+        elif isinstance(line, StderrChunk | JournalEvent):
             if isinstance(line, JournalEvent):
-                passing.pass_event(line)
+                passing.add_event(line)
             if _is_named(line, wanted):
                 yield line, _beside(line)
 
 
-def _is_named(entry: StderrText | JournalEvent, wanted: Filter) -> bool:
+def _is_named(entry: StderrChunk | JournalEvent, wanted: Filter) -> bool:
     """Tell whether a filter means what is no frame, and says so."""
-    return bool({"stderr", "event"} & wanted.needs) and wanted.matches(FrameFacts(entry))
+    return bool({"stderr", "event"} & wanted.fields) and wanted.matches(EntryFields(entry))
 
 
-def _beside(entry: StderrText | JournalEvent) -> Beside:
-    if isinstance(entry, StderrText):
-        text = one_line(entry.text.decode(errors="replace").rstrip("\n"), SUMMARY_WIDTH)
-        return Beside(entry.n, entry.at, "agent", "stderr", len(entry.text), text)
+def _beside(entry: StderrChunk | JournalEvent) -> OtherRow:
+    if isinstance(entry, StderrChunk):
+        text = single_line(entry.data.decode(errors="replace").rstrip("\n"), SUMMARY_WIDTH)
+        return OtherRow(entry.seq, entry.time, "agent", "stderr", len(entry.data), text)
     words = [entry.name, *(f"{key} {value}" for key, value in entry.data.items())]
-    return Beside(entry.n, entry.at, None, "event", 0, one_line(" ".join(words), SUMMARY_WIDTH))
+    return OtherRow(
+        entry.seq, entry.time, None, "event", 0, single_line(" ".join(words), SUMMARY_WIDTH)
+    )
 
 
 def _exact(entry: Entry) -> bytes:
     match entry:
-        case Frame(raw=raw, end=end):
+        case Frame(data=raw, line_ending=end):
             return raw + end
-        case StderrText(text=text):
+        case StderrChunk(data=text):
             return text
         case JournalEvent():
             return b""
@@ -345,7 +347,7 @@ def _cell(name: str, row: Shown) -> str:
             return "" if row.latency is None else f"{row.latency * 1000:.1f} ms"
         case "id":
             shown_id = json.dumps(row.id, ensure_ascii=False)
-            return one_line(shown_id, ID_WIDTH) if row.has_id else ""
+            return single_line(shown_id, ID_WIDTH) if row.has_id else ""
         case _:
             value = FIELDS[name](row)
             return "" if value is None else str(value)

@@ -9,9 +9,15 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import click
 
-from acp_console.cli import exits
-from acp_console.cli.printer import ascii_json
-from acp_console.cli.studies import FATES, filter_of, filter_option, print_table, study_of
+from acp_console.cli import exit_codes
+from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.reading import (
+    UNKNOWN_FIELDS,
+    filter_option,
+    parse_filter,
+    print_table,
+    read_study,
+)
 from acp_console.render.statistics import (
     METHODS,
     SESSIONS,
@@ -25,9 +31,9 @@ from acp_console.render.statistics import (
     turn_cells,
 )
 from acp_console.render.values import cell_text, sender
-from acp_inspector.analysis.conversation import Turn
-from acp_inspector.analysis.statistics import Durations, MethodTally, Tally
-from acp_inspector.analysis.study import Study
+from acp_inspector.analysis.conversation import SessionTurn
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.analysis.statistics import Counts, Histogram, MethodStatistics
 from acp_inspector.messages import member
 from acp_protocol.jsonrpc import Json
 
@@ -63,17 +69,17 @@ def command(*, file: Path, by: By, text: str, format_: Format) -> int:
     acp-console stats --by turn session.acp.ndjson
     acp-console stats --by session --filter 'from == agent' --format json session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
-    study = study_of(file, filter_of(text, lacks=FATES))
+    study = read_study(file, parse_filter(text, unknown_fields=UNKNOWN_FIELDS))
     if format_ == "json":
         click.echo(ascii_json(statistics_json(study, by)))
     else:
         click.echo(headline(study))
         click.echo()
         print_statistics(study, by)
-    return exits.DONE
+    return exit_codes.DONE
 
 
-def print_statistics(study: Study, by: By) -> None:
+def print_statistics(study: SessionModel, by: By) -> None:
     """Print one table."""
     if by == "method":
         tallies = sorted(study.statistics.methods.values(), key=lambda tally: -tally.count)
@@ -88,7 +94,7 @@ def print_statistics(study: Study, by: By) -> None:
         print_table(TURNS, turns)
 
 
-def statistics_json(study: Study, by: By) -> dict[str, Json]:
+def statistics_json(study: SessionModel, by: By) -> dict[str, Json]:
     """Return one table as JSON; times in seconds, sizes in bytes."""
     statistics = study.statistics
     rows: list[Json]
@@ -108,7 +114,7 @@ def statistics_json(study: Study, by: By) -> dict[str, Json]:
 # Machines
 
 
-def _method_json(tally: MethodTally) -> dict[str, Json]:
+def _method_json(tally: MethodStatistics) -> dict[str, Json]:
     return {
         "from": tally.side,
         "method": tally.method,
@@ -120,7 +126,7 @@ def _method_json(tally: MethodTally) -> dict[str, Json]:
     }
 
 
-def _tally_json(tally: Tally) -> dict[str, Json]:
+def _tally_json(tally: Counts) -> dict[str, Json]:
     return {
         "frames": tally.frames,
         "bytes": dict(tally.bytes),
@@ -141,7 +147,7 @@ def _usage_json(usage: Json) -> Json:
     return {name: member(usage, name) for name in ("used", "size", "cost")}
 
 
-def _turn_json(turn: Turn, tally: Tally) -> dict[str, Json]:
+def _turn_json(turn: SessionTurn, tally: Counts) -> dict[str, Json]:
     return {
         "turn": turn.number,
         "session": turn.session_id,
@@ -158,7 +164,7 @@ def _turn_json(turn: Turn, tally: Tally) -> dict[str, Json]:
     }
 
 
-def _durations_json(durations: Durations) -> dict[str, Json]:
+def _durations_json(durations: Histogram) -> dict[str, Json]:
     bars = [{"up_to": bound, "count": count} for bound, count in durations.histogram()]
     numbers = {name: _rounded(value) for name, value in asdict(durations.summary()).items()}
     return {**numbers, "histogram": bars}

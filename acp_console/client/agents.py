@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
 
-from acp_protocol.dialects.dialect import Dialect
-from acp_protocol.dialects.names import BATCHES
+from acp_protocol.dialects.base import Dialect
+from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import AcpError
 
 
@@ -24,34 +24,34 @@ class AgentSpec:
     name: str
     title: str
     command: tuple[str, ...]
-    about: str
-    newest: int = 1
+    description: str
+    max_protocol_version: int = 1
     """The newest protocol version to ask it for; 2 is a draft."""
     dialect: str | None = None
     """The dialect that it speaks; None: the published protocol, or what is recognised."""
 
-    def speaking(self, newest: int, dialect: str | None = None) -> AgentSpec:
+    def with_protocol(self, newest: int, dialect: str | None = None) -> AgentSpec:
         """Return the same agent, to be spoken to in another way."""
         command = self.command
         if dialect == BATCHES:
             newest = max(newest, 2)
-        if self.is_ours and newest > 1:
+        if self.is_embedded_demo and newest > 1:
             command = (*command, "--protocol", str(newest))
-        if self.is_ours and dialect is not None:
+        if self.is_embedded_demo and dialect is not None:
             command = (*command, "--dialect", dialect)
-        return replace(self, command=command, newest=newest, dialect=dialect)
+        return replace(self, command=command, max_protocol_version=newest, dialect=dialect)
 
-    def opened_dialect(self) -> Dialect | None:
+    def open_dialect(self) -> Dialect | None:
         """Return the dialect to read and write, new for one connection; None: not known yet."""
         if self.dialect is None or self.dialect == BATCHES:
             return None
         # Dialects are rare, and what they bring along takes time at every start.
-        from acp_protocol.dialects.catalogue import open_dialect
+        from acp_protocol.dialects.registry import open_dialect
 
         return open_dialect(self.dialect)
 
     @property
-    def is_ours(self) -> bool:
+    def is_embedded_demo(self) -> bool:
         """Whether it is the embedded demo agent, which has to be told what to speak."""
         return self.name == "demo" and self.command[:3] == (sys.executable, "-m", "acp_agent")
 
@@ -60,7 +60,7 @@ DEMO_AGENT: Final = AgentSpec(
     name="demo",
     title="Demo agent",
     command=(sys.executable, "-m", "acp_agent", "--no-config"),
-    about="no key, no network, yet it truly reads, searches, edits and runs",
+    description="no key, no network, yet it truly reads, searches, edits and runs",
 )
 AGENTS: Final = (DEMO_AGENT,)
 

@@ -15,10 +15,10 @@ from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from acp_protocol.jsonrpc import Json, RequestId
 
-Allowed: TypeAlias = Literal["none", "reads", "edits", "all"]
+PermissionPolicy: TypeAlias = Literal["none", "reads", "edits", "all"]
 
 _READS: Final = frozenset({"read", "search", "think"})
-_KINDS: Final[dict[Allowed, frozenset[str]]] = {
+_KINDS: Final[dict[PermissionPolicy, frozenset[str]]] = {
     "none": frozenset(),
     "reads": _READS,
     "edits": _READS | {"edit", "move"},
@@ -35,7 +35,7 @@ class PermissionOption:
 
 
 @dataclass(frozen=True, slots=True)
-class PermissionAsk:
+class PermissionPrompt:
     """An agent's question for consent."""
 
     request_id: RequestId
@@ -77,11 +77,11 @@ class PermissionAsk:
         return tuple(path for path in paths if isinstance(path, str))
 
     @property
-    def outside(self) -> tuple[str, ...]:
+    def paths_outside(self) -> tuple[str, ...]:
         """Those of `paths` that lie outside the session's directory, links followed."""
         return tuple(path for path in self.paths if not self._is_inside(path))
 
-    def option(self, *kinds: str) -> PermissionOption | None:
+    def find_option(self, *kinds: str) -> PermissionOption | None:
         """Return the first offered option of the first of `kinds` that is offered."""
         for kind in kinds:
             for option in self.options:
@@ -102,7 +102,7 @@ class PermissionAsk:
 class Decider(Protocol):
     """Whoever gives or refuses consent."""
 
-    async def decide(self, request: PermissionAsk) -> str | None:
+    async def decide(self, request: PermissionPrompt) -> str | None:
         """Return the id of one of the offered options; None when nothing was decided."""
         ...
 
@@ -110,42 +110,44 @@ class Decider(Protocol):
 class PolicyDecider:
     """Decides without a person; what it refuses is told to `refused`."""
 
-    def __init__(self, allowed: Allowed, refused: Callable[[PermissionAsk], None]) -> None:
-        self._allowed: Allowed = allowed
-        self._refused = refused
+    def __init__(
+        self, allowed: PermissionPolicy, on_refusal: Callable[[PermissionPrompt], None]
+    ) -> None:
+        self._allowed: PermissionPolicy = allowed
+        self._refused = on_refusal
 
-    async def decide(self, request: PermissionAsk) -> str | None:
+    async def decide(self, request: PermissionPrompt) -> str | None:
         """Allow what the policy allows, once; refuse the rest, once where that is offered."""
         if allows(self._allowed, request):
-            option = request.option("allow_once", "allow_always")
+            option = request.find_option("allow_once", "allow_always")
         else:
             self._refused(request)
-            option = request.option("reject_once", "reject_always")
+            option = request.find_option("reject_once", "reject_always")
         return option.id if option else None
 
 
-def allows(allowed: Allowed, ask: PermissionAsk) -> bool:
+def allows(allowed: PermissionPolicy, request: PermissionPrompt) -> bool:
     """Tell whether a policy lets through what is asked."""
     if allowed == "all":
         return True
-    return ask.kind in _KINDS[allowed] and not ask.outside
+    return request.kind in _KINDS[allowed] and not request.paths_outside
 
 
-def least_that_allows(ask: PermissionAsk) -> Allowed:
+def strictest_policy_for(request: PermissionPrompt) -> PermissionPolicy:
     """Return the strictest policy that would let it through."""
-    if allows("reads", ask):
+    if allows("reads", request):
         return "reads"
-    return "edits" if allows("edits", ask) else "all"
+    return "edits" if allows("edits", request) else "all"
 
 
-def read_ask(
+def parse_permission_request(
     request_id: RequestId,
     params: Json,
     *,
     known: Mapping[str, Json] | None = None,
     cwd: Path | None = None,
     version: int = 1,
-) -> PermissionAsk | None:
+) -> PermissionPrompt | None:
     """Return the question that the params of `session/request_permission` ask; None when broken.
 
     `known` is what earlier updates said of the same call: the question need not repeat it.
@@ -153,17 +155,17 @@ def read_ask(
     if not isinstance(params, dict):
         return None
     members = cast("dict[str, Json]", params)
-    session_id, tool_call = members.get("sessionId"), asked_of(params, version)
+    session_id, tool_call = members.get("sessionId"), requested_tool_call(params, version)
     options = members.get("options")
     if not (isinstance(session_id, str) and tool_call is not None and isinstance(options, list)):
         return None
     read = [_option(option) for option in cast("list[Json]", options)]
     offered = tuple(option for option in read if option is not None)
-    call = updated(known or {}, tool_call, version)
-    return PermissionAsk(request_id, session_id, call, offered, cwd)
+    call = merge_tool_call(known or {}, tool_call, version)
+    return PermissionPrompt(request_id, session_id, call, offered, cwd)
 
 
-def asked_of(params: Json, version: int = 1) -> Mapping[str, Json] | None:
+def requested_tool_call(params: Json, version: int = 1) -> Mapping[str, Json] | None:
     """Return the tool call that consent is asked for; None when nothing is named.
 
     Version 2 asks for a tool call, for a command, or by a title alone: a command counts as a call
@@ -187,7 +189,7 @@ def asked_of(params: Json, version: int = 1) -> Mapping[str, Json] | None:
             return None
 
 
-def updated(
+def merge_tool_call(
     call: Mapping[str, Json], update: Mapping[str, Json], version: int = 1
 ) -> dict[str, Json]:
     """Return a tool call after an update: what is absent stays as it was.

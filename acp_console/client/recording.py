@@ -8,7 +8,7 @@ from pathlib import Path
 
 from acp_console.client.agents import AgentSpec
 from acp_inspector.journal import Journal
-from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.format import new_header
 from acp_inspector.recording.writer import RecordingWriter
 
 
@@ -32,11 +32,11 @@ def record_journal(
     if path is None:
         yield
         return
-    writer = RecordingWriter(path, header_of_this_run(agent.command, cwd), warn=warn)
+    writer = RecordingWriter(path, new_header(agent.command, cwd), warn=warn)
     unsubscribe = journal.subscribe(lambda entry: writer.write([entry]))
     try:
         yield
     finally:
         unsubscribe()
-        writer.withdraw()
+        writer.discard_if_empty()
         writer.close()

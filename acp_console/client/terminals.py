@@ -11,9 +11,14 @@ from typing import Final
 
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.host.commands import Command, CommandRefusedError
-from acp_protocol.host.files import Roots
-from acp_protocol.host.terminals import ExitStatus, TerminalMissingError, Terminals
+from acp_protocol.host.sandbox import SandboxedFiles
+from acp_protocol.host.terminals import (
+    CommandRefusedError,
+    CommandSpec,
+    ExitStatus,
+    TerminalMissingError,
+    TerminalPool,
+)
 from acp_protocol.jsonrpc import Json
 
 TERMINAL_METHODS: Final = frozenset(
@@ -23,7 +28,12 @@ TERMINAL_METHODS: Final = frozenset(
 
 
 async def serve_terminal(
-    terminals: Terminals, method: str, params: Mapping[str, Json], *, cwd: Path, roots: Roots
+    terminals: TerminalPool,
+    method: str,
+    params: Mapping[str, Json],
+    *,
+    cwd: Path,
+    roots: SandboxedFiles,
 ) -> Json:
     """Return the result of one of `TERMINAL_METHODS`, whose params fit their shape.
 
@@ -45,10 +55,10 @@ async def serve_terminal(
         raise RequestFailedError(jsonrpc.INVALID_PARAMS, str(problem)) from None
 
 
-async def _serve_existing(terminals: Terminals, method: str, session: str, id_: str) -> Json:
+async def _serve_existing(terminals: TerminalPool, method: str, session: str, id_: str) -> Json:
     match method:
         case "terminal/output":
-            seen = terminals.look(session, id_)
+            seen = terminals.output(session, id_)
             status = {} if seen.status is None else {"exitStatus": _status(seen.status)}
             return {"output": seen.output, "truncated": seen.is_cut, **status}
         case "terminal/wait_for_exit":
@@ -60,9 +70,9 @@ async def _serve_existing(terminals: Terminals, method: str, session: str, id_: 
     return {}
 
 
-def _command(params: Mapping[str, Json]) -> Command:
+def _command(params: Mapping[str, Json]) -> CommandSpec:
     limit: Json = params.get("outputByteLimit")
-    return Command(
+    return CommandSpec(
         program=params["command"],
         args=tuple(params.get("args") or ()),
         env=tuple((variable["name"], variable["value"]) for variable in params.get("env") or ()),

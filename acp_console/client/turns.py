@@ -11,12 +11,12 @@ from typing import Final, TypeAlias, cast
 
 import anyio
 
-from acp_console.client.host import ClientHost
+from acp_console.client.handlers import ClientHandlers
 from acp_protocol import jsonrpc
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import ConnectionClosedError, RemoteProtocolError, RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.tasks import OwnedTasks
 
 Update: TypeAlias = Mapping[str, Json]
 
@@ -35,14 +35,14 @@ class _Session:
             event.set()
 
 
-TOLD: Final = 1000
+MAX_UPDATES: Final = 1000
 """Echoes and states that are kept while nobody asks for them."""
 
 
-class Turns:
+class TurnTracker:
     """Handles what an agent says as `host` does, and keeps an eye on the states in it."""
 
-    def __init__(self, host: ClientHost, *, names_messages: bool = True) -> None:
+    def __init__(self, host: ClientHandlers, *, names_messages: bool = True) -> None:
         """`names_messages` False: the draft before this one, whose answers name no message."""
         self._host = host
         self._names_messages = names_messages
@@ -63,13 +63,15 @@ class Turns:
                 pass
         await self._host.handle_notification(notification)
 
-    def began(self, session_id: str) -> None:
+    def begin(self, session_id: str) -> None:
         """Hear that a prompt is about to be sent: what was told before is no part of its turn."""
         session = self._sessions.setdefault(session_id, _Session())
         if not session.waiting:
             session.told.clear()
 
-    async def ended(self, session_id: str, answer: Update, connection: Connection) -> Update:
+    async def wait_for_end(
+        self, session_id: str, response: Update, connection: Connection
+    ) -> Update:
         """Return the state that ends the turn of the prompt with that answer.
 
         Raises:
@@ -77,7 +79,7 @@ class Turns:
             RequestFailedError: the turn ended with an error.
             ConnectionClosedError: the agent left before.
         """
-        message_id = answer.get("messageId")
+        message_id = response.get("messageId")
         if not isinstance(message_id, str) and self._names_messages:
             raise RemoteProtocolError("the agent's answer to session/prompt has no messageId")
         session = self._sessions.setdefault(session_id, _Session())
@@ -85,7 +87,7 @@ class Turns:
         start = _place_of(session.told, message_id)
         more = anyio.Event()
         try:
-            async with OwnedTasks() as tasks:
+            async with BackgroundTasks() as tasks:
                 tasks.start_soon(_wake_at_end, connection, session)
                 while (state := _idle(session.told[start:])) is None and connection.is_open:
                     session.waiting.discard(more)
@@ -107,7 +109,7 @@ class Turns:
                 "state": "idle",
             }:
                 session = self._sessions.setdefault(session_id, _Session())
-                if session.waiting or len(session.told) < TOLD:
+                if session.waiting or len(session.told) < MAX_UPDATES:
                     session.told.append(cast("Update", update))
                 session.wake()
             case _:

@@ -6,11 +6,11 @@ from typing import Final, Literal, TypeAlias
 
 from acp_console.render.tables import Layout
 from acp_console.render.values import cell_text, format_seconds, format_size, plural
-from acp_inspector.analysis.conversation import Turn
-from acp_inspector.analysis.statistics import Durations, MethodTally, Tally
-from acp_inspector.analysis.study import Study
+from acp_inspector.analysis.conversation import SessionTurn
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.analysis.statistics import Counts, Histogram, MethodStatistics
 from acp_inspector.messages import member
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 By: TypeAlias = Literal["method", "session", "turn"]
@@ -51,7 +51,7 @@ TURNS: Final = Layout(
 )
 
 
-def headline(study: Study) -> str:
+def headline(study: SessionModel) -> str:
     """Return all of a connection in one line."""
     total = study.statistics.total
     took = (total.last or 0.0) - (total.began or 0.0)
@@ -70,11 +70,11 @@ def headline(study: Study) -> str:
     return ", ".join(parts)
 
 
-def method_cells(tally: MethodTally) -> list[str]:
+def method_cells(tally: MethodStatistics) -> list[str]:
     """Return what stands in the table of the methods behind who calls it."""
     endings, summary = tally.endings, tally.latencies.summary()
     is_asked = bool(endings)
-    times = (summary.least, summary.p50, summary.p90, summary.p99, summary.most)
+    times = (summary.minimum, summary.p50, summary.p90, summary.p99, summary.maximum)
     return [
         cell_text(f"{tally.method} {tally.update}".strip()),
         str(tally.count),
@@ -85,7 +85,7 @@ def method_cells(tally: MethodTally) -> list[str]:
     ]
 
 
-def session_cells(study: Study, key: str, tally: Tally) -> list[str]:
+def session_cells(study: SessionModel, key: str, tally: Counts) -> list[str]:
     """Return what stands in the table of the sessions behind the name."""
     turns = session_turns(study, key)
     return [
@@ -105,11 +105,11 @@ def session_cells(study: Study, key: str, tally: Tally) -> list[str]:
     ]
 
 
-def turn_cells(turn: Turn, tally: Tally) -> list[str]:
+def turn_cells(turn: SessionTurn, tally: Counts) -> list[str]:
     """Return what stands in the table of the turns."""
     return [
         str(turn.number),
-        one_line(turn.session_id, ID_WIDTH),
+        single_line(turn.session_id, ID_WIDTH),
         cell_text(turn.stop_reason or turn.error or ("" if turn.ended else "open")),
         format_seconds(turn.duration),
         format_seconds(turn.first_update),
@@ -128,7 +128,7 @@ def turn_cells(turn: Turn, tally: Tally) -> list[str]:
     ]
 
 
-def _rate(tally: Tally) -> str:
+def _rate(tally: Counts) -> str:
     return "" if tally.chunk_rate is None else f"{tally.chunk_rate:.0f}"
 
 
@@ -137,12 +137,12 @@ def _tokens(usage: Json) -> str:
     return cell_text(f"{used}/{room}") if isinstance(used, int) and isinstance(room, int) else ""
 
 
-def _turn_tokens(turn: Turn) -> str:
+def _turn_tokens(turn: SessionTurn) -> str:
     total = member(turn.usage, "totalTokens")
     return cell_text(str(total)) if isinstance(total, int) else ""
 
 
-def _cost(tally: Tally) -> str:
+def _cost(tally: Counts) -> str:
     if tally.cost is None:
         return ""
     return cell_text(
@@ -150,7 +150,7 @@ def _cost(tally: Tally) -> str:
     ).strip()
 
 
-def counted_turns(study: Study) -> list[tuple[Turn, Tally]]:
+def counted_turns(study: SessionModel) -> list[tuple[SessionTurn, Counts]]:
     """Return the turns of which something was counted, by their number."""
     talks = study.conversations.sessions.values()
     turns = sorted((turn for talk in talks for turn in talk.turns), key=lambda turn: turn.number)
@@ -158,13 +158,13 @@ def counted_turns(study: Study) -> list[tuple[Turn, Tally]]:
     return [(turn, tallies[turn.number]) for turn in turns if turn.number in tallies]
 
 
-def session_turns(study: Study, session_id: str) -> list[Turn]:
+def session_turns(study: SessionModel, session_id: str) -> list[SessionTurn]:
     talk = study.conversations.sessions.get(session_id)
     return [] if talk is None else talk.turns
 
 
-def _first(turns: list[Turn]) -> Durations:
-    durations = Durations()
+def _first(turns: list[SessionTurn]) -> Histogram:
+    durations = Histogram()
     for turn in turns:
         if turn.first_update is not None:
             durations.add(turn.first_update)

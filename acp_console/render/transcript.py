@@ -6,32 +6,32 @@ import json
 from collections.abc import Iterator
 from typing import Final, assert_never
 
-from acp_inspector.analysis.changes import (
-    Difference,
+from acp_inspector.analysis.conversation import SessionSnapshot
+from acp_inspector.analysis.items import (
+    ElicitationItem,
+    Item,
+    Notice,
+    PlanItem,
+    SessionMessage,
+    TextItem,
+    Thought,
+    ToolCallItem,
+    TurnEnd,
+    UserMessage,
+    string,
+)
+from acp_inspector.analysis.state_diff import (
     ItemAppeared,
     ItemChanged,
     ItemVanished,
     SessionAppeared,
     SessionVanished,
+    StateChange,
     SurroundingsChanged,
     TextGrew,
 )
-from acp_inspector.analysis.conversation import Snapshot
-from acp_inspector.analysis.items import (
-    Elicitation,
-    Item,
-    Notice,
-    Plan,
-    SessionMessage,
-    Text,
-    Thought,
-    ToolCall,
-    TurnEnd,
-    UserMessage,
-    string,
-)
-from acp_inspector.analysis.picture import statuses
-from acp_protocol.host.text import one_line, visible
+from acp_inspector.analysis.to_json import statuses
+from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
 
 WIDTH: Final = 160
@@ -39,47 +39,47 @@ WIDTH: Final = 160
 _INDENT: Final = "  "
 
 
-def transcript_lines(snapshot: Snapshot) -> Iterator[str]:
+def transcript_lines(snapshot: SessionSnapshot) -> Iterator[str]:
     """Yield a session as a person reads it: what surrounds it, then all that was said."""
-    around = snapshot.surroundings
-    state = "busy" if snapshot.surroundings.is_busy else "closed" if around.is_closed else "ready"
+    around = snapshot.info
+    state = "busy" if snapshot.info.is_busy else "closed" if around.is_closed else "ready"
     parts = [f"session {snapshot.session_id}", f"version {snapshot.version}", state]
     parts += [f"mode {around.current_mode}"] if around.current_mode else []
     parts += [f"“{around.title}”"] if around.title else []
     parts += [f"child of {around.parent}"] if around.parent else []
-    yield one_line(", ".join(parts), WIDTH)
+    yield single_line(", ".join(parts), WIDTH)
     for item in snapshot.items:
         yield from (f"{_INDENT}{line}".rstrip() for line in item_lines(item))
-    for trouble in snapshot.troubles:
+    for trouble in snapshot.errors:
         said = f"{trouble.message} ({trouble.code})"
-        line = f"error of the {trouble.by} to {trouble.method} in frame {trouble.n}: {said}"
-        yield _INDENT + one_line(line, WIDTH)
+        line = f"error of the {trouble.side} to {trouble.method} in frame {trouble.n}: {said}"
+        yield _INDENT + single_line(line, WIDTH)
 
 
 def item_lines(item: Item) -> Iterator[str]:
     """Yield one item; what has several lines goes on further in."""
     match item:
-        case Text():
+        case TextItem():
             yield from _text(item)
-        case ToolCall():
+        case ToolCallItem():
             yield from _call(item)
-        case Plan():
+        case PlanItem():
             yield f"plan, {len(item.entries)} steps"
             for entry in item.entries:
                 step = f"{string(entry, 'status') or '?'}: {string(entry, 'content')}"
-                yield _INDENT + one_line(step, WIDTH)
+                yield _INDENT + single_line(step, WIDTH)
         case TurnEnd():
-            yield one_line(f"— {item.error or item.stop_reason or 'ended'}", WIDTH)
+            yield single_line(f"— {item.error or item.stop_reason or 'ended'}", WIDTH)
         case Notice():
             answer = ""
-            if isinstance(item, Elicitation):
+            if isinstance(item, ElicitationItem):
                 answer = f": {string(item.outcome, 'action') or 'open'}"
-            yield one_line(f"· {item.text}{answer}", WIDTH)
+            yield single_line(f"· {item.text}{answer}", WIDTH)
         case _:
             assert_never(item)
 
 
-def _text(item: Text) -> Iterator[str]:
+def _text(item: TextItem) -> Iterator[str]:
     match item:
         case UserMessage():
             who = "you"
@@ -89,25 +89,25 @@ def _text(item: Text) -> Iterator[str]:
             who = f"session {item.sender.now}".strip()
         case _:
             who = "agent"
-    first, *rest = visible(item.text).rstrip().splitlines() or [""]
-    yield f"{one_line(who, WIDTH)}: {first}"
+    first, *rest = escape_controls(item.text).rstrip().splitlines() or [""]
+    yield f"{single_line(who, WIDTH)}: {first}"
     yield from ((_INDENT + line).rstrip() for line in rest)
     for block in item.blocks:
-        yield _INDENT + one_line(f"[{string(block, 'type') or 'nothing'}]", WIDTH)
+        yield _INDENT + single_line(f"[{string(block, 'type') or 'nothing'}]", WIDTH)
 
 
-def _call(item: ToolCall) -> Iterator[str]:
+def _call(item: ToolCallItem) -> Iterator[str]:
     states = " → ".join(statuses(item))
-    yield one_line(f"tool {item.facts.title or item.key} ({item.facts.kind}): {states}", WIDTH)
+    yield single_line(f"tool {item.facts.title or item.key} ({item.facts.kind}): {states}", WIDTH)
     for permission in item.permissions:
         outcome = permission.outcome
         chosen = string(outcome, "optionId") or string(outcome, "outcome")
-        yield _INDENT + one_line(f"permission: {chosen or 'open'}", WIDTH)
+        yield _INDENT + single_line(f"permission: {chosen or 'open'}", WIDTH)
     for block in item.content:
-        yield _INDENT + one_line(_content(block), WIDTH)
+        yield _INDENT + single_line(_content(block), WIDTH)
     for terminal in item.terminals.values():
-        yield _INDENT + one_line(f"$ {terminal.facts.command or terminal.key}", WIDTH)
-        yield from (_INDENT * 2 + line for line in visible(terminal.text).splitlines())
+        yield _INDENT + single_line(f"$ {terminal.facts.command or terminal.key}", WIDTH)
+        yield from (_INDENT * 2 + line for line in escape_controls(terminal.text).splitlines())
 
 
 def _content(block: Json) -> str:
@@ -120,23 +120,23 @@ def _content(block: Json) -> str:
             return f"[{string(block, 'type') or 'nothing'}]"
 
 
-def change_lines(change: Difference) -> Iterator[str]:
+def change_lines(change: StateChange) -> Iterator[str]:
     """Yield what changed between two states."""
     match change:
         case SessionAppeared(session_id):
-            yield one_line(f"+ session {session_id}", WIDTH)
+            yield single_line(f"+ session {session_id}", WIDTH)
         case SessionVanished(session_id):
-            yield one_line(f"- session {session_id}", WIDTH)
+            yield single_line(f"- session {session_id}", WIDTH)
         case ItemAppeared(_, key, item):
-            yield one_line(f"+ {key}: {_short(item)}", WIDTH)
+            yield single_line(f"+ {key}: {_short(item)}", WIDTH)
         case ItemVanished(_, key, item):
-            yield one_line(f"- {key}: {_short(item)}", WIDTH)
+            yield single_line(f"- {key}: {_short(item)}", WIDTH)
         case TextGrew(_, key, more):
-            yield one_line(f"* {key} goes on: {more}", WIDTH)
+            yield single_line(f"* {key} goes on: {more}", WIDTH)
         case ItemChanged(_, key, name, before, after):
-            yield one_line(f"* {key}, {name}: {_json(before)} → {_json(after)}", WIDTH)
+            yield single_line(f"* {key}, {name}: {_json(before)} → {_json(after)}", WIDTH)
         case SurroundingsChanged(_, name, before, after):
-            yield one_line(f"* {name}: {_json(before)} → {_json(after)}", WIDTH)
+            yield single_line(f"* {name}: {_json(before)} → {_json(after)}", WIDTH)
         case _:
             assert_never(change)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 
 CELL_WIDTH: Final = 60
 """Characters of untrusted text in a table, at most."""
@@ -13,7 +13,7 @@ _ARROWS: Final = {"client": "→", "agent": "←"}
 
 def cell_text(text: str) -> str:
     """Return untrusted text cut and made safe for a table."""
-    return one_line(text, CELL_WIDTH)
+    return single_line(text, CELL_WIDTH)
 
 
 def arrow(side: str | None) -> str:

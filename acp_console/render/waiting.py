@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_console.render.values import cell_text, format_seconds
-from acp_inspector.analysis.waiting import Wait, WaitingGraph
+from acp_inspector.analysis.wait_graph import PendingWait, WaitGraph
 
 MAX_DEPTH: Final = 30
 """Waits below each other that are written."""
@@ -27,50 +27,52 @@ class WaitLine:
     stem: str
     """The lines that connect it to the one above."""
     text: str
-    wait: Wait
+    wait: PendingWait
     is_repeated: bool = False
     """Whether this wait is one of those above it."""
 
 
-def wait_sentence(wait: Wait, graph: WaitingGraph) -> str:
+def wait_sentence(wait: PendingWait, graph: WaitGraph) -> str:
     """Return who waits for whom, for what and since when; safe to show."""
-    awaited = _WAITED_FOR.get(wait.whom, f"the {wait.whom}")
+    awaited = _WAITED_FOR.get(wait.awaited, f"the {wait.awaited}")
     name = "the end of the turn"
     if wait.method != "turn":
         name = f"{cell_text(wait.method)} {cell_text(json.dumps(wait.id, ensure_ascii=False))}"
-    about = f" “{cell_text(wait.about)}”" if wait.about else ""
+    about = f" “{cell_text(wait.subject)}”" if wait.subject else ""
     since = f"frame {wait.frame}, for {format_seconds(graph.at - wait.since)}"
-    return f"the {wait.who} waits for {awaited}: {name}{about} ({since})"
+    return f"the {wait.waiter} waits for {awaited}: {name}{about} ({since})"
 
 
-def wait_tree(graph: WaitingGraph) -> Iterator[WaitLine]:
+def wait_tree(graph: WaitGraph) -> Iterator[WaitLine]:
     """Yield each that waits, and below it what it waits for in turn."""
     for root in graph.roots:
         yield from _branch(root, graph, frozenset(), "")
 
 
-def alarms(graph: WaitingGraph) -> Iterator[tuple[str, int]]:
+def alarms(graph: WaitGraph) -> Iterator[tuple[str, int]]:
     """Yield deadlocks and hung requests, each with the frame that it is about."""
     for cycle in graph.cycles:
         steps = zip(cycle, (*cycle[1:], cycle[0]), strict=True)
-        is_sure = all(awaited in wait.on for wait, awaited in steps)
+        is_sure = all(awaited in wait.waits_for for wait, awaited in steps)
         frames = " → ".join(str(wait.frame) for wait in (*cycle, cycle[0]))
         yield f"{'deadlock' if is_sure else 'likely deadlock'}: frames {frames}", cycle[0].frame
     for wait in graph.hung():
         why = "nobody is there to answer"
-        if wait.whom != "nobody":
+        if wait.awaited != "nobody":
             why = f"no sign of life for {format_seconds(wait.silence)}"
         yield f"hung: frame {wait.frame}, {cell_text(wait.method)}: {why}", wait.frame
 
 
 def _branch(
-    wait: Wait, graph: WaitingGraph, above: frozenset[Wait], stem: str, sign: str = ""
+    wait: PendingWait, graph: WaitGraph, above: frozenset[PendingWait], stem: str, sign: str = ""
 ) -> Iterator[WaitLine]:
     if wait in above or len(above) > MAX_DEPTH:
         yield WaitLine(stem + sign, f"… frame {wait.frame} again", wait, is_repeated=True)
         return
     yield WaitLine(stem + sign, wait_sentence(wait, graph), wait)
-    below = [(each, "") for each in wait.on] + [(each, "likely: ") for each in wait.likely]
+    below = [(each, "") for each in wait.waits_for] + [
+        (each, "likely: ") for each in wait.likely_waits_for
+    ]
     stem += "" if not sign else "    " if sign.startswith("└") else "│   "
     for place, (each, how) in enumerate(below):
         branch = "└── " if place == len(below) - 1 else "├── "

@@ -16,18 +16,18 @@ from typing import Final, Literal, TypeAlias
 import anyio
 
 from acp_console.client.agents import AgentSpec
-from acp_console.client.host import ClientHost
-from acp_console.client.link import AgentLink, open_link
-from acp_console.client.permissions import PermissionAsk
+from acp_console.client.connection import AgentConnection, connect_agent
+from acp_console.client.handlers import ClientHandlers
+from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.recording import record_journal
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import Item, Permission, ToolCall
+from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.recording.format import RecordingError
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentExitedError
 from acp_protocol.jsonrpc import RequestId, id_key
-from acp_protocol.tasks import OwnedTasks
 
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
@@ -76,7 +76,7 @@ class ChatSession:
         self._cwd = cwd
         self._record = record
         self._on_change = on_change
-        self._conversations = Conversations(agent.opened_dialect())
+        self._conversations = Conversations(agent.open_dialect())
         self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
         self._entries_read = 0
         self._new_entries: list[Entry] = []
@@ -142,7 +142,7 @@ class ChatSession:
             self._wake.set()
         self._on_change()
 
-    def answer(self, permission: Permission, option_id: str) -> None:
+    def answer(self, permission: PermissionRequest, option_id: str) -> None:
         """Answer a permission request; one that is closed or of an old agent is ignored."""
         pending = self._pending.get(id_key(permission.request_id))
         if pending is not None and self._is_current(permission):
@@ -182,7 +182,7 @@ class ChatSession:
         with anyio.move_on_after(CLOSE_TIMEOUT_S):
             await self._is_over.wait()
 
-    async def decide(self, request: PermissionAsk) -> str | None:
+    async def decide(self, request: PermissionPrompt) -> str | None:
         """Wait for the user's answer; None when the turn was cancelled meanwhile."""
         key = id_key(request.request_id)
         pending = self._pending[key] = _PendingPermission()
@@ -208,7 +208,7 @@ class ChatSession:
 
     async def _run_agent(self) -> None:
         self._read_journal()
-        self._conversations = Conversations(self._agent.opened_dialect())
+        self._conversations = Conversations(self._agent.open_dialect())
         self.session_id = self.error = None
         self.state = "starting"
         self._on_change()
@@ -229,13 +229,15 @@ class ChatSession:
             self._cancel_permissions()
             scope.cancel()
 
-        host = ClientHost(self, runs=True)
-        async with open_link(self._agent, cwd=self._cwd, journal=self.journal, host=host) as link:
+        host = ClientHandlers(self, runs=True)
+        async with connect_agent(
+            self._agent, cwd=self._cwd, journal=self.journal, handlers=host
+        ) as link:
             session = await link.new_session(self._cwd)
             session_id: str = session["sessionId"]
             self.session_id, self.title = session_id, link.title
             with anyio.CancelScope() as scope:
-                async with OwnedTasks() as tasks:
+                async with BackgroundTasks() as tasks:
                     tasks.start_soon(watch)
                     self._become_ready()
                     while True:
@@ -249,7 +251,7 @@ class ChatSession:
                             await link.cancel(session_id)
         return next(iter(endings), None)
 
-    async def _run_turn(self, link: AgentLink, session_id: str, text: str) -> None:
+    async def _run_turn(self, link: AgentConnection, session_id: str, text: str) -> None:
         try:
             await link.prompt(session_id, text)
         except AgentExitedError:
@@ -287,10 +289,12 @@ class ChatSession:
         for pending in self._pending.values():
             pending.is_over.set()
 
-    def _is_current(self, permission: Permission) -> bool:
+    def _is_current(self, permission: PermissionRequest) -> bool:
         self._read_journal()
         items = self.conversation.items if self.conversation else ()
-        return any(isinstance(item, ToolCall) and item.permission is permission for item in items)
+        return any(
+            isinstance(item, ToolCallItem) and item.permission is permission for item in items
+        )
 
     def _read_journal(self) -> None:
         entries = self.journal.entries[self._entries_read :]

@@ -15,18 +15,18 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from acp_inspector.attach.attachment import AttachError, Attachment, RefusedError
+from acp_inspector.proxy.client import AttachError, CommandRefusedError, ProxyClient
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Message
 
-LOOK: Final = 0.25
+POLL_INTERVAL_S: Final = 0.25
 """Seconds between two looks at the proxy's state."""
-AGAIN: Final = 1.0
+RETRY_INTERVAL_S: Final = 1.0
 """Seconds after which a proxy that did not answer is asked again."""
-ANSWER_LIMIT: Final = 60.0
+RESPONSE_TIMEOUT_S: Final = 60.0
 """Seconds to wait for the response to an injected frame."""
-SENT: Final = 50
+MAX_INJECTED: Final = 50
 """Injected frames that are kept."""
 
 Presence: TypeAlias = Literal["connecting", "there", "gone"]
@@ -37,11 +37,11 @@ class HeldFrame:
     """A paused frame, as the proxy reports it."""
 
     id: int
-    n: int
+    seq: int
     side: Side
-    left: float
+    seconds_left: float
     """Seconds until it leaves by itself."""
-    waiting: int
+    queued_behind: int
     """Frames that wait behind it."""
     raw: bytes
     """Its bytes, or the first of them if it is very long."""
@@ -60,7 +60,7 @@ class HeldFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class DeskState:
+class InterceptState:
     """Which frames are paused, and why."""
 
     presence: Presence = "connecting"
@@ -70,17 +70,17 @@ class DeskState:
     """Seconds after which a held frame leaves by itself."""
     breakpoints: tuple[tuple[int, str], ...] = ()
     """Number and filter of each."""
-    holds: tuple[HeldFrame, ...] = field(default=())
-    struck: Mapping[str, int] = field(default_factory=dict[str, int])
+    held_frames: tuple[HeldFrame, ...] = field(default=())
+    rule_counts: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many frames each rule and add-on has changed."""
 
-    def hold(self, number: int) -> HeldFrame | None:
+    def find_held(self, number: int) -> HeldFrame | None:
         """Return the hold of that number; None when it has left."""
-        return next((hold for hold in self.holds if hold.id == number), None)
+        return next((hold for hold in self.held_frames if hold.id == number), None)
 
 
 @dataclass
-class Sent:
+class InjectedFrame:
     """An injected frame, and its response."""
 
     side: Side
@@ -88,45 +88,45 @@ class Sent:
     text: str
     id: str | None = None
     """The id that it got, once it is on its way."""
-    answer: bytes | None = None
-    problem: str = ""
+    response: bytes | None = None
+    error: str = ""
     """Why it was not sent."""
     is_over: bool = False
     """Whether no response can come any more."""
 
 
-class Desk:
+class InterceptClient:
     """Sends commands to one proxy, one after the other."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._commands: SimpleQueue[tuple[str, dict[str, Any]] | None] = SimpleQueue()
         self._is_closed = False
-        self.state = DeskState()
+        self.state = InterceptState()
         self.refusals: deque[str] = deque(maxlen=20)
         """Why commands were refused, for the screen to show."""
-        self.sent: deque[Sent] = deque(maxlen=SENT)
+        self.sent: deque[InjectedFrame] = deque(maxlen=MAX_INJECTED)
         """Injected frames, oldest first."""
 
     def start(self) -> None:
         """Begin to look."""
         threading.Thread(target=self._run, name="desk", daemon=True).start()
 
-    def do(self, deed: str, **members: Any) -> None:
+    def send_command(self, command: str, **members: Any) -> None:
         """Send a command; its effect shows in `state`, or its refusal in `refusals`."""
-        self._commands.put((deed, members))
+        self._commands.put((command, members))
 
-    def send(self, side: Side, raw: bytes, *, is_forced: bool, keeps_id: bool) -> Sent:
+    def inject(self, side: Side, raw: bytes, *, is_forced: bool, keeps_id: bool) -> InjectedFrame:
         """Send a frame as if `side` had sent it; the returned object gets the response."""
-        sent = Sent(side, raw.decode(errors="replace"))
+        sent = InjectedFrame(side, raw.decode(errors="replace"))
         self.sent.append(sent)
-        members = {"from": side, **spelled(raw), "force": is_forced, "keep_id": keeps_id}
+        members = {"from": side, **encode_bytes(raw), "force": is_forced, "keep_id": keeps_id}
         threading.Thread(
             target=self._send, args=(sent, members), name="desk sends", daemon=True
         ).start()
         return sent
 
-    def whole(self, hold: HeldFrame) -> bytes:
+    def read_frame(self, hold: HeldFrame) -> bytes:
         """Return all of a held frame; waits for the socket, hence not for the event loop.
 
         Raises:
@@ -135,9 +135,9 @@ class Desk:
         if hold.is_whole:
             return hold.raw
         try:
-            with Attachment(self._path) as attachment:
-                attachment.ask("hello", passing=True)
-                return _bytes(attachment.ask("read", id=hold.id))
+            with ProxyClient(self._path) as attachment:
+                attachment.call("hello", passing=True)
+                return _bytes(attachment.call("read", id=hold.id))
         except OSError as problem:
             raise AttachError(f"the proxy is gone: {problem}") from None
 
@@ -148,19 +148,19 @@ class Desk:
     def _run(self) -> None:
         while not self._is_closed:
             try:
-                with Attachment(self._path) as attachment:
-                    self.state = _read(attachment.ask("state"))
+                with ProxyClient(self._path) as attachment:
+                    self.state = _read(attachment.call("state"))
                     while self._attend(attachment):
-                        self.state = _read(attachment.ask("state"))
+                        self.state = _read(attachment.call("state"))
             except (OSError, AttachError):
                 # Either it has ended, and with it everything that was held; or it is busy with a
                 # peer that does not read, and will answer again.
-                self.state = DeskState("gone")
+                self.state = InterceptState("gone")
                 self._wait_for_it()
 
     def _wait_for_it(self) -> None:
         try:
-            command = self._commands.get(timeout=AGAIN)
+            command = self._commands.get(timeout=RETRY_INTERVAL_S)
         except Empty:
             return
         if command is None:
@@ -168,10 +168,10 @@ class Desk:
         else:
             self.refusals.append("the proxy does not answer")
 
-    def _attend(self, attachment: Attachment) -> bool:
+    def _attend(self, attachment: ProxyClient) -> bool:
         """Run the next command, if one comes soon; return whether to go on."""
         try:
-            command = self._commands.get(timeout=LOOK)
+            command = self._commands.get(timeout=POLL_INTERVAL_S)
         except Empty:
             return True
         if command is None:
@@ -179,26 +179,26 @@ class Desk:
             return False
         name, members = command
         try:
-            attachment.ask(name, **members)
-        except RefusedError as problem:
+            attachment.call(name, **members)
+        except CommandRefusedError as problem:
             self.refusals.append(str(problem))
         return True
 
-    def _send(self, sent: Sent, members: dict[str, Any]) -> None:
+    def _send(self, sent: InjectedFrame, members: dict[str, Any]) -> None:
         # On a connection of its own: other commands do not wait for this response.
         try:
-            with Attachment(self._path) as attachment:
-                attachment.ask("hello", passing=True)
-                reply = attachment.ask("inject", wait=ANSWER_LIMIT, **members)
+            with ProxyClient(self._path) as attachment:
+                attachment.call("hello", passing=True)
+                reply = attachment.call("inject", wait=RESPONSE_TIMEOUT_S, **members)
         except (OSError, AttachError) as problem:
-            sent.problem = str(problem)
+            sent.error = str(problem)
         else:
             sent.id = reply["id"]
-            sent.answer = _bytes(reply["answer"]) if "answer" in reply else None
+            sent.response = _bytes(reply["answer"]) if "answer" in reply else None
         sent.is_over = True
 
 
-def spelled(raw: bytes) -> dict[str, str]:
+def encode_bytes(raw: bytes) -> dict[str, str]:
     """Return bytes as a command carries them."""
     try:
         return {"text": raw.decode()}
@@ -210,7 +210,7 @@ def _bytes(data: Mapping[str, str]) -> bytes:
     return base64.b64decode(data["b64"]) if "b64" in data else data["text"].encode()
 
 
-def _read(state: Any) -> DeskState:
+def _read(state: Any) -> InterceptState:
     data = cast("dict[str, Any]", state)
     holds = tuple(
         HeldFrame(
@@ -226,4 +226,4 @@ def _read(state: Any) -> DeskState:
     )
     points = tuple((point["id"], point["filter"]) for point in data["breakpoints"])
     limit = float(data.get("limit", 60.0))
-    return DeskState("there", data["paused"], limit, points, holds, data["struck"])
+    return InterceptState("there", data["paused"], limit, points, holds, data["struck"])

@@ -16,16 +16,16 @@ from textual.command import Provider
 from textual.screen import Screen
 
 from acp_console.client.agents import AGENTS, AgentSpec
+from acp_console.state.sources import Source
 from acp_console.tui.chat.permission import PermissionTiming
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.commands import bindings
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider
-from acp_console.tui.sources import Source
 from acp_console.tui.watch.screen import WatchScreen
 
-ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 """Signals by which the console is told to end; a terminal that is closed sends the second."""
 
 
@@ -62,7 +62,7 @@ class ConsoleApp(App[int]):
     def on_mount(self) -> None:
         """Open the first screen."""
         self.theme = "textual-dark"
-        for number in ENDING:
+        for number in END_SIGNALS:
             # Ended by the signal itself we would leave our agents behind.
             asyncio.get_running_loop().add_signal_handler(number, self._end, number)
         if self._watch:
@@ -74,7 +74,7 @@ class ConsoleApp(App[int]):
 
     def on_unmount(self) -> None:
         """Leave the signals as they were."""
-        for number in ENDING:
+        for number in END_SIGNALS:
             asyncio.get_running_loop().remove_signal_handler(number)
 
     def _end(self, number: int) -> None:

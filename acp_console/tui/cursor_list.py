@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 
-def ink(widget: Widget, component: str) -> Style:
+def foreground_style(widget: Widget, component: str) -> Style:
     """Return colour, weight and slant of a component of a widget, and no background.
 
     Muted colours are mixed with the ground of the widget, which a partial style does not know:

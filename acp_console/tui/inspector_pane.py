@@ -19,21 +19,21 @@ from acp_console.render.values import format_number, plural
 from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
 from acp_console.tui.commands import bindings
-from acp_console.tui.studies import Folding, Studies
+from acp_console.tui.studies import AnalysisFolds, BackgroundFold
 from acp_console.tui.traffic.pane import TrafficPane
-from acp_inspector.analysis.annotations import STUDIED
+from acp_inspector.analysis.annotations import MODEL_FIELDS
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry
-from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError
 
 WIDE: Final = 140
 """Columns from which on the analysis stands beside the traffic, and not in its place."""
-LOOK: Final = 0.1
+POLL_INTERVAL_S: Final = 0.1
 """Seconds between two looks at what is looked at."""
 
 
-class Inspection(Horizontal):
+class InspectorPane(Horizontal):
     """Joins rows and analysis; whoever owns it hands over entries, or a recording."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("inspection")
@@ -60,7 +60,7 @@ class Inspection(Horizontal):
 
     def __init__(
         self,
-        entries: RecordingFile | EntryList | None = None,
+        entries: IndexedRecording | EntryList | None = None,
         *,
         is_over: Callable[[], bool] = lambda: False,
         now: Callable[[], float | None] = lambda: None,
@@ -78,11 +78,11 @@ class Inspection(Horizontal):
         self._entries = EntryList() if entries is None else entries
         self._now = now
         shown = self._entries
-        if isinstance(shown, RecordingFile):
+        if isinstance(shown, IndexedRecording):
             # It is read by other threads, each of which has to have its own.
-            self.studies = Studies(lambda: RecordingFile(shown.path))
+            self.studies = AnalysisFolds(lambda: IndexedRecording(shown.path))
         else:
-            self.studies = Studies(lambda: shown, is_over=is_over)
+            self.studies = AnalysisFolds(lambda: shown, is_over=is_over)
 
     def compose(self) -> ComposeResult:
         yield TrafficPane(self._entries, self.studies.annotations, id="traffic")
@@ -90,7 +90,7 @@ class Inspection(Horizontal):
 
     def on_mount(self) -> None:
         """Begin to look."""
-        self.set_interval(LOOK, self._look)
+        self.set_interval(POLL_INTERVAL_S, self._look)
 
     def on_unmount(self) -> None:
         """Reckon no further."""
@@ -160,14 +160,14 @@ class Inspection(Horizontal):
         self.studies.background = self._background()
         if not self.analysis.display:
             self.studies.share(None)
-        self.traffic.tell_beside(self._told())
+        self.traffic.show_status(self._told())
 
-    def _background(self) -> tuple[Folding[Any], ...]:
+    def _background(self) -> tuple[BackgroundFold[Any], ...]:
         """Return what rows and filter want to know; not before the rows themselves are there."""
         shown = self._entries
-        if isinstance(shown, RecordingFile) and not shown.is_complete:
+        if isinstance(shown, IndexedRecording) and not shown.is_complete:
             return ()
-        if STUDIED & self.traffic.needs:
+        if MODEL_FIELDS & self.traffic.needs:
             return self.studies.study, self.studies.linter
         return (self.studies.linter,)
 
@@ -175,9 +175,9 @@ class Inspection(Horizontal):
         """Return what is known of the rows, and of how many."""
         told: list[str] = []
         study, linter = self.studies.study.progress, self.studies.linter.progress
-        if STUDIED & self.traffic.needs and study.is_behind:
+        if MODEL_FIELDS & self.traffic.needs and study.is_behind:
             told.append(f"turns known of {format_number(study.read)}")
-        found = self.studies.annotations.found
+        found = self.studies.annotations.finding_count
         if found or (linter.read and not linter.is_behind):
             told.append(plural(found, "finding"))
         if linter.read and linter.is_behind:

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from acp_inspector.analysis.annotations import Annotations
-from acp_inspector.analysis.study import Study
-from acp_inspector.filter.entries import ENTRY, Entries
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
 from acp_inspector.journal import Entry
 from acp_inspector.lint.engine import Linter
-from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError
 
 logger = logging.getLogger(__name__)
@@ -48,28 +48,28 @@ KEPT: Final = 200
 
 
 @dataclass(slots=True, eq=False)
-class Asked(Generic[T, A]):
+class Query(Generic[T, A]):
     """A question, and its answer once it came."""
 
-    question: Callable[[T], A]
-    answer: A | None = None
+    function: Callable[[T], A]
+    result: A | None = None
     problem: str = ""
     """Why there is none."""
-    is_answered: bool = False
+    is_done: bool = False
     cost: float = 0.0
     """Seconds that answering took."""
 
-    def put(self, fold: T) -> None:
+    def run(self, fold: T) -> None:
         """Ask."""
         began = time.monotonic()
         try:
-            self.answer = self.question(fold)
+            self.result = self.function(fold)
         except Exception as problem:
             # The border of a worker: who asked is told, and the next question may be better.
             logger.exception("a question about a fold could not be answered")
             self.problem = f"{type(problem).__name__}: {problem}"
         self.cost = time.monotonic() - began
-        self.is_answered = True
+        self.is_done = True
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Progress:
     """Rows that are there, as far as is known."""
     is_whole: bool = False
     """Whether no more than `known` are there now."""
-    is_resting: bool = False
+    is_paused: bool = False
     """Somebody has to ask it to go on."""
     is_finished: bool = False
     """Nothing more comes, and what was missing at the end is known."""
@@ -100,15 +100,15 @@ class Progress:
     @property
     def is_busy(self) -> bool:
         """Whether it reads on as soon as it may."""
-        return self.is_behind and not self.is_resting and not self.is_closed
+        return self.is_behind and not self.is_paused and not self.is_closed
 
 
-class Folding(Generic[T]):
+class BackgroundFold(Generic[T]):
     """Folds entries in a thread of its own, as far as they have come."""
 
     def __init__(
         self,
-        entries: Callable[[], Entries],
+        entries: Callable[[], EntrySequence],
         begin: Callable[[], T],
         take: Callable[[T, Entry], object],
         *,
@@ -133,11 +133,11 @@ class Folding(Generic[T]):
         self._is_over = is_over
         self._portion = portion
         self._limit = portion
-        self._questions: deque[Asked[T, Any]] = deque()
+        self._questions: deque[Query[T, Any]] = deque()
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._fold: T | None = None
-        self._entries: Entries | None = None
+        self._entries: EntrySequence | None = None
         self.progress = Progress()
         self.is_wanted = True
         """Whether somebody looks at it: else it leaves the time to others, and still answers."""
@@ -153,34 +153,34 @@ class Folding(Generic[T]):
         """Whether it has begun."""
         return self._thread is not None
 
-    def ask(self, question: Callable[[T], A]) -> Asked[T, A]:
+    def query(self, function: Callable[[T], A]) -> Query[T, A]:
         """Let `question` look at the fold in its thread, soon; it must change nothing.
 
         What it returns must be a value of its own: the fold goes on meanwhile.
         """
-        asked = Asked(question)
+        asked = Query(function)
         with self._wake:
             self._questions.append(asked)
             self._wake.notify_all()
         return asked
 
-    def drop(self, asked: Asked[T, A]) -> None:
+    def discard(self, query: Query[T, A]) -> None:
         """Leave a question unanswered that nobody waits for."""
         with self._wake:
-            if asked in self._questions:
-                self._questions.remove(asked)
+            if query in self._questions:
+                self._questions.remove(query)
 
-    def rest(self) -> None:
+    def pause(self) -> None:
         """Read no more until `go_on`."""
         with self._wake:
             self._limit = self.progress.read
-            self.progress.is_resting = True
+            self.progress.is_paused = True
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Read another portion."""
         with self._wake:
             self._limit = self.progress.read + self._portion
-            self.progress.is_resting = False
+            self.progress.is_paused = False
             self._wake.notify_all()
 
     def close(self) -> None:
@@ -206,7 +206,7 @@ class Folding(Generic[T]):
             with self._wake:
                 if not self.progress.is_closed and not self._questions:
                     self._wake.wait(BREATH if is_busy else LOOK)
-        if isinstance(self._entries, RecordingFile):
+        if isinstance(self._entries, IndexedRecording):
             self._entries.close()
         # What this fold has kept is garbage from here on.
         gc.unfreeze()
@@ -217,7 +217,7 @@ class Folding(Generic[T]):
                 if not self._questions or self.progress.is_closed:
                     return
                 asked = self._questions.popleft()
-            asked.put(fold)
+            asked.run(fold)
 
     def _work(self, fold: T) -> bool:
         if self.progress.problem or not self.is_wanted:
@@ -238,9 +238,9 @@ class Folding(Generic[T]):
         if entries is None:
             entries = self._entries = self._open()
         progress = self.progress
-        is_file = isinstance(entries, RecordingFile)
-        if isinstance(entries, RecordingFile) and (progress.is_whole or not entries.is_complete):
-            entries.advance(PIECE)
+        is_file = isinstance(entries, IndexedRecording)
+        if isinstance(entries, IndexedRecording) and (progress.is_whole or not entries.is_complete):
+            entries.index_more(PIECE)
             progress.is_whole = entries.is_complete
         else:
             progress.is_whole = True
@@ -257,24 +257,24 @@ class Folding(Generic[T]):
             if is_over and len(entries) == progress.read:
                 self._finish(fold)
                 progress.is_finished = True
-        return is_behind and not progress.is_resting
+        return is_behind and not progress.is_paused
 
     def _may_go_on(self) -> bool:
         progress = self.progress
         with self._wake:
-            progress.is_resting = progress.is_behind and progress.read >= self._limit
-            is_wanted = not progress.is_resting and not progress.is_closed
+            progress.is_paused = progress.is_behind and progress.read >= self._limit
+            is_wanted = not progress.is_paused and not progress.is_closed
         return is_wanted and progress.read < progress.known
 
-    def _read_rows(self, fold: T, entries: Entries) -> None:
+    def _read_rows(self, fold: T, entries: EntrySequence) -> None:
         progress = self.progress
         behind = min(progress.read + ROWS, progress.known, max(self._limit, progress.read + 1))
-        if isinstance(entries, RecordingFile):
+        if isinstance(entries, IndexedRecording):
             rows = entries[progress.read : behind]
         else:
             rows = [entries[row] for row in range(progress.read, behind)]
         for row in rows:
-            if isinstance(row, ENTRY):
+            if isinstance(row, ENTRY_TYPES):
                 self._take(fold, row)
         if behind // SETTLED > progress.read // SETTLED:
             _settle()
@@ -297,43 +297,45 @@ def _settle() -> None:
     gc.freeze()
 
 
-class Studies:
+class AnalysisFolds:
     """What is known of one source: its study, its findings, and what both say of its rows.
 
     Each fold is begun when it is wanted, and they take turns: two at once would be no quicker.
     """
 
     def __init__(
-        self, entries: Callable[[], Entries], *, is_over: Callable[[], bool] = lambda: False
+        self, entries: Callable[[], EntrySequence], *, is_over: Callable[[], bool] = lambda: False
     ) -> None:
         """Get ready to read what `entries` opens."""
         self.annotations = Annotations()
-        self.background: tuple[Folding[Any], ...] = ()
+        self.background: tuple[BackgroundFold[Any], ...] = ()
         """What goes on while something else or nothing is looked at, the most urgent first."""
-        self.study: Folding[Study] = Folding(entries, self._begin_study, self._study_on)
-        self.linter: Folding[Linter] = Folding(
+        self.study: BackgroundFold[SessionModel] = BackgroundFold(
+            entries, self._begin_study, self._study_on
+        )
+        self.linter: BackgroundFold[Linter] = BackgroundFold(
             entries,
             self._begin_linting,
-            lambda linter, entry: self.annotations.judge(linter.feed(entry)),
-            finish=lambda linter: self.annotations.judge(linter.finish()),
+            lambda linter, entry: self.annotations.add_findings(linter.feed(entry)),
+            finish=lambda linter: self.annotations.add_findings(linter.finish()),
             is_over=is_over,
             # It keeps little of each entry: rows are marked up to the last.
             portion=sys.maxsize,
         )
 
-    def _begin_study(self) -> Study:
-        self.annotations.forget_study()
-        return Study()
+    def _begin_study(self) -> SessionModel:
+        self.annotations.clear_entries()
+        return SessionModel()
 
-    def _study_on(self, study: Study, entry: Entry) -> None:
+    def _study_on(self, study: SessionModel, entry: Entry) -> None:
         study.apply(entry)
-        self.annotations.study(entry, study.notes())
+        self.annotations.add_entry(entry, study.notes())
 
     def _begin_linting(self) -> Linter:
-        self.annotations.forget_findings()
+        self.annotations.clear_findings()
         return Linter(limit=KEPT)
 
-    def share(self, looked_at: Folding[Any] | None) -> None:
+    def share(self, looked_at: BackgroundFold[Any] | None) -> None:
         """Give the time to what is looked at; to the background, when that is done."""
         order = [] if looked_at is None else [looked_at]
         order += [each for each in self.background if each is not looked_at]

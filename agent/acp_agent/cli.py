@@ -16,18 +16,18 @@ import anyio
 
 from acp_agent.config.build import build_conduct, build_mcp, build_models, build_store
 from acp_agent.flags import given_settings, new_parser
-from acp_agent.models.services import SERVICES, SettingsError, check_key
+from acp_agent.models.providers import PROVIDERS, SettingsError, check_key
 from acp_agent.paths import ConfigPathError, config_file
-from acp_agent.server import AgentServer, Keeping
-from acp_agent.sessions.errors import StoreError
+from acp_agent.server import AgentServer, SessionSettings
+from acp_agent.sessions.store import StoreError
 from acp_agent.settings import PREFIX, Settings, settings_with
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
-from acp_protocol.dialects.names import BATCHES
+from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import AcpError
-from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport import Transport
+from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import open_stdio
-from acp_protocol.transport.translated import TranslatedTransport
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def log_in(prefix: str, environment: Mapping[str, str]) -> int:
     """
     import getpass
 
-    from acp_agent.models.keyring import keyring
+    from acp_agent.models.keys import keyring
 
     def log(sentence: str) -> None:
         sys.stderr.write(f"acp-agent: {sentence}\n")
@@ -111,7 +111,7 @@ def log_in(prefix: str, environment: Mapping[str, str]) -> int:
         return 2
     try:
         # Not echoed, and not in the arguments of any program.
-        key = getpass.getpass(f"Key of {SERVICES[prefix].title}: ", sys.stderr).strip()
+        key = getpass.getpass(f"Key of {PROVIDERS[prefix].title}: ", sys.stderr).strip()
     except (EOFError, KeyboardInterrupt):
         log("\nNothing was changed.")
         return 130
@@ -146,7 +146,7 @@ def _load(options: argparse.Namespace) -> tuple[Settings, Sequence[str]]:
     return loaded.settings(), loaded.notes
 
 
-def _server(settings: Settings, keeping: Keeping, pace: float) -> AgentServer:
+def _server(settings: Settings, keeping: SessionSettings, pace: float) -> AgentServer:
     protocol = settings.protocol
     model, *others = build_models(settings, os.environ)
     return AgentServer(
@@ -186,11 +186,11 @@ def _admin(server: AgentServer, settings: Settings) -> Generator[AdminServer | N
 
 async def _serve(server: AgentServer, dialect: str | None, admin: AdminServer | None) -> None:
     is_over = anyio.Event()
-    server.connection = Connection(_transport(dialect), server, takes_batches=dialect == BATCHES)
-    async with OwnedTasks() as server.tasks, server.connection as connection:
+    server.connection = Connection(_transport(dialect), server, allow_batches=dialect == BATCHES)
+    async with BackgroundTasks() as server.tasks, server.connection as connection:
         server.tasks.start_soon(_wait_for_signal, is_over)
         server.tasks.start_soon(_wait_for_end, connection, is_over)
-        server.tasks.start_soon(server.rest_idle)
+        server.tasks.start_soon(server.suspend_idle)
         if admin is not None:
             server.tasks.start_soon(admin)
         await is_over.wait()
@@ -204,12 +204,12 @@ def _transport(dialect: str | None) -> Transport:
     if dialect == BATCHES:
         return open_stdio()
     if dialect is None:
-        return TranslatedTransport(open_stdio(framing=None), "agent")
+        return DialectTransport(open_stdio(framing=None), "agent")
     # Dialects are rare, and what they import takes time.
-    from acp_protocol.dialects.catalogue import open_dialect
+    from acp_protocol.dialects.registry import open_dialect
 
     opened = open_dialect(dialect)
-    return TranslatedTransport(open_stdio(framing=opened.framing), "agent", opened)
+    return DialectTransport(open_stdio(framing=opened.framing), "agent", opened)
 
 
 async def _wait_for_end(connection: Connection, is_over: anyio.Event) -> None:

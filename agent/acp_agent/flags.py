@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from acp_agent.models.choice import MODEL
-from acp_agent.models.services import SERVICES
+from acp_agent.models.factory import MODEL
+from acp_agent.models.providers import PROVIDERS
 from acp_agent.setting_types import BOOLEAN, SECONDS
 from acp_agent.settings import SettingKey, setting_keys
 from acp_protocol.version import SCHEMA_ID, VERSION
@@ -39,7 +39,7 @@ def new_parser() -> argparse.ArgumentParser:
     group = parser.add_argument_group("login")
     group.add_argument(
         "--login",
-        choices=[service.prefix for service in SERVICES.values() if service.needs_key],
+        choices=[service.prefix for service in PROVIDERS.values() if service.needs_key],
         help="read a provider's key from this terminal, store it, and exit",
     )
     group = parser.add_argument_group("testing clients")

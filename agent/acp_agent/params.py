@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, cast
 
 import anyio
 
-from acp_agent.sessions.options import FORMER, MODE, Option
+from acp_agent.sessions.options import MODE, MODE_ALIASES, Option
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -18,24 +18,26 @@ Handler: TypeAlias = Callable[[Params], Awaitable[Json]]
 
 CONTINUUM: Final = "continuum"
 """The dialect whose words, as far as the protocol has none for them, stand in `_meta` by it."""
-PLACING: Final = (CONTINUUM, "openoxide")
+PLACED_DIALECTS: Final = (CONTINUUM, "openoxide")
 """The dialects whose clients may open a session again without naming its directory."""
 
 
-def value_of(option: Option, value: Json, member: str) -> str:
+def option_value(option: Option, value: Json, member: str) -> str:
     """Return the value of `option` that stands in `member`.
 
     Raises:
         RequestFailedError: the option has no such value.
     """
-    named = FORMER.get(value, value) if option.id == MODE and isinstance(value, str) else value
+    named = (
+        MODE_ALIASES.get(value, value) if option.id == MODE and isinstance(value, str) else value
+    )
     for choice in option.choices:
         if choice.value == named:
             return choice.value
-    raise invalid(f"{member}: there is no {option.id} {value!r}")
+    raise invalid_params(f"{member}: there is no {option.id} {value!r}")
 
 
-async def extent_of(params: Params) -> list[Path]:
+async def session_directories(params: Params) -> list[Path]:
     """Return the directories that a session is to have, its own first.
 
     Raises:
@@ -57,7 +59,7 @@ async def directory(name: str, member: str = "cwd") -> Path:
     """
     path = Path(name)
     if not path.is_absolute():
-        raise invalid(f"{member} is no absolute path")
+        raise invalid_params(f"{member} is no absolute path")
     try:
         is_directory = await anyio.Path(path).is_dir()
         if ".." in path.parts:
@@ -65,33 +67,33 @@ async def directory(name: str, member: str = "cwd") -> Path:
     except (OSError, ValueError):
         is_directory = False
     if not is_directory:
-        raise invalid(f"{member} is no directory")
+        raise invalid_params(f"{member} is no directory")
     return path
 
 
-def is_placed(params: Params) -> bool:
+def has_placed_cwd(params: Params) -> bool:
     """Return whether `cwd` was added by us, because the dialect of the client has none."""
-    meta = members_of(params.get("_meta"))
-    return any(members_of(meta.get(name)).get("isPlaced") is True for name in PLACING)
+    meta = dict_or_empty(params.get("_meta"))
+    return any(dict_or_empty(meta.get(name)).get("isPlaced") is True for name in PLACED_DIALECTS)
 
 
-def invalid(reason: str) -> RequestFailedError:
+def invalid_params(reason: str) -> RequestFailedError:
     """Return the refusal of params; `reason` names the member."""
     return RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {reason}")
 
 
-def missing(session_id: str, reason: str) -> RequestFailedError:
+def session_not_found(session_id: str, reason: str) -> RequestFailedError:
     """Return the refusal of a session that is not there, or not open."""
     return RequestFailedError(jsonrpc.RESOURCE_NOT_FOUND, reason, {"sessionId": session_id})
 
 
-def elsewhere(session_id: str) -> RequestFailedError:
+def open_elsewhere(session_id: str) -> RequestFailedError:
     """Return the refusal of a session that another process has open."""
     reason = "The session is open in another process; close it there first"
     return RequestFailedError(jsonrpc.INVALID_REQUEST, reason, {"sessionId": session_id})
 
 
-def busy() -> RequestFailedError:
+def session_busy() -> RequestFailedError:
     """Return the refusal of what cannot be while a turn runs."""
     return RequestFailedError(
         jsonrpc.INVALID_REQUEST, "A turn is running in this session; cancel it first"
@@ -103,6 +105,6 @@ def markers(names: Sequence[str]) -> dict[str, Json]:
     return {name: {} for name in names}
 
 
-def members_of(value: Json) -> Params:
+def dict_or_empty(value: Json) -> Params:
     """Return the members of an object; none for what is no object."""
     return cast("Params", value) if isinstance(value, dict) else {}

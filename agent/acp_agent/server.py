@@ -16,22 +16,20 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_agent.conduct import Conduct
+from acp_agent.handlers.auth import AuthMode
+from acp_agent.handlers.base import SESSION_LIMIT, TITLE, Handlers
 from acp_agent.handlers.v1 import HandlersV1
 from acp_agent.handlers.v2 import HandlersV2
 from acp_agent.mcp.servers import McpClient, McpSettings
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.model import Model
+from acp_agent.models.types import Model
 from acp_agent.numbers import is_finite
-from acp_agent.params import Params, invalid, members_of
+from acp_agent.params import Params, dict_or_empty, invalid_params
 from acp_agent.services import AgentServices
-from acp_agent.session import Session
-from acp_agent.sessions.errors import StoreError
-from acp_agent.sessions.records import Record
-from acp_agent.sessions.store import Store
-from acp_agent.slumber import IDLE_TIMEOUT, Asleep
-from acp_agent.surface import SESSION_LIMIT, TITLE, Handlers
-from acp_agent.surface_auth import AuthMode
+from acp_agent.sessions.session import Session
+from acp_agent.sessions.store import SessionRecord, SessionStore, StoreError
+from acp_agent.sessions.suspended import IDLE_TIMEOUT_S, SuspendedSession
+from acp_agent.turn.limits import Conduct
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
@@ -39,11 +37,11 @@ from acp_protocol.jsonrpc import Json, Notification, Request
 
 logger = logging.getLogger(__name__)
 
-SURFACES: Final[dict[int, type[Handlers]]] = {1: HandlersV1, 2: HandlersV2}
-IDLE_LOOKS: Final = 4
+HANDLERS: Final[dict[int, type[Handlers]]] = {1: HandlersV1, 2: HandlersV2}
+IDLE_CHECKS: Final = 4
 """Checks for idle sessions within one idle timeout."""
 UNSUPPORTED_VERSION: Final = -32022
-GREATEST: Final = 65535
+MAX_VERSION: Final = 65535
 """The greatest number of a version."""
 
 
@@ -59,13 +57,13 @@ def random_id() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class SessionSettings:
     """Where sessions are stored, and how many are open for how long."""
 
-    store: Store
+    store: SessionStore
     limit: int = SESSION_LIMIT
     """Sessions that may be awake at once."""
-    idle_timeout: float | None = IDLE_TIMEOUT
+    idle_timeout: float | None = IDLE_TIMEOUT_S
     """Seconds without activity after which a session is suspended; None: never."""
     is_unstable: bool = False
     """Whether unstable parts of the protocol are offered."""
@@ -95,7 +93,7 @@ class AgentServer:
         pace: float = 0.0,
         newest: int = 1,
         new_id: Callable[[], str] = random_id,
-        keeping: Keeping | None = None,
+        keeping: SessionSettings | None = None,
         mcp: McpSettings | None = None,
         conduct: Conduct | None = None,
         auth: AuthMode = "keys",
@@ -105,13 +103,13 @@ class AgentServer:
         self._models = (model or DemoModel(), *others)
         self._pace = pace
         self._new_id = new_id
-        self._keeping = keeping or Keeping(Store())
+        self._keeping = keeping or SessionSettings(SessionStore())
         self._mcp = mcp or McpSettings()
         self._conduct = conduct or Conduct()
         self._auth: AuthMode = auth
         self._namespace = namespace
         self._title = title
-        self._versions = tuple(version for version in SURFACES if version <= newest)
+        self._versions = tuple(version for version in HANDLERS if version <= newest)
         self._handlers: Handlers | None = None
         self._has_begun = False
 
@@ -126,11 +124,11 @@ class AgentServer:
         return list(self._handlers.open.awake.values()) if self._handlers is not None else []
 
     @property
-    def sleeping_sessions(self) -> Mapping[str, Asleep]:
+    def suspended_sessions(self) -> Mapping[str, SuspendedSession]:
         """The suspended sessions, by id."""
-        return dict(self._handlers.open.asleep) if self._handlers is not None else {}
+        return dict(self._handlers.open.suspended) if self._handlers is not None else {}
 
-    def recorded(self, session_id: str) -> Record | None:
+    def session_record(self, session_id: str) -> SessionRecord | None:
         """Return the record of a session; None if there is none."""
         return self._keeping.store.get(session_id)
 
@@ -159,25 +157,25 @@ class AgentServer:
     async def handle_notification(self, notification: Notification) -> None:
         """Handle a notification of the client; before `initialize` it is ignored."""
         if self._handlers is not None:
-            self._handlers.notified(notification.method, members_of(notification.params))
+            self._handlers.notified(notification.method, dict_or_empty(notification.params))
 
     def cancel_all(self) -> None:
         """Cancel every running turn; their prompts end with `cancelled`."""
         if self._handlers is not None:
             self._handlers.cancel_all()
 
-    async def rest_idle(self) -> None:
+    async def suspend_idle(self) -> None:
         """Suspend sessions that have been idle for too long; runs until cancelled."""
         timeout = self._keeping.idle_timeout
         while timeout is not None:
-            await anyio.sleep(timeout / IDLE_LOOKS)
+            await anyio.sleep(timeout / IDLE_CHECKS)
             if self._handlers is not None:
                 await self._handlers.open.suspend_idle(timeout)
 
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "initialize comes too late")
-        requested = members_of(request.params)
+        requested = dict_or_empty(request.params)
         version = self._agreed(requested)
         if version >= 2 and request.id is None:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "A request needs an id")
@@ -188,12 +186,12 @@ class AgentServer:
         is_newer = requested["protocolVersion"] > version
         # A client that wants a newer version sends params that we cannot check.
         params = requested if is_newer else _read(request, version)
-        handlers = SURFACES[version](self.services())
+        handlers = HANDLERS[version](self.services())
         result = handlers.initialized(params)
         # Only now: an attempt that fails leaves an earlier agreement as it was.
         self._handlers = handlers
         if version < 2:
-            self.connection.refuse_batches()
+            self.connection.disallow_batches()
         return result
 
     def services(self) -> AgentServices:
@@ -222,10 +220,10 @@ class AgentServer:
     def _agreed(self, params: Params) -> int:
         """Return the version to speak, before anything else in the params is checked."""
         if "protocolVersion" not in params:
-            raise invalid("params.protocolVersion is missing")
+            raise invalid_params("params.protocolVersion is missing")
         requested: Json = params["protocolVersion"]
-        if type(requested) is not int or not 0 <= requested <= GREATEST:
-            raise invalid(f"params.protocolVersion is no integer from 0 to {GREATEST}")
+        if type(requested) is not int or not 0 <= requested <= MAX_VERSION:
+            raise invalid_params(f"params.protocolVersion is no integer from 0 to {MAX_VERSION}")
         if self._versions == (1,):
             # Version 1 has no such error: an agent answers what it speaks, and the client leaves.
             return 1
@@ -242,17 +240,17 @@ class AgentServer:
 def _read(request: Request, version: int) -> Params:
     """Return the params as lenient readers take them; refuse those that do not fit the schema."""
     if not is_finite(request.params):
-        raise invalid("a number is out of range")
+        raise invalid_params("a number is out of range")
     # The shapes come in with the first request, not with the start of the agent.
     from acp_protocol.schema.methods import find_method
-    from acp_protocol.schema.validate import read_params
+    from acp_protocol.schema.validate import parse_params
 
     row = find_method(request.method, version, kind="request")
     if row is not None and row.sent_by == "agent":
         # A request of a dialect, whose name is taken by one that goes the other way.
-        return members_of(request.params)
+        return dict_or_empty(request.params)
 
-    params, errors = read_params(request.method, request.params, version, kind="request")
-    if wrong := [str(error) for error in errors if not error.lenient]:
-        raise invalid("; ".join(wrong))
-    return members_of(params)
+    params, errors = parse_params(request.method, request.params, version, kind="request")
+    if wrong := [str(error) for error in errors if not error.is_tolerated]:
+        raise invalid_params("; ".join(wrong))
+    return dict_or_empty(params)

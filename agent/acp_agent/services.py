@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from acp_agent.audit import Audit
-from acp_agent.calls import Client
-from acp_agent.conduct import TurnLimits
+from acp_agent.handlers.auth import AuthMode
 from acp_agent.mcp.servers import McpClient, McpSettings
-from acp_agent.models.model import Model
-from acp_agent.rules import PermissionRules
-from acp_agent.sessions.store import Store
-from acp_agent.surface_auth import AuthMode
-from acp_agent.tools.tool import Tool
+from acp_agent.models.types import Model
+from acp_agent.permissions.audit import AuditLog
+from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.sessions.store import SessionStore
+from acp_agent.tools.call import Tool
+from acp_agent.turn.limits import TurnLimits
+from acp_agent.turn.tool_calls import SessionClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentServices:
     """The client, the models, the store, and how sessions and their turns behave."""
 
-    client: Client
+    client: SessionClient
     models: Sequence[Model]
     """The models that a session can choose from; the first is the default."""
-    store: Store
+    store: SessionStore
     new_id: Callable[[], str]
     """Returns the id of a new session."""
     mcp_client: McpClient
@@ -40,8 +40,8 @@ class AgentServices:
     commands of the same names."""
     pace: float
     """Seconds between two pieces of a streamed reply."""
-    rules: PermissionRules
-    audit: Audit | None
+    rules: PermissionSettings
+    audit: AuditLog | None
     """Where each decision about a tool call is recorded."""
     limits: TurnLimits
     tools: Mapping[str, Tool]

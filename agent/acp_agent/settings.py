@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, get_args, get_type_hints
 
-from acp_agent.models.choice import ModelChoice
-from acp_agent.rules import PolicyId
+from acp_agent.models.factory import ModelSettings
+from acp_agent.permissions.grants import PolicyId
+from acp_agent.permissions.policy import PolicyRule
 from acp_agent.setting_types import (
     BOOLEAN,
     COUNT,
@@ -36,9 +37,8 @@ from acp_agent.setting_types import (
     one_of,
     whole,
 )
-from acp_agent.standing import StandingRule
-from acp_agent.tools.tool import Kind
-from acp_protocol.dialects.names import SPOKEN
+from acp_agent.tools.call import ToolKind
+from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.jsonrpc import Json
 
 PREFIX: Final = "ACP_AGENT_"
@@ -46,23 +46,23 @@ PREFIX: Final = "ACP_AGENT_"
 TOKEN_VARIABLE: Final = "ACP_AGENT_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
 AuthMode = Literal["keys", "stub", "required"]
 LogLevel = Literal["debug", "info", "warning", "error"]
-_TOOL_KINDS: Final = list_of(get_args(Kind))
+_TOOL_KINDS: Final = list_of(get_args(ToolKind))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stdio:
+class StdioSettings:
     enabled: Annotated[
         bool, BOOLEAN, Key("if false, the agent does not start: it has no other transport")
     ] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transport:
-    stdio: Stdio = field(default_factory=Stdio)
+class TransportSettings:
+    stdio: StdioSettings = field(default_factory=StdioSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentInfo:
+class AgentSettings:
     """What the agent is called."""
 
     name: Annotated[
@@ -88,7 +88,7 @@ class AgentInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProtocolChoice:
+class ProtocolSettings:
     """How the agent speaks."""
 
     version: Annotated[
@@ -111,7 +111,7 @@ class ProtocolChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Permissions:
+class PermissionSettings:
     """What is decided about tool calls before the user is asked."""
 
     default_policy: Annotated[
@@ -120,13 +120,13 @@ class Permissions:
         Key("when to ask the user, until a session chooses otherwise"),
     ] = "allow_read"
     auto_allow: Annotated[
-        tuple[Kind, ...], _TOOL_KINDS, Key("kinds of tool calls that run without asking")
+        tuple[ToolKind, ...], _TOOL_KINDS, Key("kinds of tool calls that run without asking")
     ] = ()
     always_ask: Annotated[
-        tuple[Kind, ...], _TOOL_KINDS, Key("kinds of tool calls to ask about in every mode")
+        tuple[ToolKind, ...], _TOOL_KINDS, Key("kinds of tool calls to ask about in every mode")
     ] = ()
     rules: Annotated[
-        tuple[StandingRule, ...],
+        tuple[PolicyRule, ...],
         RULE_TABLES,
         Key("decisions by path, command or name; the first rule that matches decides"),
     ] = ()
@@ -138,7 +138,7 @@ class Permissions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sessions:
+class SessionSettings:
     """How sessions are kept."""
 
     max_concurrent: Annotated[
@@ -171,7 +171,7 @@ class Sessions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mcp:
+class McpServerSettings:
     """Which MCP servers there are, and how much they may take."""
 
     servers: Annotated[
@@ -192,7 +192,7 @@ class Mcp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class LimitSettings:
     """How far one turn goes."""
 
     requests: Annotated[int, COUNT, Key("requests to the model in one turn")] = 100
@@ -201,7 +201,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetch:
+class FetchSettings:
     """What the tool that fetches may reach."""
 
     allow_private: Annotated[
@@ -210,7 +210,7 @@ class Fetch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Auth:
+class AuthSettings:
     """How a client logs in."""
 
     mode: Annotated[
@@ -225,7 +225,7 @@ class Auth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admin:
+class AdminSettings:
     """Whether the agent serves status endpoints."""
 
     listen: Annotated[
@@ -245,7 +245,7 @@ class Admin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Log:
+class LogSettings:
     """What is logged on stderr."""
 
     level: Annotated[LogLevel, one_of(*get_args(LogLevel)), Key("what is logged on stderr")] = (
@@ -260,20 +260,20 @@ class Settings:
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     enabled: Annotated[bool, BOOLEAN, Key("if false, the agent does not start")] = True
-    transport: Transport = field(default_factory=Transport)
-    agent: AgentInfo = field(default_factory=AgentInfo)
-    model: ModelChoice = field(default_factory=ModelChoice)
-    others: Sequence[ModelChoice] = ()
+    transport: TransportSettings = field(default_factory=TransportSettings)
+    agent: AgentSettings = field(default_factory=AgentSettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    others: Sequence[ModelSettings] = ()
     """The models of `model.others`, which a session may choose instead."""
-    protocol: ProtocolChoice = field(default_factory=ProtocolChoice)
-    permissions: Permissions = field(default_factory=Permissions)
-    sessions: Sessions = field(default_factory=Sessions)
-    mcp: Mcp = field(default_factory=Mcp)
-    limits: Limits = field(default_factory=Limits)
-    fetch: Fetch = field(default_factory=Fetch)
-    auth: Auth = field(default_factory=Auth)
-    admin: Admin = field(default_factory=Admin)
-    log: Log = field(default_factory=Log)
+    protocol: ProtocolSettings = field(default_factory=ProtocolSettings)
+    permissions: PermissionSettings = field(default_factory=PermissionSettings)
+    sessions: SessionSettings = field(default_factory=SessionSettings)
+    mcp: McpServerSettings = field(default_factory=McpServerSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    fetch: FetchSettings = field(default_factory=FetchSettings)
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    admin: AdminSettings = field(default_factory=AdminSettings)
+    log: LogSettings = field(default_factory=LogSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +327,7 @@ def _keys(section: Any, prefix: str) -> Iterator[SettingKey]:
             yield SettingKey(path, type_, default, key.about, key.flag, key.metavar)
 
 
-def settings_with(values: Mapping[str, Any], others: Sequence[ModelChoice] = ()) -> Settings:
+def settings_with(values: Mapping[str, Any], others: Sequence[ModelSettings] = ()) -> Settings:
     """Return the settings with these values by their keys, and the defaults of all other keys."""
     settings = Settings(others=tuple(others))
     for path, value in values.items():

@@ -18,13 +18,13 @@ from anyio.abc import TaskGroup
 from acp_protocol.errors import AcpError, ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import Json
 
-FAREWELL: Final = 0.5
+RELEASE_TIMEOUT_S: Final = 0.5
 """Seconds that a client has to kill and release a terminal."""
-MOST_CODE: Final = 2**32 - 1
+MAX_EXIT_CODE: Final = 2**32 - 1
 """The greatest exit code, as the schema has it."""
 
 
-class Asker(Protocol):
+class RequestSender(Protocol):
     """Sends requests to the client."""
 
     async def request(self, method: str, params: Json = None) -> Json:
@@ -37,7 +37,7 @@ class TerminalFailedError(AcpError):
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ProgramExit:
     """How a program ended; None is unknown."""
 
     code: int | None
@@ -47,7 +47,7 @@ class Ending:
 class ClientTerminals:
     """The terminals of one session's client."""
 
-    def __init__(self, client: Asker, session_id: str, tasks: TaskGroup) -> None:
+    def __init__(self, client: RequestSender, session_id: str, tasks: TaskGroup) -> None:
         """`tasks` lives as long as the connection: requests in it outlive the turn."""
         self._client = client
         self._session_id = session_id
@@ -77,9 +77,9 @@ class ClientTerminals:
             yield terminal
         finally:
             if terminal.id and terminal.is_wanted:
-                await self._take_leave("release", terminal.id)
+                await self._request_quietly("release", terminal.id)
 
-    async def ask(self, deed: str, id_: str, **members: Json) -> Mapping[str, Json]:
+    async def request(self, command: str, id_: str, **members: Json) -> Mapping[str, Json]:
         """Ask the client to do something with a terminal.
 
         Raises:
@@ -88,7 +88,7 @@ class ClientTerminals:
         named = {"terminalId": id_} if id_ else {}
         params = {"sessionId": self._session_id, **named, **members}
         try:
-            result = await self._client.request(f"terminal/{deed}", params)
+            result = await self._client.request(f"terminal/{command}", params)
         except RequestFailedError as refusal:
             raise TerminalFailedError(refusal.message) from None
         return cast("Mapping[str, Json]", result) if isinstance(result, dict) else {}
@@ -101,11 +101,11 @@ class ClientTerminals:
         """
         self._tasks.start_soon(self._make, terminal, params)
         try:
-            await terminal.has_answer.wait()
+            await terminal.has_response.wait()
         except anyio.get_cancelled_exc_class():
-            if not terminal.has_answer.is_set():
+            if not terminal.has_response.is_set():
                 terminal.is_wanted = False
-                with anyio.move_on_after(FAREWELL, shield=True):
+                with anyio.move_on_after(RELEASE_TIMEOUT_S, shield=True):
                     await terminal.is_settled.wait()
             raise
         if terminal.problem is not None:
@@ -115,24 +115,24 @@ class ClientTerminals:
 
     async def _make(self, terminal: ClientTerminal, params: Mapping[str, Json]) -> None:
         try:
-            answer = await self.ask("create", "", **params)
+            answer = await self.request("create", "", **params)
             id_ = answer.get("terminalId")
             terminal.id = id_ if isinstance(id_, str) else ""
         except (TerminalFailedError, ConnectionClosedError) as problem:
             terminal.problem = problem
         finally:
-            terminal.has_answer.set()
+            terminal.has_response.set()
         if terminal.id and not terminal.is_wanted:
-            await self._take_leave("kill", terminal.id)
-            await self._take_leave("release", terminal.id)
+            await self._request_quietly("kill", terminal.id)
+            await self._request_quietly("release", terminal.id)
         terminal.is_settled.set()
 
-    async def _take_leave(self, deed: str, id_: str) -> None:
+    async def _request_quietly(self, command: str, id_: str) -> None:
         with (
-            anyio.move_on_after(FAREWELL, shield=True),
+            anyio.move_on_after(RELEASE_TIMEOUT_S, shield=True),
             suppress(TerminalFailedError, ConnectionClosedError),
         ):
-            await self.ask(deed, id_)
+            await self.request(command, id_)
 
 
 class ClientTerminal:
@@ -142,7 +142,7 @@ class ClientTerminal:
         self._client = client
         self.id = ""
         """The client's id."""
-        self.has_answer = anyio.Event()
+        self.has_response = anyio.Event()
         """The client has responded to its creation."""
         self.is_settled = anyio.Event()
         """Nothing more is sent about its creation."""
@@ -151,16 +151,16 @@ class ClientTerminal:
         self.is_wanted = True
         """The call that needs it still waits."""
 
-    async def wait(self) -> Ending:
+    async def wait(self) -> ProgramExit:
         """Return how the program ended, once it has.
 
         Raises:
             TerminalFailedError: the client does not return it.
         """
-        answer = await self._client.ask("wait_for_exit", self.id)
+        answer = await self._client.request("wait_for_exit", self.id)
         code, signal = answer.get("exitCode"), answer.get("signal")
-        is_code = type(code) is int and 0 <= code <= MOST_CODE
-        return Ending(code if is_code else None, signal if isinstance(signal, str) else None)
+        is_code = type(code) is int and 0 <= code <= MAX_EXIT_CODE
+        return ProgramExit(code if is_code else None, signal if isinstance(signal, str) else None)
 
     async def output(self) -> tuple[str, bool]:
         """Return what the program has written, and whether older output is left out.
@@ -168,7 +168,7 @@ class ClientTerminal:
         Raises:
             TerminalFailedError: the client does not return it.
         """
-        answer = await self._client.ask("output", self.id)
+        answer = await self._client.request("output", self.id)
         text = answer.get("output")
         if not isinstance(text, str):
             raise TerminalFailedError("the client's answer holds no output")
@@ -180,4 +180,4 @@ class ClientTerminal:
         Raises:
             TerminalFailedError: the client does not.
         """
-        await self._client.ask("kill", self.id)
+        await self._client.request("kill", self.id)

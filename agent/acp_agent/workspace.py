@@ -18,18 +18,18 @@ from typing import Literal, TypeAlias, cast
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from acp_agent.terminals import Asker, ClientTerminals
+from acp_agent.terminals import ClientTerminals, RequestSender
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.host.files import FileMissingError, FileRefusedError, Roots
+from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
 from acp_protocol.jsonrpc import Json
 
-Looking: TypeAlias = Literal["read", "search"]
+ListingKind: TypeAlias = Literal["read", "search"]
 """Kinds of calls that look through a directory."""
-ResultFilter: TypeAlias = Callable[[Looking, str], Callable[[Path], bool]]
+ResultFilter: TypeAlias = Callable[[ListingKind, str], Callable[[Path], bool]]
 
 
-def _show_all(kind: Looking, path: str) -> Callable[[Path], bool]:
+def _show_all(kind: ListingKind, path: str) -> Callable[[Path], bool]:
     del kind, path
     return lambda _: True
 
@@ -43,7 +43,7 @@ class Workspace:
         cwd: Path,
         *,
         additional: Sequence[Path] = (),
-        client: Asker | None = None,
+        client: RequestSender | None = None,
         client_reads: bool = False,
         client_writes: bool = False,
         terminal_tasks: TaskGroup | None = None,
@@ -58,7 +58,7 @@ class Workspace:
         """Which files a call of a kind that looks through a path may show."""
         self._home = cwd.resolve()
         self._session_id = session_id
-        self._disk = Roots([cwd, *additional])
+        self._disk = SandboxedFiles([cwd, *additional])
         self._client = client
         self._client_reads = client_reads
         self._client_writes = client_writes
@@ -67,7 +67,7 @@ class Workspace:
         """Return the absolute path that `name` means in this session; nothing is looked up."""
         return os.path.normpath(self.cwd / name)
 
-    def shown(self, path: Path) -> str:
+    def display_path(self, path: Path) -> str:
         """Return a path as a model is told it: from the session's directory, if it lies there."""
         for home in (self.cwd, self._home):
             if path.is_relative_to(home):
@@ -80,7 +80,7 @@ class Workspace:
         filtered.result_filter = result_filter
         return filtered
 
-    async def place(self, path: str) -> Path:
+    async def resolve(self, path: str) -> Path:
         """Return the directory or file at the absolute `path`, on the disk, its links resolved.
 
         Raises:
@@ -97,17 +97,17 @@ class Workspace:
         return await anyio.to_thread.run_sync(self._disk.directory, path)
 
     @asynccontextmanager
-    async def entered(self, path: str) -> AsyncGenerator[Path]:
+    async def enter_directory(self, path: str) -> AsyncGenerator[Path]:
         """Yield a path to the directory at the absolute `path`, for a program to start in.
 
         Raises:
             FileRefusedError: it lies outside, or is no directory.
         """
         with ExitStack() as stack:
-            entered = self._disk.entered(path)
+            entered = self._disk.open_parent_path(path)
             yield await anyio.to_thread.run_sync(stack.enter_context, entered)
 
-    def opened(self, path: Path) -> AbstractContextManager[int]:
+    def open_directory(self, path: Path) -> AbstractContextManager[int]:
         """Open a directory; its descriptor stays with it, whatever is put in its place.
 
         For use in a thread.
@@ -115,7 +115,7 @@ class Workspace:
         Raises:
             FileRefusedError: it lies outside, or is no directory.
         """
-        return self._disk.opened(str(path))
+        return self._disk.open_path(str(path))
 
     def has_file(self, path: Path) -> bool:
         """Tell whether there is something but a directory on the disk; for use in a thread."""
@@ -171,7 +171,7 @@ class Workspace:
         except RequestFailedError as refusal:
             is_missing = refusal.code == jsonrpc.RESOURCE_NOT_FOUND
             # Some clients say it by another code. What lies on the disk they would have found.
-            if is_missing or await anyio.to_thread.run_sync(self._disk.misses, path):
+            if is_missing or await anyio.to_thread.run_sync(self._disk.is_missing, path):
                 raise FileMissingError(path) from None
             raise FileRefusedError(path, refusal.message) from None
         content = cast("dict[str, Json]", result).get("content") if isinstance(result, dict) else 0

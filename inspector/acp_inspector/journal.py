@@ -24,33 +24,33 @@ logger = logging.getLogger(__name__)
 class Frame:
     """One message on the wire, as bytes."""
 
-    n: int
+    seq: int
     """Its number among all entries, from 1."""
-    at: float
+    time: float
     """Seconds since the journal began."""
     side: Side
     """The side that has sent it."""
-    raw: bytes
+    data: bytes
     """Its bytes, without the line ending."""
-    end: bytes = b"\n"
+    line_ending: bytes = b"\n"
     r"""The line ending: `\n`, `\r\n`, or nothing if the stream was cut."""
 
 
 @dataclass(frozen=True, slots=True)
-class StderrText:
+class StderrChunk:
     """A chunk of the stderr of the agent, as it came."""
 
-    n: int
-    at: float
-    text: bytes
+    seq: int
+    time: float
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class JournalEvent:
     """An event beside the frames: spawn, exit, a mark."""
 
-    n: int
-    at: float
+    seq: int
+    time: float
     name: str
     data: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
@@ -60,7 +60,7 @@ class JournalEvent:
         return self.name == "spawn"
 
 
-Entry: TypeAlias = Frame | StderrText | JournalEvent
+Entry: TypeAlias = Frame | StderrChunk | JournalEvent
 
 
 class Journal:
@@ -92,9 +92,9 @@ class Journal:
         r"""Append the frame of a line that is given without its `\n`, and return it."""
         return self.frame(side, *split_ending(line))
 
-    def stderr(self, text: bytes) -> StderrText:
+    def stderr(self, text: bytes) -> StderrChunk:
         """Append a chunk of stderr and return it."""
-        entry = StderrText(len(self._entries) + 1, self._clock() - self._began, text)
+        entry = StderrChunk(len(self._entries) + 1, self._clock() - self._began, text)
         self._append(entry)
         return entry
 

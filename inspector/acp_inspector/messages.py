@@ -22,18 +22,18 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
-from acp_protocol.dialects.recognition import PATIENCE, Recognition
+from acp_protocol.dialects.detect import PATIENCE, DialectDetector
 from acp_protocol.jsonrpc import (
     PARSE_ERROR,
     Batch,
-    Failure,
+    ErrorResponse,
+    InvalidMessage,
     Json,
-    Malformed,
     Message,
     Notification,
     Request,
     RequestId,
-    Result,
+    SuccessResponse,
     message_of,
     parse,
     read_message,
@@ -41,7 +41,7 @@ from acp_protocol.jsonrpc import (
 
 if TYPE_CHECKING:
     from acp_inspector.journal import Frame
-    from acp_protocol.dialects.dialect import Dialect
+    from acp_protocol.dialects.base import Dialect
     from acp_protocol.framing import Side
 
 FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
@@ -49,10 +49,10 @@ FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "ba
 _KINDS: Final[dict[type[Message], FrameKind]] = {
     Request: "request",
     Notification: "notification",
-    Result: "result",
-    Failure: "error",
+    SuccessResponse: "result",
+    ErrorResponse: "error",
     Batch: "batch",
-    Malformed: "malformed",
+    InvalidMessage: "malformed",
 }
 
 
@@ -115,18 +115,20 @@ class DecodedFrame:
     def reason(self) -> str:
         """Why it is malformed; empty if it is not."""
         message = self.message
-        return message.reason if isinstance(message, Malformed) else ""
+        return message.reason if isinstance(message, InvalidMessage) else ""
 
     @property
     def has_id(self) -> bool:
         """Whether it is a request or a response."""
-        return isinstance(self.message, Request | Result | Failure)
+        return isinstance(self.message, Request | SuccessResponse | ErrorResponse)
 
     @property
     def id(self) -> RequestId:
         """The id of a request or a response; None for others too."""
         message = self.message
-        return message.id if isinstance(message, Request | Result | Failure) else None
+        return (
+            message.id if isinstance(message, Request | SuccessResponse | ErrorResponse) else None
+        )
 
     @property
     def method(self) -> str | None:
@@ -152,13 +154,13 @@ class DecodedFrame:
     def result(self) -> Json:
         """The result of a response; None if it has none."""
         message = self.message
-        return message.result if isinstance(message, Result) else None
+        return message.result if isinstance(message, SuccessResponse) else None
 
     @property
-    def error(self) -> Failure | None:
+    def error(self) -> ErrorResponse | None:
         """The error response that it is."""
         message = self.message
-        return message if isinstance(message, Failure) else None
+        return message if isinstance(message, ErrorResponse) else None
 
     @property
     def update(self) -> dict[str, Json]:
@@ -178,7 +180,7 @@ class DecodedFrame:
     @property
     def latency(self) -> float | None:
         """Seconds from the request to this response; None for anything else."""
-        return None if self.request_frame is None else self.frame.at - self.request_frame.at
+        return None if self.request_frame is None else self.frame.time - self.request_frame.time
 
     # As it is meant
 
@@ -191,18 +193,18 @@ class DecodedFrame:
 
     def translate(self, lines: tuple[bytes, ...]) -> None:
         """Set `messages` to those of `lines`, which a dialect has made of the frame."""
-        raw = self.frame.raw
+        raw = self.frame.data
         read = tuple(self.message if line == raw else read_message(line) for line in lines)
-        valid = tuple(message for message in read if not isinstance(message, Malformed))
+        valid = tuple(message for message in read if not isinstance(message, InvalidMessage))
         self._messages = valid or read
 
     def _parse(self) -> None:
-        raw = self.frame.raw
+        raw = self.frame.data
         try:
             self._value = parse(raw)
         except ValueError as problem:
             self._value = None
-            message: Message = Malformed(str(problem), PARSE_ERROR, raw)
+            message: Message = InvalidMessage(str(problem), PARSE_ERROR, raw)
         else:
             message = message_of(self._value, raw)
         if self._message is None:
@@ -225,7 +227,7 @@ class Decoder:
     def restart(self) -> None:
         """Begin a new connection: its dialect is to be recognised anew."""
         self._dialect = self._chosen
-        self._recognition = Recognition()
+        self._recognition = DialectDetector()
         self._earlier: deque[Frame] = deque(maxlen=2 * PATIENCE)
         """Frames that the dialect has not read yet, should one be recognised."""
 
@@ -233,23 +235,23 @@ class Decoder:
         """Return the decoded view of the next frame."""
         decoded = DecodedFrame(frame)
         if self._dialect is None:
-            name = self._recognition.see(frame.raw, frame.side)
+            name = self._recognition.feed(frame.data, frame.side)
             if name is None:
                 self._remember(frame)
                 return decoded
-            from acp_protocol.dialects.catalogue import open_dialect
+            from acp_protocol.dialects.registry import open_dialect
 
             self._dialect = open_dialect(name)
             for earlier in self._earlier:
                 # Responses name no method: the dialect has to know the requests before them.
-                self._dialect.read(earlier.raw, earlier.side)
+                self._dialect.read(earlier.data, earlier.side)
             self._earlier.clear()
-        decoded.translate(self._dialect.read(frame.raw, frame.side).onward)
+        decoded.translate(self._dialect.read(frame.data, frame.side).forward)
         return decoded
 
     def _remember(self, frame: Frame) -> None:
         sides: tuple[Side, ...] = ("client", "agent")
-        if all(map(self._recognition.has_settled, sides)):
+        if all(map(self._recognition.is_settled, sides)):
             self._earlier.clear()
         else:
             self._earlier.append(frame)

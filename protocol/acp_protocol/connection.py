@@ -19,18 +19,25 @@ from typing import Final, Self
 import anyio
 import anyio.lowlevel
 
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.dispatch import Dispatcher, is_in_notification, session_of
+from acp_protocol.endpoint import CancelRequested, Endpoint, EndpointEvent, ProtocolViolation
 from acp_protocol.errors import (
     ConnectionClosedError,
     FrameTooLongError,
     LocalProtocolError,
+    OperationTimeoutError,
     RequestFailedError,
-    TimeLimitError,
 )
-from acp_protocol.handling import ConnectionLimits, Handler
-from acp_protocol.jsonrpc import Failure, Json, Notification, Request, RequestId, Result
-from acp_protocol.peer import CancelAsked, Fact, Fault, Peer
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.handler import ConnectionLimits, Handler
+from acp_protocol.jsonrpc import (
+    ErrorResponse,
+    Json,
+    Notification,
+    Request,
+    RequestId,
+    SuccessResponse,
+)
 from acp_protocol.trace_context import add_trace
 from acp_protocol.transport import Transport
 
@@ -57,7 +64,7 @@ class Connection:
         handler: Handler,
         *,
         limits: ConnectionLimits | None = None,
-        takes_batches: bool = False,
+        allow_batches: bool = False,
     ) -> None:
         """Connect to the peer over `transport`, which is closed with the connection.
 
@@ -66,17 +73,17 @@ class Connection:
         self._transport = transport
         self._handler = handler
         self._limits = limits or ConnectionLimits()
-        self._endpoint = Peer(takes_batches=takes_batches)
+        self._endpoint = Endpoint(allow_batches=allow_batches)
         self._pending: dict[RequestId, _PendingRequest] = {}
         self._sending = anyio.Lock()
         self._closed = anyio.Event()
         self._close_reason: Exception | None = None
-        self._tasks = OwnedTasks()
-        self.faults: deque[Fault] = deque(maxlen=self._limits.violations)
+        self._tasks = BackgroundTasks()
+        self.violations: deque[ProtocolViolation] = deque(maxlen=self._limits.violations)
         """The peer's violations, oldest first: broken frames, responses without a request."""
 
     @property
-    def frame_limit(self) -> FrameTooLongError | None:
+    def frame_error(self) -> FrameTooLongError | None:
         """The reason why the connection was closed, if a frame of the peer was too long."""
         reason = self._close_reason
         return reason if isinstance(reason, FrameTooLongError) else None
@@ -112,7 +119,7 @@ class Connection:
                 await self._transport.aclose()
 
     async def request(
-        self, method: str, params: Json = None, *, time_limit: float | None = None
+        self, method: str, params: Json = None, *, timeout: float | None = None
     ) -> Json:
         """Send a request and return the result; `time_limit` is in seconds.
 
@@ -128,11 +135,11 @@ class Connection:
             raise LocalProtocolError(f"{method} cannot be sent while a notification is handled")
         if not self.is_open:
             raise self._closed_error()
-        id_, frame = self._endpoint.ask(method, add_trace(params))
+        id_, frame = self._endpoint.send_request(method, add_trace(params))
         pending = self._pending[id_] = _PendingRequest(session_of(params))
         has_timed_out = False
         try:
-            with anyio.move_on_after(time_limit) as pending.scope:
+            with anyio.move_on_after(timeout) as pending.scope:
                 await self._send(frame)
                 await pending.answered
         finally:
@@ -140,12 +147,12 @@ class Connection:
                 has_timed_out = pending.scope.cancelled_caught
                 await self._give_up(id_)
         match pending.response:
-            case Result(result=result):
+            case SuccessResponse(result=result):
                 return result
-            case Failure(code=code, message=message, data=data):
+            case ErrorResponse(code=code, message=message, data=data):
                 raise RequestFailedError(code, message, data)
-            case None if has_timed_out and time_limit is not None:
-                raise TimeLimitError(f"the response to {method}", time_limit)
+            case None if has_timed_out and timeout is not None:
+                raise OperationTimeoutError(f"the response to {method}", timeout)
             case None:
                 raise self._closed_error()
 
@@ -157,13 +164,13 @@ class Connection:
         Raises:
             ConnectionClosedError: the peer does not read any more.
         """
-        await self._send(self._endpoint.tell(method, add_trace(params)))
+        await self._send(self._endpoint.send_notification(method, add_trace(params)))
         # A pipe with room never makes the sender wait, but the reader must have its turn.
         await anyio.lowlevel.checkpoint()
 
-    def refuse_batches(self) -> None:
+    def disallow_batches(self) -> None:
         """Refuse batches from now on, because the agreed version has none."""
-        self._endpoint.refuse_batches()
+        self._endpoint.disallow_batches()
 
     async def wait_closed(self) -> None:
         """Return when the peer has left or the connection was closed."""
@@ -177,28 +184,28 @@ class Connection:
         try:
             while True:
                 frame = await self._transport.receive()
-                for event in self._endpoint.received(frame):
+                for event in self._endpoint.receive(frame):
                     await self._handle(event)
         except (ConnectionClosedError, FrameTooLongError) as error:
             reason = error
         # What the peer sent before it left is still handled.
         await self._dispatcher.call_in_turn(None, partial(self._end, reason))
 
-    async def _handle(self, event: Fact) -> None:
+    async def _handle(self, event: EndpointEvent) -> None:
         if isinstance(event, Request):
             await self._dispatcher.handle_request(event)
         elif isinstance(event, Notification):
             await self._dispatcher.handle_notification(event)
-        elif isinstance(event, Fault):
-            self.faults.append(event)
+        elif isinstance(event, ProtocolViolation):
+            self.violations.append(event)
             if event.reply is not None:
                 await self._try_to_send(event.reply)
-        elif isinstance(event, CancelAsked):
+        elif isinstance(event, CancelRequested):
             self._dispatcher.cancel(event.id)
         elif (pending := self._pending.get(event.id)) is not None:
             await self._dispatcher.call_in_turn(pending.session, partial(self._deliver, event))
 
-    def _deliver(self, response: Result | Failure) -> None:
+    def _deliver(self, response: SuccessResponse | ErrorResponse) -> None:
         """Resume the caller of `request`, if it still waits."""
         if (pending := self._pending.pop(response.id, None)) is not None:
             pending.response = response
@@ -209,7 +216,7 @@ class Connection:
         if self.is_open:
             self._close_reason = reason
             self._closed.set()
-            self._endpoint.closed()
+            self._endpoint.close()
             while self._pending:
                 _, pending = self._pending.popitem()
                 # The request may still wait to be sent to a peer that will never read it.
@@ -233,14 +240,14 @@ class Connection:
             logger.debug("the peer left before %d bytes were sent", len(frame))
 
     async def _give_up(self, id: RequestId) -> None:  # noqa: A002
-        frame = self._endpoint.give_up(id)
+        frame = self._endpoint.cancel(id)
         if frame is not None and self.is_open:
             with anyio.move_on_after(LAST_SEND_TIMEOUT, shield=True):
                 await self._try_to_send(frame)
 
     def _closed_error(self) -> ConnectionClosedError:
-        if self.frame_limit is not None:
-            return ConnectionClosedError(f"the connection was closed: {self.frame_limit}")
+        if self.frame_error is not None:
+            return ConnectionClosedError(f"the connection was closed: {self.frame_error}")
         return ConnectionClosedError()
 
 
@@ -252,5 +259,5 @@ class _PendingRequest:
     def __init__(self, session: str | None) -> None:
         self.session = session
         self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.response: Result | Failure | None = None
+        self.response: SuccessResponse | ErrorResponse | None = None
         self.scope: anyio.CancelScope

@@ -23,11 +23,11 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from acp_protocol import jsonrpc
+from acp_protocol.endpoint import Endpoint
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
-from acp_protocol.handling import ConnectionLimits, Followed, Handler
+from acp_protocol.handler import ConnectionLimits, Handler, Response
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json, Notification, Request, RequestId
-from acp_protocol.peer import Peer
 from acp_protocol.trace_context import set_trace
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Dispatcher:
     def __init__(
         self,
         handler: Handler,
-        endpoint: Peer,
+        endpoint: Endpoint,
         send: Callable[[bytes], Awaitable[None]],
         limits: ConnectionLimits,
         tasks: TaskGroup,
@@ -150,15 +150,15 @@ class Dispatcher:
         finally:
             self._unsent -= 1
             self._sent.notify()
-        if isinstance(result, Followed):
+        if isinstance(result, Response):
             await self._after_send(result, request.method)
         self._unsettled -= 1
         if not self._unsettled:
             self._settled.notify()
 
-    async def _after_send(self, response: Followed, method: str) -> None:
+    async def _after_send(self, response: Response, method: str) -> None:
         try:
-            await response.then()
+            await response.after_send()
         except ConnectionClosedError:
             logger.debug("the peer left after the response to %s", method)
         except (Exception, asyncio.CancelledError) as error:
@@ -170,16 +170,16 @@ class Dispatcher:
             error = result
         else:
             try:
-                value = result.result if isinstance(result, Followed) else result
-                return self._endpoint.answer(request.id, value)
+                value = result.result if isinstance(result, Response) else result
+                return self._endpoint.send_result(request.id, value)
             except (ValueError, TypeError, RecursionError):
                 logger.exception("the result of %s cannot be encoded as JSON", request.method)
                 error = _INTERNAL_ERROR
         try:
-            return self._endpoint.refuse(request.id, error.code, error.message, error.data)
+            return self._endpoint.send_error(request.id, error.code, error.message, error.data)
         except (ValueError, TypeError, RecursionError):
             logger.exception("the error of %s cannot be encoded as JSON", request.method)
-            return self._endpoint.refuse(request.id, error.code, error.message)
+            return self._endpoint.send_error(request.id, error.code, error.message)
 
 
 class SessionQueues:

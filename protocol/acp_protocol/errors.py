@@ -66,28 +66,28 @@ class AgentExitedError(TransportError):
     """The agent's process has ended."""
 
     def __init__(
-        self, code: int | None, stderr_tail: tuple[str, ...] = (), noise: bytes | None = None
+        self, code: int | None, stderr_tail: tuple[str, ...] = (), stray_output: bytes | None = None
     ) -> None:
         super().__init__(f"the agent {describe_exit(code)}")
         self.code = code
         """The exit code; the negative number of the signal that ended it; None if unknown."""
         self.stderr_tail = stderr_tail
         """The last lines of the agent's stderr, oldest first."""
-        self.noise = noise
+        self.stray_output = stray_output
         """The first line of its stdout that was no message; None if all were."""
 
 
-class TimeLimitError(AcpError):
+class OperationTimeoutError(AcpError):
     """An operation took longer than its timeout."""
 
-    def __init__(self, what: str, limit: float) -> None:
-        super().__init__(f"{what} took longer than {limit:g} s")
-        self.what = what
-        self.limit = limit
+    def __init__(self, operation: str, timeout: float) -> None:
+        super().__init__(f"{operation} took longer than {timeout:g} s")
+        self.operation = operation
+        self.timeout = timeout
         """Seconds."""
         self.stderr_tail: tuple[str, ...] = ()
         """The last lines of the stderr of an agent that did not respond."""
-        self.noise: bytes | None = None
+        self.stray_output: bytes | None = None
         """The first line of its stdout that was no message; None if all were."""
 
 
@@ -119,7 +119,7 @@ def describe_os_error(problem: OSError) -> str:
     return words[:1].lower() + words[1:]
 
 
-def start_error(program: str, problem: OSError | ValueError) -> AgentStartError:
+def agent_start_error(program: str, problem: OSError | ValueError) -> AgentStartError:
     """Return the error for a `program` that could not be started."""
     match problem:
         case FileNotFoundError():

@@ -24,10 +24,10 @@ def opposite(side: Side) -> Side:
 Framing: TypeAlias = Literal["lines", "headers"]
 """How frames are separated: by a newline after each, or a header with the length before each."""
 
-FRAME_LIMIT: Final = 64 * 2**20
+MAX_FRAME_BYTES: Final = 64 * 2**20
 """Bytes of one frame, at most; longer ones are refused."""
 
-HEADER_LIMIT: Final = 8192
+MAX_HEADER_BYTES: Final = 8192
 """Bytes of the header of one frame, at most; longer ones are refused."""
 
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -39,7 +39,7 @@ _BLANKS: Final = b"\xef\xbb\xbf \t\r"
 _FIRST_HEADERS: Final = (b"content-length:", b"content-type:")
 
 
-def frame_bytes(payload: bytes, framing: Framing) -> bytes:
+def encode_frame(payload: bytes, framing: Framing) -> bytes:
     """Return the bytes on the wire for the frame `payload`."""
     if framing == "lines":
         return payload + b"\n"
@@ -56,7 +56,7 @@ class LineFramer:
 
     framing: Final[Framing] = "lines"
 
-    def __init__(self, limit: int = FRAME_LIMIT) -> None:
+    def __init__(self, limit: int = MAX_FRAME_BYTES) -> None:
         self._limit = limit
         self._unfinished: list[bytes] = []
         self._held = 0
@@ -108,7 +108,7 @@ class HeaderFramer:
 
     framing: Final[Framing] = "headers"
 
-    def __init__(self, limit: int = FRAME_LIMIT) -> None:
+    def __init__(self, limit: int = MAX_FRAME_BYTES) -> None:
         self._limit = limit
         self._header: list[bytes] = []
         """The lines of the header so far, with their line ends."""
@@ -153,8 +153,8 @@ class HeaderFramer:
         """Read up to the end of a header line; return the position after it."""
         end = chunk.find(b"\n", position) + 1
         piece = chunk[position : end or len(chunk)]
-        if sum(map(len, self._header)) + len(self._line) + len(piece) > HEADER_LIMIT:
-            raise FrameTooLongError(HEADER_LIMIT)
+        if sum(map(len, self._header)) + len(self._line) + len(piece) > MAX_HEADER_BYTES:
+            raise FrameTooLongError(MAX_HEADER_BYTES)
         self._line += piece
         if end:
             self._end_line(frames)
@@ -186,14 +186,14 @@ class HeaderFramer:
         return length
 
 
-class AnyFramer:
+class AutoFramer:
     """Splits a byte stream into frames and detects their framing.
 
     A line that starts like a header means headers; one that starts like JSON means lines. Other
     lines before that, such as the greeting of a program, are frames and decide nothing.
     """
 
-    def __init__(self, limit: int = FRAME_LIMIT) -> None:
+    def __init__(self, limit: int = MAX_FRAME_BYTES) -> None:
         self._limit = limit
         self._framer: LineFramer | HeaderFramer | None = None
         self._line = b""
@@ -236,11 +236,11 @@ class AnyFramer:
 
     def _detect(self, line: bytes) -> Framing | None:
         """Return the framing that the start of a line shows."""
-        start = line[:HEADER_LIMIT].lstrip(_BLANKS)[: len(_FIRST_HEADERS[0])].lower()
+        start = line[:MAX_HEADER_BYTES].lstrip(_BLANKS)[: len(_FIRST_HEADERS[0])].lower()
         if start.startswith(_FIRST_HEADERS):
             return "headers"
         # A line without an end must not be kept for ever.
-        is_endless = len(line) > min(self._limit, HEADER_LIMIT)
+        is_endless = len(line) > min(self._limit, MAX_HEADER_BYTES)
         return "lines" if is_endless or start.startswith((b"{", b"[")) else None
 
 

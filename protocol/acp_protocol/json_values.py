@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from acp_protocol.json_text import Json
+from acp_protocol.json_codec import Json
 
 
 def as_object(value: Json) -> dict[str, Json]:

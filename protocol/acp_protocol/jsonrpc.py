@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar, cast, dataclass_transform
 
-from acp_protocol import json_text
+from acp_protocol import json_codec
 
 T = TypeVar("T")
 
-Json: TypeAlias = json_text.Json
+Json: TypeAlias = json_codec.Json
 """Decoded JSON of any type."""
-parse = json_text.parse
-encode = json_text.encode
+parse = json_codec.parse
+encode = json_codec.encode
 
 RequestId: TypeAlias = str | int | None
 
@@ -64,7 +64,7 @@ class Notification:
 
 
 @_message
-class Result:
+class SuccessResponse:
     """A response with a result."""
 
     id: RequestId
@@ -73,7 +73,7 @@ class Result:
 
 
 @_message
-class Failure:
+class ErrorResponse:
     """A response with an error."""
 
     id: RequestId
@@ -96,22 +96,24 @@ class Batch:
 
 
 @_message
-class Malformed:
+class InvalidMessage:
     """A frame that is no JSON (code `PARSE_ERROR`) or no JSON-RPC (code `INVALID_REQUEST`)."""
 
     reason: str
     code: int
     raw: bytes
-    is_answer: bool = False
+    is_response: bool = False
     """Whether it was meant as a response, and so must not get an error response."""
     id: RequestId = None
     """The id of the request or response; None if it has no valid one."""
 
 
-Message: TypeAlias = Request | Notification | Result | Failure | Batch | Malformed
+Message: TypeAlias = (
+    Request | Notification | SuccessResponse | ErrorResponse | Batch | InvalidMessage
+)
 
 
-def read_message(raw: bytes, *, has_entries: bool = True) -> Message:
+def read_message(raw: bytes, *, parse_entries: bool = True) -> Message:
     """Return the message in one frame; `Malformed` if it is no JSON-RPC.
 
     With `has_entries` False the entries of an array are not read, for callers that refuse batches.
@@ -119,7 +121,7 @@ def read_message(raw: bytes, *, has_entries: bool = True) -> Message:
     try:
         value = parse(raw)
     except ValueError as error:
-        return Malformed(str(error), PARSE_ERROR, raw)
+        return InvalidMessage(str(error), PARSE_ERROR, raw)
     kind = value.__class__
     if kind is dict:
         # Fast path for nearly every frame.
@@ -128,7 +130,7 @@ def read_message(raw: bytes, *, has_entries: bool = True) -> Message:
         if "result" in value:
             return _read_response(value, raw)
     if kind is list:
-        entries = cast("list[Json]", value) if has_entries else ()
+        entries = cast("list[Json]", value) if parse_entries else ()
         return Batch(tuple(_read_entry(entry, b"") for entry in entries), raw)
     return _read_entry(value, raw)
 
@@ -150,26 +152,26 @@ def is_json(raw: bytes) -> bool:
     return True
 
 
-def request_line(id: RequestId, method: str, params: Json = None) -> bytes:  # noqa: A002
+def encode_request(id: RequestId, method: str, params: Json = None) -> bytes:  # noqa: A002
     """Return the frame of a request; without `params` if they are None."""
     if params is None:
         return encode({"jsonrpc": "2.0", "id": id, "method": method})
     return encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 
 
-def notification_line(method: str, params: Json = None) -> bytes:
+def encode_notification(method: str, params: Json = None) -> bytes:
     """Return the frame of a notification; without `params` if they are None."""
     if params is None:
         return encode({"jsonrpc": "2.0", "method": method})
     return encode({"jsonrpc": "2.0", "method": method, "params": params})
 
 
-def result_line(id: RequestId, result: Json) -> bytes:  # noqa: A002
+def encode_result(id: RequestId, result: Json) -> bytes:  # noqa: A002
     """Return the frame of a response with a result."""
     return encode({"jsonrpc": "2.0", "id": id, "result": result})
 
 
-def failure_line(id: RequestId, code: int, message: str, data: Json = None) -> bytes:  # noqa: A002
+def encode_error(id: RequestId, code: int, message: str, data: Json = None) -> bytes:  # noqa: A002
     """Return the frame of a response with an error; without `data` if it is None."""
     error: dict[str, Json] = {"code": code, "message": message}
     if data is not None:
@@ -189,12 +191,12 @@ def is_request_id(value: Json) -> bool:
 
 def _read_entry(value: Json, raw: bytes) -> Message:
     if value.__class__ is not dict:
-        return Malformed("no JSON-RPC: not an object", INVALID_REQUEST, raw)
+        return InvalidMessage("no JSON-RPC: not an object", INVALID_REQUEST, raw)
     if "method" in value:
         return _read_call(value, raw)
     if "result" in value or "error" in value:
         return _read_response(value, raw)
-    return Malformed("no JSON-RPC: neither method, result nor error", INVALID_REQUEST, raw)
+    return InvalidMessage("no JSON-RPC: neither method, result nor error", INVALID_REQUEST, raw)
 
 
 def _read_call(entry: dict[str, Json], raw: bytes) -> Message:
@@ -213,7 +215,7 @@ def _read_call(entry: dict[str, Json], raw: bytes) -> Message:
     else:
         reason = "id is no string, integer or null"
     valid_id = id_ if is_request_id(id_) else None
-    return Malformed(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, id=valid_id)
+    return InvalidMessage(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, id=valid_id)
 
 
 def _read_response(entry: dict[str, Json], raw: bytes) -> Message:
@@ -224,7 +226,7 @@ def _read_response(entry: dict[str, Json], raw: bytes) -> Message:
         reason = "a response without a valid id"
     elif "result" in entry and entry.get("error") is None:
         # Some peers always write both fields; `"error": null` means that there is no error.
-        return Result(id_, entry["result"], raw)
+        return SuccessResponse(id_, entry["result"], raw)
     elif entry.get("result") is not None:
         reason = "both result and error"
     else:
@@ -238,16 +240,18 @@ def _read_error(entry: dict[str, Json], raw: bytes) -> Message:
         fields = cast("dict[str, Json]", error)
         code, message = fields.get("code"), fields.get("message")
         if type(code) is int and isinstance(message, str):
-            return Failure(entry["id"], code, message, fields.get("data"), raw)
+            return ErrorResponse(entry["id"], code, message, fields.get("data"), raw)
         reason = "error without an integer code and a message"
     else:
         reason = "error is no object"
     return _invalid_response(entry["id"], reason, raw)
 
 
-def _invalid_response(id_: Json, reason: str, raw: bytes) -> Malformed:
+def _invalid_response(id_: Json, reason: str, raw: bytes) -> InvalidMessage:
     valid_id = id_ if is_request_id(id_) else None
-    return Malformed(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, is_answer=True, id=valid_id)
+    return InvalidMessage(
+        f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, is_response=True, id=valid_id
+    )
 
 
 _ID_TYPES: Final = frozenset({str, int})

@@ -12,18 +12,18 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from acp_agent.conduct import Conduct
-from acp_agent.models.model import Model
+from acp_agent.models.types import Model
 from acp_agent.server import AgentServer
+from acp_agent.turn.limits import Conduct
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.schema.validate import check_params
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.schema.validate import validate_params
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.observed import ObservedTransport
+from acp_protocol.transport.tap import TapTransport
 
 LIMIT = 10.0
 """Seconds after which a talk counts as hung."""
@@ -59,7 +59,9 @@ class ScriptedClient:
         self.on_update(notification.params["update"])
 
     def _check(self, method: str, params: Json) -> None:
-        self.complaints += [f"{method}: {complaint}" for complaint in check_params(method, params)]
+        self.complaints += [
+            f"{method}: {complaint}" for complaint in validate_params(method, params)
+        ]
 
     def of(self, kind: str) -> list[Json]:
         """Return the updates of one kind."""
@@ -137,9 +139,9 @@ async def talk(
     server.connection = Connection(theirs, server)
     with anyio.fail_after(LIMIT):
         async with (
-            OwnedTasks() as server.tasks,
+            BackgroundTasks() as server.tasks,
             server.connection,
-            Connection(ObservedTransport(ours, "client", keep), client) as connection,
+            Connection(TapTransport(ours, "client", keep), client) as connection,
         ):
             hello: Json = {"protocolVersion": 1, "clientCapabilities": capabilities or {}}
             await connection.request("initialize", hello)

@@ -11,13 +11,20 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.models.model import Command, HistoryEntry, Model, ModelEvent, Say, ToolOffer
+from acp_agent.models.types import (
+    HistoryEntry,
+    Model,
+    ModelEvent,
+    SlashCommand,
+    TextDelta,
+    ToolSpec,
+)
 from acp_agent.server import AgentServer
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.schema.validate import check_params, check_result
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.schema.validate import validate_params, validate_result
 from acp_protocol.transport.memory import memory_pair
 from tests.agent.conftest import LIMIT
 
@@ -28,32 +35,32 @@ class Waiting:
     """A model that speaks when it is let."""
 
     name = "waiting"
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     def __init__(self) -> None:
         self.begun = anyio.Event()
         self.go_on = anyio.Event()
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         del history, tools
         self.begun.set()
         await self.go_on.wait()
-        yield Say("done")
+        yield TextDelta("done")
 
 
 class Broken:
     """A model that fails."""
 
     name = "broken"
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         del history, tools
-        yield Say("well")
+        yield TextDelta("well")
         raise RuntimeError("a secret of ours")
 
 
@@ -83,7 +90,7 @@ class ClientV2:
         self.arrived.set()
 
     def _check(self, method: str, params: Json) -> None:
-        found = check_params(method, params, 2)
+        found = validate_params(method, params, 2)
         self.complaints += [f"{method}: {complaint}" for complaint in found]
 
     async def until(self, holds: Callable[[], object]) -> None:
@@ -125,7 +132,7 @@ class TalkV2:
     async def ask(self, method: str, **params: Json) -> Json:
         """Ask about the session; its answer must fit the schema."""
         result = await self.connection.request(method, {"sessionId": self.session_id, **params})
-        self.client.complaints += [str(found) for found in check_result(method, result, 2)]
+        self.client.complaints += [str(found) for found in validate_result(method, result, 2)]
         return result
 
     async def prompt(self, text: str) -> str:
@@ -156,7 +163,7 @@ async def before_hello(
     server.connection = Connection(theirs, server)
     with anyio.fail_after(LIMIT):
         async with (
-            OwnedTasks() as server.tasks,
+            BackgroundTasks() as server.tasks,
             server.connection,
             Connection(ours, client) as connection,
         ):
@@ -170,7 +177,7 @@ async def talk(
     async with before_hello(model=model, answer=answer) as (connection, client):
         await connection.request("initialize", HELLO)
         opened = await connection.request("session/new", {"cwd": str(cwd)})
-        assert check_result("session/new", opened, 2) == ()
+        assert validate_result("session/new", opened, 2) == ()
         yield TalkV2(connection, client, cwd, opened)
     assert client.complaints == []
 

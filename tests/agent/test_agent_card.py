@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 
 from acp_agent.agent_card import agent_json
-from acp_agent.models.choice import ModelChoice
+from acp_agent.models.factory import ModelSettings
 from acp_agent.settings import Settings, settings_with
-from acp_protocol.jsonrpc import Json, request_line
+from acp_protocol.jsonrpc import Json, encode_request
 from acp_protocol.version import VERSION
 from tests.agent.test_cli import ran
 
@@ -60,22 +60,22 @@ def test_it_has_what_the_continuum_router_shows() -> None:
 @pytest.mark.parametrize(
     ("model", "others", "does"),
     [
-        (ModelChoice(name="openai:x"), (), True),
-        (ModelChoice(name="ollama:x"), (), False),
-        (ModelChoice(name="ollama:x", images=True), (), True),
-        (ModelChoice(name="openai:x", images=False), (), False),
-        (ModelChoice(name="ollama:x"), (ModelChoice(name="openai:x"),), True),
+        (ModelSettings(name="openai:x"), (), True),
+        (ModelSettings(name="ollama:x"), (), False),
+        (ModelSettings(name="ollama:x", images=True), (), True),
+        (ModelSettings(name="openai:x", images=False), (), False),
+        (ModelSettings(name="ollama:x"), (ModelSettings(name="openai:x"),), True),
     ],
 )
 def test_images_are_looked_at_if_a_model_does(
-    model: ModelChoice, others: tuple[ModelChoice, ...], does: bool
+    model: ModelSettings, others: tuple[ModelSettings, ...], does: bool
 ) -> None:
     told = agent_json(Settings(model=model, others=others))
     assert told["capabilities"]["image"] == does
 
 
 def test_it_claims_what_the_agent_itself_claims() -> None:
-    asked = request_line(0, "initialize", {"protocolVersion": 1}) + b"\n"
+    asked = encode_request(0, "initialize", {"protocolVersion": 1}) + b"\n"
     able = json.loads(ran(stdin=asked).stdout)["result"]["agentCapabilities"]
     claimed = json.loads(ran("agent-json").stdout)["capabilities"]
     prompts = able["promptCapabilities"]
@@ -90,7 +90,7 @@ def test_it_claims_what_the_agent_itself_claims() -> None:
 
 def test_both_call_it_what_its_user_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACP_AGENT_AGENT_NAME", "Ada's coder")
-    asked = request_line(0, "initialize", {"protocolVersion": 1}) + b"\n"
+    asked = encode_request(0, "initialize", {"protocolVersion": 1}) + b"\n"
     told = json.loads(ran(stdin=asked).stdout)["result"]["agentInfo"]
     listed = json.loads(ran("agent-json").stdout)
     assert (told["name"], told["title"]) == ("acp-agent", "Ada's coder")

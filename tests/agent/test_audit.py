@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.audit import WIDTH, Audit, Decision
+from acp_agent.permissions.audit import MAX_CHARS, AuditLog, AuditRecord
 from acp_agent.tools.subject import Subject, command_subject, name_subject
 from acp_protocol.jsonrpc import Json
 
-DECISION = Decision(
+DECISION = AuditRecord(
     session="s",
     call="call_1",
     tool="run",
     kind="execute",
     subjects=[command_subject(["git", "commit", "-m", "a b"])],
     verdict="allow",
-    why="user",
+    decided_by="user",
 )
 
 
@@ -37,12 +37,12 @@ def lines(path: Path) -> list[Json]:
 
 def test_a_decision_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
-    log = Audit(path, clock=fixed)
-    log.note(DECISION)
+    log = AuditLog(path, clock=fixed)
+    log.append(DECISION)
     files = [Subject("path", ("src", "a\nb")), Subject("path", ("/", "etc"))]
-    log.note(replace(DECISION, tool="edit", kind="edit", subjects=files, rule="edit src/**"))
-    log.note(replace(DECISION, tool="plan", kind="think", subjects=[name_subject("")]))
-    log.note(replace(DECISION, subjects=[command_subject(["ls"], "a/b")]))
+    log.append(replace(DECISION, tool="edit", kind="edit", subjects=files, rule="edit src/**"))
+    log.append(replace(DECISION, tool="plan", kind="think", subjects=[name_subject("")]))
+    log.append(replace(DECISION, subjects=[command_subject(["ls"], "a/b")]))
     log.close()
     first = {
         "time": "2026-11-21T12:00:00.005+00:00",
@@ -65,15 +65,15 @@ def test_only_its_owner_may_read_it_and_what_stands_there_stays(tmp_path: Path) 
     path = tmp_path / "audit.jsonl"
     path.write_text('{"old":1}\n')
     path.chmod(0o644)
-    Audit(path).note(DECISION)
+    AuditLog(path).append(DECISION)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [("old" in line) for line in lines(path)] == [True, False]
 
 
 def test_a_long_command_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
-    Audit(path).note(replace(DECISION, subjects=[command_subject(["x" * 10_000])]))
-    assert len(lines(path)[0]["commands"][0]) == WIDTH
+    AuditLog(path).append(replace(DECISION, subjects=[command_subject(["x" * 10_000])]))
+    assert len(lines(path)[0]["commands"][0]) == MAX_CHARS
 
 
 @pytest.mark.parametrize("name", [".", "gone/audit.jsonl", "fifo"])
@@ -82,9 +82,9 @@ def test_a_log_that_cannot_be_written_is_said_once_and_stops_nothing(
 ) -> None:
     os.mkfifo(tmp_path / "fifo")
     with caplog.at_level(logging.WARNING):
-        log = Audit(tmp_path / name)
-        log.note(DECISION)
-        log.note(DECISION)
+        log = AuditLog(tmp_path / name)
+        log.append(DECISION)
+        log.append(DECISION)
         log.close()
     (record,) = caplog.records
     assert "is not written" in record.message
@@ -93,15 +93,15 @@ def test_a_log_that_cannot_be_written_is_said_once_and_stops_nothing(
 def test_a_disk_that_is_full_is_said_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = Audit(tmp_path / "audit.jsonl")
+    log = AuditLog(tmp_path / "audit.jsonl")
 
     def full(descriptor: int, line: bytes) -> int:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "write", full)
     with caplog.at_level(logging.WARNING):
-        log.note(DECISION)
-        log.note(DECISION)
+        log.append(DECISION)
+        log.append(DECISION)
     monkeypatch.undo()
     log.close()
     assert [record.message.rpartition(": ")[2] for record in caplog.records] == [

@@ -12,20 +12,20 @@ import anyio.lowlevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_agent import calls as tool_calls
-from acp_agent.calls import Desk
-from acp_agent.models.model import CallTool, ToolAnswered, ToolOffer
-from acp_agent.permissions import Permissions
-from acp_agent.tools.tool import (
-    Call,
-    Kind,
+from acp_agent.models.types import ToolResult, ToolSpec, ToolUse
+from acp_agent.permissions.decide import SessionPermissions
+from acp_agent.tools.call import (
     Outcome,
-    Report,
+    PreparedCall,
+    ReportContent,
     Tool,
     ToolFailedError,
+    ToolKind,
     text_content,
 )
-from acp_agent.updates import Updates
+from acp_agent.turn import tool_calls as tool_calls
+from acp_agent.turn.tool_calls import ToolContext
+from acp_agent.updates.v1 import SessionUpdates
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import LIMIT, selected
@@ -44,9 +44,9 @@ class Wish:
     """Steps before each report."""
     end: End = "well"
 
-    def call(self, place: int) -> CallTool:
+    def call(self, place: int) -> ToolUse:
         fault = "no JSON" if self.end == "unfit" else None
-        return CallTool(self.tool, {"place": place}, str(place), fault)
+        return ToolUse(self.tool, {"place": place}, str(place), fault)
 
 
 @dataclass
@@ -68,13 +68,13 @@ class Stage:
 class StagedTool:
     """Does what its wish says."""
 
-    offer = ToolOffer("staged", "", {})
+    offer = ToolSpec("staged", "", {})
 
-    def __init__(self, kind: Kind, stage: Stage) -> None:
-        self.kind: Kind = kind
+    def __init__(self, kind: ToolKind, stage: Stage) -> None:
+        self.kind: ToolKind = kind
         self._stage = stage
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         del workspace
         place: int = arguments["place"]
         wish, stage = self._stage.wishes[place], self._stage
@@ -82,7 +82,7 @@ class StagedTool:
         if wish.end == "refused":
             raise ToolFailedError("refused")
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             stage.running.add(place)
             stage.most = max(stage.most, len(stage.running))
             is_alone = wish.tool == "change"
@@ -99,7 +99,7 @@ class StagedTool:
             finally:
                 stage.running.discard(place)
 
-        return Call(f"Call {place}", self.kind, run)
+        return PreparedCall(f"Call {place}", self.kind, run)
 
 
 class Client:
@@ -124,17 +124,21 @@ class Client:
         return self._answer
 
 
-def desk_for(stage: Stage, client: Client, policy: Literal["allow_all", "ask_always"]) -> Desk:
-    permissions = Permissions()
+def desk_for(
+    stage: Stage, client: Client, policy: Literal["allow_all", "ask_always"]
+) -> ToolContext:
+    permissions = SessionPermissions()
     permissions.policy = policy
     workspace = Workspace("s", Path("/"))
-    return Desk("s", client, Updates(client, "s"), workspace, permissions, stage.tools())
+    return ToolContext(
+        "s", client, SessionUpdates(client, "s"), workspace, permissions, stage.tools()
+    )
 
 
-async def carried_out(desk: Desk, calls: Sequence[CallTool]) -> list[ToolAnswered | None]:
-    answers: list[ToolAnswered | None] = []
+async def carried_out(desk: ToolContext, calls: Sequence[ToolUse]) -> list[ToolResult | None]:
+    answers: list[ToolResult | None] = []
     for batch in tool_calls.batches(desk, calls):
-        answers += await tool_calls.carry_out(desk, batch)
+        answers += await tool_calls.run_batch(desk, batch)
     return answers
 
 
@@ -198,7 +202,7 @@ def test_however_calls_run_each_is_told_in_order_and_answered_once(
 
     anyio.run(go)
     check_told(client.told, wishes)
-    assert stage.most <= tool_calls.PARALLEL
+    assert stage.most <= tool_calls.MAX_PARALLEL_CALLS
     told = {update["rawInput"]["place"] for update in client.told if "rawInput" in update}
     assert told == {place for place, wish in enumerate(wishes) if wish.end != "unfit"}
 
@@ -234,7 +238,7 @@ async def test_what_only_looks_runs_side_by_side_and_changes_wait() -> None:
     calls = [wish.call(place) for place, wish in enumerate(stage.wishes)]
     assert [len(batch) for batch in tool_calls.batches(desk, calls)] == [12, 1, 12]
     await carried_out(desk, calls)
-    assert stage.most == tool_calls.PARALLEL
+    assert stage.most == tool_calls.MAX_PARALLEL_CALLS
 
 
 async def test_a_mistake_of_ours_fails_its_call_and_lets_the_others_end() -> None:

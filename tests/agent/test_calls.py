@@ -10,13 +10,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.audit import Audit
-from acp_agent.conduct import Conduct
-from acp_agent.models.model import ToolOffer
-from acp_agent.rules import PermissionRules
-from acp_agent.standing import StandingRule
-from acp_agent.tools.catalogue import builtin_tools
-from acp_agent.tools.tool import Call, Kind, Outcome, Report
+from acp_agent.models.types import ToolSpec
+from acp_agent.permissions.audit import AuditLog
+from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.policy import PolicyRule
+from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, ToolKind
+from acp_agent.tools.registry import builtin_tools
+from acp_agent.turn.limits import Conduct
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json, Request
 from tests.agent.conftest import Answerer, selected, talk
@@ -115,10 +115,10 @@ async def test_the_rules_decide_before_anybody_is_asked_and_all_is_written_down(
     cwd: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "audit.jsonl"
-    rules = PermissionRules("allow_all", frozenset(), frozenset({"execute"}))
+    rules = PermissionSettings("allow_all", frozenset(), frozenset({"execute"}))
     answers: dict[str, Json] = {"session/request_permission": selected("allow-always")}
     orders = "write src/x: secret\nrun git status\nrun git status -s\nread gone\nwrite ../y: 1"
-    async with talk(cwd, answers=answers, conduct=Conduct(rules, Audit(log))) as it:
+    async with talk(cwd, answers=answers, conduct=Conduct(rules, AuditLog(log))) as it:
         await it.prompt(orders)
         await it.ask("session/set_mode", modeId="architect")
         await it.prompt("delete src/x")
@@ -140,7 +140,7 @@ async def test_the_rules_decide_before_anybody_is_asked_and_all_is_written_down(
 async def test_what_the_configuration_denies_fails_the_call_and_says_by_which_rule(
     cwd: Path,
 ) -> None:
-    rules = PermissionRules("allow_all", standing=(StandingRule("deny", "delete", "path", "*.md"),))
+    rules = PermissionSettings("allow_all", rules=(PolicyRule("deny", "delete", "path", "*.md"),))
     async with talk(cwd, conduct=Conduct(rules)) as it:
         await it.prompt("delete notes.md")
     assert it.client.asked == []
@@ -163,7 +163,7 @@ async def test_a_turn_that_is_cancelled_before_the_answer_is_written_down(
 
     log = tmp_path / "audit.jsonl"
     answers: dict[str, Json | Answerer] = {"session/request_permission": wait}
-    conduct = Conduct(audit=Audit(log))
+    conduct = Conduct(audit=AuditLog(log))
     async with (
         talk(cwd, answers=answers, conduct=conduct) as it,
         anyio.create_task_group() as tasks,
@@ -263,21 +263,21 @@ async def test_arguments_that_make_no_sense_fail_the_call(cwd: Path) -> None:
 class BrokenTool:
     """A tool with a mistake in it."""
 
-    offer = ToolOffer("read", "", {})
-    kind: Kind = "read"
+    offer = ToolSpec("read", "", {})
+    kind: ToolKind = "read"
 
     def __init__(self, *, is_early: bool) -> None:
         self._is_early = is_early
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         del arguments, workspace
         if self._is_early:
             raise ZeroDivisionError("inside")
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             raise ZeroDivisionError("inside")
 
-        return Call("Break", self.kind, run)
+        return PreparedCall("Break", self.kind, run)
 
 
 @pytest.mark.parametrize("is_early", [True, False])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_protocol.jsonrpc import Json, notification_line, request_line
+from acp_protocol.jsonrpc import Json, encode_notification, encode_request
 from acp_protocol.version import VERSION
 
 COMMAND = [sys.executable, "-m", "acp_agent"]
@@ -45,7 +45,7 @@ class Agent:
         self.process.stdin.flush()
 
     def ask(self, id_: int, method: str, params: Json) -> None:
-        self.send(request_line(id_, method, params))
+        self.send(encode_request(id_, method, params))
 
     def leave(self) -> None:
         """Let it end by itself."""
@@ -58,10 +58,12 @@ class Agent:
 
     def prompt_line(self, id_: int, text: str) -> bytes:
         prompt = [{"type": "text", "text": text}]
-        return request_line(id_, "session/prompt", {"sessionId": self.session_id, "prompt": prompt})
+        return encode_request(
+            id_, "session/prompt", {"sessionId": self.session_id, "prompt": prompt}
+        )
 
     def cancel_line(self) -> bytes:
-        return notification_line("session/cancel", {"sessionId": self.session_id})
+        return encode_notification("session/cancel", {"sessionId": self.session_id})
 
     def read(self, is_wanted: Callable[[Json], bool]) -> Json:
         """Return the next message that is wanted."""
@@ -142,7 +144,7 @@ def test_on_a_terminal_it_says_what_it_is_and_still_serves() -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen(COMMAND, stdin=theirs, stdout=pipe, stderr=pipe) as process:
         os.close(theirs)
-        os.write(ours, request_line(0, "initialize", {"protocolVersion": 1}) + b"\n")
+        os.write(ours, encode_request(0, "initialize", {"protocolVersion": 1}) + b"\n")
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["result"]["protocolVersion"] == 1
         os.write(ours, b"\x04")
@@ -208,7 +210,7 @@ def test_a_cancel_right_behind_its_prompt_is_not_overheard(cwd: Path) -> None:
 def test_what_was_asked_before_the_end_of_input_is_answered(cwd: Path) -> None:
     with running(cwd) as agent:
         params: Json = {"cwd": str(cwd), "mcpServers": []}
-        agent.send(*(request_line(id_, "session/new", params) for id_ in range(2, 300)))
+        agent.send(*(encode_request(id_, "session/new", params) for id_ in range(2, 300)))
         answers = [message["id"] for message in agent.rest() if "result" in message]
     assert sorted(answers) == list(range(2, 300))
 

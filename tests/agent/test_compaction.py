@@ -8,26 +8,26 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.compaction import CLIPPED, WANTED
-from acp_agent.conduct import Conduct, TurnLimits
-from acp_agent.memory import SUMMED_UP
-from acp_agent.models.model import (
-    CallTool,
-    Command,
+from acp_agent.models.types import (
+    AssistantMessage,
+    Continue,
     HistoryEntry,
     ModelEvent,
     ModelFailedError,
-    ModelSaid,
-    Paused,
-    Say,
-    Stopped,
-    Think,
-    ToolAnswered,
-    ToolOffer,
-    Used,
-    UserSaid,
+    PromptMessage,
+    ReasoningDelta,
+    SlashCommand,
+    Stop,
+    TextDelta,
+    TokenUsage,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
 )
-from acp_agent.sessions.store import Store
+from acp_agent.sessions.store import SessionStore
+from acp_agent.turn.compaction import CLIPPED_CHARS, SUMMARY_REQUEST
+from acp_agent.turn.history import SUMMARY_PROMPT
+from acp_agent.turn.limits import Conduct, TurnLimits
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
@@ -41,7 +41,7 @@ ABLE: dict[str, Json] = {"clientCapabilities": {"session": {"compaction": {}}}}
 class Scribe:
     """Answers `well` or what `answers` hold, and sums up by what it was made with."""
 
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     def __init__(self, *summaries: Sequence[ModelEvent] | Exception) -> None:
         self.name = "scribe"
@@ -57,19 +57,19 @@ class Scribe:
         self._summaries = list(summaries)
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         del tools
         last = history[-1]
-        if isinstance(last, UserSaid) and last.text.startswith(WANTED):
+        if isinstance(last, PromptMessage) and last.text.startswith(SUMMARY_REQUEST):
             self.asked.append(list(history))
-            events = self._summaries.pop(0) if self._summaries else [Say("so far")]
+            events = self._summaries.pop(0) if self._summaries else [TextDelta("so far")]
             self.on_summary()
             if self.hangs:
                 await anyio.sleep_forever()
         else:
             self.heard.append(list(history))
-            events = self.answers.pop(0) if self.answers else [Say("well")]
+            events = self.answers.pop(0) if self.answers else [TextDelta("well")]
         if isinstance(events, Exception):
             raise events
         if self.on_answer is not None and self.halt is not None:
@@ -80,7 +80,7 @@ class Scribe:
 
 
 def texts(history: Sequence[HistoryEntry]) -> list[str]:
-    return [entry.text for entry in history if isinstance(entry, UserSaid)]
+    return [entry.text for entry in history if isinstance(entry, PromptMessage)]
 
 
 def compactions(it: Visit) -> list[str]:
@@ -98,8 +98,10 @@ def servers(version: int) -> dict[str, Json]:
 async def test_the_model_goes_on_with_the_summary_and_the_client_keeps_all(
     cwd: Path, version: int
 ) -> None:
-    store = Store()
-    model = Scribe([Think("hm"), Say("so "), CallTool("read", {"path": "x"}), Say("far")])
+    store = SessionStore()
+    model = Scribe(
+        [ReasoningDelta("hm"), TextDelta("so "), ToolUse("read", {"path": "x"}), TextDelta("far")]
+    )
     hello = ABLE if version == 1 else None
     async with visit(cwd, version, store=store, model=model, unstable=True, hello=hello) as it:
         session_id = await it.new()
@@ -112,19 +114,22 @@ async def test_the_model_goes_on_with_the_summary_and_the_client_keeps_all(
         seen = items(it.conversation(session_id))
         await it.ask("session/close", sessionId=session_id)
     ((said, *_, wanted),) = model.asked
-    assert said == UserSaid("hello")
-    assert isinstance(wanted, UserSaid)
+    assert said == PromptMessage("hello")
+    assert isinstance(wanted, PromptMessage)
     assert wanted.text.endswith("besides: the names\n")
-    summary, well = UserSaid(SUMMED_UP.format("so far")), ModelSaid((Say("well"),))
-    assert model.heard[1] == [summary, UserSaid("and on")]
-    assert model.heard[2] == [summary, UserSaid("and on"), well, UserSaid("elsewhere")]
+    summary, well = (
+        PromptMessage(SUMMARY_PROMPT.format("so far")),
+        AssistantMessage((TextDelta("well"),)),
+    )
+    assert model.heard[1] == [summary, PromptMessage("and on")]
+    assert model.heard[2] == [summary, PromptMessage("and on"), well, PromptMessage("elsewhere")]
     again = Scribe()
     async with visit(cwd, version, store=store, model=again, hello=hello) as it:
         await it.reopen(session_id)
         assert items(it.conversation(session_id)) == seen
         assert compactions(it) == ["in_progress", "completed"]
         await it.turn(session_id, "later")
-    assert again.heard[0] == [summary, UserSaid("and on"), well, UserSaid("later")]
+    assert again.heard[0] == [summary, PromptMessage("and on"), well, PromptMessage("later")]
 
 
 async def test_a_client_that_shows_no_compaction_is_told_in_words(cwd: Path) -> None:
@@ -140,10 +145,10 @@ async def test_a_client_that_shows_no_compaction_is_told_in_words(cwd: Path) -> 
     ("summary", "why"),
     [
         (ModelFailedError("It is down."), "It is down."),
-        ([Think("hm")], "The model gave no summary."),
-        ([Say("I will not"), Stopped("refusal")], "The model gave no summary."),
-        ([Say("The user wants"), Stopped("max_tokens")], "The summary was cut off."),
-        ([Say("The user wants"), Paused()], "The summary was cut off."),
+        ([ReasoningDelta("hm")], "The model gave no summary."),
+        ([TextDelta("I will not"), Stop("refusal")], "The model gave no summary."),
+        ([TextDelta("The user wants"), Stop("max_tokens")], "The summary was cut off."),
+        ([TextDelta("The user wants"), Continue()], "The summary was cut off."),
     ],
 )
 async def test_a_summary_that_fails_leaves_all_as_it_was(
@@ -199,7 +204,7 @@ async def test_a_cancelled_compaction_leaves_all_as_it_was(cwd: Path, version: i
 
 async def test_a_cancelled_compaction_is_told_in_words_as_well(cwd: Path) -> None:
     """Also when the session is opened again."""
-    store, model = Store(), Scribe()
+    store, model = SessionStore(), Scribe()
     begun = anyio.Event()
     model.on_summary, model.hangs = begun.set, True
     told = "No room was made, and all is as it was. It was cancelled.\n\n"
@@ -236,14 +241,14 @@ async def test_the_time_of_a_turn_bounds_a_compaction(cwd: Path) -> None:
         assert it.client.text.endswith("I stop here: 0.5 s in one turn is the limit.")
         await it.prompt("and on")
     assert texts(model.heard[-1]) == ["hello", "and on"]
-    assert model.heard[-1][1] == ModelSaid((Say("well"),))
+    assert model.heard[-1][1] == AssistantMessage((TextDelta("well"),))
 
 
 async def test_room_is_made_before_a_turn_where_the_window_is_nearly_full(cwd: Path) -> None:
     """Also where the session was opened again meanwhile."""
-    store = Store()
-    model = Scribe([Say("so far"), Used(900, 30, window=1000)])
-    model.answers = [[Say("well"), Used(890, 10, window=1000)]]
+    store = SessionStore()
+    model = Scribe([TextDelta("so far"), TokenUsage(900, 30, window=1000)])
+    model.answers = [[TextDelta("well"), TokenUsage(890, 10, window=1000)]]
     async with visit(cwd, store=store, model=model) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
@@ -252,24 +257,24 @@ async def test_room_is_made_before_a_turn_where_the_window_is_nearly_full(cwd: P
     async with visit(cwd, store=store, model=model) as it:
         await it.reopen(session_id)
         await it.turn(session_id, "and on")
-        usage = it.conversation(session_id).surroundings.usage
+        usage = it.conversation(session_id).info.usage
         assert usage is not None
         assert (usage["used"], usage["size"]) == (30, 1000)
     assert texts(model.asked[0])[0] == "hello"
     assert len(texts(model.asked[0])) == 2
     summary, prompt = model.heard[-1]
-    assert isinstance(summary, UserSaid)
+    assert isinstance(summary, PromptMessage)
     assert "so far" in summary.text
-    assert prompt == UserSaid("and on")
+    assert prompt == PromptMessage("and on")
 
 
 async def test_room_is_made_amid_a_turn_and_what_was_asked_for_stays(cwd: Path) -> None:
     model = Scribe()
-    read = CallTool("read", {"path": "notes.md"})
-    model.answers = [[read, Used(900, 10, window=1000)], [Say("done")]]
+    read = ToolUse("read", {"path": "notes.md"})
+    model.answers = [[read, TokenUsage(900, 10, window=1000)], [TextDelta("done")]]
     async with visit(cwd, model=model) as it:
         await it.turn(await it.new(), "read it")
-    kinds = [UserSaid, ModelSaid, ToolAnswered, UserSaid]
+    kinds = [PromptMessage, AssistantMessage, ToolResult, PromptMessage]
     assert [type(entry) for entry in model.asked[0]] == kinds
     assert texts(model.heard[-1])[1:] == ["read it"]
     assert len(model.heard[-1]) == 2
@@ -278,13 +283,13 @@ async def test_room_is_made_amid_a_turn_and_what_was_asked_for_stays(cwd: Path) 
 async def test_room_that_was_made_is_known_where_the_service_does_not_tell_of_it(
     cwd: Path,
 ) -> None:
-    store, model = Store(), Scribe()
-    model.answers = [[Say("well"), Used(940, 10, window=1000)]]
+    store, model = SessionStore(), Scribe()
+    model.answers = [[TextDelta("well"), TokenUsage(940, 10, window=1000)]]
     async with visit(cwd, store=store, model=model) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
         await it.turn(session_id, "/compact")
-        usage = it.conversation(session_id).surroundings.usage
+        usage = it.conversation(session_id).info.usage
         assert usage is not None
         assert (usage["used"], usage["size"]) == (2, 1000)
         await it.ask("session/close", sessionId=session_id)
@@ -298,10 +303,10 @@ async def test_the_window_of_another_model_is_not_full_because_that_of_the_last_
     cwd: Path,
 ) -> None:
     """Also where the other one was chosen amid a turn, or the session was opened again."""
-    store, small, large = Store(), Scribe(), Scribe()
+    store, small, large = SessionStore(), Scribe(), Scribe()
     large.name = "large"
-    full = Used(940, 10, window=1000)
-    small.answers = [[Say("well"), full], [Say("well"), full]]
+    full = TokenUsage(940, 10, window=1000)
+    small.answers = [[TextDelta("well"), full], [TextDelta("well"), full]]
     async with visit(cwd, store=store, model=small, others=[large]) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
@@ -322,13 +327,13 @@ async def test_the_window_of_another_model_is_not_full_because_that_of_the_last_
     assert small.asked + large.asked == []
 
 
-@pytest.mark.parametrize("summary", [[Say("so far")], ModelFailedError("It is down.")])
+@pytest.mark.parametrize("summary", [[TextDelta("so far")], ModelFailedError("It is down.")])
 async def test_room_is_made_once_where_the_window_stays_full(
     cwd: Path, summary: Sequence[ModelEvent] | Exception
 ) -> None:
     model = Scribe(*[summary] * 9)
-    read, full = CallTool("read", {"path": "notes.md"}), Used(940, 10, window=1000)
-    model.answers = [*[[read, full]] * 6, [Say("done"), full]]
+    read, full = ToolUse("read", {"path": "notes.md"}), TokenUsage(940, 10, window=1000)
+    model.answers = [*[[read, full]] * 6, [TextDelta("done"), full]]
     async with visit(cwd, model=model) as it:
         session_id = await it.new()
         await it.turn(session_id, "read it")
@@ -338,14 +343,17 @@ async def test_room_is_made_once_where_the_window_stays_full(
 
 async def test_a_prompt_that_is_refused_after_room_was_made_is_told_no_more(cwd: Path) -> None:
     model = Scribe()
-    model.answers = [[Say("well"), Used(950, 10, window=1000)], [Say("no"), Stopped("refusal")]]
+    model.answers = [
+        [TextDelta("well"), TokenUsage(950, 10, window=1000)],
+        [TextDelta("no"), Stop("refusal")],
+    ]
     async with visit(cwd, model=model) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
         assert await it.turn(session_id, "bad") == "refusal"
         await it.turn(session_id, "and on")
     assert texts(model.heard[1])[1:] == ["bad"]
-    assert texts(model.heard[2]) == [SUMMED_UP.format("so far"), "and on"]
+    assert texts(model.heard[2]) == [SUMMARY_PROMPT.format("so far"), "and on"]
 
 
 async def test_what_is_too_long_is_summed_up_and_asked_again_once(cwd: Path) -> None:
@@ -353,7 +361,7 @@ async def test_what_is_too_long_is_summed_up_and_asked_again_once(cwd: Path) -> 
     async with visit(cwd, model=model) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
-        model.answers = [TOO_LONG, [Say("now")]]
+        model.answers = [TOO_LONG, [TextDelta("now")]]
         assert await it.turn(session_id, "and on") == "end_turn"
         assert it.said(session_id).endswith("now")
         model.answers = [TOO_LONG, TOO_LONG]
@@ -374,17 +382,17 @@ async def test_a_first_prompt_that_is_too_long_is_refused_as_that(cwd: Path) -> 
 
 async def test_what_is_too_long_to_be_summed_up_is_shortened_until_it_fits(cwd: Path) -> None:
     model = Scribe(TOO_LONG, TOO_LONG, TOO_LONG)
-    (cwd / "long.txt").write_text("x" * 3 * CLIPPED)
+    (cwd / "long.txt").write_text("x" * 3 * CLIPPED_CHARS)
     async with visit(cwd, model=model) as it:
         session_id = await it.new()
-        model.answers = [[CallTool("read", {"path": "long.txt"})], [Say("read")]]
+        model.answers = [[ToolUse("read", {"path": "long.txt"})], [TextDelta("read")]]
         for text in ("read it", "b", "c", "d"):
             await it.turn(session_id, text)
         await it.turn(session_id, "/compact")
         assert it.said(session_id).endswith("> so far\n\n")
     whole, clipped, half, quarter = model.asked
-    read = [entry for entry in clipped if isinstance(entry, ToolAnswered)]
-    assert [len(entry.text) < CLIPPED + 10 for entry in read] == [True]
+    read = [entry for entry in clipped if isinstance(entry, ToolResult)]
+    assert [len(entry.text) < CLIPPED_CHARS + 10 for entry in read] == [True]
     assert len(clipped) == len(whole)
     assert len(quarter) < len(half) < len(whole)
     assert all("left out" in texts(part)[0] for part in (half, quarter))

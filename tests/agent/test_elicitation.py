@@ -10,7 +10,7 @@ import pytest
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.validate import check_params
+from acp_protocol.schema.validate import validate_params
 from tests.agent.visits import Visit, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -38,7 +38,7 @@ async def test_a_form_is_filled_in(cwd: Path, version: int) -> None:
         session_id = await it.new()
         assert await it.turn(session_id, "form") == "end_turn"
         [params] = asked
-        assert check_params("elicitation/create", params, version) == ()
+        assert validate_params("elicitation/create", params, version) == ()
         assert params["mode"] == "form"
         assert params["sessionId"] == session_id
         schema = params["requestedSchema"]
@@ -104,7 +104,7 @@ async def test_a_page_is_opened_and_not_waited_for(cwd: Path, version: int) -> N
         session_id = await it.new()
         await it.turn(session_id, "open https://example.org/login")
         [params] = asked
-        assert check_params("elicitation/create", params, version) == ()
+        assert validate_params("elicitation/create", params, version) == ()
         assert (params["mode"], params["url"]) == ("url", "https://example.org/login")
         done = ("elicitation/complete", {"elicitationId": params["elicitationId"]})
         assert it.visitor.told == [done]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.forms import misfits
+from acp_agent.updates.forms import form_errors
 from acp_protocol.jsonrpc import Json
 
 COLOURS: Json = {"type": "string", "enum": ["red", "green"]}
@@ -54,13 +54,13 @@ DAYS: Json = {"type": "array", "items": {"enum": ["Mo", "Tu"]}, "minItems": 1, "
 def test_a_field_is_held_against_what_was_asked(
     field: Json, value: Json, trouble: str | None
 ) -> None:
-    found = list(misfits({"properties": {"x": field}}, {"x": value}))
+    found = list(form_errors({"properties": {"x": field}}, {"x": value}))
     assert found == ([] if trouble is None else [trouble])
 
 
 def test_only_what_is_required_is_missed() -> None:
     schema = {"properties": {"a": COLOURS, "b\n": COLOURS}, "required": ["b\n", "c"]}
-    assert list(misfits(schema, {})) == ["b⏎ is missing"]
+    assert list(form_errors(schema, {})) == ["b⏎ is missing"]
 
 
 JSON = st.recursive(
@@ -81,4 +81,4 @@ def test_no_schema_and_no_answer_breaks_it(
     kind: str, field: dict[str, Json], value: Json, required: Json
 ) -> None:
     schema = {"properties": {"x": field | {"type": kind}}, "required": required}
-    assert all(each.startswith("x ") for each in misfits(schema, {"x": value}))
+    assert all(each.startswith("x ") for each in form_errors(schema, {"x": value}))

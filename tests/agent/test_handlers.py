@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_agent.models.model import HistoryEntry, ModelEvent, ModelFailedError, ToolOffer
-from acp_agent.sessions.store import Store
+from acp_agent.models.types import HistoryEntry, ModelEvent, ModelFailedError, ToolSpec
+from acp_agent.sessions.store import SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -61,7 +61,7 @@ def test_a_replay_folds_into_what_was_sent_live(
     cwd: Path, version: int, later: int, said: list[str]
 ) -> None:
     async def hold() -> None:
-        store = Store()
+        store = SessionStore()
         async with visit(cwd, version, store=store) as it:
             session_id = await it.new()
             for saying in said:
@@ -72,7 +72,7 @@ def test_a_replay_folds_into_what_was_sent_live(
             await again.reopen(session_id)
             await again.connection.request("session/list", {})
             replayed = again.conversation(session_id)
-            assert live.surroundings.title == replayed.surroundings.title
+            assert live.info.title == replayed.info.title
             assert spoken(items(live)) == spoken(items(replayed))
             if version == later:
                 assert items(live) == items(replayed)
@@ -84,7 +84,7 @@ def test_a_replay_folds_into_what_was_sent_live(
 
 @VERSIONS
 async def test_a_cancelled_turn_is_told_again_as_it_was(cwd: Path, version: int) -> None:
-    store = Store()
+    store = SessionStore()
     session_id = ""
     async with visit(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
         it.visitor.is_silent = True
@@ -110,7 +110,7 @@ async def test_a_session_that_is_still_open_can_be_opened_again(cwd: Path, versi
 
 @VERSIONS
 async def test_a_session_is_resumed_without_what_was_said(cwd: Path, version: int) -> None:
-    store = Store()
+    store = SessionStore()
     async with visit(cwd, version, store=store) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
@@ -126,7 +126,7 @@ async def test_a_session_is_resumed_without_what_was_said(cwd: Path, version: in
 async def test_the_model_knows_what_was_said_before_the_session_was_closed(
     cwd: Path, version: int
 ) -> None:
-    store = Store()
+    store = SessionStore()
     async with visit(cwd, version, store=store) as it:
         session_id = await it.new()
         await it.turn(session_id, "read notes.md")
@@ -171,7 +171,7 @@ async def test_nothing_is_loaded_while_a_turn_runs(cwd: Path) -> None:
 
 @VERSIONS
 async def test_a_fork_goes_on_from_a_copy(cwd: Path, version: int) -> None:
-    store = Store()
+    store = SessionStore()
     async with visit(cwd, version, store=store, unstable=True) as it:
         source = await it.new()
         await it.turn(source, "/plan")
@@ -292,25 +292,25 @@ async def test_all_that_is_said_about_every_method_lints(
 
 @VERSIONS
 async def test_what_was_used_is_told_again_and_counted_on(cwd: Path, version: int) -> None:
-    store = Store()
+    store = SessionStore()
     async with visit(cwd, version, store=store, model=Counting()) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
         live = it.conversation(session_id)
-        assert live.surroundings.usage["cost"] == {"amount": 0.5, "currency": "USD"}
+        assert live.info.usage["cost"] == {"amount": 0.5, "currency": "USD"}
         await it.ask("session/close", sessionId=session_id)
     async with visit(cwd, version, store=store, model=Counting()) as again:
         await again.reopen(session_id)
-        assert again.conversation(session_id).surroundings.usage == live.surroundings.usage
+        assert again.conversation(session_id).info.usage == live.info.usage
         await again.turn(session_id, "hello")
-        assert again.conversation(session_id).surroundings.usage["cost"]["amount"] == 1.0
+        assert again.conversation(session_id).info.usage["cost"]["amount"] == 1.0
 
 
 @VERSIONS
 async def test_a_store_that_breaks_meanwhile_is_told_in_a_sentence(
     cwd: Path, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = Store()
+    store = SessionStore()
     async with visit(cwd, version, store=store, lints=False) as it:
         session_id = await it.new()
         store.close()
@@ -347,7 +347,7 @@ class Failing(Counting):
     name = "failing"
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         async for event in super().reply(history, tools):
             yield event
@@ -356,7 +356,7 @@ class Failing(Counting):
 
 @VERSIONS
 async def test_what_a_turn_has_used_before_it_failed_counts(cwd: Path, version: int) -> None:
-    store = Store()
+    store = SessionStore()
     async with visit(cwd, version, model=Failing(), unstable=True, store=store) as it:
         session_id = await it.new()
         if version == 1:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.models.choice import ModelChoice, chosen
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.keyring import keyring
-from acp_agent.models.model import Model, ModelFailedError, UserSaid
-from acp_agent.models.services import SERVICES
+from acp_agent.models.factory import ModelSettings, create_model
+from acp_agent.models.keys import keyring
+from acp_agent.models.providers import PROVIDERS
+from acp_agent.models.types import Model, ModelFailedError, PromptMessage
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -37,7 +37,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def model(environment: dict[str, str], name: str = "openai:m") -> Model:
     """Return a model that needs a key."""
-    return chosen(ModelChoice(name=name), environment)
+    return create_model(ModelSettings(name=name), environment)
 
 
 async def refusal(it: Visit, method: str, **params: Json) -> RequestFailedError:
@@ -202,15 +202,15 @@ async def test_a_refusal_at_an_address_of_ones_own_asks_for_no_login_that_is_non
 @pytest.mark.parametrize(
     ("choice", "held"),
     [
-        (ModelChoice(name="openai:m"), {"OPENAI_API_KEY": KEY}),
-        (ModelChoice(name="openai:m", api_key_env="OWN_KEY"), {}),
-        (ModelChoice(name="openai:m", api_key_env="OWN_KEY", base_url="http://own"), {}),
+        (ModelSettings(name="openai:m"), {"OPENAI_API_KEY": KEY}),
+        (ModelSettings(name="openai:m", api_key_env="OWN_KEY"), {}),
+        (ModelSettings(name="openai:m", api_key_env="OWN_KEY", base_url="http://own"), {}),
     ],
 )
 async def test_no_key_is_to_be_typed_in_that_would_not_be_used(
-    cwd: Path, environment: dict[str, str], choice: ModelChoice, held: dict[str, str]
+    cwd: Path, environment: dict[str, str], choice: ModelSettings, held: dict[str, str]
 ) -> None:
-    routed = chosen(choice, environment | held)
+    routed = create_model(choice, environment | held)
     async with visit(cwd, model=routed, hello=TERMINALS[1]) as it:
         assert [each["id"] for each in it.hello["authMethods"]] == ["openai-env"]
 
@@ -220,12 +220,12 @@ async def test_a_key_that_was_refused_is_replaced_by_the_next_one_that_is_typed_
 ) -> None:
     keyring(environment).put("openai", KEY)
     async with providing(refused(401), streamed(sse({"choices": [WELL]}, done=True))) as provider:
-        here = replace(SERVICES["openai"], base_url=provider.url)
-        monkeypatch.setitem(SERVICES, "openai", here)
+        here = replace(PROVIDERS["openai"], base_url=provider.url)
+        monkeypatch.setitem(PROVIDERS, "openai", here)
         routed = model(environment)
         with pytest.raises(ModelFailedError, match=r"the key that was typed in\.") as caught:
-            await replied(routed, [UserSaid("x")])
+            await replied(routed, [PromptMessage("x")])
         assert caught.value.needs_key
         keyring(environment).put("openai", "sk-another-one")
-        assert said(await replied(routed, [UserSaid("x")])) == "Well."
+        assert said(await replied(routed, [PromptMessage("x")])) == "Well."
         assert provider.asked[1].headers["authorization"] == "Bearer sk-another-one"

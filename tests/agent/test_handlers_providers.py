@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.models.choice import ModelChoice, chosen
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.model import Model
+from acp_agent.models.factory import ModelSettings, create_model
+from acp_agent.models.types import Model
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -35,7 +35,7 @@ GREETING = streamed(
 
 def model(name: str = "openai:m") -> Model:
     """Return a model whose key is known."""
-    return chosen(ModelChoice(name=name), {"OPENAI_API_KEY": "sk-of-the-user-012345"})
+    return create_model(ModelSettings(name=name), {"OPENAI_API_KEY": "sk-of-the-user-012345"})
 
 
 async def set_(it: Visit, url: str, id_: str = "openai", **members: Json) -> Json:

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.sessions.store import Store
+from acp_agent.sessions.store import SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -115,7 +115,7 @@ async def test_a_filter_that_nobody_knows_is_refused(cwd: Path, version: int) ->
 
 @VERSIONS
 async def test_the_title_of_the_user_stays(cwd: Path, version: int) -> None:
-    store = Store()
+    store = SessionStore()
     async with visit(cwd, version, store=store, unstable=True) as it:
         session_id, other = await it.new(), await it.new()
         answer = await it.ask(
@@ -127,11 +127,11 @@ async def test_the_title_of_the_user_stays(cwd: Path, version: int) -> None:
         sessions: list[Json] = (await it.ask("session/list"))["sessions"]
         titles = {each["sessionId"]: each["title"] for each in sessions}
         assert titles == {session_id: answer["title"], other: "hello there"}
-        assert it.conversation(session_id).surroundings.title == answer["title"]
+        assert it.conversation(session_id).info.title == answer["title"]
         await it.ask("session/close", sessionId=other)
         await it.ask("session/set_title", sessionId=other, title="Else")
         await it.reopen(other)
-        assert it.conversation(other).surroundings.title == "Else"
+        assert it.conversation(other).info.title == "Else"
 
 
 @VERSIONS
@@ -195,7 +195,7 @@ async def test_a_session_that_is_not_there_is_named(cwd: Path, version: int, met
 
 @VERSIONS
 async def test_half_a_sign_is_said_again_and_names_nothing(cwd: Path, version: int) -> None:
-    store = Store()
+    store = SessionStore()
     async with visit(cwd, version, store=store) as it:
         session_id = await it.new()
         assert await it.turn(session_id, "think \ud800") == "end_turn"

@@ -10,17 +10,17 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.models.model import HistoryEntry, Model, ModelEvent, ToolOffer
-from acp_agent.server import AgentServer, Keeping
-from acp_agent.sessions.store import Store
+from acp_agent.models.types import HistoryEntry, Model, ModelEvent, ToolSpec
+from acp_agent.server import AgentServer, SessionSettings
+from acp_agent.sessions.store import SessionStore
 from acp_protocol import jsonrpc
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.continuum import Continuum
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.translated import TranslatedTransport
 from tests.agent.conftest import LIMIT
 from tests.agent.visits import Counting, Visitor, visit
 
@@ -34,12 +34,14 @@ async def continuum(
     """Connect a client that speaks as those of the Continuum Router do."""
     ours, theirs = memory_pair()
     model = models[0] if models else None
-    server = AgentServer(model=model, others=models[1:], keeping=Keeping(Store(), sessions))
-    spoken = TranslatedTransport(theirs, "agent", Continuum(str(cwd)))
+    server = AgentServer(
+        model=model, others=models[1:], keeping=SessionSettings(SessionStore(), sessions)
+    )
+    spoken = DialectTransport(theirs, "agent", Continuum(str(cwd)))
     server.connection = Connection(spoken, server)
     with anyio.fail_after(LIMIT):
         async with (
-            OwnedTasks() as server.tasks,
+            BackgroundTasks() as server.tasks,
             server.connection,
             Connection(ours, visitor) as connection,
         ):
@@ -108,7 +110,7 @@ class Named(Counting):
         self.asked = 0
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         self.asked += 1
         async for event in super().reply(history, tools):

@@ -8,13 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.conduct import Conduct
-from acp_agent.instructions import CUT, LIMIT, NAMES, Told, read_instructions
-from acp_agent.models.model import Command, Guidance, HistoryEntry, ModelEvent, Say, ToolOffer
-from acp_agent.permissions import Permissions
-from acp_agent.rules import PermissionRules
-from acp_agent.standing import Decision, StandingRule
+from acp_agent.models.types import (
+    HistoryEntry,
+    ModelEvent,
+    ProjectInstructions,
+    SlashCommand,
+    TextDelta,
+    ToolSpec,
+)
+from acp_agent.permissions.decide import SessionPermissions
+from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.policy import Effect, PolicyRule
 from acp_agent.tools.files import ReadTool
+from acp_agent.turn.instructions import (
+    CUT,
+    DEFAULT_NAMES,
+    MAX_CHARS,
+    LoadedInstructions,
+    read_instructions,
+)
+from acp_agent.turn.limits import Conduct
 from acp_agent.workspace import Workspace
 from tests.agent.conftest import selected, talk
 
@@ -23,17 +36,17 @@ class Attentive:
     """Keeps what it is told of the project."""
 
     name = "attentive"
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     def __init__(self) -> None:
-        self.told: list[list[Guidance]] = []
+        self.told: list[list[ProjectInstructions]] = []
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         del tools
-        self.told.append([entry for entry in history if isinstance(entry, Guidance)])
-        yield Say("well")
+        self.told.append([entry for entry in history if isinstance(entry, ProjectInstructions)])
+        yield TextDelta("well")
 
 
 def write(directory: Path, text: str, name: str = "AGENTS.md") -> Path:
@@ -43,15 +56,19 @@ def write(directory: Path, text: str, name: str = "AGENTS.md") -> Path:
 
 
 def read(
-    names: Sequence[str], directories: Sequence[Path], rules: PermissionRules | None = None
-) -> Told | None:
+    names: Sequence[str], directories: Sequence[Path], rules: PermissionSettings | None = None
+) -> LoadedInstructions | None:
     """Read in the bounds of a session in these directories."""
     workspace = Workspace("s", directories[0], additional=directories[1:])
-    return read_instructions(names, directories, workspace, Permissions(rules, directories[0]))
+    return read_instructions(
+        names, directories, workspace, SessionPermissions(rules, directories[0])
+    )
 
 
 def texts(
-    *directories: Path, names: Sequence[str] = NAMES, rules: PermissionRules | None = None
+    *directories: Path,
+    names: Sequence[str] = DEFAULT_NAMES,
+    rules: PermissionSettings | None = None,
 ) -> list[str]:
     """Return what is told, file by file."""
     told = read(names, directories, rules)
@@ -69,7 +86,7 @@ def test_the_own_directory_comes_last_and_what_lies_above_it_outermost_first(
         write(repository / "a", "of a"),
         write(inner, "of b"),
     ]
-    told = read(NAMES, [inner, repository, other])
+    told = read(DEFAULT_NAMES, [inner, repository, other])
     assert told is not None
     assert list(told.paths) == paths
     assert [text.splitlines()[1] for text in texts(inner, repository, other)] == [
@@ -90,14 +107,14 @@ def test_nothing_is_read_outside_of_the_directories(tmp_path: Path) -> None:
     assert texts(inner, names=["../AGENTS.md", str(outside)]) == []
 
 
-def ruled(decision: Decision, pattern: str) -> PermissionRules:
-    return PermissionRules(standing=(StandingRule(decision, area="path", pattern=pattern),))
+def ruled(decision: Effect, pattern: str) -> PermissionSettings:
+    return PermissionSettings(rules=(PolicyRule(decision, area="path", pattern=pattern),))
 
 
 @pytest.mark.parametrize("decision", ["deny", "ask"])
 @pytest.mark.parametrize("pattern", [".env", "AGENTS.md"])
 def test_a_rule_holds_for_a_link_and_for_what_it_leads_to(
-    tmp_path: Path, decision: Decision, pattern: str
+    tmp_path: Path, decision: Effect, pattern: str
 ) -> None:
     write(tmp_path, "secret", ".env")
     (tmp_path / "AGENTS.md").symlink_to(".env")
@@ -106,7 +123,7 @@ def test_a_rule_holds_for_a_link_and_for_what_it_leads_to(
 
 
 @pytest.mark.parametrize("decision", ["deny", "ask"])
-def test_a_rule_holds_for_a_file_that_is_named(tmp_path: Path, decision: Decision) -> None:
+def test_a_rule_holds_for_a_file_that_is_named(tmp_path: Path, decision: Effect) -> None:
     write(tmp_path, "fine")
     assert texts(tmp_path, rules=ruled(decision, "AGENTS.md")) == []
     assert len(texts(tmp_path, rules=ruled(decision, "other"))) == 1
@@ -115,7 +132,7 @@ def test_a_rule_holds_for_a_file_that_is_named(tmp_path: Path, decision: Decisio
 def test_what_nobody_may_read_unasked_is_told_only_where_it_lies_by_its_name(
     tmp_path: Path,
 ) -> None:
-    asks = PermissionRules(default_policy="ask_always")
+    asks = PermissionSettings(default_policy="ask_always")
     write(tmp_path / "private", "secret")
     (tmp_path / "docs").symlink_to("private")
     (tmp_path / "AGENTS.md").symlink_to("private/AGENTS.md")
@@ -125,10 +142,10 @@ def test_what_nobody_may_read_unasked_is_told_only_where_it_lies_by_its_name(
 
 async def test_what_the_user_has_rejected_for_good_is_not_told(tmp_path: Path) -> None:
     path = write(tmp_path, "secret")
-    workspace, permissions = Workspace("s", tmp_path), Permissions(cwd=tmp_path)
+    workspace, permissions = Workspace("s", tmp_path), SessionPermissions(cwd=tmp_path)
     call = await ReadTool().prepare({"path": str(path)}, workspace)
-    permissions.decided(call, selected("reject-always"))
-    assert read_instructions(NAMES, [tmp_path], workspace, permissions) is None
+    permissions.record_choice(call, selected("reject-always"))
+    assert read_instructions(DEFAULT_NAMES, [tmp_path], workspace, permissions) is None
 
 
 async def test_no_rule_of_a_session_is_gone_around(cwd: Path) -> None:
@@ -150,15 +167,15 @@ def test_what_cannot_be_read_counts_as_missing(tmp_path: Path) -> None:
 
 
 def test_what_is_too_long_is_cut_and_that_is_told(tmp_path: Path) -> None:
-    write(tmp_path, "a" * (LIMIT - 10))
+    write(tmp_path, "a" * (MAX_CHARS - 10))
     write(tmp_path / "sub", "b" * 100)
-    told = read(NAMES, [tmp_path / "sub", tmp_path])
+    told = read(DEFAULT_NAMES, [tmp_path / "sub", tmp_path])
     assert told is not None
-    assert told.is_cut
+    assert told.is_truncated
     inner, outer = texts(tmp_path / "sub", tmp_path)[::-1]
-    assert outer.count("a") >= LIMIT - 10
+    assert outer.count("a") >= MAX_CHARS - 10
     assert "Cut" not in outer
-    assert "\n" + "b" * 10 + "\n" + CUT.format(LIMIT) in inner
+    assert "\n" + "b" * 10 + "\n" + CUT.format(MAX_CHARS) in inner
 
 
 def test_what_a_screen_would_hide_is_told_visibly(tmp_path: Path) -> None:

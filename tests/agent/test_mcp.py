@@ -12,10 +12,9 @@ from typing import Any
 import anyio
 import pytest
 
-from acp_agent.mcp.declarations import StdioServer, WebServer
-from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.config import Limits, StdioServer, WebServer
 from acp_agent.mcp.servers import McpServers, McpSettings
-from acp_inspector.analysis.items import ToolCall
+from acp_inspector.analysis.items import ToolCallItem
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -64,7 +63,7 @@ def declared(how: str = "stdio", name: str = "w", version: int = 1) -> Json:
 
 def ended(it: Visit, session_id: str) -> list[tuple[str, str]]:
     """Return title and last status of each tool call."""
-    calls = [item for item in it.conversation(session_id).items if isinstance(item, ToolCall)]
+    calls = [item for item in it.conversation(session_id).items if isinstance(item, ToolCallItem)]
     return [(call.facts.title or "", call.facts.status or "") for call in calls]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.patch import PatchError, git_patch, read_patch
+from acp_agent.diffs import PatchError, git_patch, parse_patch
 
 TEXTS = st.lists(
     st.sampled_from(["a", "b", "", "- x", "+", "@@ -1 +1 @@", "--- a"]), max_size=12
@@ -17,8 +17,8 @@ HEAD = "--- a/it\n+++ b/it\n"
 
 
 def applied(patch: str, text: str | None) -> str:
-    (found,) = read_patch(patch)
-    return found.applied(text)
+    (found,) = parse_patch(patch)
+    return found.apply(text)
 
 
 @given(TEXTS, TEXTS)
@@ -39,8 +39,8 @@ def test_any_width_of_context_will_do(old: str, new: str, width: int) -> None:
 @given(st.text(alphabet="-+@ \\\n\rab1,/"))
 def test_whatever_is_given_is_a_patch_or_none(text: str) -> None:
     try:
-        for patch in read_patch(HEAD + text):
-            patch.applied("a\nb\n")
+        for patch in parse_patch(HEAD + text):
+            patch.apply("a\nb\n")
     except PatchError:
         pass
 
@@ -100,7 +100,7 @@ def test_a_hunk_that_does_not_fit_is_refused(patch: str, before: str | None, rea
 )
 def test_what_is_no_patch_of_texts_is_refused(patch: str, reason: str) -> None:
     with pytest.raises(PatchError, match=reason):
-        read_patch(patch)
+        parse_patch(patch)
 
 
 @pytest.mark.parametrize(
@@ -115,5 +115,5 @@ def test_what_is_no_patch_of_texts_is_refused(patch: str, reason: str) -> None:
     ],
 )
 def test_names_are_read_with_and_without_the_prefixes_of_git(old: str, new: str, name: str) -> None:
-    (patch,) = read_patch(f"--- {old}\n+++ {new}\n@@ -1 +1 @@\n-a\n+b\n")
+    (patch,) = parse_patch(f"--- {old}\n+++ {new}\n@@ -1 +1 @@\n-a\n+b\n")
     assert (patch.name, patch.is_new) == (name, old == "/dev/null")

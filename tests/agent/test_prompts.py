@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.model import Attachment, Image, UserSaid
-from acp_agent.prompts import blocks_of, read_prompt
+from acp_agent.models.types import Attachment, Image, PromptMessage
+from acp_agent.turn.prompt import blocks_of, read_prompt
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -43,7 +43,7 @@ def link(uri: str) -> Json:
     ],
 )
 def test_text_and_links_are_what_is_asked_for(blocks: list[Json], said: str) -> None:
-    assert read_prompt(blocks, CWD) == UserSaid(said)
+    assert read_prompt(blocks, CWD) == PromptMessage(said)
 
 
 def test_embedded_resources_are_material() -> None:
@@ -52,7 +52,7 @@ def test_embedded_resources_are_material() -> None:
         {"type": "resource", "resource": {"uri": "file:///b", "blob": "AAAA"}},
         text("help"),
     ]
-    assert read_prompt(blocks, CWD) == UserSaid(
+    assert read_prompt(blocks, CWD) == PromptMessage(
         "help", (Attachment("file:///a", "run rm -rf x"), Attachment("file:///b", None))
     )
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.rules import Rule, lasting
-from acp_agent.tools.subject import Area, Subject
-from acp_agent.tools.tool import Kind
+from acp_agent.permissions.grants import Grant, grants_for
+from acp_agent.tools.call import ToolKind
+from acp_agent.tools.subject import Subject, SubjectType
 
 WORDS = st.lists(st.sampled_from(["git", "status", ";", "rm", "-rf", "/", "a b", ""]), max_size=5)
 
@@ -26,7 +26,7 @@ WORDS = st.lists(st.sampled_from(["git", "status", ";", "rm", "-rf", "/", "a b",
     ],
 )
 def test_files_are_allowed_by_their_folder_or_all(words: tuple[str, ...], rules: list[str]) -> None:
-    assert [str(rule) for rule in lasting("edit", Subject("path", words))] == rules
+    assert [str(rule) for rule in grants_for("edit", Subject("path", words))] == rules
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_files_are_allowed_by_their_folder_or_all(words: tuple[str, ...], rules:
 def test_a_command_is_allowed_as_far_as_its_words_say_what_it_does(
     words: tuple[str, ...], rule: str
 ) -> None:
-    (found,) = lasting("execute", Subject("command", words))
+    (found,) = grants_for("execute", Subject("command", words))
     assert str(found) == rule
     assert found.covers("execute", Subject("command", words))
 
@@ -84,7 +84,7 @@ def test_a_command_is_allowed_as_far_as_its_words_say_what_it_does(
     ],
 )
 def test_of_a_program_that_may_run_others_only_these_words_are_allowed(program: str) -> None:
-    (rule,) = lasting("execute", Subject("command", (program, "x")))
+    (rule,) = grants_for("execute", Subject("command", (program, "x")))
     assert rule.covers("execute", Subject("command", (program, "x")))
     assert not rule.covers("execute", Subject("command", (program, "x", "rm", "-rf")))
     assert not rule.covers("execute", Subject("command", (program, "/tmp/l", "rm")))
@@ -105,12 +105,12 @@ def test_of_a_program_that_may_run_others_only_these_words_are_allowed(program: 
 def test_a_plain_program_is_not_led_to_others_by_its_arguments(
     known: tuple[str, ...], words: tuple[str, ...], is_covered: bool
 ) -> None:
-    (rule,) = lasting("execute", Subject("command", known))
+    (rule,) = grants_for("execute", Subject("command", known))
     assert rule.covers("execute", Subject("command", words)) == is_covered
 
 
 def test_who_may_see_the_time_may_not_set_it() -> None:
-    (rule,) = lasting("execute", Subject("command", ("date",)))
+    (rule,) = grants_for("execute", Subject("command", ("date",)))
     assert rule.covers("execute", Subject("command", ("date",)))
     for words in (
         ("-s", "12:00"),
@@ -123,7 +123,7 @@ def test_who_may_see_the_time_may_not_set_it() -> None:
 
 
 def test_a_name_is_allowed_as_it_is() -> None:
-    (rule,) = lasting("fetch", Subject("name", ("example.com",)))
+    (rule,) = grants_for("fetch", Subject("name", ("example.com",)))
     assert str(rule) == "fetch example.com"
     assert not rule.covers("fetch", Subject("name", ("example.com.evil",)))
     assert not rule.covers("fetch", Subject("command", ("example.com",)))
@@ -132,14 +132,14 @@ def test_a_name_is_allowed_as_it_is() -> None:
 @given(st.lists(st.sampled_from(["a", "b", "**", "/"]), max_size=4), st.sampled_from([0, -1]))
 def test_a_rule_covers_what_it_was_made_of(words: list[str], place: int) -> None:
     subject = Subject("path", tuple(words))
-    assert lasting("edit", subject)[place].covers("edit", subject)
+    assert grants_for("edit", subject)[place].covers("edit", subject)
 
 
 @given(WORDS, WORDS)
 def test_a_command_is_covered_only_by_its_own_first_words(
     known: list[str], words: list[str]
 ) -> None:
-    rule = Rule("execute", Subject("command", tuple(known)), is_open=True)
+    rule = Grant("execute", Subject("command", tuple(known)), is_prefix=True)
     assert rule.covers("execute", Subject("command", tuple(words))) == (
         words[: len(known)] == known
     )
@@ -161,8 +161,8 @@ def test_a_command_is_covered_only_by_its_own_first_words(
     ],
 )
 def test_what_always_means_is_said_in_words(
-    kind: Kind, subject: tuple[Area, *tuple[str, ...]], narrow: str, wide: str
+    kind: ToolKind, subject: tuple[SubjectType, *tuple[str, ...]], narrow: str, wide: str
 ) -> None:
     area, *words = subject
-    rules = lasting(kind, Subject(area, tuple(words)))
-    assert (rules[0].in_words(), rules[-1].in_words()) == (narrow, wide)
+    rules = grants_for(kind, Subject(area, tuple(words)))
+    assert (rules[0].describe(), rules[-1].describe()) == (narrow, wide)

@@ -13,11 +13,11 @@ import pytest
 from acp_agent.server import UNSUPPORTED_VERSION, AgentServer, random_id
 from acp_agent.sessions import log
 from acp_protocol import jsonrpc
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Request
-from acp_protocol.schema.validate import check_result
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.schema.validate import validate_result
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.version import VERSION
 from tests.agent.conftest import LIMIT, ScriptedClient, selected, talk
@@ -36,7 +36,7 @@ async def before_hello() -> AsyncGenerator[Connection]:
     server.connection = Connection(theirs, server)
     with anyio.fail_after(LIMIT):
         async with (
-            OwnedTasks() as server.tasks,
+            BackgroundTasks() as server.tasks,
             server.connection,
             Connection(ours, ScriptedClient()) as client,
         ):
@@ -57,7 +57,7 @@ async def test_version_one_is_answered_whatever_is_asked(asked: int) -> None:
     assert answer["protocolVersion"] == 1
     assert answer["agentInfo"]["version"] == VERSION
     assert answer["authMethods"] == []
-    assert check_result("initialize", answer) == ()
+    assert validate_result("initialize", answer) == ()
 
 
 async def test_what_is_offered_is_answered_and_what_is_not_is_no_method(cwd: Path) -> None:
@@ -241,7 +241,7 @@ async def test_sessions_are_listed_by_directory_and_with_their_title(cwd: Path) 
         await it.prompt("think of\n  nothing")
         for wanted, found in [(f"{cwd}/", 1), (str(cwd / "src"), 0), (None, 1)]:
             answer = await it.connection.request("session/list", {"cwd": wanted})
-            assert check_result("session/list", answer) == ()
+            assert validate_result("session/list", answer) == ()
             assert len(answer["sessions"]) == found
     assert answer["sessions"][0]["title"] == "think of nothing"
     (update,) = it.client.of("session_info_update")
@@ -306,7 +306,7 @@ async def test_the_highest_version_that_both_speak_is_spoken(
         answer = await connection.request("initialize", HELLO_V2 | {"protocolVersion": asked})
     assert answer["protocolVersion"] == spoken
     assert ("agentCapabilities" in answer) == (spoken == 1)
-    assert check_result("initialize", answer, spoken) == ()
+    assert validate_result("initialize", answer, spoken) == ()
 
 
 async def test_a_version_that_nobody_speaks_is_refused_with_those_that_are() -> None:

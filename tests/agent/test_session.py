@@ -8,12 +8,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.models.model import (
-    Command,
+from acp_agent.models.types import (
     HistoryEntry,
     ModelEvent,
-    Say,
-    ToolOffer,
+    SlashCommand,
+    TextDelta,
+    ToolSpec,
 )
 from acp_protocol.jsonrpc import Json, Request
 from tests.agent.conftest import Talk, selected, talk
@@ -24,30 +24,30 @@ class EndlessModel:
     """Speaks until it is stopped."""
 
     name = "endless"
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         del history, tools
         while True:
-            yield Say("and on ")
+            yield TextDelta("and on ")
 
 
 class LateModel:
     """Lets `at_last` happen when all is said."""
 
     name = "late"
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     def __init__(self) -> None:
         self.at_last: Callable[[], None] = lambda: None
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         del history, tools
-        yield Say("all of it")
+        yield TextDelta("all of it")
         self.at_last()
 
 
@@ -127,14 +127,14 @@ class LingeringModel:
     """Ends its first reply only when it is let."""
 
     name = "lingering"
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     def __init__(self) -> None:
         self.begun = anyio.Event()
         self.go = anyio.Event()
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         del history, tools
         if not self.begun.is_set():
@@ -145,7 +145,7 @@ class LingeringModel:
                 # Bounded, so that a test that fails comes to an end.
                 with anyio.move_on_after(1.0, shield=True):
                     await self.go.wait()
-        yield Say("well")
+        yield TextDelta("well")
 
 
 async def test_a_prompt_that_comes_while_a_cancelled_turn_ends_is_held_until_then(
@@ -234,7 +234,7 @@ async def test_commands_bear_the_name_of_the_agent_where_that_is_wanted(
         for order in ("/acp:think aloud", "/think again", "/other:think"):
             await it.turn(session_id, order)
         conversation = it.conversation(session_id)
-        names = [command["name"] for command in conversation.surroundings.commands]
+        names = [command["name"] for command in conversation.info.commands]
         assert names[:2] == ["acp:tour", "acp:plan"]
         said = it.said(session_id)
         assert said.count("I have thought about it.") == 2

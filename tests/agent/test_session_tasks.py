@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from acp_agent.session import SessionTasks
+from acp_agent.sessions.session import SessionTasks
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError

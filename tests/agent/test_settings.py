@@ -8,19 +8,19 @@ from typing import get_args
 
 import pytest
 
-from acp_agent.conduct import TurnLimits
 from acp_agent.config.show import toml
 from acp_agent.continuum.config import ALIASES, STORAGE_PATH
 from acp_agent.flags import new_parser
-from acp_agent.instructions import NAMES
-from acp_agent.mcp.limits import Limits
-from acp_agent.models.choice import ModelChoice
-from acp_agent.rules import PermissionRules
-from acp_agent.server import SURFACES
+from acp_agent.handlers.auth import AuthMode as HandlerAuthMode
+from acp_agent.handlers.base import SESSION_LIMIT, TITLE
+from acp_agent.mcp.config import Limits
+from acp_agent.models.factory import ModelSettings
+from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.server import HANDLERS
+from acp_agent.sessions.suspended import IDLE_TIMEOUT_S
 from acp_agent.settings import AuthMode, SettingKey, Settings, setting_keys, settings_with
-from acp_agent.slumber import IDLE_TIMEOUT
-from acp_agent.surface import SESSION_LIMIT, TITLE
-from acp_agent.surface_auth import AuthMode as HandlerAuthMode
+from acp_agent.turn.instructions import DEFAULT_NAMES
+from acp_agent.turn.limits import TurnLimits
 
 PAGE = Path(__file__).parents[2] / "docs/configuration.md"
 KEYS = setting_keys()
@@ -46,7 +46,7 @@ def test_every_default_is_a_valid_value(key: SettingKey) -> None:
 def test_defaults_are_those_of_the_parts_they_are_for() -> None:
     settings = settings_with({})
     assert settings == Settings()
-    rules, limits = PermissionRules(), TurnLimits()
+    rules, limits = PermissionSettings(), TurnLimits()
     assert settings.permissions.default_policy == rules.default_policy
     assert set(settings.permissions.auto_allow) == rules.auto_allow
     assert set(settings.permissions.always_ask) == rules.always_ask
@@ -56,18 +56,18 @@ def test_defaults_are_those_of_the_parts_they_are_for() -> None:
     assert settings.mcp.max_connections == Limits().connections
     assert settings.mcp.spawn_timeout == Limits().spawn_timeout
     assert settings.agent.name == TITLE
-    assert settings.agent.instructions == NAMES
+    assert settings.agent.instructions == DEFAULT_NAMES
     assert settings.sessions.max_concurrent == SESSION_LIMIT
-    assert settings.sessions.idle_timeout == IDLE_TIMEOUT
+    assert settings.sessions.idle_timeout == IDLE_TIMEOUT_S
     assert get_args(AuthMode) == get_args(HandlerAuthMode)
-    assert KEYS["protocol.version"].type.expected == f"a whole number from 1 to {max(SURFACES)}"
+    assert KEYS["protocol.version"].type.expected == f"a whole number from 1 to {max(HANDLERS)}"
 
 
 def test_values_are_set_in_the_section_of_their_key() -> None:
     settings = settings_with(
-        {"model.name": "ollama:x", "limits.tokens": 5}, [ModelChoice(name="demo")]
+        {"model.name": "ollama:x", "limits.tokens": 5}, [ModelSettings(name="demo")]
     )
-    assert settings.model == ModelChoice(name="ollama:x")
+    assert settings.model == ModelSettings(name="ollama:x")
     assert settings.limits.tokens == 5
     assert [other.name for other in settings.others] == ["demo"]
 

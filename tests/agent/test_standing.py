@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.standing import Decision, StandingRule, command_words, path_parts, standing
+from acp_agent.permissions.policy import (
+    Effect,
+    PolicyRule,
+    command_words,
+    deciding_rule,
+    path_parts,
+)
 from acp_agent.tools.subject import Subject as Touched
 from acp_agent.tools.subject import command_subject, name_subject, path_subject
 
@@ -54,7 +60,7 @@ def path(*words: str) -> Touched:
     ],
 )
 def test_a_path_is_compared_part_by_part(pattern: str, words: tuple[str, ...], fits: bool) -> None:
-    rule = StandingRule("allow", None, "path", pattern)
+    rule = PolicyRule("allow", None, "path", pattern)
     assert rule.fits("edit", path(*words), HOME) is fits
 
 
@@ -80,12 +86,12 @@ def test_a_path_is_compared_part_by_part(pattern: str, words: tuple[str, ...], f
 def test_a_command_is_compared_word_by_word(
     pattern: str, words: tuple[str, ...], fits: bool
 ) -> None:
-    rule = StandingRule("allow", "execute", "command", pattern)
+    rule = PolicyRule("allow", "execute", "command", pattern)
     assert rule.fits("execute", command_subject(words)) is fits
 
 
 def test_what_is_denied_by_a_program_s_name_is_denied_by_its_path_as_well() -> None:
-    rule = StandingRule("deny", None, "command", "rm *")
+    rule = PolicyRule("deny", None, "command", "rm *")
     assert rule.fits("execute", command_subject(("/bin/rm", "-r", "x")))
     assert not rule.fits("execute", command_subject(("/bin/ls", "rm")))
     assert not rule.fits("execute", command_subject(()))
@@ -112,28 +118,28 @@ def test_what_is_denied_by_a_program_s_path_is_denied_however_it_is_named(
 ) -> None:
     subject = command_subject((program, "x"), place)
     for decision in ("deny", "ask"):
-        assert StandingRule(decision, None, "command", pattern).fits("execute", subject, HOME)
-    assert not StandingRule("allow", None, "command", pattern).fits("execute", subject, HOME)
-    denied = StandingRule("deny", None, "command", pattern)
+        assert PolicyRule(decision, None, "command", pattern).fits("execute", subject, HOME)
+    assert not PolicyRule("allow", None, "command", pattern).fits("execute", subject, HOME)
+    denied = PolicyRule("deny", None, "command", pattern)
     assert not denied.fits("execute", command_subject(("other", "deploy.sh")), HOME)
     assert not denied.fits("execute", command_subject(("./other", "id")), HOME)
     assert not denied.fits("execute", command_subject(()), HOME)
 
 
 def test_a_program_that_is_allowed_by_its_path_is_another_one_elsewhere() -> None:
-    rule = StandingRule("allow", None, "command", "./x *")
+    rule = PolicyRule("allow", None, "command", "./x *")
     assert rule.fits("execute", command_subject(("./x",)))
     assert not rule.fits("execute", command_subject(("./x",), "src"))
-    by_name = StandingRule("allow", None, "command", "x *")
+    by_name = PolicyRule("allow", None, "command", "x *")
     assert by_name.fits("execute", command_subject(("x",), "src"))
 
 
 def test_names_are_compared_whole() -> None:
-    rule = StandingRule("allow", "fetch", "name", "*.example.com")
+    rule = PolicyRule("allow", "fetch", "name", "*.example.com")
     assert rule.fits("fetch", name_subject("docs.example.com"))
     assert not rule.fits("fetch", name_subject("example.com"))
     assert not rule.fits("execute", name_subject("docs.example.com"))
-    assert StandingRule("allow", None, "name", "files__*").fits("execute", name_subject("files__x"))
+    assert PolicyRule("allow", None, "name", "files__*").fits("execute", name_subject("files__x"))
 
 
 @pytest.mark.parametrize(
@@ -147,44 +153,44 @@ def test_names_are_compared_whole() -> None:
     ],
 )
 def test_a_host_is_denied_with_all_its_ports(pattern: str, name: str) -> None:
-    assert StandingRule("deny", None, "name", pattern).fits("fetch", name_subject(name))
-    assert not StandingRule("deny", None, "name", "b.com:90").fits("fetch", name_subject("b.com"))
+    assert PolicyRule("deny", None, "name", pattern).fits("fetch", name_subject(name))
+    assert not PolicyRule("deny", None, "name", "b.com:90").fits("fetch", name_subject("b.com"))
 
 
 def test_a_host_is_allowed_with_its_port_alone() -> None:
-    rule = StandingRule("allow", None, "name", "Example.com")
+    rule = PolicyRule("allow", None, "name", "Example.com")
     assert rule.fits("fetch", name_subject("example.com"))
     assert not rule.fits("fetch", name_subject("example.com:8080"))
     assert not rule.fits("execute", name_subject("example.com"))
 
 
 def test_a_kind_alone_means_whatever_is_touched() -> None:
-    rule = StandingRule("deny", "delete")
+    rule = PolicyRule("deny", "delete")
     assert rule.fits("delete", path("x"))
     assert not rule.fits("edit", path("x"))
 
 
 def test_a_pattern_of_one_area_fits_nothing_of_another() -> None:
-    rule = StandingRule("deny", None, "path", "**")
+    rule = PolicyRule("deny", None, "path", "**")
     assert not rule.fits("execute", command_subject(("x",)))
     assert not rule.fits("fetch", name_subject("x"))
 
 
-def moved(rules: Sequence[StandingRule], *words: str) -> str | None:
+def moved(rules: Sequence[PolicyRule], *words: str) -> str | None:
     """Return what is decided about the move of a directory."""
-    rule = standing(rules, "move", [path(*words)], HOME, is_tree=True)
+    rule = deciding_rule(rules, "move", [path(*words)], HOME, is_tree=True)
     return rule and rule.decision
 
 
 def test_what_is_denied_is_not_moved_with_a_directory_above_it() -> None:
-    rules = (StandingRule("deny", None, "path", "a/secret/**"),)
+    rules = (PolicyRule("deny", None, "path", "a/secret/**"),)
     for words in ((), ("a",), ("a", "secret")):
         assert moved(rules, *words) == "deny", words
     assert moved(rules, "b") is None
-    assert moved((StandingRule("allow", None, "path", "a/secret/**"),), "a") is None
+    assert moved((PolicyRule("allow", None, "path", "a/secret/**"),), "a") is None
     # Where it goes, the name is still denied.
-    assert moved((StandingRule("deny", None, "path", ".env"),), "a") is None
-    assert standing(rules, "move", [path("a")], HOME) is None
+    assert moved((PolicyRule("deny", None, "path", ".env"),), "a") is None
+    assert deciding_rule(rules, "move", [path("a")], HOME) is None
 
 
 @pytest.mark.parametrize(
@@ -206,58 +212,58 @@ def test_what_is_denied_is_not_moved_with_a_directory_above_it() -> None:
 def test_what_a_wildcard_denies_is_not_moved_with_a_directory_above_it(
     pattern: str, words: tuple[str, ...]
 ) -> None:
-    rules = (StandingRule("deny", None, "path", pattern),)
+    rules = (PolicyRule("deny", None, "path", pattern),)
     assert moved(rules, *words) == "deny"
     assert moved(rules, "other") is None
     assert moved(rules, "/", "other") is None
 
 
 def test_an_earlier_rule_outweighs_what_is_denied_below_only_if_it_allows_all_there() -> None:
-    below = (StandingRule("deny", None, "path", "src/k/**"), StandingRule("deny", "move"))
+    below = (PolicyRule("deny", None, "path", "src/k/**"), PolicyRule("deny", "move"))
 
     def decision(pattern: str, *words: str) -> str | None:
-        return moved((StandingRule("allow", None, "path", pattern), *below), *words)
+        return moved((PolicyRule("allow", None, "path", pattern), *below), *words)
 
     assert decision("src/**", "src") == "allow"
     assert decision("src", "src") == "deny"
     assert decision("src/*", "src", "k") == "deny"
     assert decision("lib", "lib") == "allow"
-    assert moved((StandingRule("ask", None, "path", "src/x/**"), *below), "src") == "deny"
+    assert moved((PolicyRule("ask", None, "path", "src/x/**"), *below), "src") == "deny"
 
 
 def test_what_is_denied_is_denied_however_its_letters_are_written() -> None:
     """Some disks tell them not apart."""
-    meanings: dict[Decision, bool] = {"deny": True, "ask": True, "allow": False}
+    meanings: dict[Effect, bool] = {"deny": True, "ask": True, "allow": False}
     for decision, is_meant in meanings.items():
-        rule = StandingRule(decision, None, "path", "Secret/**")
+        rule = PolicyRule(decision, None, "path", "Secret/**")
         assert rule.fits("read", path("sECRET", "key")) is is_meant
         assert rule.fits("read", path("Secret", "KEY"))
 
 
 def test_the_first_rule_that_fits_decides() -> None:
     rules = (
-        StandingRule("allow", "execute", "command", "git status"),
-        StandingRule("deny", "execute", "command", "git *"),
-        StandingRule("ask", "execute"),
+        PolicyRule("allow", "execute", "command", "git status"),
+        PolicyRule("deny", "execute", "command", "git *"),
+        PolicyRule("ask", "execute"),
     )
 
     def decision(*words: str) -> str | None:
-        found = standing(rules, "execute", [command_subject(words)])
+        found = deciding_rule(rules, "execute", [command_subject(words)])
         return found and found.decision
 
     assert (decision("git", "status"), decision("git", "push")) == ("allow", "deny")
     assert decision("ls") == "ask"
-    assert standing(rules, "edit", [path("x")]) is None
+    assert deciding_rule(rules, "edit", [path("x")]) is None
 
 
 def test_of_several_things_one_that_is_denied_is_enough() -> None:
-    allow = StandingRule("allow", "edit", "path", "docs/**")
-    ask = StandingRule("ask", "edit", "path", "src/**")
-    deny = StandingRule("deny", "edit", "path", ".env")
+    allow = PolicyRule("allow", "edit", "path", "docs/**")
+    ask = PolicyRule("ask", "edit", "path", "src/**")
+    deny = PolicyRule("deny", "edit", "path", ".env")
     docs, src, env, other = path("docs", "a"), path("src", "a"), path(".env"), path("x")
 
-    def found(*subjects: Touched) -> StandingRule | None:
-        return standing((allow, ask, deny), "edit", subjects)
+    def found(*subjects: Touched) -> PolicyRule | None:
+        return deciding_rule((allow, ask, deny), "edit", subjects)
 
     assert found(docs, path("docs", "b")) == allow
     assert found(docs, src) == ask
@@ -269,15 +275,13 @@ def test_of_several_things_one_that_is_denied_is_enough() -> None:
 def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "open").symlink_to("secret")
-    rule = StandingRule("deny", None, "path", "secret/**")
+    rule = PolicyRule("deny", None, "path", "secret/**")
     assert rule.fits("read", path_subject(tmp_path, str(tmp_path / "open" / "x")))
 
 
 def test_a_rule_is_spelled_out() -> None:
-    assert (
-        str(StandingRule("deny", "execute", "command", "git push *")) == "deny execute git push *"
-    )
-    assert str(StandingRule("allow", None, "path", "docs/**")) == "allow docs/**"
+    assert str(PolicyRule("deny", "execute", "command", "git push *")) == "deny execute git push *"
+    assert str(PolicyRule("allow", None, "path", "docs/**")) == "allow docs/**"
 
 
 def slowly(pattern: tuple[str, ...], words: tuple[str, ...]) -> bool:
@@ -296,12 +300,12 @@ PATTERNS = st.lists(st.sampled_from(["a", "b", "*", "a*", "?"]), max_size=5).map
 def test_many_stars_mean_what_they_mean_one_by_one(
     pattern: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
-    rule = StandingRule("allow", None, "command", " ".join(pattern))
+    rule = PolicyRule("allow", None, "command", " ".join(pattern))
     assert command_words(" ".join(pattern)) == pattern
     assert rule.fits("execute", command_subject(words)) is slowly(pattern, words)
 
 
 def test_many_stars_take_no_time() -> None:
-    rule = StandingRule("allow", None, "command", "* a " * 40 + "b")
+    rule = PolicyRule("allow", None, "command", "* a " * 40 + "b")
     assert not rule.fits("execute", command_subject(["a"] * 2000))
     assert path_parts("**/a/" * 3 + "b") == ("**", "a", "**", "a", "**", "a", "b")

@@ -9,9 +9,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from acp_agent.handlers.base import Handlers
 from acp_agent.mcp.servers import McpServers
-from acp_agent.sessions.store import Store, Wanted
-from acp_agent.surface import Handlers
+from acp_agent.sessions.store import SessionQuery, SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -39,14 +39,14 @@ async def test_no_more_sessions_are_awake_than_may_be_and_the_client_sees_nothin
 ) -> None:
     async with visit(cwd, version, limit=2) as it:
         first, second, third = await it.new(), await it.new(), await it.new()
-        assert list(handlers_of(it).open.asleep) == [first]
+        assert list(handlers_of(it).open.suspended) == [first]
         assert await it.turn(first, "hello") == "end_turn"
-        assert list(handlers_of(it).open.asleep) == [second]
+        assert list(handlers_of(it).open.suspended) == [second]
         assert await it.turn(third, "hello") == "end_turn"
         await it.choose(second, "mode", "code")
-        assert list(handlers_of(it).open.asleep) == [first]
+        assert list(handlers_of(it).open.suspended) == [first]
         await it.reopen(first)
-        assert list(handlers_of(it).open.asleep) == [third]
+        assert list(handlers_of(it).open.suspended) == [third]
 
 
 @pytest.mark.parametrize("sleeps", [True, False])
@@ -99,11 +99,11 @@ async def test_many_are_opened_at_once_and_none_is_refused(cwd: Path, version: i
             for _ in range(7):
                 tasks.start_soon(open_one)
         handlers = handlers_of(it)
-        assert (len(handlers.open.awake), len(handlers.open.asleep)) == (2, 5)
+        assert (len(handlers.open.awake), len(handlers.open.suspended)) == (2, 5)
         async with anyio.create_task_group() as tasks:
             for session_id in sessions:
                 tasks.start_soon(it.reopen, session_id)
-        assert (len(handlers.open.awake), len(handlers.open.asleep)) == (2, 5)
+        assert (len(handlers.open.awake), len(handlers.open.suspended)) == (2, 5)
 
 
 @VERSIONS
@@ -116,7 +116,7 @@ async def test_a_new_one_waits_for_what_is_soon_over(cwd: Path, version: int) ->
         async def open_one() -> None:
             opened.append(await it.new())
 
-        with handlers.open.used(handlers.open.awake[first]):
+        with handlers.open.in_use(handlers.open.awake[first]):
             tasks.start_soon(open_one)
             await it.ask("session/list")
             assert opened == []
@@ -130,7 +130,7 @@ async def test_nobody_waits_for_ever_for_a_place(
         handlers = handlers_of(it)
         session = handlers.open.awake[await it.new()]
         refusal = pytest.raises(RequestFailedError, match="Too many sessions are at work: 1")
-        with handlers.open.used(session), refusal:
+        with handlers.open.in_use(session), refusal:
             await it.new()
 
 
@@ -144,7 +144,7 @@ async def test_a_session_without_use_falls_asleep_and_wakes(cwd: Path, version: 
         await it.turn(session_id, "read notes.md")
         known = list(handlers.open.awake[session_id]._context.history)
         await handlers.open.suspend_idle(0.0)
-        assert (list(handlers.open.awake), list(handlers.open.asleep)) == ([], [session_id])
+        assert (list(handlers.open.awake), list(handlers.open.suspended)) == ([], [session_id])
         (listed,) = (await it.ask("session/list"))["sessions"]
         assert listed["_meta"] == {"acp-agent": {"asleep": True}}
         status = await it.ask("session/status", sessionId=session_id)
@@ -179,7 +179,7 @@ async def test_what_was_allowed_always_is_known_after_sleep(cwd: Path, version: 
 async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    store, other = Store(tmp_path / "store"), Store(tmp_path / "store")
+    store, other = SessionStore(tmp_path / "store"), SessionStore(tmp_path / "store")
     async with visit(cwd, version, store=store, unstable=True, lints=False) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
@@ -201,8 +201,8 @@ async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
             await elsewhere.reopen(session_id)
             await lulled(it, fork)
             await it.ask("session/delete", sessionId=fork)
-            assert [each.id for each in other.page(Wanted(), 9)] == [session_id]
-        assert handlers_of(it).open.asleep == {}
+            assert [each.id for each in other.page(SessionQuery(), 9)] == [session_id]
+        assert handlers_of(it).open.suspended == {}
 
 
 @VERSIONS
@@ -211,8 +211,8 @@ async def test_a_title_is_told_of_a_session_that_sleeps_on(cwd: Path, version: i
         session_id = await it.new()
         await lulled(it, session_id)
         await it.ask("session/set_title", sessionId=session_id, title="Mine")
-        assert it.conversation(session_id).surroundings.title == "Mine"
-        assert list(handlers_of(it).open.asleep) == [session_id]
+        assert it.conversation(session_id).info.title == "Mine"
+        assert list(handlers_of(it).open.suspended) == [session_id]
 
 
 async def test_several_requests_wake_a_session_once(cwd: Path) -> None:
@@ -247,7 +247,7 @@ async def test_a_prompt_is_cancelled_while_its_session_wakes(
                 tasks.start_soon(prompt)
                 await has_begun.wait()
                 await it.cancel(session_id)
-        assert list(handlers_of(it).open.asleep) == [session_id]
+        assert list(handlers_of(it).open.suspended) == [session_id]
         assert await it.turn(session_id, "hello") == "end_turn"
 
 
@@ -293,7 +293,7 @@ async def test_what_closes_a_session_that_wakes_does_not_wait_for_it(
                 tasks.start_soon(prompt)
             await it.ask("session/list")
             await it.ask(f"session/{end}", sessionId=session_id)
-        assert session_id not in {*handlers_of(it).open.awake, *handlers_of(it).open.asleep}
+        assert session_id not in {*handlers_of(it).open.awake, *handlers_of(it).open.suspended}
 
 
 @VERSIONS
@@ -340,10 +340,10 @@ async def test_nothing_waits_for_servers_any_more_when_the_client_leaves(
 async def test_those_asleep_longest_are_closed_where_there_are_too_many(
     cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_agent.slumber.ASLEEP_LIMIT", 2)
+    monkeypatch.setattr("acp_agent.sessions.manager.ASLEEP_LIMIT", 2)
     async with visit(cwd, limit=1) as it:
         sessions = [await it.new() for _ in range(4)]
-        assert list(handlers_of(it).open.asleep) == sessions[1:3]
+        assert list(handlers_of(it).open.suspended) == sessions[1:3]
         with pytest.raises(RequestFailedError, match="not open"):
             await it.say(sessions[0], "hello")
         await it.reopen(sessions[0])
@@ -353,7 +353,7 @@ async def test_idle_sessions_fall_asleep_by_and_by(cwd: Path) -> None:
     async with visit(cwd, idle_timeout=0.001) as it, anyio.create_task_group() as tasks:
         await it.new()
         handlers = handlers_of(it)
-        tasks.start_soon(it.server.rest_idle)
+        tasks.start_soon(it.server.suspend_idle)
         while handlers.open.awake:
             await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()

@@ -9,33 +9,33 @@ from typing import Literal
 import anyio
 import pytest
 
-from acp_agent.asking import Context
-from acp_agent.calls import Desk
-from acp_agent.conduct import REQUEST_LIMIT, TurnLimits
-from acp_agent.models.model import (
-    CallTool,
-    Command,
-    Delayed,
+from acp_agent.models.types import (
+    AssistantMessage,
+    Continue,
     HistoryEntry,
     ModelEvent,
     ModelFailedError,
-    ModelSaid,
-    Paused,
-    Say,
-    Sealed,
-    ShowPlan,
-    Step,
-    Stopped,
-    Think,
-    ToolAnswered,
-    ToolOffer,
-    Used,
-    UserSaid,
+    PlanChange,
+    PlanStep,
+    PromptMessage,
+    ProviderBlock,
+    ReasoningDelta,
+    Retrying,
+    SlashCommand,
+    Stop,
+    TextDelta,
+    TokenUsage,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
 )
-from acp_agent.permissions import Permissions
-from acp_agent.tools.catalogue import builtin_tools
-from acp_agent.turn import run_turn
-from acp_agent.updates import Updates
+from acp_agent.permissions.decide import SessionPermissions
+from acp_agent.tools.registry import builtin_tools
+from acp_agent.turn.context import TurnContext
+from acp_agent.turn.limits import REQUEST_LIMIT, TurnLimits
+from acp_agent.turn.loop import run_turn
+from acp_agent.turn.tool_calls import ToolContext
+from acp_agent.updates.v1 import SessionUpdates
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -49,15 +49,15 @@ class ListedModel:
     """Says what is listed for each time that it is asked; the last entry again and again."""
 
     name = "listed"
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     def __init__(self, *replies: Sequence[ModelEvent]) -> None:
         self._replies = list(replies)
         self.seen: list[list[HistoryEntry]] = []
-        self.offered: Sequence[ToolOffer] = ()
+        self.offered: Sequence[ToolSpec] = ()
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         self.seen.append(list(history))
         self.offered = tools
@@ -86,18 +86,20 @@ class DeafClient:
         return self.answer
 
 
-def context(cwd: Path, model: ListedModel, client: DeafClient | None = None) -> Context:
+def context(cwd: Path, model: ListedModel, client: DeafClient | None = None) -> TurnContext:
     client = client or DeafClient()
-    desk = Desk("s", client, Updates(client, "s"), Workspace("s", cwd), Permissions(), TOOLS)
-    return Context(model, desk, [UserSaid("go")])
+    desk = ToolContext(
+        "s", client, SessionUpdates(client, "s"), Workspace("s", cwd), SessionPermissions(), TOOLS
+    )
+    return TurnContext(model, desk, [PromptMessage("go")])
 
 
 async def test_a_model_without_calls_ends_the_turn(cwd: Path) -> None:
     client = DeafClient()
-    plan = ShowPlan((Step("look", "pending"),))
-    turn = context(cwd, ListedModel([Think("hm"), Say("a"), plan]), client)
+    plan = PlanChange((PlanStep("look", "pending"),))
+    turn = context(cwd, ListedModel([ReasoningDelta("hm"), TextDelta("a"), plan]), client)
     assert await run_turn(turn) == "end_turn"
-    assert turn.history[1:] == [ModelSaid((Think("hm"), Say("a"), plan))]
+    assert turn.history[1:] == [AssistantMessage((ReasoningDelta("hm"), TextDelta("a"), plan))]
     assert [update["sessionUpdate"] for update in client.told] == [
         "agent_thought_chunk",
         "agent_message_chunk",
@@ -108,19 +110,19 @@ async def test_a_model_without_calls_ends_the_turn(cwd: Path) -> None:
 
 
 async def test_a_model_sees_what_came_of_its_calls_and_which_tools_there_are(cwd: Path) -> None:
-    read = CallTool("read", {"path": "notes.md"})
-    model = ListedModel([read, CallTool("nothing", {})], [Say("done")])
+    read = ToolUse("read", {"path": "notes.md"})
+    model = ListedModel([read, ToolUse("nothing", {})], [TextDelta("done")])
     turn = context(cwd, model)
     assert await run_turn(turn) == "end_turn"
     assert model.seen[1][2:] == [
-        ToolAnswered("read", (cwd / "notes.md").read_text()),
-        ToolAnswered("nothing", "there is no tool nothing", is_failed=True),
+        ToolResult("read", (cwd / "notes.md").read_text()),
+        ToolResult("nothing", "there is no tool nothing", is_failed=True),
     ]
     assert [offer.name for offer in model.offered] == list(TOOLS)
 
 
 async def test_a_model_that_never_stops_is_stopped(cwd: Path) -> None:
-    model = ListedModel([CallTool("read", {"path": "notes.md"})])
+    model = ListedModel([ToolUse("read", {"path": "notes.md"})])
     assert await run_turn(context(cwd, model)) == "max_turn_requests"
     assert len(model.seen) == REQUEST_LIMIT
 
@@ -137,30 +139,30 @@ async def test_a_turn_ends_at_its_limits_and_says_so(
     cwd: Path, limits: TurnLimits, stop: str, asked: int, said: str
 ) -> None:
     client = DeafClient()
-    model = ListedModel([CallTool("read", {"path": "notes.md"}), Used(90, 10)])
+    model = ListedModel([ToolUse("read", {"path": "notes.md"}), TokenUsage(90, 10)])
     turn = context(cwd, model, client)
-    turn.spent, turn.limits = Used(1000, 1000), limits
+    turn.usage, turn.limits = TokenUsage(1000, 1000), limits
     assert await run_turn(turn) == stop
     assert len(model.seen) == asked
     sentence = f"\n\nI stop here: {said} is the limit."
     assert client.told[-1]["content"]["text"] == sentence
-    assert turn.history[-1] == ModelSaid((Say(sentence),))
+    assert turn.history[-1] == AssistantMessage((TextDelta(sentence),))
 
 
 async def test_a_last_reply_over_the_limit_ends_the_turn_by_itself(cwd: Path) -> None:
-    turn = context(cwd, ListedModel([Say("a"), Used(90, 10)]))
+    turn = context(cwd, ListedModel([TextDelta("a"), TokenUsage(90, 10)]))
     turn.limits = TurnLimits(tokens=1)
     assert await run_turn(turn) == "end_turn"
 
 
 async def test_a_turn_that_takes_too_long_ends_with_all_that_runs(cwd: Path) -> None:
     client = DeafClient(selected("allow"))
-    sleep = CallTool("run", {"command": ["sleep", "1000"]})
+    sleep = ToolUse("run", {"command": ["sleep", "1000"]})
     turn = context(cwd, ListedModel([sleep]), client)
     turn.limits = TurnLimits(seconds=0.3)
     with anyio.fail_after(10):
         assert await run_turn(turn) == "max_turn_requests"
-    assert turn.history[2] == ToolAnswered("run", "cancelled", is_failed=True)
+    assert turn.history[2] == ToolResult("run", "cancelled", is_failed=True)
     ends = [update["status"] for update in client.told if "status" in update]
     assert ends == ["pending", "in_progress", "failed"]
     assert "0.3 s in one turn" in client.told[-1]["content"]["text"]
@@ -169,35 +171,35 @@ async def test_a_turn_that_takes_too_long_ends_with_all_that_runs(cwd: Path) -> 
 async def test_every_call_in_the_history_has_its_answer_after_a_refusal_to_go_on(
     cwd: Path,
 ) -> None:
-    write = CallTool("write", {"path": "x", "text": "x"})
+    write = ToolUse("write", {"path": "x", "text": "x"})
     client = DeafClient({"outcome": {"outcome": "cancelled"}})
-    search = CallTool("search", {"pattern": "nowhere"})
+    search = ToolUse("search", {"pattern": "nowhere"})
     turn = context(cwd, ListedModel([search, write, write]), client)
     assert await run_turn(turn) == "cancelled"
-    cancelled = ToolAnswered("write", "cancelled", is_failed=True)
-    assert turn.history[2:] == [ToolAnswered("search", "nothing found"), cancelled, cancelled]
+    cancelled = ToolResult("write", "cancelled", is_failed=True)
+    assert turn.history[2:] == [ToolResult("search", "nothing found"), cancelled, cancelled]
     assert len([update for update in client.told if update["sessionUpdate"] == "tool_call"]) == 2
 
 
 async def test_every_call_in_the_history_has_its_answer_after_a_cancellation(cwd: Path) -> None:
     client = DeafClient()
-    turn = context(cwd, ListedModel([CallTool("write", {"path": "x", "text": "x"})]), client)
+    turn = context(cwd, ListedModel([ToolUse("write", {"path": "x", "text": "x"})]), client)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run_turn, turn)
         await client.asked.wait()
         tasks.cancel_scope.cancel()
-    assert turn.history[2:] == [ToolAnswered("write", "cancelled", is_failed=True)]
+    assert turn.history[2:] == [ToolResult("write", "cancelled", is_failed=True)]
     assert client.told[-1]["status"] == "failed"
 
 
 async def test_a_reply_that_was_cut_short_keeps_its_words_and_none_of_its_calls(cwd: Path) -> None:
     class HangingModel(ListedModel):
         async def reply(
-            self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+            self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
         ) -> AsyncIterator[ModelEvent]:
             del history, tools
-            yield Say("first")
-            yield CallTool("read", {"path": "notes.md"})
+            yield TextDelta("first")
+            yield ToolUse("read", {"path": "notes.md"})
             hangs.set()
             await anyio.sleep_forever()
 
@@ -207,7 +209,7 @@ async def test_a_reply_that_was_cut_short_keeps_its_words_and_none_of_its_calls(
         tasks.start_soon(run_turn, turn)
         await hangs.wait()
         tasks.cancel_scope.cancel()
-    assert turn.history[1:] == [ModelSaid((Say("first"),))]
+    assert turn.history[1:] == [AssistantMessage((TextDelta("first"),))]
 
 
 @pytest.mark.parametrize("reason", ["max_tokens", "refusal"])
@@ -215,17 +217,17 @@ async def test_a_reply_that_was_stopped_ends_the_turn_and_none_of_its_calls_is_r
     cwd: Path, reason: Literal["max_tokens", "refusal"]
 ) -> None:
     client = DeafClient()
-    read = CallTool("read", {"path": "notes.md"})
-    turn = context(cwd, ListedModel([Say("a"), read, Stopped(reason)]), client)
+    read = ToolUse("read", {"path": "notes.md"})
+    turn = context(cwd, ListedModel([TextDelta("a"), read, Stop(reason)]), client)
     assert await run_turn(turn) == reason
-    kept = (Stopped("refusal"),) if reason == "refusal" else ()
-    assert turn.history[1:] == [ModelSaid((Say("a"), *kept))]
+    kept = (Stop("refusal"),) if reason == "refusal" else ()
+    assert turn.history[1:] == [AssistantMessage((TextDelta("a"), *kept))]
     assert [update["sessionUpdate"] for update in client.told] == ["agent_message_chunk"]
 
 
 async def test_why_a_reply_was_stopped_is_told_behind_it(cwd: Path) -> None:
     client = DeafClient()
-    turn = context(cwd, ListedModel([Say("a"), Stopped("max_tokens", "it is long")]), client)
+    turn = context(cwd, ListedModel([TextDelta("a"), Stop("max_tokens", "it is long")]), client)
     assert await run_turn(turn) == "max_tokens"
     told = "".join(update["content"]["text"] for update in client.told)
     assert told == "a\n\nI stop here: it is long."
@@ -233,33 +235,37 @@ async def test_why_a_reply_was_stopped_is_told_behind_it(cwd: Path) -> None:
 
 async def test_a_paused_reply_goes_on_behind_what_it_has_said(cwd: Path) -> None:
     client = DeafClient()
-    model = ListedModel([Say("a"), Paused()], [Say("b")])
+    model = ListedModel([TextDelta("a"), Continue()], [TextDelta("b")])
     turn = context(cwd, model, client)
     assert await run_turn(turn) == "end_turn"
-    assert model.seen[1] == [UserSaid("go"), ModelSaid((Say("a"),))]
+    assert model.seen[1] == [PromptMessage("go"), AssistantMessage((TextDelta("a"),))]
     assert "".join(update["content"]["text"] for update in client.told) == "ab"
 
 
 async def test_a_reply_that_pauses_again_and_again_reaches_the_limit(cwd: Path) -> None:
-    turn = context(cwd, model := ListedModel([Say("a"), Paused()]))
+    turn = context(cwd, model := ListedModel([TextDelta("a"), Continue()]))
     turn.limits = TurnLimits(requests=3)
     assert await run_turn(turn) == "max_turn_requests"
     assert len(model.seen) == 3
 
 
 async def test_a_refused_prompt_and_all_behind_it_is_no_part_of_the_next(cwd: Path) -> None:
-    read = CallTool("read", {"path": "notes.md"})
-    model = ListedModel([Say("a")], [read], [Stopped("refusal")], [Say("b")])
+    read = ToolUse("read", {"path": "notes.md"})
+    model = ListedModel([TextDelta("a")], [read], [Stop("refusal")], [TextDelta("b")])
     turn = context(cwd, model)
     assert await run_turn(turn) == "end_turn"
-    turn.history.append(UserSaid("evil"))
+    turn.history.append(PromptMessage("evil"))
     assert await run_turn(turn) == "refusal"
-    turn.history.append(UserSaid("good"))
+    turn.history.append(PromptMessage("good"))
     assert await run_turn(turn) == "end_turn"
-    assert model.seen[3] == [UserSaid("go"), ModelSaid((Say("a"),)), UserSaid("good")]
+    assert model.seen[3] == [
+        PromptMessage("go"),
+        AssistantMessage((TextDelta("a"),)),
+        PromptMessage("good"),
+    ]
 
 
-@pytest.mark.parametrize("reply", [[], [Think("hm")]])
+@pytest.mark.parametrize("reply", [[], [ReasoningDelta("hm")]])
 async def test_a_turn_without_a_word_is_told_as_that(
     cwd: Path, reply: Sequence[ModelEvent]
 ) -> None:
@@ -270,20 +276,20 @@ async def test_a_turn_without_a_word_is_told_as_that(
 
 async def test_what_only_the_model_reads_stays_in_the_history_and_is_not_shown(cwd: Path) -> None:
     client = DeafClient()
-    sealed = Sealed("listed", {"signature": "x"})
-    turn = context(cwd, ListedModel([sealed, Say("a")]), client)
+    sealed = ProviderBlock("listed", {"signature": "x"})
+    turn = context(cwd, ListedModel([sealed, TextDelta("a")]), client)
     assert await run_turn(turn) == "end_turn"
-    assert turn.history[1:] == [ModelSaid((sealed, Say("a")))]
+    assert turn.history[1:] == [AssistantMessage((sealed, TextDelta("a")))]
     assert len(client.told) == 1
 
 
 async def test_what_replies_have_taken_adds_up_and_is_told(cwd: Path) -> None:
     client = DeafClient()
-    used = Used(100, 10, cost=0.25, window=1000)
-    read = CallTool("read", {"path": "notes.md"})
-    turn = context(cwd, ListedModel([read, used], [Say("a"), used]), client)
+    used = TokenUsage(100, 10, cost=0.25, window=1000)
+    read = ToolUse("read", {"path": "notes.md"})
+    turn = context(cwd, ListedModel([read, used], [TextDelta("a"), used]), client)
     assert await run_turn(turn) == "end_turn"
-    assert turn.spent == Used(200, 20, cost=0.5)
+    assert turn.usage == TokenUsage(200, 20, cost=0.5)
     told = [update for update in client.told if update["sessionUpdate"] == "usage_update"]
     full = {"sessionUpdate": "usage_update", "used": 110, "size": 1000}
     assert told == [full | {"cost": {"amount": cost, "currency": "USD"}} for cost in (0.25, 0.5)]
@@ -291,31 +297,31 @@ async def test_what_replies_have_taken_adds_up_and_is_told(cwd: Path) -> None:
 
 async def test_why_nothing_comes_is_told_and_is_no_part_of_the_reply(cwd: Path) -> None:
     client = DeafClient()
-    delayed = Delayed("X has too much to do.", 3.2)
-    turn = context(cwd, ListedModel([delayed, Say("a")]), client)
+    delayed = Retrying("X has too much to do.", 3.2)
+    turn = context(cwd, ListedModel([delayed, TextDelta("a")]), client)
     assert await run_turn(turn) == "end_turn"
     thought, said = client.told
     assert thought["sessionUpdate"] == "agent_thought_chunk"
     why = "X has too much to do. It is asked again in 4 s.\n\n"
     assert thought["content"] == {"type": "text", "text": why}
     assert said["content"]["text"] == "a"
-    assert turn.history[1:] == [ModelSaid((Say("a"),))]
+    assert turn.history[1:] == [AssistantMessage((TextDelta("a"),))]
 
 
 async def test_without_a_known_window_nothing_is_told_of_it(cwd: Path) -> None:
     client = DeafClient()
-    turn = context(cwd, ListedModel([Say("a"), Used(100, 10)]), client)
+    turn = context(cwd, ListedModel([TextDelta("a"), TokenUsage(100, 10)]), client)
     assert await run_turn(turn) == "end_turn"
     assert [update["sessionUpdate"] for update in client.told] == ["agent_message_chunk"]
-    assert turn.spent.total == 110
+    assert turn.usage.total == 110
 
 
 async def test_a_call_that_cannot_be_carried_out_is_told_to_the_model_alone(cwd: Path) -> None:
     client = DeafClient()
-    odd = CallTool("write", {}, "a", "the arguments are no JSON")
-    turn = context(cwd, ListedModel([odd], [Say("sorry")]), client)
+    odd = ToolUse("write", {}, "a", "the arguments are no JSON")
+    turn = context(cwd, ListedModel([odd], [TextDelta("sorry")]), client)
     assert await run_turn(turn) == "end_turn"
-    assert turn.history[2] == ToolAnswered("write", "the arguments are no JSON", is_failed=True)
+    assert turn.history[2] == ToolResult("write", "the arguments are no JSON", is_failed=True)
     assert [update["sessionUpdate"] for update in client.told] == ["agent_message_chunk"]
 
 
@@ -327,28 +333,28 @@ async def test_a_model_that_fails_is_the_answer_to_the_prompt(
 ) -> None:
     class FailingModel(ListedModel):
         async def reply(
-            self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+            self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
         ) -> AsyncIterator[ModelEvent]:
             del history, tools
-            yield Say("a")
+            yield TextDelta("a")
             raise ModelFailedError("It is not there.", needs_key=needs_key)
 
     turn = context(cwd, FailingModel([]))
     with pytest.raises(RequestFailedError) as caught:
         await run_turn(turn)
     assert (caught.value.code, caught.value.message) == (code, "It is not there.")
-    assert turn.history[1:] == [ModelSaid((Say("a"),))]
+    assert turn.history[1:] == [AssistantMessage((TextDelta("a"),))]
 
 
 async def test_a_reply_that_nobody_hears_to_its_end_is_closed(cwd: Path) -> None:
     class OpenModel(ListedModel):
         async def reply(
-            self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+            self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
         ) -> AsyncIterator[ModelEvent]:
             del history, tools
             try:
-                yield Say("a")
-                yield Say("b")
+                yield TextDelta("a")
+                yield TextDelta("b")
             finally:
                 closed.set()
 

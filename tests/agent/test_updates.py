@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.sessions import events
-from acp_agent.tools.tool import CommandLine, output_content, terminal_content, text_content
-from acp_agent.updates import Updates
+from acp_agent.tools.call import CommandLine, output_content, terminal_content, text_content
+from acp_agent.updates.v1 import SessionUpdates
 from acp_protocol.jsonrpc import Json
 
 COMMAND = CommandLine("make", "/work")
@@ -31,27 +31,27 @@ def listener() -> Listener:
 class Forbidding:
     """Must not be asked to keep anything."""
 
-    async def secure(self, event: events.Event) -> None:
+    async def append_now(self, event: events.Event) -> None:
         raise AssertionError(event)
 
-    async def confirm(self, **members: Json) -> None:
+    async def update_now(self, **members: Json) -> None:
         raise AssertionError(members)
 
-    def keep(self, event: events.Event) -> None:
+    def append(self, event: events.Event) -> None:
         raise AssertionError(event)
 
-    async def settle(self, patience: float | None = None) -> None:
-        raise AssertionError(patience)
+    async def flush(self, max_wait_s: float | None = None) -> None:
+        raise AssertionError(max_wait_s)
 
 
 @pytest.mark.parametrize("shows_notices", [True, False])
 async def test_a_wait_is_told_as_a_notice_or_among_the_thoughts_and_never_kept(
     listener: Listener, *, shows_notices: bool
 ) -> None:
-    updates = Updates(listener, "s", Forbidding())
+    updates = SessionUpdates(listener, "s", Forbidding())
     updates.shows_notices = shows_notices
     updates.shows_thoughts = False
-    await updates.delayed("X is busy.", "Again in 3 s.")
+    await updates.retrying("X is busy.", "Again in 3 s.")
     notice = {"severity": "info", "title": "X is busy.", "description": "Again in 3 s."}
     thought = {"content": {"type": "text", "text": "X is busy. Again in 3 s.\n\n"}}
     assert listener.told == [
@@ -78,7 +78,7 @@ async def test_a_compaction_is_told_in_words_where_the_client_shows_none(
     listener: Listener, members: dict[str, Json], told: list[str]
 ) -> None:
     for shows in (True, False):
-        updates = Updates(listener, "s")
+        updates = SessionUpdates(listener, "s")
         updates.shows_compactions = shows
         await updates.compaction("c", members)
     update, *words = listener.told
@@ -87,17 +87,17 @@ async def test_a_compaction_is_told_in_words_where_the_client_shows_none(
 
 
 async def test_that_room_is_made_is_told_as_it_begins(listener: Listener) -> None:
-    await Updates(listener, "s").compaction("c", {"status": "in_progress"})
+    await SessionUpdates(listener, "s").compaction("c", {"status": "in_progress"})
     (thought,) = listener.told
     assert thought["sessionUpdate"] == "agent_thought_chunk"
 
 
 async def test_output_is_text_and_nothing_written_is_not_told(listener: Listener) -> None:
-    updates = Updates(listener, "s")
-    await updates.tool("c", {"content": [output_content("", COMMAND)]})
-    await updates.tool("c", {"content": [output_content("a\n", COMMAND)]})
+    updates = SessionUpdates(listener, "s")
+    await updates.update_call("c", {"content": [output_content("", COMMAND)]})
+    await updates.update_call("c", {"content": [output_content("a\n", COMMAND)]})
     ended = [output_content("", COMMAND, {"exitCode": 0})]
-    await updates.tool("c", {"status": "completed", "content": ended})
+    await updates.update_call("c", {"status": "completed", "content": ended})
     call = {"sessionUpdate": "tool_call_update", "toolCallId": "c"}
     assert listener.told == [
         {**call, "content": [text_content("```\na\n```")]},
@@ -108,10 +108,10 @@ async def test_output_is_text_and_nothing_written_is_not_told(listener: Listener
 async def test_a_terminal_of_the_client_is_shown_while_it_is_there_and_later_its_text(
     listener: Listener,
 ) -> None:
-    updates = Updates(listener, "s")
+    updates = SessionUpdates(listener, "s")
     ended = {**terminal_content("t", COMMAND), "text": "a\n"}
     event = events.tool("c", {"status": "completed", "content": [ended]})
-    await updates.tool("c", event["members"])
+    await updates.update_call("c", event["members"])
     await updates.replay([event], lambda: ())
     shown = [update["content"] for update in listener.told]
     assert shown == [[{"type": "terminal", "terminalId": "t"}], [text_content("```\na\n```")]]

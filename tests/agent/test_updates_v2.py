@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from acp_agent.sessions import events
 from acp_agent.sessions.events import Event
-from acp_agent.tools.tool import CommandLine, output_content, text_content
-from acp_agent.updates_v2 import UpdatesV2
+from acp_agent.tools.call import CommandLine, output_content, text_content
+from acp_agent.updates.v2 import SessionUpdatesV2
 from acp_protocol.jsonrpc import Json
 
 COMMAND = CommandLine("make all", "/work")
@@ -48,10 +48,10 @@ def ran(text: str, ending: Json = None) -> dict[str, Json]:
 
 async def test_what_is_written_is_added_and_the_end_is_told_last() -> None:
     screen = Screen()
-    updates = UpdatesV2(screen, "s")
-    await updates.tool("c", ran("a"))
-    await updates.tool("c", ran("ab"))
-    await updates.tool("c", {"status": "completed", **ran("abü", {"exitCode": 0})})
+    updates = SessionUpdatesV2(screen, "s")
+    await updates.update_call("c", ran("a"))
+    await updates.update_call("c", ran("ab"))
+    await updates.update_call("c", {"status": "completed", **ran("abü", {"exitCode": 0})})
     assert [kind for kind in screen.kinds() if kind != "tool_call_update"] == [
         "terminal_update",
         "terminal_output_chunk",
@@ -74,10 +74,10 @@ async def test_what_is_written_is_added_and_the_end_is_told_last() -> None:
 
 async def test_nothing_runs_in_the_terminal_of_a_call_that_has_ended() -> None:
     screen = Screen()
-    updates = UpdatesV2(screen, "s")
-    await updates.tool("c", ran("a"))
+    updates = SessionUpdatesV2(screen, "s")
+    await updates.update_call("c", ran("a"))
     content = [output_content("a", COMMAND), text_content("cancelled")]
-    await updates.tool("c", {"status": "cancelled", "content": content})
+    await updates.update_call("c", {"status": "cancelled", "content": content})
     assert screen.ended == {"c_terminal": {}}
     chunk, last = screen.told[-2:]
     assert chunk["sessionUpdate"] == "tool_call_content_chunk"
@@ -87,9 +87,9 @@ async def test_nothing_runs_in_the_terminal_of_a_call_that_has_ended() -> None:
 
 async def test_what_is_told_again_is_told_whole() -> None:
     screen = Screen()
-    updates = UpdatesV2(screen, "s")
+    updates = SessionUpdatesV2(screen, "s")
     told: list[Event] = [events.tool("c", ran("ab")), events.tool("c", ran("abc"))]
-    await updates.tool("c", ran("abc"))
+    await updates.update_call("c", ran("abc"))
     await updates.replay(told, lambda: ())
     assert screen.output == {"c_terminal": b"abc"}
     assert screen.told[2]["command"] == "make all"
@@ -98,7 +98,7 @@ async def test_what_is_told_again_is_told_whole() -> None:
 @given(st.lists(st.text(max_size=5), min_size=1))
 async def test_whatever_is_written_the_client_shows_it(texts: list[str]) -> None:
     screen = Screen()
-    updates = UpdatesV2(screen, "s")
+    updates = SessionUpdatesV2(screen, "s")
     for text in texts:
-        await updates.tool("c", ran(text))
+        await updates.update_call("c", ran(text))
         assert screen.output["c_terminal"] == text.encode(errors="replace")

@@ -10,10 +10,10 @@ import pytest
 
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.host.files import FileMissingError, FileRefusedError
+from acp_protocol.host.sandbox import FileMissingError, FileRefusedError
 from acp_protocol.jsonrpc import Json, Request
-from acp_protocol.tasks import OwnedTasks
 from tests.agent.conftest import Answerer, selected, talk
 
 
@@ -216,26 +216,26 @@ async def test_a_place_is_looked_up_on_the_disk_and_lies_inside(cwd: Path) -> No
     (cwd / "link").symlink_to("notes.md")
     (cwd / "loop").symlink_to("loop")
     (cwd / "out").symlink_to(cwd.parent / "secret.txt")
-    assert await workspace.place(str(cwd)) == cwd
-    assert await workspace.place(str(cwd / "src")) == cwd / "src"
-    assert await workspace.place(str(cwd / "link")) == cwd / "notes.md"
+    assert await workspace.resolve(str(cwd)) == cwd
+    assert await workspace.resolve(str(cwd / "src")) == cwd / "src"
+    assert await workspace.resolve(str(cwd / "link")) == cwd / "notes.md"
     for name in ("out", "gone", "loop", "src/gone/x", "../secret.txt"):
         with pytest.raises(FileRefusedError):
-            await workspace.place(workspace.path(name))
+            await workspace.resolve(workspace.path(name))
 
 
 def test_a_path_is_told_from_the_directory_by_whichever_name_that_has(cwd: Path) -> None:
     (cwd.parent / "alias").symlink_to(cwd)
     workspace = Workspace("s", cwd.parent / "alias")
-    assert workspace.shown(cwd / "src" / "main.py") == "src/main.py"
-    assert workspace.shown(cwd.parent / "alias" / "notes.md") == "notes.md"
-    assert workspace.shown(Path("/etc")) == "/etc"
+    assert workspace.display_path(cwd / "src" / "main.py") == "src/main.py"
+    assert workspace.display_path(cwd.parent / "alias" / "notes.md") == "notes.md"
+    assert workspace.display_path(Path("/etc")) == "/etc"
 
 
 async def test_terminals_are_the_clients_or_nobodys(cwd: Path) -> None:
     editor = Editor()
     assert Workspace("s", cwd, client=editor).terminals is None
-    async with OwnedTasks() as tasks:
+    async with BackgroundTasks() as tasks:
         assert Workspace("s", cwd, terminal_tasks=tasks).terminals is None
         offered = Workspace("s", cwd, client=editor, terminal_tasks=tasks)
     assert offered.terminals is not None

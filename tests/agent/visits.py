@@ -12,40 +12,40 @@ from typing import Any, cast
 
 import anyio
 
+from acp_agent.handlers.auth import AuthMode
 from acp_agent.mcp.servers import McpSettings
-from acp_agent.models.model import (
-    Command,
+from acp_agent.models.types import (
     HistoryEntry,
     Model,
     ModelEvent,
-    Say,
-    ToolOffer,
-    Used,
+    SlashCommand,
+    TextDelta,
+    TokenUsage,
+    ToolSpec,
 )
-from acp_agent.server import AgentServer, Keeping
-from acp_agent.sessions.store import Store
-from acp_agent.surface_auth import AuthMode
+from acp_agent.server import AgentServer, SessionSettings
+from acp_agent.sessions.store import SessionStore
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.items import (
     AgentMessage,
     Item,
-    Plan,
-    Text,
+    PlanItem,
+    TextItem,
     Thought,
-    ToolCall,
+    ToolCallItem,
     UserMessage,
 )
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.lint.engine import Linter
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.schema.validate import check_result
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.schema.validate import validate_result
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.observed import ObservedTransport
+from acp_protocol.transport.tap import TapTransport
 from tests.agent.conftest import LIMIT, selected
 
 HELLO: dict[int, Json] = {
@@ -63,14 +63,14 @@ class Counting:
     """A model that tells what it takes."""
 
     name = "counting"
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         del tools
-        yield Say("well")
-        yield Used(len(history), 2, cost=0.5, window=1000)
+        yield TextDelta("well")
+        yield TokenUsage(len(history), 2, cost=0.5, window=1000)
 
 
 @dataclass
@@ -148,7 +148,7 @@ class Visit:
     async def ask(self, method: str, **params: Json) -> Json:
         """Ask; the answer must fit the schema."""
         result = await self.connection.request(method, params)
-        assert check_result(method, result, self.version) == ()
+        assert validate_result(method, result, self.version) == ()
         return result
 
     async def new(self, **params: Json) -> str:
@@ -200,7 +200,7 @@ class Visit:
     def methods(self) -> set[str]:
         """Return the methods that were asked for so far."""
         frames = (entry for entry in self.journal.entries if isinstance(entry, Frame))
-        asked = [json.loads(frame.raw) for frame in frames if frame.side == "client"]
+        asked = [json.loads(frame.data) for frame in frames if frame.side == "client"]
         return {each["method"] for each in asked if "method" in each and "id" in each}
 
     def conversation(self, session_id: str) -> Conversation:
@@ -213,7 +213,7 @@ async def visit(
     cwd: Path,
     version: int = 1,
     *,
-    store: Store | None = None,
+    store: SessionStore | None = None,
     unstable: bool = False,
     model: Model | None = None,
     others: Sequence[Model] = (),
@@ -236,7 +236,7 @@ async def visit(
     def note(side: Side, line: bytes) -> None:
         journal.line(side, line)
 
-    keeping = Keeping(store or Store(), limit, idle_timeout, unstable)
+    keeping = SessionSettings(store or SessionStore(), limit, idle_timeout, unstable)
     server = AgentServer(
         model=model,
         others=others,
@@ -250,9 +250,9 @@ async def visit(
     server.connection = Connection(theirs, server)
     with anyio.fail_after(patience):
         async with (
-            OwnedTasks() as server.tasks,
+            BackgroundTasks() as server.tasks,
             server.connection,
-            Connection(ObservedTransport(ours, "client", note), visitor) as connection,
+            Connection(TapTransport(ours, "client", note), visitor) as connection,
         ):
             it = Visit(connection, visitor, server, journal, cwd, version)
             it.hello = await it.ask("initialize", **(HELLO[version] | (hello or {})))
@@ -286,7 +286,7 @@ def items(talk: Conversation) -> list[Json]:
 
 def surroundings(talk: Conversation) -> Json:
     """Return what a user sees beside the conversation."""
-    known = talk.surroundings
+    known = talk.info
     return (
         *(known.title, known.current_mode, known.config_options),
         *(known.commands, known.usage),
@@ -297,9 +297,9 @@ def _shown(item: Item) -> Json:
     match item:
         case UserMessage() | AgentMessage() | Thought():
             return _said(item)
-        case Plan():
+        case PlanItem():
             return ("plan", item.entries)
-        case ToolCall():
+        case ToolCallItem():
             facts = item.facts
             return (
                 *(facts.title, facts.kind, facts.status, item.content, facts.locations),
@@ -309,5 +309,5 @@ def _shown(item: Item) -> Json:
             return None
 
 
-def _said(item: Text) -> Json:
+def _said(item: TextItem) -> Json:
     return (type(item).__name__, item.text, item.blocks)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, agent
 from tests.faults.disks import Disk
@@ -38,7 +38,7 @@ def test_a_crash_is_told_with_its_last_words_and_what_was_said_is_kept(
     crash = f"sys.stderr.write('module x is broken\\n'); sys.stderr.flush(); {end}"
     command = agent(f"hear_prompt(); say('so far'); {crash}")
     done = stage.run(turn(command, "--record", str(path)))
-    assert (done.returncode, done.stdout) == (exits.AGENT, b"so far\n")
+    assert (done.returncode, done.stdout) == (exit_codes.AGENT, b"so far\n")
     assert told in done.stderr
     assert b"module x is broken" in done.stderr
     assert b"Traceback" not in done.stderr
@@ -53,7 +53,7 @@ def test_an_agent_that_hangs_or_keeps_silent_ends_with_the_time_that_was_given(
     talk = "hear_prompt(); say('so far')" if way == "hanging" else ""
     script = f"{DEAF}{talk}\n{FOR_EVER}"
     done = stage.run(turn(agent(script), "--timeout", "2"))
-    assert done.returncode == exits.TIME_LIMIT
+    assert done.returncode == exit_codes.TIME_LIMIT
     assert b"so far" in done.stdout or way != "hanging"
     assert b"2" in done.stderr
     assert b"Traceback" not in done.stderr
@@ -63,7 +63,7 @@ def test_output_that_is_pending_at_the_exit_is_read_to_its_end(stage: Stage, age
     """The agent is gone while most of what it said still stands in the pipe."""
     command = agent("prompt = hear_prompt()\nfor _ in range(100): say('x' * 500)\nend(prompt)")
     done = stage.run(turn(command, "--format", "quiet"))
-    assert (done.returncode, done.stdout.strip()) == (exits.DONE, b"x" * 50_000)
+    assert (done.returncode, done.stdout.strip()) == (exit_codes.DONE, b"x" * 50_000)
 
 
 def test_garbage_on_stdout_does_its_neighbours_no_harm(
@@ -73,7 +73,7 @@ def test_garbage_on_stdout_does_its_neighbours_no_harm(
     noise = r"os.write(1, b'npm WARN\r\n\xff\xfe{\n\x1b[2J\x00\n' + b'[' * 100_000 + b'\n')"
     command = agent(f"{noise}\nprompt = hear_prompt(); {noise}; say('still here'); end(prompt)")
     done = stage.run(turn(command, "--record", str(path)))
-    assert (done.returncode, done.stdout) == (exits.DONE, b"still here\n")
+    assert (done.returncode, done.stdout) == (exit_codes.DONE, b"still here\n")
     assert b"\x1b" not in done.stdout + done.stderr
     assert said(path, "agent").count(b"npm WARN\r\n\xff\xfe{\n") == 2
 
@@ -86,7 +86,7 @@ def tell(**message):
 prompt = hear_prompt(); say("in no hurry"); end(prompt)
 """
     done = stage.run(turn(agent(script)))
-    assert (done.returncode, done.stdout) == (exits.DONE, b"in no hurry\n")
+    assert (done.returncode, done.stdout) == (exit_codes.DONE, b"in no hurry\n")
 
 
 def test_a_reader_of_ours_that_is_gone_ends_the_turn(stage: Stage, agent: Agent) -> None:
@@ -94,14 +94,14 @@ def test_a_reader_of_ours_that_is_gone_ends_the_turn(stage: Stage, agent: Agent)
     with stage.party(turn(agent(script))) as party:
         assert party.line() == b"line\n"
         party.leave()
-        assert (party.code(), party.stderr()) == (exits.DONE, b"")
+        assert (party.code(), party.stderr()) == (exit_codes.DONE, b"")
 
 
 def test_a_full_disk_costs_the_recording_alone(stage: Stage, agent: Agent, disk: Disk) -> None:
     command = agent("prompt = hear_prompt(); say('x' * 90_000); say(' and on'); end(prompt)")
     recorded = turn(command, "--record", str(disk.recording))
     done = stage.run(disk.seen_by(recorded))
-    assert (done.returncode, done.stdout) == (exits.DONE, b"x" * 90_000 + b" and on\n")
+    assert (done.returncode, done.stdout) == (exit_codes.DONE, b"x" * 90_000 + b" and on\n")
     assert done.stderr.count(b"the traffic goes on without it") == 1
 
 
@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_no_half_of_a_file_and_what_was_there(
     if not overwrite:
         script = script.partition("; ")[2]
     done = stage.run(disk.seen_by(["sh", "-c", script, "sh", *call]))
-    assert done.returncode == exits.USAGE
+    assert done.returncode == exit_codes.USAGE
     reason = f"cannot write {disk.recording}: no space left on device"
     assert done.stderr.decode() == f"acp-console: {reason}\n"
     left = ["ballast", disk.recording.name] if overwrite else ["ballast"]
@@ -137,7 +137,7 @@ def test_kill_9_leaves_nobody_behind_and_what_was_recorded(
         os.kill(pid if victim == "agent" else party.process.pid, signal.SIGKILL)
         code, _ = party.end()
         if victim == "agent":
-            assert code == exits.AGENT
+            assert code == exit_codes.AGENT
             assert b"SIGKILL" in party.stderr()
     assert f"{pid}\\n".encode() in said(path, "agent")
     assert (read_recording(path).footer is not None) == (victim == "agent")

@@ -88,9 +88,9 @@ def test_nothing_is_lost_that_had_arrived_before_the_last_batch_began(
     *_, began, _ = [0, 0, *ends_of_batches(log)]
     certain = max((lines for moment, lines in came if moment <= began), default=0)
     recording = read_recording(path)
-    numbers = [json.loads(frame.raw)["n"] for frame in recording.frames]
+    numbers = [json.loads(frame.data)["n"] for frame in recording.frames]
     assert numbers == list(range(1, len(numbers) + 1))
     assert len(numbers) >= certain
     assert recording.footer is None
     # At most the last line is cut off.
-    assert [fault.line for fault in recording.faults] in ([], [len(recording.entries) + 2])
+    assert [fault.line for fault in recording.bad_lines] in ([], [len(recording.entries) + 2])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.attach.attachment import Attachment, find_proxy, running_proxies
+from acp_inspector.proxy.client import ProxyClient, find_proxy, running_proxies
 from acp_inspector.proxy.socket_dir import socket_directory
 from acp_inspector.recording.reader import read_recording
 from tests.faults.disks import Disk
@@ -108,7 +108,7 @@ def test_garbage_on_stdout_passes_and_spoils_no_neighbour(stage: Stage, path: Pa
     with stage.party(proxy(path, *python(f"import os; os.write(1, {garbage!r})"))) as party:
         assert party.end() == (0, garbage)
     assert said(path, "agent") == garbage
-    assert [frame.raw for frame in read_recording(path).frames][-2:] == [
+    assert [frame.data for frame in read_recording(path).frames][-2:] == [
         b'{"id":1,"result":{}}',
         b"[[[[",
     ]
@@ -125,7 +125,7 @@ def test_a_slow_agent_is_heard_byte_by_byte(stage: Stage, path: Path) -> None:
             assert party.stdout.read(1) == bytes([byte])
             party.write(b".")
         assert party.end() == (0, b"")
-    assert [frame.raw for frame in read_recording(path).frames if frame.side == "agent"] == [
+    assert [frame.data for frame in read_recording(path).frames if frame.side == "agent"] == [
         line[:-1]
     ]
 
@@ -267,10 +267,10 @@ def test_a_full_disk_costs_frames_that_are_counted_once_it_has_room_again(
         assert party.end() == (0, b"")
         assert party.stderr().count(b"the traffic goes on without it") == 1
     kept = read_recording(disk.kept)
-    assert kept.faults == ()
-    numbers = [entry.n for entry in kept.entries]
+    assert kept.bad_lines == ()
+    numbers = [entry.seq for entry in kept.entries]
     assert numbers == sorted(set(numbers))
-    assert b'"n":0' in kept.frames[0].raw
+    assert b'"n":0' in kept.frames[0].data
     dropped = events(disk.kept)["dropped"]
     assert dropped["count"] > 0
     assert "no space left" in str(dropped["why"])
@@ -326,7 +326,7 @@ def test_observers_of_a_proxy_that_is_killed_find_the_end_and_no_proxy(
     with stage.party(proxy(path, *ECHO, options=("--name", "it"))) as party:
         flood_through(party, 1)
         found = find_proxy("it")
-        with Attachment(found.path) as attachment:
+        with ProxyClient(found.path) as attachment:
             lines = attachment.watch()
             next(lines)
             party.process.kill()

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from acp_protocol.framing import AnyFramer, LineFramer
+from acp_protocol.framing import AutoFramer, LineFramer
 from acp_protocol.jsonrpc import (
     INVALID_REQUEST,
     PARSE_ERROR,
     Batch,
-    Failure,
-    Malformed,
+    ErrorResponse,
+    InvalidMessage,
     Message,
     Notification,
     Request,
-    Result,
+    SuccessResponse,
     parse,
     read_message,
 )
 from tests.fuzz.hostile import CORPUS, DEEP
 
-LETTERS = {Request: "q", Notification: "n", Result: "r", Failure: "f"}
+LETTERS = {Request: "q", Notification: "n", SuccessResponse: "r", ErrorResponse: "f"}
 READ = {
     "answer-ids-of-all-types": "rrraaaa",
     "answers-nobody-asked-for": "rrf",
@@ -108,9 +108,9 @@ def letters(message: Message) -> str:
     match message:
         case Batch(entries=entries):
             return f"[{''.join(map(letters, entries))}]"
-        case Malformed(is_answer=True):
+        case InvalidMessage(is_response=True):
             return "a"
-        case Malformed(code=code):
+        case InvalidMessage(code=code):
             return {PARSE_ERROR: "p", INVALID_REQUEST: "i"}[code]
         case _:
             return LETTERS[type(message)]
@@ -144,7 +144,7 @@ def test_a_stream_byte_by_byte_is_the_same_stream(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["framing-with-headers", "greeting-before", "crlf"])
 def test_framing_that_is_known_is_recognised(name: str) -> None:
-    framer = AnyFramer()
+    framer = AutoFramer()
     frames = framer.feed(CORPUS[name].read_bytes())
     assert "".join(letters(read_message(frame)) for frame in frames).endswith("n")
 
@@ -152,7 +152,7 @@ def test_framing_that_is_known_is_recognised(name: str) -> None:
 @pytest.mark.parametrize("name", DEEP)
 def test_what_is_nested_too_deeply_is_no_json_that_can_be_read(name: str) -> None:
     message = read_message(DEEP[name])
-    assert isinstance(message, Malformed)
+    assert isinstance(message, InvalidMessage)
     assert (message.code, message.raw) == (PARSE_ERROR, DEEP[name])
     assert "nested too deeply" in message.reason
 

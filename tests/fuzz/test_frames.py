@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from acp_protocol import jsonrpc
 from acp_protocol.errors import FrameTooLongError
-from acp_protocol.framing import AnyFramer, HeaderFramer, LineFramer
-from acp_protocol.jsonrpc import Batch, Json, Malformed, encode, is_json, parse, read_message
+from acp_protocol.framing import AutoFramer, HeaderFramer, LineFramer
+from acp_protocol.jsonrpc import Batch, InvalidMessage, Json, encode, is_json, parse, read_message
 from tests.fuzz.hostile import cut, frames, messages, spelled, streams
 
-Framer = LineFramer | HeaderFramer | AnyFramer
-ANY_FRAMER = pytest.mark.parametrize("make", [LineFramer, HeaderFramer, AnyFramer])
+Framer = LineFramer | HeaderFramer | AutoFramer
+ANY_FRAMER = pytest.mark.parametrize("make", [LineFramer, HeaderFramer, AutoFramer])
 SHORTEST = len(b"Content-Length:")
 """A limit below this would hide how a peer frames."""
 places = st.lists(st.integers(min_value=0), max_size=20)
@@ -57,7 +57,7 @@ def test_lines_lose_nothing_but_their_newlines(stream: bytes) -> None:
 def test_any_frame_is_a_message_that_keeps_its_bytes_or_malformed_with_a_reason(raw: bytes) -> None:
     message = read_message(raw)
     assert message.raw == raw
-    if isinstance(message, Malformed):
+    if isinstance(message, InvalidMessage):
         assert message.reason
         assert message.code == (jsonrpc.INVALID_REQUEST if is_json(raw) else jsonrpc.PARSE_ERROR)
     if isinstance(message, Batch):

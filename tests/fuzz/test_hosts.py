@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_console.client.host import ClientHost
+from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PolicyDecider
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import (
@@ -19,7 +19,7 @@ from acp_protocol.jsonrpc import (
     Notification,
     Request,
 )
-from acp_protocol.schema.validate import check_result
+from acp_protocol.schema.validate import validate_result
 from tests.fuzz.hostile import texts, values
 
 ROOT = "{root}"
@@ -65,7 +65,7 @@ def placed(params: Json, root: Path) -> Json:
             return params
 
 
-async def answered(host: ClientHost, request: Request) -> Json:
+async def answered(host: ClientHandlers, request: Request) -> Json:
     try:
         return await host.handle_request(request)
     except RequestFailedError as refusal:
@@ -78,7 +78,7 @@ async def test_a_host_answers_whatever_it_is_asked(asks: list[tuple[str, Json]])
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory, "root")
         make_root(root)
-        host = ClientHost(PolicyDecider("all", lambda ask: None))
+        host = ClientHandlers(PolicyDecider("all", lambda ask: None))
         host.open_session("s1", root)
         for method, params in asks:
             request = Request(1, method, placed(params, root), b"")
@@ -87,7 +87,7 @@ async def test_a_host_answers_whatever_it_is_asked(asks: list[tuple[str, Json]])
                 assert answer.code in {INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND}
                 assert answer.message
             else:
-                assert check_result(method, answer) == ()
+                assert validate_result(method, answer) == ()
                 assert "secret" not in str(answer)
         assert (root.parent / "notes.txt").read_text() == "secret"
         assert sorted(path.name for path in root.parent.iterdir()) == ["notes.txt", "root"]
@@ -111,8 +111,8 @@ async def test_a_host_answers_whatever_it_is_asked(asks: list[tuple[str, Json]])
 async def test_nothing_that_was_told_breaks_a_question(
     updates: list[Json], question: dict[str, Json]
 ) -> None:
-    host = ClientHost(PolicyDecider("reads", lambda ask: None))
+    host = ClientHandlers(PolicyDecider("reads", lambda ask: None))
     for params in updates:
         await host.handle_notification(Notification("session/update", params, b""))
     request = Request(1, "session/request_permission", {"sessionId": "s1", **question}, b"")
-    assert check_result(request.method, await host.handle_request(request)) == ()
+    assert validate_result(request.method, await host.handle_request(request)) == ()

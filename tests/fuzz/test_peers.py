@@ -10,21 +10,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from acp_protocol.connection import Connection
+from acp_protocol.endpoint import CancelRequested, Endpoint, ProtocolViolation
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import (
     METHOD_NOT_FOUND,
     Batch,
-    Failure,
+    ErrorResponse,
+    InvalidMessage,
     Json,
-    Malformed,
     Notification,
     Request,
     RequestId,
-    Result,
+    SuccessResponse,
+    encode_request,
     read_message,
-    request_line,
 )
-from acp_protocol.peer import CancelAsked, Fault, Peer
 from acp_protocol.transport import Transport
 from acp_protocol.transport.memory import memory_pair
 from tests.fuzz.hostile import CORPUS, DEEP, frames
@@ -54,7 +54,7 @@ def is_well_formed(frame: bytes) -> bool:
     """Tell whether a frame of ours is right, be it a batch of answers."""
     message = read_message(frame)
     entries = message.entries if isinstance(message, Batch) else (message,)
-    return not any(isinstance(entry, Malformed) for entry in entries)
+    return not any(isinstance(entry, InvalidMessage) for entry in entries)
 
 
 @given(
@@ -68,31 +68,33 @@ def is_well_formed(frame: bytes) -> bool:
 def test_a_peer_bears_any_frames_and_answers_each_question_once(
     sent: list[bytes], takes_batches: bool, answers: list[bool]
 ) -> None:
-    peer = Peer(takes_batches=takes_batches)
-    ours = [peer.ask("m")[0] for _ in range(3)]
+    peer = Endpoint(allow_batches=takes_batches)
+    ours = [peer.send_request("m")[0] for _ in range(3)]
     open_: list[RequestId] = []
     waits = iter(answers)
     replies: list[bytes | None] = []
     for raw in sent:
-        for fact in peer.received(raw):
+        for fact in peer.receive(raw):
             match fact:
                 case Request(id=id_):
                     open_.append(id_)
-                case Fault(reason=reason, reply=reply):
+                case ProtocolViolation(reason=reason, reply=reply):
                     assert reason
                     replies.append(reply)
-                case Notification() | CancelAsked():
+                case Notification() | CancelRequested():
                     pass
-                case Result(id=id_) | Failure(id=id_):
+                case SuccessResponse(id=id_) | ErrorResponse(id=id_):
                     assert id_ in ours
         while open_ and next(waits, True):
             id_ = open_.pop()
             refusal = "x" if len(open_) % 2 else None
-            replies.append(peer.refuse(id_, 1, refusal) if refusal else peer.answer(id_, None))
-    replies += [peer.answer(id_, None) for id_ in open_]
+            replies.append(
+                peer.send_error(id_, 1, refusal) if refusal else peer.send_result(id_, None)
+            )
+    replies += [peer.send_result(id_, None) for id_ in open_]
     assert all(reply is None or is_well_formed(reply) for reply in replies)
-    assert len(peer.closed()) <= len(ours)
-    assert peer.closed() == []
+    assert len(peer.close()) <= len(ours)
+    assert peer.close() == []
 
 
 @pytest.mark.parametrize("takes_batches", [True, False])
@@ -105,8 +107,8 @@ async def test_a_connection_bears_any_frames_and_answers_the_next_request(
 ) -> None:
     ours, theirs = memory_pair()
     with anyio.fail_after(LIMIT):
-        async with Connection(ours, Echo(), takes_batches=takes_batches) as connection:
-            await feed(theirs, [*sent, request_line(LAST_ID, "m", {"still": "there"})])
+        async with Connection(ours, Echo(), allow_batches=takes_batches) as connection:
+            await feed(theirs, [*sent, encode_request(LAST_ID, "m", {"still": "there"})])
             assert connection.is_open
     await theirs.aclose()
 
@@ -125,6 +127,6 @@ async def feed(transport: Transport, sent: list[bytes]) -> None:
             frame = await transport.receive()
             assert is_well_formed(frame)
             message = read_message(frame)
-            if isinstance(message, Result) and message.id == LAST_ID:
+            if isinstance(message, SuccessResponse) and message.id == LAST_ID:
                 assert message.result == {"still": "there"}
                 return

@@ -41,9 +41,9 @@ class Fate:
     def wire(self) -> bytes:
         """The bytes that left."""
         if self.copies and self.cut_at is not None:
-            return (self.raw + self.frame.end)[: self.cut_at]
-        line = self.raw + (self.frame.end or b"\n")
-        last = self.raw + self.frame.end
+            return (self.raw + self.frame.line_ending)[: self.cut_at]
+        line = self.raw + (self.frame.line_ending or b"\n")
+        last = self.raw + self.frame.line_ending
         return line * (self.copies - 1) + last if self.copies else b""
 
 
@@ -52,7 +52,7 @@ def fates(entries: Iterable[Entry]) -> Mapping[int, Fate]:
     found: dict[int, Fate] = {}
     for entry in entries:
         if isinstance(entry, Frame):
-            found[entry.n] = Fate(entry, entry.raw)
+            found[entry.seq] = Fate(entry, entry.data)
         elif isinstance(entry, JournalEvent):
             fate = found.get(_number(entry, "of") or 0)
             if fate is not None:
@@ -64,7 +64,7 @@ def fates(entries: Iterable[Entry]) -> Mapping[int, Fate]:
 def what_came(entries: Iterable[Entry], side: Side) -> Sequence[bytes]:
     """Return what `side` sent, line by line, with the line endings."""
     return [
-        fate.frame.raw + fate.frame.end
+        fate.frame.data + fate.frame.line_ending
         for fate in fates(entries).values()
         if fate.frame.side == side and not fate.is_injected
     ]
@@ -81,7 +81,7 @@ def what_left(entries: Iterable[Entry], side: Side) -> Sequence[bytes]:
         (after if where == "after" else before).setdefault(number, []).append(fate)
     left: list[bytes] = []
     for fate in own:
-        n = fate.frame.n
+        n = fate.frame.seq
         here = [] if fate.beside else [fate]
         left += [one.wire for one in (*before.get(n, ()), *here, *after.get(n, ()))]
     return [wire for wire in left if wire]
@@ -105,7 +105,7 @@ def _apply(fate: Fate, event: JournalEvent) -> None:
 
 def _moment(fate: Fate) -> int:
     """Return the number of the event that tells when it left."""
-    return max(event.n for event in fate.deeds if {"before", "after"} & set(event.data))
+    return max(event.seq for event in fate.deeds if {"before", "after"} & set(event.data))
 
 
 def _number(event: JournalEvent, name: str) -> int | None:

@@ -15,7 +15,7 @@ def test_entries_are_numbered_in_the_order_in_which_they_came() -> None:
     journal.frame("client", b"{}")
     journal.stderr(b"oh")
     journal.event("exit", code=0)
-    assert [(entry.n, entry.at) for entry in journal.entries] == [(1, 0.5), (2, 1.0), (3, 2.0)]
+    assert [(entry.seq, entry.time) for entry in journal.entries] == [(1, 0.5), (2, 1.0), (3, 2.0)]
     assert len(journal) == 3
 
 
@@ -35,17 +35,17 @@ def test_an_observer_that_fails_stops_nobody_else(caplog: pytest.LogCaptureFixtu
     heard: list[Entry] = []
 
     def fail(entry: Entry) -> None:
-        raise RuntimeError(f"no wish to hear of {entry.n}")
+        raise RuntimeError(f"no wish to hear of {entry.seq}")
 
     journal.subscribe(fail)
     journal.subscribe(heard.append)
     with caplog.at_level(logging.CRITICAL):
         journal.frame("agent", b"1")
         journal.frame("agent", b"2")
-    assert [entry.n for entry in heard] == [1, 2]
+    assert [entry.seq for entry in heard] == [1, 2]
 
 
 def test_an_entry_does_not_change() -> None:
     frame = Frame(1, 0.0, "client", b"{}")
     with pytest.raises(AttributeError):
-        frame.raw = b""  # pyright: ignore[reportAttributeAccessIssue] - the point of the test
+        frame.data = b""  # pyright: ignore[reportAttributeAccessIssue] - the point of the test

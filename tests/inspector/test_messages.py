@@ -6,11 +6,11 @@ import pytest
 
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.items import AgentMessage, ToolCall, TurnEnd
+from acp_inspector.analysis.items import AgentMessage, ToolCallItem, TurnEnd
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame, Decoder
-from acp_protocol.dialects.catalogue import open_dialect
-from acp_protocol.jsonrpc import Malformed, Notification, Request
+from acp_protocol.dialects.registry import open_dialect
+from acp_protocol.jsonrpc import InvalidMessage, Notification, Request
 from tests.inspector.talks import Said, answer, ask, frames, update
 
 
@@ -62,10 +62,10 @@ def test_the_published_protocol_passes_as_it_is() -> None:
     decoder = Decoder()
     for frame in frames(("agent", b"no json"), ask("client", 1, "initialize", protocolVersion=1)):
         (message,) = decoder.decode(frame).messages
-        assert message.raw == frame.raw
+        assert message.raw == frame.data
     assert decoder.dialect is None
     (broken,) = decoder.decode(frames(("agent", b"{"))[0]).messages
-    assert isinstance(broken, Malformed)
+    assert isinstance(broken, InvalidMessage)
 
 
 def test_tool_calls_of_a_dialect_are_tool_calls() -> None:
@@ -81,7 +81,7 @@ def test_tool_calls_of_a_dialect_are_tool_calls() -> None:
     for frame in frames(notify("session/update", sessionId="s1", update=called)):
         talks.apply(frame)
     (call,) = talks.get("s1").items
-    assert isinstance(call, ToolCall)
+    assert isinstance(call, ToolCallItem)
     assert (call.facts.title, call.facts.kind) == ("read_file", "read")
 
 

@@ -58,12 +58,12 @@ def play(chosen: list[Chosen], steps: list[Step]) -> tuple[Scene, dict[Side, byt
     left: dict[Side, bytes] = {"client": b"", "agent": b""}
     for step in steps:
         if not isinstance(step, str):
-            scene.come(*step)
+            scene.put(*step)
         else:
             interfere(scene, step, left)
-    scene.interceptor.finish()
+    scene.controller.finish()
     for side in SIDES:
-        scene.interceptor.channels[side].end()
+        scene.controller.channels[side].end()
         left[side] += b"".join(scene.out(side))
     # An answer may have come into a lane that had been emptied before.
     for side in SIDES:
@@ -72,7 +72,7 @@ def play(chosen: list[Chosen], steps: list[Step]) -> tuple[Scene, dict[Side, byt
 
 
 def interfere(scene: Scene, step: str, left: dict[Side, bytes]) -> None:
-    it = scene.interceptor
+    it = scene.controller
     if step == "look":
         for side in SIDES:
             left[side] += b"".join(scene.out(side))

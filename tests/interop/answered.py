@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from acp_agent.mcp.declarations import StdioServer
+from acp_agent.mcp.config import StdioServer
 from acp_agent.mcp.servers import McpSettings
-from acp_agent.models.choice import ModelChoice, chosen
 from acp_agent.models.demo import DemoModel
-from acp_agent.server import SURFACES, AgentServer, Keeping
-from acp_agent.sessions.store import Store
+from acp_agent.models.factory import ModelSettings, create_model
+from acp_agent.server import HANDLERS, AgentServer, SessionSettings
+from acp_agent.sessions.store import SessionStore
 from acp_inspector.recording.reader import Recording
 
 NOTIFIED = {"session/cancel", "mcp/message"}
@@ -19,20 +19,20 @@ NOTIFIED = {"session/cancel", "mcp/message"}
 
 def said(recording: Recording, side: str) -> set[str]:
     """Return the methods that one side has used."""
-    frames = [json.loads(frame.raw) for frame in recording.frames if frame.side == side]
+    frames = [json.loads(frame.data) for frame in recording.frames if frame.side == side]
     return {frame["method"] for frame in frames if "method" in frame}
 
 
 def all_answered(version: int = 1) -> set[str]:
     """Return each method that our agent answers in a version of the protocol."""
     nobody = cast("Any", None)
-    models = (DemoModel(), chosen(ModelChoice(name="openai:some"), {}))
+    models = (DemoModel(), create_model(ModelSettings(name="openai:some"), {}))
     server = AgentServer(
         model=models[0],
         others=models[1:],
-        keeping=Keeping(Store(), is_unstable=True),
+        keeping=SessionSettings(SessionStore(), is_unstable=True),
         mcp=McpSettings(configured=(StdioServer("some", ("some",)),)),
         auth="required",
     )
     server.connection = server.tasks = nobody
-    return {"initialize", *SURFACES[version](server.services()).handlers}
+    return {"initialize", *HANDLERS[version](server.services()).handlers}

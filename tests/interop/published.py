@@ -20,7 +20,7 @@ def misfits(recording: Recording, shared: Path) -> list[str]:
 
     What is not stable is in that, and allowed only to an agent that was started with --unstable.
     """
-    frames = [(frame.side, json.loads(frame.raw)) for frame in recording.frames]
+    frames = [(frame.side, json.loads(frame.data)) for frame in recording.frames]
     is_unstable = "--unstable" in recording.header.command
     answers = [frame["result"] for _, frame in frames if "protocolVersion" in _result(frame)]
     version: int = answers[0]["protocolVersion"] if answers else 1

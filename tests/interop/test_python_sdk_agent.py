@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from acp_console.client.agents import command_agent
-from acp_console.client.host import ClientHost
-from acp_console.client.link import open_link
+from acp_console.client.connection import connect_agent
+from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PolicyDecider
 from acp_inspector.journal import Entry, Frame, Journal
 
@@ -71,17 +71,17 @@ def test_a_recorded_turn_is_shown_with_its_question_and_answer(place: Path, tmp_
 async def test_a_cancelled_turn_ends_as_cancelled(place: Path) -> None:
     """ACP, Prompt Turn, "Cancellation"."""
     journal = Journal()
-    host = ClientHost(PolicyDecider("none", lambda ask: None))
+    host = ClientHandlers(PolicyDecider("none", lambda ask: None))
     waiting = anyio.Event()
 
     def look(entry: Entry) -> None:
-        if isinstance(entry, Frame) and b'"waiting"' in entry.raw:
+        if isinstance(entry, Frame) and b'"waiting"' in entry.data:
             waiting.set()
 
     journal.subscribe(look)
     with anyio.fail_after(30):
         async with (
-            open_link(command_agent(AGENT), cwd=place, journal=journal, host=host) as link,
+            connect_agent(command_agent(AGENT), cwd=place, journal=journal, handlers=host) as link,
             anyio.create_task_group() as tasks,
         ):
             assert link.title == "SDK agent"

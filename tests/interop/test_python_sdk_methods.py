@@ -22,7 +22,7 @@ async def test_what_the_sdk_drives_is_right_by_schema_and_rules(
 ) -> None:
     drive = DRIVES[name]
     recording = await ridden(name, tmp_path)
-    assert recording.faults == ()
+    assert recording.bad_lines == ()
     assert said(recording, "client") == drive.methods
     assert said(recording, "agent") == drive.asked
     if not drive.is_published:

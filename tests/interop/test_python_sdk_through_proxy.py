@@ -229,7 +229,7 @@ async def test_an_editor_sees_no_difference(name: str, tmp_path: Path) -> None:
     watched = await story(SCENARIOS[name], proxied("--record", str(path)))
     assert direct.callbacks or direct.results
     assert watched == direct
-    assert read_recording(path).faults == ()
+    assert read_recording(path).bad_lines == ()
 
 
 @pytest.mark.parametrize("name", ["several turns", "errors", "a crash"])

@@ -12,13 +12,13 @@ import anyio
 
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
-from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.handling import ConnectionLimits
+from acp_protocol.handler import ConnectionLimits
+from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.transport import Transport
-from acp_protocol.transport.lines import LineTransport
 from acp_protocol.transport.memory import memory_pair
+from acp_protocol.transport.stdio import StreamTransport
 
 LIMIT = 5.0
 """Seconds after which a talk counts as hung."""
@@ -70,8 +70,8 @@ class Sink:
 def pipe_pair() -> tuple[Transport, Transport]:
     there, back = os.pipe(), os.pipe()
     return (
-        LineTransport(DescriptorReader(back[0]), DescriptorWriter(there[1])),
-        LineTransport(DescriptorReader(there[0]), DescriptorWriter(back[1])),
+        StreamTransport(FdReceiveStream(back[0]), FdSendStream(there[1])),
+        StreamTransport(FdReceiveStream(there[0]), FdSendStream(back[1])),
     )
 
 
@@ -102,7 +102,7 @@ async def talk_with_bytes(
     """One real side; the test plays the other, frame by frame."""
     ours, theirs = pair()
     with anyio.fail_after(LIMIT):
-        ours_side = Connection(ours, script or Script(), limits=limits, takes_batches=takes_batches)
+        ours_side = Connection(ours, script or Script(), limits=limits, allow_batches=takes_batches)
         async with ours_side as connection:
             yield connection, theirs
     await theirs.aclose()
@@ -114,5 +114,5 @@ async def read(transport: Transport) -> dict[str, Json]:
 
 async def send_together(peer: Transport, *lines: bytes) -> None:
     """Write `lines` at once, so that one look at the pipe finds them all."""
-    assert isinstance(peer, LineTransport)
+    assert isinstance(peer, StreamTransport)
     await peer.send(b"\n".join(lines))

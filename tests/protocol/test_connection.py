@@ -10,19 +10,19 @@ import anyio
 import pytest
 
 from acp_protocol import jsonrpc
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
-from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.errors import (
     ConnectionClosedError,
     LocalProtocolError,
+    OperationTimeoutError,
     RequestFailedError,
-    TimeLimitError,
 )
-from acp_protocol.handling import ConnectionLimits
+from acp_protocol.handler import ConnectionLimits
+from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.tasks import OwnedTasks
-from acp_protocol.transport.lines import LineTransport
 from acp_protocol.transport.memory import memory_pair
+from acp_protocol.transport.stdio import StreamTransport
 from tests.protocol.talks import LIMIT, Script, Sink, read, talk, talk_with_bytes
 
 pytestmark = pytest.mark.usefixtures("over_every_wire")
@@ -76,8 +76,8 @@ async def test_a_response_reaches_its_caller_after_the_updates_before_it() -> No
             prompt = await read(agent)
             for n in range(10):
                 update = {"sessionId": "s", "n": n}
-                await agent.send(jsonrpc.notification_line("session/update", update))
-            await agent.send(jsonrpc.result_line(prompt["id"], {"stopReason": "end_turn"}))
+                await agent.send(jsonrpc.encode_notification("session/update", update))
+            await agent.send(jsonrpc.encode_result(prompt["id"], {"stopReason": "end_turn"}))
 
         tasks.start_soon(play)
         await client.request("session/prompt", {"sessionId": "s"})
@@ -98,9 +98,9 @@ async def test_the_updates_of_one_session_do_not_delay_another() -> None:
             prompt = await read(agent)
             for session in ("first", "second"):
                 await agent.send(
-                    jsonrpc.notification_line("session/update", {"sessionId": session})
+                    jsonrpc.encode_notification("session/update", {"sessionId": session})
                 )
-            await agent.send(jsonrpc.result_line(prompt["id"], {}))
+            await agent.send(jsonrpc.encode_result(prompt["id"], {}))
 
         tasks.start_soon(play)
         await client.request("session/prompt", {"sessionId": "second"})
@@ -118,9 +118,9 @@ async def test_a_message_of_no_session_waits_for_all_sessions() -> None:
         order.append(notification.method)
 
     async with talk_with_bytes(Script(on_notification=note)) as (client, agent):
-        await agent.send(jsonrpc.notification_line("one", {"sessionId": "s"}))
-        await agent.send(jsonrpc.notification_line("two", {}))
-        await agent.send(jsonrpc.notification_line("three", {"sessionId": "s"}))
+        await agent.send(jsonrpc.encode_notification("one", {"sessionId": "s"}))
+        await agent.send(jsonrpc.encode_notification("two", {}))
+        await agent.send(jsonrpc.encode_notification("three", {"sessionId": "s"}))
         release.set()
         await agent.aclose()
         await client.wait_closed()
@@ -185,9 +185,9 @@ async def test_a_notification_after_a_request_finds_it_started() -> None:
 
     script = Script(on_request=note, on_notification=hold_the_first)
     async with talk_with_bytes(script) as (_, peer):
-        await peer.send(jsonrpc.notification_line("first", {"sessionId": "s"}))
-        await peer.send(jsonrpc.request_line(1, "session/prompt", {"sessionId": "s"}))
-        await peer.send(jsonrpc.notification_line("session/cancel", {"sessionId": "s"}))
+        await peer.send(jsonrpc.encode_notification("first", {"sessionId": "s"}))
+        await peer.send(jsonrpc.encode_request(1, "session/prompt", {"sessionId": "s"}))
+        await peer.send(jsonrpc.encode_notification("session/cancel", {"sessionId": "s"}))
         release.set()
         await read(peer)
         await both.wait()
@@ -211,7 +211,7 @@ async def test_settled_means_that_the_last_response_was_sent() -> None:
             await agent.wait_settled()
             settled.set()
 
-        await peer.send(jsonrpc.request_line(1, "m"))
+        await peer.send(jsonrpc.encode_request(1, "m"))
         await answered.wait()
         await anyio.wait_all_tasks_blocked()
         tasks.start_soon(settle)
@@ -260,13 +260,13 @@ async def test_a_request_that_times_out_is_cancelled() -> None:
 
     async with talk(agent=Script(on_request=never)) as (client, agent):
         with pytest.raises(
-            TimeLimitError, match=r"the response to session/prompt took longer than 0\.01 s"
+            OperationTimeoutError, match=r"the response to session/prompt took longer than 0\.01 s"
         ):
-            await client.request("session/prompt", time_limit=0.01)
+            await client.request("session/prompt", timeout=0.01)
         await cancelled.wait()
         with pytest.raises(RequestFailedError):
             await agent.request("still/alive")
-    assert not client.faults
+    assert not client.violations
 
 
 async def test_a_cancelled_request_gets_its_own_error_code() -> None:
@@ -275,16 +275,16 @@ async def test_a_cancelled_request_gets_its_own_error_code() -> None:
         await anyio.sleep_forever()
 
     async with talk_with_bytes(Script(on_request=never)) as (_, peer):
-        await peer.send(jsonrpc.request_line("q", "session/prompt", {}))
-        await peer.send(jsonrpc.notification_line("$/cancel_request", {"requestId": "q"}))
+        await peer.send(jsonrpc.encode_request("q", "session/prompt", {}))
+        await peer.send(jsonrpc.encode_notification("$/cancel_request", {"requestId": "q"}))
         answer = await read(peer)
     assert (answer["id"], answer["error"]["code"]) == ("q", jsonrpc.REQUEST_CANCELLED)
 
 
 async def test_a_cancel_of_an_unknown_request_is_ignored() -> None:
     async with talk_with_bytes() as (_, peer):
-        await peer.send(jsonrpc.notification_line("$/cancel_request", {"requestId": 99}))
-        await peer.send(jsonrpc.request_line(1, "m"))
+        await peer.send(jsonrpc.encode_notification("$/cancel_request", {"requestId": 99}))
+        await peer.send(jsonrpc.encode_request(1, "m"))
         assert (await read(peer))["id"] == 1
 
 
@@ -292,9 +292,9 @@ async def test_garbage_gets_an_error_response_and_does_no_harm() -> None:
     async with talk_with_bytes() as (connection, peer):
         await peer.send(b"what?")
         assert (await read(peer))["error"]["code"] == jsonrpc.PARSE_ERROR
-        await peer.send(jsonrpc.request_line(1, "m"))
+        await peer.send(jsonrpc.encode_request(1, "m"))
         assert (await read(peer))["id"] == 1
-        assert [fault.raw for fault in connection.faults] == [b"what?"]
+        assert [fault.data for fault in connection.violations] == [b"what?"]
 
 
 async def test_the_end_of_the_peer_fails_every_open_request() -> None:
@@ -347,8 +347,8 @@ async def test_requests_beyond_the_limit_are_refused() -> None:
 
     limits = ConnectionLimits(open_requests=1)
     async with talk_with_bytes(Script(on_request=never), limits) as (_, peer):
-        await peer.send(jsonrpc.request_line(1, "m"))
-        await peer.send(jsonrpc.request_line(2, "m"))
+        await peer.send(jsonrpc.encode_request(1, "m"))
+        await peer.send(jsonrpc.encode_request(2, "m"))
         answer = await read(peer)
     assert answer["id"] == 2
     assert answer["error"]["message"] == "Too many open requests"
@@ -367,7 +367,7 @@ async def test_a_full_queue_stops_the_reader_and_so_the_peer() -> None:
         taken = 0
         with anyio.move_on_after(0.2):
             while taken < 1000:
-                await peer.send(jsonrpc.notification_line("session/update", {"sessionId": "s"}))
+                await peer.send(jsonrpc.encode_notification("session/update", {"sessionId": "s"}))
                 taken += 1
         assert taken < 10
         release.set()
@@ -389,9 +389,9 @@ async def test_a_batch_gets_its_responses_in_one_array_if_batches_are_allowed() 
         return {"said": request.method}
 
     async with talk_with_bytes(Script(on_request=serve), takes_batches=True) as (_, peer):
-        calls = [jsonrpc.request_line(1, "slow"), jsonrpc.request_line(2, "quick"), b"5"]
+        calls = [jsonrpc.encode_request(1, "slow"), jsonrpc.encode_request(2, "quick"), b"5"]
         await peer.send(b"[%b]" % b",".join(calls))
-        await peer.send(jsonrpc.request_line(3, "alone"))
+        await peer.send(jsonrpc.encode_request(3, "alone"))
         assert (await read(peer))["id"] == 3
         release.set()
         answers = json.loads(await peer.receive())
@@ -404,9 +404,9 @@ async def test_a_batch_gets_its_responses_in_one_array_if_batches_are_allowed() 
 
 async def test_an_array_gets_one_error_if_batches_are_not_allowed() -> None:
     async with talk_with_bytes(Script(on_request=echo)) as (_, peer):
-        await peer.send(b"[%b]" % jsonrpc.request_line(1, "m"))
+        await peer.send(b"[%b]" % jsonrpc.encode_request(1, "m"))
         first = await read(peer)
-        await peer.send(jsonrpc.request_line(2, "m"))
+        await peer.send(jsonrpc.encode_request(2, "m"))
         second = await read(peer)
     assert (first["id"], first["error"]["code"]) == (None, jsonrpc.INVALID_REQUEST)
     assert second["id"] == 2
@@ -443,10 +443,10 @@ async def test_a_flood_of_our_own_notifications_lets_the_reader_run() -> None:
     sink = Sink()
     with anyio.fail_after(LIMIT):
         async with Connection(sink, Script(on_request=flood)) as agent:
-            await sink.incoming.send(jsonrpc.request_line(1, "m"))
+            await sink.incoming.send(jsonrpc.encode_request(1, "m"))
             await has_begun.wait()
             await sink.incoming.send(
-                jsonrpc.notification_line("$/cancel_request", {"requestId": 1})
+                jsonrpc.encode_notification("$/cancel_request", {"requestId": 1})
             )
             await agent.wait_settled()
     assert told > 0
@@ -459,12 +459,12 @@ async def test_a_peer_that_reads_no_responses_has_to_wait() -> None:
         sent = 0
         with anyio.move_on_after(0.3):
             while sent < 1000:
-                await peer.send(jsonrpc.request_line(sent, "unknown"))
+                await peer.send(jsonrpc.encode_request(sent, "unknown"))
                 sent += 1
         assert sent < 20
         for _ in range(sent):
             assert (await read(peer))["error"]["code"] == jsonrpc.METHOD_NOT_FOUND
-        await peer.send(jsonrpc.request_line("last", "unknown"))
+        await peer.send(jsonrpc.encode_request("last", "unknown"))
         assert (await read(peer))["id"] is not None
 
 
@@ -488,9 +488,9 @@ async def test_a_result_that_holds_itself_is_an_internal_error(
 async def test_a_request_that_was_not_sent_ends_with_the_peer() -> None:
     """An agent that closes its stdout and never reads must not keep a caller for ever."""
     there, back = os.pipe(), os.pipe()
-    transport = LineTransport(DescriptorReader(back[0]), DescriptorWriter(there[1]))
+    transport = StreamTransport(FdReceiveStream(back[0]), FdSendStream(there[1]))
     with anyio.fail_after(LIMIT):
-        async with Connection(transport, Script()) as connection, OwnedTasks() as tasks:
+        async with Connection(transport, Script()) as connection, BackgroundTasks() as tasks:
             has_failed = anyio.Event()
 
             async def ask() -> None:
@@ -521,14 +521,14 @@ async def test_the_id_of_a_broken_request_stands_in_its_refusal() -> None:
 
 async def test_batches_can_be_disallowed_once_the_version_is_known() -> None:
     async with talk_with_bytes(takes_batches=True) as (connection, peer):
-        connection.refuse_batches()
-        await peer.send(b"[%b]" % jsonrpc.request_line(1, "m"))
+        connection.disallow_batches()
+        await peer.send(b"[%b]" % jsonrpc.encode_request(1, "m"))
         assert (await read(peer))["id"] is None
 
 
 async def test_a_response_that_cannot_be_sent_does_not_end_the_connection() -> None:
     there, back = os.pipe(), os.pipe()
-    transport = LineTransport(DescriptorReader(there[0]), DescriptorWriter(back[1]))
+    transport = StreamTransport(FdReceiveStream(there[0]), FdSendStream(back[1]))
     served = anyio.Event()
 
     async def serve(request: Request) -> Json:
@@ -539,7 +539,7 @@ async def test_a_response_that_cannot_be_sent_does_not_end_the_connection() -> N
     with anyio.fail_after(LIMIT):
         async with Connection(transport, Script(serve)) as connection:
             os.close(back[0])
-            os.write(there[1], b"".join(jsonrpc.request_line(n, "m") + b"\n" for n in range(3)))
+            os.write(there[1], b"".join(jsonrpc.encode_request(n, "m") + b"\n" for n in range(3)))
             await served.wait()
             await connection.wait_settled()
             with pytest.raises(ConnectionClosedError):
@@ -552,7 +552,7 @@ async def test_a_response_that_cannot_be_sent_does_not_end_the_connection() -> N
 async def test_requests_fail_if_the_peer_stops_reading() -> None:
     """They leave together, after `request` has taken them: nobody may wait for ever."""
     there, back = os.pipe(), os.pipe()
-    transport = LineTransport(DescriptorReader(back[0]), DescriptorWriter(there[1]))
+    transport = StreamTransport(FdReceiveStream(back[0]), FdSendStream(there[1]))
     failed = 0
 
     async def ask() -> None:
@@ -569,7 +569,7 @@ async def test_requests_fail_if_the_peer_stops_reading() -> None:
                     tasks.start_soon(ask)
                 await anyio.wait_all_tasks_blocked()
                 os.close(there[0])
-                answers = [jsonrpc.result_line(n, {}) + b"\n" for n in range(1, 6)]
+                answers = [jsonrpc.encode_result(n, {}) + b"\n" for n in range(1, 6)]
                 os.write(back[1], b"".join(answers))
             assert failed == 5
             # The peer says no more, but it has not left: it may still be heard.
@@ -587,17 +587,17 @@ async def test_responses_that_are_ready_are_sent_before_the_connection_closes() 
 
     incoming, writer = os.pipe()
     reader, outgoing = os.pipe()
-    transport = LineTransport(DescriptorReader(incoming), DescriptorWriter(outgoing))
+    transport = StreamTransport(FdReceiveStream(incoming), FdSendStream(outgoing))
     with anyio.fail_after(LIMIT):
         async with Connection(transport, Script(begin)) as connection:
-            lines = [jsonrpc.request_line(n, "m") + b"\n" for n in (1, 2)]
+            lines = [jsonrpc.encode_request(n, "m") + b"\n" for n in (1, 2)]
             os.write(writer, b"".join(lines))
             await has_begun.wait()
             await connection.notify("bye")
     assert os.read(reader, 65536).splitlines() == [
-        jsonrpc.result_line(1, {"said": "m"}),
-        jsonrpc.result_line(2, {"said": "m"}),
-        jsonrpc.notification_line("bye"),
+        jsonrpc.encode_result(1, {"said": "m"}),
+        jsonrpc.encode_result(2, {"said": "m"}),
+        jsonrpc.encode_notification("bye"),
     ]
     os.close(writer)
     os.close(reader)

@@ -8,13 +8,13 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from acp_protocol.descriptors import DescriptorReader
+from acp_protocol.host.fd_streams import FdReceiveStream
 
 
 async def test_bytes_that_are_not_received_stay_in_the_pipe_and_stop_the_writer() -> None:
     """Reading ahead is bounded, so that backpressure reaches the sender."""
     incoming, outgoing = os.pipe()
-    reader = DescriptorReader(incoming)
+    reader = FdReceiveStream(incoming)
     os.set_blocking(outgoing, False)
     written = 0
     with anyio.fail_after(10):

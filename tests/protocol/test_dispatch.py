@@ -13,8 +13,8 @@ import pytest
 
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
-from acp_protocol.errors import RequestFailedError, TimeLimitError
-from acp_protocol.handling import ConnectionLimits, Followed
+from acp_protocol.errors import OperationTimeoutError, RequestFailedError
+from acp_protocol.handler import ConnectionLimits, Response
 from acp_protocol.jsonrpc import Json, Notification, Request
 from tests.protocol import talks
 from tests.protocol.talks import (
@@ -74,11 +74,11 @@ async def test_a_request_that_is_cancelled_before_its_turn_never_reaches_the_han
         await release.wait()
 
     async with talk_with_bytes(Script(serve, hear)) as (_, peer):
-        await peer.send(jsonrpc.notification_line("n", {"sessionId": "s"}))
+        await peer.send(jsonrpc.encode_notification("n", {"sessionId": "s"}))
         await blocked.wait()
-        await peer.send(jsonrpc.request_line(1, "m", {"sessionId": "s"}))
-        await peer.send(jsonrpc.notification_line("$/cancel_request", {"requestId": 1}))
-        await peer.send(jsonrpc.request_line(2, "other", {"sessionId": "t"}))
+        await peer.send(jsonrpc.encode_request(1, "m", {"sessionId": "s"}))
+        await peer.send(jsonrpc.encode_notification("$/cancel_request", {"requestId": 1}))
+        await peer.send(jsonrpc.encode_request(2, "other", {"sessionId": "t"}))
         assert (await read(peer))["id"] == 2
         release.set()
         assert (await read(peer))["error"]["code"] == jsonrpc.REQUEST_CANCELLED
@@ -108,7 +108,7 @@ async def test_a_message_of_no_session_waits_for_all_before_it_and_holds_up_all_
     async with talk_with_bytes(Script(on_notification=hear)) as (_, peer):
         sessions = [("a", "b", "", "c", "", "")[n % 6] for n in range(60)]
         params = [{"sessionId": s, "n": n} if s else {"n": n} for n, s in enumerate(sessions)]
-        await send_together(peer, *(jsonrpc.notification_line("n", each) for each in params))
+        await send_together(peer, *(jsonrpc.encode_notification("n", each) for each in params))
         with anyio.fail_after(LIMIT):
             await done.wait()
     place = {number: at for at, number in enumerate(order)}
@@ -138,7 +138,7 @@ async def test_reading_stops_while_messages_wait_in_too_many_sessions(
         with anyio.move_on_after(0.2):
             while taken < 100:
                 params = {"sessionId": f"s{taken}"}
-                await peer.send(jsonrpc.notification_line("session/update", params))
+                await peer.send(jsonrpc.encode_notification("session/update", params))
                 taken += 1
         assert taken < 6
         release.set()
@@ -165,10 +165,10 @@ async def test_a_request_starts_before_the_messages_after_it_are_handled() -> No
     async with talk_with_bytes(Script(serve, hear)) as (_, peer):
         await send_together(
             peer,
-            jsonrpc.request_line(1, "first"),
-            jsonrpc.request_line(2, "second"),
-            jsonrpc.request_line(3, "third", {"sessionId": "s"}),
-            jsonrpc.notification_line("on the third", {"sessionId": "s"}),
+            jsonrpc.encode_request(1, "first"),
+            jsonrpc.encode_request(2, "second"),
+            jsonrpc.encode_request(3, "third", {"sessionId": "s"}),
+            jsonrpc.encode_notification("on the third", {"sessionId": "s"}),
         )
         await heard.wait()
         assert order == ["first", "second", "third", "on the third"]
@@ -189,9 +189,9 @@ async def test_cancelling_requests_does_not_affect_others() -> None:
     async with talk_with_bytes(Script(serve)) as (_, peer):
         await send_together(
             peer,
-            *(jsonrpc.request_line(n, "slow") for n in range(5)),
-            jsonrpc.request_line("q", "quick"),
-            *(jsonrpc.notification_line("$/cancel_request", {"requestId": n}) for n in (1, 3)),
+            *(jsonrpc.encode_request(n, "slow") for n in range(5)),
+            jsonrpc.encode_request("q", "quick"),
+            *(jsonrpc.encode_notification("$/cancel_request", {"requestId": n}) for n in (1, 3)),
         )
         answers = [await read(peer) for _ in range(3)]
         assert {answer["id"] for answer in answers} == {"q", 1, 3}
@@ -285,7 +285,7 @@ async def test_a_flood_of_requests_whose_responses_are_not_read_is_held_back() -
             sent = 0
             with anyio.move_on_after(0.3):
                 while sent < 20_000:
-                    await theirs.send(jsonrpc.request_line(sent, "m" * 50))
+                    await theirs.send(jsonrpc.encode_request(sent, "m" * 50))
                     sent += 1
             assert served < 100
             assert sent < 20_000
@@ -327,12 +327,12 @@ async def test_the_caller_resumes_before_the_messages_after_the_response_are_han
             tasks.start_soon(ask)
             id_ = (await read(peer))["id"]
             answer = (
-                jsonrpc.failure_line(id_, 1, "no") if is_error else jsonrpc.result_line(id_, {})
+                jsonrpc.encode_error(id_, 1, "no") if is_error else jsonrpc.encode_result(id_, {})
             )
             behind = (
-                jsonrpc.request_line(1, "behind")
+                jsonrpc.encode_request(1, "behind")
                 if kind == "request"
-                else jsonrpc.notification_line("behind", {"sessionId": "s"})
+                else jsonrpc.encode_notification("behind", {"sessionId": "s"})
             )
             await send_together(peer, answer, behind)
             await done.wait()
@@ -366,11 +366,11 @@ async def test_a_session_is_handled_in_wire_order_whether_handlers_wait_or_not(
             tasks.start_soon(ask)
             asked = await read(peer)
             notes = [
-                jsonrpc.notification_line("note", {"sessionId": "s", "n": n}) for n in range(8)
+                jsonrpc.encode_notification("note", {"sessionId": "s", "n": n}) for n in range(8)
             ]
-            last = jsonrpc.notification_line("last", {"sessionId": "s", "n": 9})
-            answer = jsonrpc.result_line(asked["id"], {})
-            request = jsonrpc.request_line("r", "request", {"sessionId": "s"})
+            last = jsonrpc.encode_notification("last", {"sessionId": "s", "n": 9})
+            answer = jsonrpc.encode_result(asked["id"], {})
+            request = jsonrpc.encode_request("r", "request", {"sessionId": "s"})
             await send_together(peer, *notes, answer, request, last)
             assert (await read(peer))["id"] == "r"
         while len(order) < 11:
@@ -395,7 +395,7 @@ async def test_a_session_whose_handler_waits_does_not_delay_others() -> None:
         async with talk_with_bytes(Script(on_notification=hear)) as (_, peer):
             sessions = ["slow", "a", "slow", "b"]
             await send_together(
-                peer, *(jsonrpc.notification_line("n", {"sessionId": s}) for s in sessions)
+                peer, *(jsonrpc.encode_notification("n", {"sessionId": s}) for s in sessions)
             )
             while len(heard) < 2:
                 await anyio.lowlevel.checkpoint()
@@ -418,17 +418,17 @@ async def test_a_cancelled_request_cancels_no_other() -> None:
 
     async with talk_with_bytes(Script(on_request=serve)) as (_, peer):
         for number in range(3):
-            await peer.send(jsonrpc.request_line(number, "short"))
+            await peer.send(jsonrpc.encode_request(number, "short"))
             assert (await read(peer))["id"] == number
-        await peer.send(jsonrpc.request_line("a", "long"))
+        await peer.send(jsonrpc.encode_request("a", "long"))
         await begun.wait()
-        await peer.send(jsonrpc.request_line("b", "short"))
+        await peer.send(jsonrpc.encode_request("b", "short"))
         assert (await read(peer))["id"] == "b"
-        await peer.send(jsonrpc.notification_line("$/cancel_request", {"requestId": "a"}))
+        await peer.send(jsonrpc.encode_notification("$/cancel_request", {"requestId": "a"}))
         answer = await read(peer)
         assert (answer["id"], answer["error"]["code"]) == ("a", jsonrpc.REQUEST_CANCELLED)
         for number in range(3):
-            await peer.send(jsonrpc.request_line(number, "short"))
+            await peer.send(jsonrpc.encode_request(number, "short"))
             assert (await read(peer))["result"] == {"said": "short"}
 
 
@@ -445,7 +445,7 @@ class Moody:
         if mood == 0:
             raise RequestFailedError(1, "no")
         if mood == 1:
-            return Followed({}, lambda: self.connection.notify("after", {"sessionId": "after"}))
+            return Response({}, lambda: self.connection.notify("after", {"sessionId": "after"}))
         if mood == 2:
             return {"text": "x" * self.moods.choice([10, 5_000, 200_000])}
         for _ in range(mood if mood > 3 else 0):
@@ -472,10 +472,10 @@ async def test_every_request_ends_and_sessions_keep_their_order_whatever_handler
 
     async def ask(connection: Connection) -> None:
         for _ in range(10):
-            with suppress(RequestFailedError, TimeLimitError):
+            with suppress(RequestFailedError, OperationTimeoutError):
                 session = {"sessionId": f"s{moods.randrange(3)}"} if moods.randrange(2) else {}
                 limit = moods.choice([None, None, 0.001])
-                await connection.request("m", session, time_limit=limit)
+                await connection.request("m", session, timeout=limit)
 
     async def tell(connection: Connection) -> None:
         for number in range(50):
@@ -494,8 +494,8 @@ async def test_every_request_ends_and_sessions_keep_their_order_whatever_handler
             while not all(len(side.heard.get("told", [])) == 50 for side in sides):
                 await anyio.lowlevel.checkpoint()
             assert [side.heard["told"] for side in sides] == [[*range(50)]] * 2
-            assert not one.faults
-            assert not other.faults
+            assert not one.violations
+            assert not other.violations
 
 
 async def cancelled_elsewhere() -> None:
@@ -510,7 +510,7 @@ async def test_a_cancelled_error_from_elsewhere_fails_only_its_handler(
 ) -> None:
     async def serve(request: Request) -> Json:
         if request.method == "followed":
-            return Followed({"ok": 1}, cancelled_elsewhere)
+            return Response({"ok": 1}, cancelled_elsewhere)
         if request.method == "broken":
             await cancelled_elsewhere()
         return {"ok": 2}
@@ -543,9 +543,9 @@ async def test_a_cancellation_waits_for_no_other_session() -> None:
         await anyio.sleep_forever()
 
     async with talk_with_bytes(Script(serve, hear)) as (_, peer):
-        await peer.send(jsonrpc.request_line(1, "m", {"sessionId": "a"}))
+        await peer.send(jsonrpc.encode_request(1, "m", {"sessionId": "a"}))
         await begun.wait()
-        await peer.send(jsonrpc.notification_line("session/update", {"sessionId": "b"}))
+        await peer.send(jsonrpc.encode_notification("session/update", {"sessionId": "b"}))
         await blocked.wait()
-        await peer.send(jsonrpc.notification_line("$/cancel_request", {"requestId": 1}))
+        await peer.send(jsonrpc.encode_notification("$/cancel_request", {"requestId": 1}))
         assert (await read(peer))["error"]["code"] == jsonrpc.REQUEST_CANCELLED

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from acp_protocol.errors import FrameTooLongError
 from acp_protocol.framing import (
-    HEADER_LIMIT,
-    AnyFramer,
+    MAX_HEADER_BYTES,
+    AutoFramer,
     Framing,
     HeaderFramer,
     LineFramer,
-    frame_bytes,
+    encode_frame,
 )
-from acp_protocol.jsonrpc import Malformed, read_message
+from acp_protocol.jsonrpc import InvalidMessage, read_message
 
 
 def cut(stream: bytes, places: list[int]) -> list[bytes]:
@@ -69,7 +69,7 @@ def test_any_chunking_gives_the_same_lines(stream: bytes, places: list[int]) -> 
 
 
 def framed(*bodies: bytes) -> bytes:
-    return b"".join(frame_bytes(body, "headers") for body in bodies)
+    return b"".join(encode_frame(body, "headers") for body in bodies)
 
 
 def test_a_body_may_hold_anything_and_its_length_counts_bytes() -> None:
@@ -111,7 +111,7 @@ def test_a_broken_header_is_one_malformed_frame_and_the_next_is_read(
     broken: bytes, frame: bytes
 ) -> None:
     assert HeaderFramer().feed(broken + framed(b"{}")) == [frame, b"{}"]
-    assert isinstance(read_message(frame), Malformed)
+    assert isinstance(read_message(frame), InvalidMessage)
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def test_a_length_beyond_the_limit_is_refused_before_the_body_comes(stream: byte
     assert HeaderFramer(limit=5).feed(framed(b"12345")) == [b"12345"]
 
 
-@pytest.mark.parametrize("sizes", [[HEADER_LIMIT + 1], [1] * (HEADER_LIMIT + 1)])
+@pytest.mark.parametrize("sizes", [[MAX_HEADER_BYTES + 1], [1] * (MAX_HEADER_BYTES + 1)])
 def test_a_header_without_end_is_refused(sizes: list[int]) -> None:
     framer = HeaderFramer()
-    with pytest.raises(FrameTooLongError, match=f"limit of {HEADER_LIMIT} bytes"):
+    with pytest.raises(FrameTooLongError, match=f"limit of {MAX_HEADER_BYTES} bytes"):
         for size in sizes:
             framer.feed(b"x" * size)
 
@@ -151,10 +151,10 @@ ALPHABET = [b"Content-Length: ", b"content-type", b":", b"1", b"3", b"\r", b"\n"
 AWKWARD = st.lists(st.sampled_from(ALPHABET) | st.binary(max_size=3)).map(b"".join)
 
 
-@pytest.mark.parametrize("make", [HeaderFramer, AnyFramer])
+@pytest.mark.parametrize("make", [HeaderFramer, AutoFramer])
 @given(stream=AWKWARD, places=st.lists(st.integers(min_value=0)))
 def test_any_chunking_of_whatever_comes_gives_the_same_frames(
-    make: type[HeaderFramer | AnyFramer], stream: bytes, places: list[int]
+    make: type[HeaderFramer | AutoFramer], stream: bytes, places: list[int]
 ) -> None:
     whole, pieces = make(), make()
     frames = whole.feed(stream)
@@ -174,11 +174,11 @@ def test_any_chunking_of_whatever_comes_gives_the_same_frames(
         (b'\xef\xbb\xbf [{"jsonrpc"', "lines"),
         (b"content-length:", "headers"),
         (b"A greeting\nContent-Type: x", "headers"),
-        (b"x" * (HEADER_LIMIT + 1), "lines"),
+        (b"x" * (MAX_HEADER_BYTES + 1), "lines"),
     ],
 )
 def test_the_first_bytes_tell_how_the_peer_frames(start: bytes, framing: Framing | None) -> None:
-    framer = AnyFramer()
+    framer = AutoFramer()
     assert framer.framing is None
     framer.feed(start)
     assert framer.framing == framing
@@ -186,20 +186,20 @@ def test_the_first_bytes_tell_how_the_peer_frames(start: bytes, framing: Framing
 
 @pytest.mark.parametrize("framing", ["lines", "headers"])
 def test_a_greeting_is_a_frame_and_decides_nothing(framing: Framing) -> None:
-    framer = AnyFramer()
-    assert framer.feed(b"Starting\n" + frame_bytes(b"{}", framing)) == [b"Starting", b"{}"]
+    framer = AutoFramer()
+    assert framer.feed(b"Starting\n" + encode_frame(b"{}", framing)) == [b"Starting", b"{}"]
     assert framer.framing == framing
 
 
 @given(st.binary().filter(lambda stream: b"content-" not in stream.lower()))
 def test_what_begins_with_no_header_is_lines(stream: bytes) -> None:
-    lines, either = LineFramer(), AnyFramer()
+    lines, either = LineFramer(), AutoFramer()
     assert either.feed(stream) == lines.feed(stream)
     assert either.rest() == lines.rest()
 
 
 def test_the_limit_holds_while_the_framing_is_not_known() -> None:
     with pytest.raises(FrameTooLongError, match="limit of 5 bytes"):
-        AnyFramer(limit=5).feed(b"123456")
+        AutoFramer(limit=5).feed(b"123456")
     with pytest.raises(FrameTooLongError, match="limit of 5 bytes"):
-        AnyFramer(limit=5).feed(b"Content-Length: 6\r\n\r\n")
+        AutoFramer(limit=5).feed(b"Content-Length: 6\r\n\r\n")

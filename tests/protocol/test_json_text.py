@@ -15,8 +15,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from acp_protocol import json_text
-from acp_protocol.json_text import encode, parse
+from acp_protocol import json_codec
+from acp_protocol.json_codec import encode, parse
 
 texts = st.text(st.characters(exclude_categories=()), max_size=8)
 doubles = st.binary(min_size=8, max_size=8).map(lambda eight: struct.unpack("<d", eight)[0])
@@ -50,7 +50,7 @@ class Number(IntEnum):
 
 @pytest.fixture(scope="module", autouse=True)
 def the_fast_library_is_there() -> None:
-    while json_text._orjson.loads is None:
+    while json_codec._orjson.loads is None:
         parse(b"0")
 
 
@@ -127,7 +127,7 @@ def test_bytes_are_read_as_the_standard_library_reads_them(raw: bytes) -> None:
         except ValueError as problem:
             return str(problem)
 
-    assert read(parse) == read(json_text._parse_slowly)
+    assert read(parse) == read(json_codec._parse_slowly)
 
 
 @pytest.mark.parametrize("depth", [100, 900, 1010, 100_000])
@@ -139,7 +139,7 @@ def test_nesting_is_followed_as_far_as_the_standard_library_follows_it(depth: in
             return False
         return True
 
-    assert is_read(parse) == is_read(json_text._parse_slowly)
+    assert is_read(parse) == is_read(json_codec._parse_slowly)
 
 
 def test_a_few_frames_do_without_the_fast_library() -> None:

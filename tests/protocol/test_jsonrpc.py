@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import (
     Batch,
-    Failure,
-    Malformed,
+    ErrorResponse,
+    InvalidMessage,
     Notification,
     Request,
-    Result,
+    SuccessResponse,
     id_key,
     read_message,
 )
@@ -49,32 +49,32 @@ def test_a_call_without_an_id_is_a_notification() -> None:
 
 def test_a_result_may_be_null() -> None:
     raw = b'{"jsonrpc":"2.0","id":1,"result":null}'
-    assert read_message(raw) == Result(1, None, raw)
+    assert read_message(raw) == SuccessResponse(1, None, raw)
 
 
 def test_an_error_answer_keeps_its_data() -> None:
     raw = b'{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no","data":[2]}}'
-    assert read_message(raw) == Failure(1, -1, "no", [2], raw)
+    assert read_message(raw) == ErrorResponse(1, -1, "no", [2], raw)
 
 
 @pytest.mark.parametrize("result", [{"a": 1}, None])
 def test_a_null_error_beside_a_result_is_no_error(result: object) -> None:
     raw = json.dumps({"jsonrpc": "2.0", "id": 1, "result": result, "error": None}).encode()
-    assert read_message(raw) == Result(1, result, raw)
+    assert read_message(raw) == SuccessResponse(1, result, raw)
     batch = read_message(b"[" + raw + b"]")
     assert isinstance(batch, Batch)
-    assert batch.entries == (Result(1, result, b""),)
+    assert batch.entries == (SuccessResponse(1, result, b""),)
 
 
 def test_a_null_result_beside_an_error_is_no_result() -> None:
     raw = b'{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":-1,"message":"no"}}'
-    assert read_message(raw) == Failure(1, -1, "no", None, raw)
+    assert read_message(raw) == ErrorResponse(1, -1, "no", None, raw)
 
 
 def test_an_array_is_a_batch_with_an_entry_for_each_value() -> None:
     message = read_message(b'[{"jsonrpc":"2.0","method":"m"},5]')
     assert isinstance(message, Batch)
-    assert [type(entry) for entry in message.entries] == [Notification, Malformed]
+    assert [type(entry) for entry in message.entries] == [Notification, InvalidMessage]
 
 
 def test_a_byte_order_mark_is_no_fault() -> None:
@@ -95,7 +95,7 @@ def test_a_byte_order_mark_is_no_fault() -> None:
 )
 def test_what_is_no_json_is_malformed_and_says_why(raw: bytes, reason: str) -> None:
     message = read_message(raw)
-    assert isinstance(message, Malformed)
+    assert isinstance(message, InvalidMessage)
     assert message.code == jsonrpc.PARSE_ERROR
     assert reason in message.reason
     assert message.raw == raw
@@ -117,9 +117,9 @@ def test_what_is_no_json_is_malformed_and_says_why(raw: bytes, reason: str) -> N
 )
 def test_what_is_no_call_is_malformed_and_may_be_answered(value: object) -> None:
     message = read_message(json.dumps(value).encode())
-    assert isinstance(message, Malformed)
+    assert isinstance(message, InvalidMessage)
     assert message.code == jsonrpc.INVALID_REQUEST
-    assert not message.is_answer
+    assert not message.is_response
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_what_is_no_call_is_malformed_and_may_be_answered(value: object) -> None
 )
 def test_a_broken_answer_is_malformed_and_must_not_be_answered(value: object) -> None:
     message = read_message(json.dumps(value).encode())
-    assert isinstance(message, Malformed)
-    assert message.is_answer
+    assert isinstance(message, InvalidMessage)
+    assert message.is_response
 
 
 @given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))
@@ -189,16 +189,16 @@ def test_infinity_is_refused_rather_than_misspelled() -> None:
 def test_a_request_reads_back_as_it_was_meant(
     id_: str | int | None, method: str, params: dict[str, object] | None
 ) -> None:
-    raw = jsonrpc.request_line(id_, method, params)
+    raw = jsonrpc.encode_request(id_, method, params)
     assert read_message(raw) == Request(id_, method, params, raw)
 
 
 @given(ids, json_values)
 def test_answers_read_back_as_they_were_meant(id_: str | int | None, value: object) -> None:
-    raw = jsonrpc.result_line(id_, value)
-    assert read_message(raw) == Result(id_, value, raw)
-    raw = jsonrpc.failure_line(id_, -5, "no", value)
-    assert read_message(raw) == Failure(id_, -5, "no", value, raw)
+    raw = jsonrpc.encode_result(id_, value)
+    assert read_message(raw) == SuccessResponse(id_, value, raw)
+    raw = jsonrpc.encode_error(id_, -5, "no", value)
+    assert read_message(raw) == ErrorResponse(id_, -5, "no", value, raw)
 
 
 def test_one_and_the_string_one_are_two_ids() -> None:

@@ -9,29 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_protocol import patterns
-from acp_protocol.patterns import PatternError, compiled, written_out
+from acp_protocol import safe_regex
+from acp_protocol.safe_regex import PatternError, compile_pattern, expanded_size
 
 
 def test_a_pattern_is_tried_for_a_bounded_time_and_lets_others_work() -> None:
-    evil = compiled("((a|a)+)+$")
+    evil = compile_pattern("((a|a)+)+$")
     with pytest.raises(TimeoutError):
         evil.search("a" * 60 + "b", timeout=0.05, concurrent=True)
-    assert compiled("A", ignores_case=True).search("a", timeout=1.0, concurrent=True)
-    assert compiled(b"\\xff").search(b"\xff", timeout=1.0, concurrent=True)
-    assert not compiled("A").search("a", timeout=1.0, concurrent=True)
+    assert compile_pattern("A", ignore_case=True).search("a", timeout=1.0, concurrent=True)
+    assert compile_pattern(b"\\xff").search(b"\xff", timeout=1.0, concurrent=True)
+    assert not compile_pattern("A").search("a", timeout=1.0, concurrent=True)
 
 
 @pytest.mark.parametrize("pattern", ["(", "[", "(?P<a>", "*", "a++*", "(?<=a*)b("])
 def test_what_is_no_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match="at position"):
-        compiled(pattern)
+        compile_pattern(pattern)
     with pytest.raises(PatternError, match="at position"):
-        compiled(pattern.encode())
+        compile_pattern(pattern.encode())
 
 
 def test_what_may_be_read_otherwise_one_day_is_no_warning() -> None:
-    assert compiled("[[a]--b]")
+    assert compile_pattern("[[a]--b]")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_may_be_read_otherwise_one_day_is_no_warning() -> None:
 def test_the_parts_of_a_pattern_are_counted_as_they_are_written_out(
     pattern: str, parts: int
 ) -> None:
-    assert written_out(pattern) == parts
+    assert expanded_size(pattern) == parts
 
 
 @pytest.mark.parametrize(
@@ -60,20 +60,20 @@ def test_the_parts_of_a_pattern_are_counted_as_they_are_written_out(
 )
 def test_a_pattern_that_would_take_all_memory_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match="too long"):
-        compiled(pattern)
+        compile_pattern(pattern)
     with pytest.raises(PatternError, match="too long"):
-        compiled(pattern.encode())
+        compile_pattern(pattern.encode())
 
 
 @given(st.text("ab(){}[]\\\\+*?|^$,19", max_size=30))
 def test_whatever_is_typed_is_a_pattern_or_refused(pattern: str) -> None:
     try:
-        compiled(pattern)
+        compile_pattern(pattern)
     except PatternError:
-        assert written_out(pattern) >= 0
+        assert expanded_size(pattern) >= 0
 
 
 def test_the_library_is_not_imported_before_a_pattern_is_compiled() -> None:
-    program = f"import sys, {patterns.__name__}; print('regex' in sys.modules)"
+    program = f"import sys, {safe_regex.__name__}; print('regex' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout == b"False\n"

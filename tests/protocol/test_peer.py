@@ -10,105 +10,105 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_protocol import jsonrpc
+from acp_protocol.endpoint import CancelRequested, Endpoint, ProtocolViolation, RequestLost
 from acp_protocol.errors import LocalProtocolError
-from acp_protocol.jsonrpc import Failure, Notification, Request, Result, read_message
-from acp_protocol.peer import CancelAsked, Fault, Lost, Peer
+from acp_protocol.jsonrpc import ErrorResponse, Notification, Request, SuccessResponse, read_message
 
 
 def test_an_answer_finds_its_question() -> None:
-    peer = Peer()
-    id_, frame = peer.ask("initialize", {"protocolVersion": 1})
+    peer = Endpoint()
+    id_, frame = peer.send_request("initialize", {"protocolVersion": 1})
     assert json.loads(frame) == {
         "jsonrpc": "2.0",
         "id": id_,
         "method": "initialize",
         "params": {"protocolVersion": 1},
     }
-    (fact,) = peer.received(jsonrpc.result_line(id_, {"ok": True}))
-    assert isinstance(fact, Result)
+    (fact,) = peer.receive(jsonrpc.encode_result(id_, {"ok": True}))
+    assert isinstance(fact, SuccessResponse)
     assert fact.id == id_
 
 
 def test_an_error_is_an_answer_too() -> None:
-    peer = Peer()
-    id_, _ = peer.ask("m")
-    (fact,) = peer.received(jsonrpc.failure_line(id_, -32601, "Method not found"))
-    assert isinstance(fact, Failure)
+    peer = Endpoint()
+    id_, _ = peer.send_request("m")
+    (fact,) = peer.receive(jsonrpc.encode_error(id_, -32601, "Method not found"))
+    assert isinstance(fact, ErrorResponse)
 
 
 def test_each_question_has_an_id_of_its_own() -> None:
-    peer = Peer()
-    assert len({peer.ask("m")[0] for _ in range(100)}) == 100
+    peer = Endpoint()
+    assert len({peer.send_request("m")[0] for _ in range(100)}) == 100
 
 
 def test_a_response_whose_id_has_another_type_is_a_violation() -> None:
-    peer = Peer()
-    id_, _ = peer.ask("m")
-    (fact,) = peer.received(jsonrpc.result_line(str(id_), {}))
-    assert isinstance(fact, Fault)
+    peer = Endpoint()
+    id_, _ = peer.send_request("m")
+    (fact,) = peer.receive(jsonrpc.encode_result(str(id_), {}))
+    assert isinstance(fact, ProtocolViolation)
     assert "response without a request" in fact.reason
     assert fact.reply is None
 
 
 def test_a_second_response_is_a_violation_without_a_reply() -> None:
-    peer = Peer()
-    id_, _ = peer.ask("m")
-    peer.received(jsonrpc.result_line(id_, {}))
-    (fact,) = peer.received(jsonrpc.result_line(id_, {}))
-    assert isinstance(fact, Fault)
+    peer = Endpoint()
+    id_, _ = peer.send_request("m")
+    peer.receive(jsonrpc.encode_result(id_, {}))
+    (fact,) = peer.receive(jsonrpc.encode_result(id_, {}))
+    assert isinstance(fact, ProtocolViolation)
     assert "second response" in fact.reason
     assert fact.reply is None
 
 
 def test_a_late_answer_to_a_cancelled_question_is_no_fault() -> None:
     """ACP, Cancellation: who gave up has to bear the answer that still comes."""
-    peer = Peer()
-    id_, _ = peer.ask("m")
-    frame = peer.give_up(id_)
+    peer = Endpoint()
+    id_, _ = peer.send_request("m")
+    frame = peer.cancel(id_)
     assert frame is not None
     assert json.loads(frame)["params"] == {"requestId": id_}
-    assert isinstance(peer.received(jsonrpc.result_line(id_, {}))[0], Result)
-    assert isinstance(peer.received(jsonrpc.result_line(id_, {}))[0], Fault)
+    assert isinstance(peer.receive(jsonrpc.encode_result(id_, {}))[0], SuccessResponse)
+    assert isinstance(peer.receive(jsonrpc.encode_result(id_, {}))[0], ProtocolViolation)
 
 
 def test_an_answered_question_cannot_be_given_up() -> None:
-    peer = Peer()
-    id_, _ = peer.ask("m")
-    peer.received(jsonrpc.result_line(id_, {}))
-    assert peer.give_up(id_) is None
+    peer = Endpoint()
+    id_, _ = peer.send_request("m")
+    peer.receive(jsonrpc.encode_result(id_, {}))
+    assert peer.cancel(id_) is None
 
 
 def test_the_end_loses_every_open_question_once() -> None:
-    peer = Peer()
-    first, second = peer.ask("a")[0], peer.ask("b")[0]
-    assert peer.closed() == [Lost(first), Lost(second)]
-    assert peer.closed() == []
+    peer = Endpoint()
+    first, second = peer.send_request("a")[0], peer.send_request("b")[0]
+    assert peer.close() == [RequestLost(first), RequestLost(second)]
+    assert peer.close() == []
 
 
 def test_the_peers_question_is_answered_under_its_own_id() -> None:
-    peer = Peer()
-    (fact,) = peer.received(jsonrpc.request_line("x", "fs/read_text_file", {}))
+    peer = Endpoint()
+    (fact,) = peer.receive(jsonrpc.encode_request("x", "fs/read_text_file", {}))
     assert isinstance(fact, Request)
-    frame = peer.answer("x", {"content": ""})
+    frame = peer.send_result("x", {"content": ""})
     assert frame is not None
-    assert read_message(frame) == Result(
+    assert read_message(frame) == SuccessResponse(
         "x", {"content": ""}, b'{"jsonrpc":"2.0","id":"x","result":{"content":""}}'
     )
 
 
 def test_no_request_gets_two_responses() -> None:
-    peer = Peer()
-    peer.received(jsonrpc.request_line(1, "m"))
-    peer.answer(1, {})
+    peer = Endpoint()
+    peer.receive(jsonrpc.encode_request(1, "m"))
+    peer.send_result(1, {})
     with pytest.raises(LocalProtocolError, match="no open request"):
-        peer.refuse(1, -1, "no")
+        peer.send_error(1, -1, "no")
 
 
 def test_a_second_request_with_an_open_id_is_refused_without_that_id() -> None:
-    peer = Peer()
-    peer.received(jsonrpc.request_line(1, "m"))
-    (fact,) = peer.received(jsonrpc.request_line(1, "m"))
-    assert isinstance(fact, Fault)
+    peer = Endpoint()
+    peer.receive(jsonrpc.encode_request(1, "m"))
+    (fact,) = peer.receive(jsonrpc.encode_request(1, "m"))
+    assert isinstance(fact, ProtocolViolation)
     assert fact.reply is not None
     reply = json.loads(fact.reply)
     assert reply["id"] is None
@@ -116,19 +116,19 @@ def test_a_second_request_with_an_open_id_is_refused_without_that_id() -> None:
 
 
 def test_a_notification_is_an_event() -> None:
-    (fact,) = Peer().received(jsonrpc.notification_line("session/cancel", {}))
+    (fact,) = Endpoint().receive(jsonrpc.encode_notification("session/cancel", {}))
     assert isinstance(fact, Notification)
 
 
 def test_a_cancel_names_the_request_with_its_type() -> None:
-    frame = jsonrpc.notification_line("$/cancel_request", {"requestId": "1"})
-    assert Peer().received(frame) == (CancelAsked("1"),)
+    frame = jsonrpc.encode_notification("$/cancel_request", {"requestId": "1"})
+    assert Endpoint().receive(frame) == (CancelRequested("1"),)
 
 
 @pytest.mark.parametrize("params", [None, [], {}, {"requestId": True}, {"requestId": []}])
 def test_a_cancel_that_names_no_request_is_a_silent_fault(params: object) -> None:
-    (fact,) = Peer().received(jsonrpc.notification_line("$/cancel_request", params))
-    assert isinstance(fact, Fault)
+    (fact,) = Endpoint().receive(jsonrpc.encode_notification("$/cancel_request", params))
+    assert isinstance(fact, ProtocolViolation)
     assert fact.reply is None
 
 
@@ -143,8 +143,8 @@ def test_a_cancel_that_names_no_request_is_a_silent_fault(params: object) -> Non
 )
 def test_a_broken_frame_is_answered_once_without_an_id(raw: bytes, code: int) -> None:
     """ACP, Transports: an array gets one error, and none of its entries runs."""
-    (fact,) = Peer().received(raw)
-    assert isinstance(fact, Fault)
+    (fact,) = Endpoint().receive(raw)
+    assert isinstance(fact, ProtocolViolation)
     assert fact.reply is not None
     reply = json.loads(fact.reply)
     assert (reply["id"], reply["error"]["code"]) == (None, code)
@@ -152,8 +152,8 @@ def test_a_broken_frame_is_answered_once_without_an_id(raw: bytes, code: int) ->
 
 @pytest.mark.parametrize("raw", [b"", b" \r", b'{"jsonrpc":"2.0","id":[],"result":1}'])
 def test_blank_lines_and_broken_answers_are_not_answered(raw: bytes) -> None:
-    (fact,) = Peer().received(raw)
-    assert isinstance(fact, Fault)
+    (fact,) = Endpoint().receive(raw)
+    assert isinstance(fact, ProtocolViolation)
     assert fact.reply is None
 
 
@@ -170,33 +170,33 @@ def test_blank_lines_and_broken_answers_are_not_answered(raw: bytes) -> None:
 def test_an_answer_that_is_none_fails_its_question_instead_of_leaving_it_open(
     members: dict[str, object],
 ) -> None:
-    peer = Peer()
-    id_, _ = peer.ask("m")
+    peer = Endpoint()
+    id_, _ = peer.send_request("m")
     raw = json.dumps({"id": id_} | members).encode()
-    fault, failure = peer.received(raw)
-    assert isinstance(fault, Fault)
+    fault, failure = peer.receive(raw)
+    assert isinstance(fault, ProtocolViolation)
     assert fault.reply is None
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, ErrorResponse)
     assert (failure.id, failure.raw) == (id_, raw)
     assert failure.message.startswith("the response is no JSON-RPC: ")
-    assert peer.closed() == []
-    (again,) = peer.received(raw)
-    assert isinstance(again, Fault)
+    assert peer.close() == []
+    (again,) = peer.receive(raw)
+    assert isinstance(again, ProtocolViolation)
 
 
 def test_a_broken_question_of_the_peer_leaves_ours_of_that_id_open() -> None:
-    peer = Peer()
-    id_, _ = peer.ask("m")
-    peer.received(json.dumps({"jsonrpc": "2.0", "id": id_, "method": 7}).encode())
-    assert peer.closed() == [Lost(id_)]
+    peer = Endpoint()
+    id_, _ = peer.send_request("m")
+    peer.receive(json.dumps({"jsonrpc": "2.0", "id": id_, "method": 7}).encode())
+    assert peer.close() == [RequestLost(id_)]
 
 
 @given(st.lists(st.binary()))
 def test_no_input_breaks_a_peer(frames: list[bytes]) -> None:
-    peer = Peer()
-    peer.ask("m")
+    peer = Endpoint()
+    peer.send_request("m")
     for frame in frames:
-        peer.received(frame)
+        peer.receive(frame)
 
 
 # Batches, as a draft of version 2 had them: what goes in, and what comes out when every request
@@ -274,13 +274,17 @@ def test_what_is_no_call_and_no_answer_gets_a_single_error() -> None:
 
 def said_to(line: bytes) -> object:
     """Return what a peer that takes batches says to `line`, ids with their error codes, sorted."""
-    peer, frames = Peer(takes_batches=True), list[bytes]()
-    for fact in peer.received(line):
-        if isinstance(fact, Fault) and fact.reply is not None:
+    peer, frames = Endpoint(allow_batches=True), list[bytes]()
+    for fact in peer.receive(line):
+        if isinstance(fact, ProtocolViolation) and fact.reply is not None:
             frames.append(fact.reply)
         elif isinstance(fact, Request):
             is_known = fact.method == "known"
-            frame = peer.answer(fact.id, {}) if is_known else peer.refuse(fact.id, MISSING, "no")
+            frame = (
+                peer.send_result(fact.id, {})
+                if is_known
+                else peer.send_error(fact.id, MISSING, "no")
+            )
             frames += [frame] if frame else []
     if not frames:
         return None
@@ -298,21 +302,21 @@ def summary(answer: dict[str, Any]) -> tuple[object, int | None]:
 
 
 def test_the_answers_of_a_batch_leave_together_and_last() -> None:
-    peer = Peer(takes_batches=True)
-    peer.received(json.dumps([call(1), call(2, "slow")]).encode())
-    assert peer.answer(1, {}) is None
-    alone = peer.received(json.dumps(call(3)).encode())
+    peer = Endpoint(allow_batches=True)
+    peer.receive(json.dumps([call(1), call(2, "slow")]).encode())
+    assert peer.send_result(1, {}) is None
+    alone = peer.receive(json.dumps(call(3)).encode())
     assert isinstance(alone[0], Request)
-    assert peer.answer(3, {}) == jsonrpc.result_line(3, {})
-    frame = peer.answer(2, {})
+    assert peer.send_result(3, {}) == jsonrpc.encode_result(3, {})
+    frame = peer.send_result(2, {})
     assert frame is not None
     assert [answer["id"] for answer in json.loads(frame)] == [1, 2]
 
 
 def test_answers_in_an_array_reach_their_questions() -> None:
-    peer = Peer(takes_batches=True)
-    first, second = peer.ask("a")[0], peer.ask("b")[0]
-    lines = jsonrpc.result_line(second, {}), jsonrpc.failure_line(first, -1, "no")
-    facts = peer.received(b"[%b]" % b",".join(lines))
-    assert [type(fact) for fact in facts] == [Result, Failure]
-    assert peer.closed() == []
+    peer = Endpoint(allow_batches=True)
+    first, second = peer.send_request("a")[0], peer.send_request("b")[0]
+    lines = jsonrpc.encode_result(second, {}), jsonrpc.encode_error(first, -1, "no")
+    facts = peer.receive(b"[%b]" % b",".join(lines))
+    assert [type(fact) for fact in facts] == [SuccessResponse, ErrorResponse]
+    assert peer.close() == []

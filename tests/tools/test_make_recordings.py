@@ -17,7 +17,7 @@ def frame(n: int, raw: str) -> Frame:
 
 def raws(*told: str) -> list[bytes]:
     entries = [frame(n, raw) for n, raw in enumerate(told, 1)]
-    return [each.raw for each in settled(entries, Path("/tmp/acp-x")) if isinstance(each, Frame)]
+    return [each.data for each in settled(entries, Path("/tmp/acp-x")) if isinstance(each, Frame)]
 
 
 def test_ids_are_numbered_as_they_come_and_stay_as_long_as_they_are() -> None:
@@ -50,6 +50,6 @@ def test_what_was_said_stays_as_it_was() -> None:
 def test_time_goes_in_steps_and_processes_have_one_number() -> None:
     entries: list[Entry] = [JournalEvent(1, 0.31, "spawn", {"pid": 77}), frame(2, "{}")]
     start, said = settled(entries, Path("/tmp/acp-x"))
-    assert (start.at, said.at) == (STEP, 2 * STEP)
+    assert (start.time, said.time) == (STEP, 2 * STEP)
     assert isinstance(start, JournalEvent)
     assert start.data == {"pid": PID}

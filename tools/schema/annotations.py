@@ -77,7 +77,7 @@ def _annotated(type_: str, marks: list[str]) -> str:
 
 
 def _length(schema: Schema, of: str) -> list[str]:
-    return [f"AtLeast({schema[f'min{of}']})"] if f"min{of}" in schema else []
+    return [f"MinLength({schema[f'min{of}']})"] if f"min{of}" in schema else []
 
 
 def _bounds(schema: Schema) -> list[str]:
@@ -85,7 +85,7 @@ def _bounds(schema: Schema) -> list[str]:
     least, greatest = schema.get("minimum"), schema.get("maximum")
     if (least, greatest) == (_LEAST.get(format_), _GREATEST.get(format_)):
         return []
-    return [f"Bounds({least}, {greatest})"]
+    return [f"Range({least}, {greatest})"]
 
 
 def _tolerance(schema: Schema) -> str | None:

@@ -10,7 +10,7 @@ from typing import Final
 from tools.schema.published import Schema, alternatives, reference
 
 ELSE: Final = "*"
-"""Stands for a tag's other values; the mark of the same name in `acp_protocol.schema.marks`."""
+"""Stands for a tag's other values; see `ELSE` in `acp_protocol.schema.constraints`."""
 
 _TOLERANCES: Final = "x-deserialize-"
 

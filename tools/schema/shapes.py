@@ -39,8 +39,9 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from typing_extensions import NotRequired, TypedDict
 
-from acp_protocol.schema.marks import (
-    ELSE, I32, I64, ITEMS, NULL, U16, U32, U64, VALUE, VALUE_AND_ITEMS, AtLeast, Bounds, Tagged,
+from acp_protocol.schema.constraints import (
+    ELSE, I32, I64, ITEMS, NULL, U16, U32, U64, VALUE, VALUE_AND_ITEMS,
+    Discriminator, MinLength, Range,
 )
 
 SCHEMA_ID: Final = "{published.identity}"
@@ -139,7 +140,7 @@ def _unions(
         members |= {tag.member} if tag else set()
     union = " | ".join(parts)
     if len(members) == 1:
-        union = f"Annotated[{union}, Tagged({members.pop()!r}, ({', '.join(values)}))]"
+        union = f"Annotated[{union}, Discriminator({members.pop()!r}, ({', '.join(values)}))]"
     return [*inner, _alias(name, union, parts)]
 
 

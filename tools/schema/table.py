@@ -36,9 +36,9 @@ Source: v{version}/schema.unstable.json, SHA-256 {published.digest}…
 
 from typing import Final
 
-from acp_protocol.schema.method import Method
+from acp_protocol.schema.method_spec import MethodSpec
 
-METHODS: Final[tuple[Method, ...]] = (
+METHODS: Final[tuple[MethodSpec, ...]] = (
 {entries}
 )
 '''
@@ -66,7 +66,7 @@ def _ending(name: str) -> str:
 
 
 def _entry(row: Row, published: Published) -> str:
-    return f"""Method(
+    return f"""MethodSpec(
     name={row.name!r},
     sent_by={row.sent_by!r},
     kind={row.kind!r},

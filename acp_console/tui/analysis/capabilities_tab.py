@@ -10,11 +10,11 @@ from textual.binding import BindingType
 
 from acp_console.render.capabilities import CAPABILITIES, capability_cells
 from acp_console.render.values import plural
-from acp_console.tui.analysis.tab import AnalysisTab, TableLines, TableRow
+from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab, TableLines
 from acp_console.tui.commands import bindings
 from acp_inspector.analysis.capabilities import Capability, Mark
-from acp_inspector.analysis.study import Study
-from acp_protocol.host.text import one_line
+from acp_inspector.analysis.session_model import SessionModel
+from acp_protocol.host.sanitize import single_line
 
 SIGNS: Final[dict[Mark, tuple[str, str]]] = {
     "used without a claim": ("✗", "error"),
@@ -38,20 +38,20 @@ class Claims:
     """What was claimed and used."""
 
     version: int
-    rows: tuple[TableRow, ...]
+    rows: tuple[AnalysisRow, ...]
     """What was."""
-    idle: tuple[TableRow, ...]
+    idle: tuple[AnalysisRow, ...]
     """What was neither claimed nor used."""
     contradictions: int
 
 
-class CapabilitiesTab(AnalysisTab[Study, Claims]):
+class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
     """Shows both sides; contradictions first."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("capabilities")
     shows_every = False
 
-    def query_function(self) -> Callable[[Study], Claims]:
+    def query_function(self) -> Callable[[SessionModel], Claims]:
         """Ask for everything."""
         return claims_of
 
@@ -75,7 +75,7 @@ class CapabilitiesTab(AnalysisTab[Study, Claims]):
         self.again()
 
 
-def claims_of(study: Study) -> Claims:
+def claims_of(study: SessionModel) -> Claims:
     """Return what was claimed and used; each row leads to the first use, or to the claim."""
     every = study.capabilities.rows()[:MOST]
     rows = sorted(every, key=lambda row: (row.side != "agent", not _is_wrong(row)))
@@ -92,10 +92,10 @@ def _is_wrong(row: Capability) -> bool:
     return row.mark in {"used without a claim", "claimed and refused"}
 
 
-def _row(row: Capability) -> TableRow:
+def _row(row: Capability) -> AnalysisRow:
     sign, style = SIGNS.get(row.mark, ("✓", "good") if row.worked else ("", ""))
     *cells, _ = capability_cells(row)
-    cells[CLAIM] = one_line(cells[CLAIM], CLAIM_WIDTH)
+    cells[CLAIM] = single_line(cells[CLAIM], CLAIM_WIDTH)
     mark = f"{sign} {row.mark or ('used' if sign else '')}".strip()
     target = (row.first_used or row.claimed_in) if _is_wrong(row) else row.claimed_in
-    return TableRow((*cells, mark), target or row.first_used, style)
+    return AnalysisRow((*cells, mark), target or row.first_used, style)

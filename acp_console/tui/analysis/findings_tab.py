@@ -17,10 +17,10 @@ from textual.widgets import Static
 from acp_console.render.values import format_number, plural
 from acp_console.tui.analysis.tab import AnalysisTab, GivenLines, Line, LineList
 from acp_console.tui.commands import bindings
-from acp_inspector.analysis.annotations import LETTERS
+from acp_inspector.analysis.annotations import SEVERITY_LETTERS
 from acp_inspector.lint.catalog import BASES, SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding, Linter
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 
 ORDER: Final[tuple[Severity, ...]] = tuple(reversed(SEVERITIES))
 WIDTH: Final = 400
@@ -117,7 +117,7 @@ class FindingsTab(AnalysisTab[Linter, Found]):
 
     def _heading(self, found: Found) -> str:
         parts = [
-            f"{LETTERS[each]} "
+            f"{SEVERITY_LETTERS[each]} "
             + (_infos(found) if each == "info" else plural(found.counts[each], each))
             + ("" if each in self.shown else " hidden")
             for each in ORDER
@@ -162,10 +162,10 @@ def _infos(found: Found) -> str:
 
 def _line(finding: Finding, columns: int) -> Line:
     parts = (
-        (finding.severity, f"{LETTERS[finding.severity]} "),
+        (finding.severity, f"{SEVERITY_LETTERS[finding.severity]} "),
         ("strong", f"{finding.rule.id}  "),
         ("muted", f"{_frames(finding, IN_LINE):<{columns}}  "),
-        ("", one_line(finding.message, WIDTH)),
+        ("", single_line(finding.message, WIDTH)),
     )
     return Line(parts, finding.frames[-1] if finding.frames else None, finding)
 
@@ -181,12 +181,12 @@ def _explanation(finding: Finding) -> Text:
     told = Text.assemble(
         (f"{finding.severity} {rule.id}", "bold"),
         f" · {basis} · {rule.source} · at fault: {rule.side}\n",
-        (f"{one_line(finding.message, WIDTH)}\n", "bold"),
+        (f"{single_line(finding.message, WIDTH)}\n", "bold"),
         f"Rule    {rule.text}\n",
     )
     if finding.fix:
         told.append(f"Fix     {finding.fix}\n")
     frames = _frames(finding, NAMED) or "none"
-    place = f", at {one_line(finding.path, 80)}" if finding.path else ""
+    place = f", at {single_line(finding.path, 80)}" if finding.path else ""
     told.append(f"Frames  {frames}{place}")
     return told

@@ -15,15 +15,15 @@ from textual.widgets import TabbedContent, TabPane
 
 from acp_console.tui.analysis.capabilities_tab import CapabilitiesTab
 from acp_console.tui.analysis.findings_tab import FindingsTab
-from acp_console.tui.analysis.state_tab import HereTab
+from acp_console.tui.analysis.state_tab import StateTab
 from acp_console.tui.analysis.statistics_tab import StatisticsTab
 from acp_console.tui.analysis.tab import AnalysisTab, Moment, progress_text
 from acp_console.tui.analysis.waiting_tab import WaitingTab
 from acp_console.tui.analysis.waterfall_tab import WaterfallTab
 from acp_console.tui.commands import bindings
-from acp_console.tui.studies import Studies
+from acp_console.tui.studies import AnalysisFolds
 
-LOOK: Final = 0.1
+POLL_INTERVAL_S: Final = 0.1
 """Seconds between two looks at whether something is to be asked or was answered."""
 TITLES: Final = {
     "findings": "5 Findings",
@@ -74,7 +74,7 @@ class AnalysisPane(Vertical):
 
     def __init__(
         self,
-        studies: Studies,
+        studies: AnalysisFolds,
         *,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
@@ -92,7 +92,7 @@ class AnalysisPane(Vertical):
         study = self._studies.study
         self._tabs = {
             "findings": FindingsTab(self._studies.linter),
-            "here": HereTab(study),
+            "here": StateTab(study),
             "waterfall": WaterfallTab(study),
             "statistics": StatisticsTab(study),
             "waiting": WaitingTab(study),
@@ -106,7 +106,7 @@ class AnalysisPane(Vertical):
     def on_mount(self) -> None:
         """Begin to look."""
         self.border_title = "Analysis"
-        self.set_interval(LOOK, self.look)
+        self.set_interval(POLL_INTERVAL_S, self.look)
 
     def open_tab(self, name: str, *, at: int | None = None) -> None:
         """Open one of `TITLES`, and go there: to what is about entry `at`, if there is such."""
@@ -168,8 +168,8 @@ class AnalysisPane(Vertical):
     def action_portion(self) -> None:
         """Read no further, or go on."""
         folding = self.open.folding
-        if folding.progress.is_resting:
-            folding.go_on()
+        if folding.progress.is_paused:
+            folding.resume()
         elif folding.progress.is_behind:
-            folding.rest()
+            folding.pause()
         self.look()

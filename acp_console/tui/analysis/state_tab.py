@@ -10,10 +10,10 @@ from typing import Final
 from acp_console.render.transcript import WIDTH, change_lines, item_lines, transcript_lines
 from acp_console.render.values import format_number
 from acp_console.tui.analysis.tab import AnalysisTab, Line
-from acp_inspector.analysis.changes import Difference, differences
-from acp_inspector.analysis.conversation import Snapshot
-from acp_inspector.analysis.study import Study
-from acp_protocol.host.text import one_line
+from acp_inspector.analysis.conversation import SessionSnapshot
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.analysis.state_diff import StateChange, state_changes
+from acp_protocol.host.sanitize import single_line
 
 ITEMS: Final = 100
 """Items that are told of each session, the last ones."""
@@ -26,7 +26,7 @@ CHANGES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class StateAtFrame:
     """How everything stood."""
 
     n: int
@@ -37,13 +37,13 @@ class Here:
     lines: tuple[Line, ...]
 
 
-class HereTab(AnalysisTab[Study, Here]):
+class StateTab(AnalysisTab[SessionModel, StateAtFrame]):
     """Shows the conversations as they were at the chosen frame."""
 
-    def query_function(self) -> Callable[[Study], Here]:
+    def query_function(self) -> Callable[[SessionModel], StateAtFrame]:
         """Ask how they stood."""
         n = self.moment.n
-        return lambda study: here(study, n)
+        return lambda study: state_at_frame(study, n)
 
     def query_key(self) -> object:
         """Ask again when another frame is chosen."""
@@ -54,7 +54,7 @@ class HereTab(AnalysisTab[Study, Here]):
         told, n = self.answer, self.moment.n
         return told is not None and n is not None and told.n == n <= told.studied
 
-    def show(self, answer: Here) -> None:
+    def show(self, answer: StateAtFrame) -> None:
         """Show them, what has changed first."""
         if self.moment.n is not None and self.moment.n > answer.studied:
             self.show_heading(f"After frame {format_number(self.moment.n)}")
@@ -68,13 +68,13 @@ class HereTab(AnalysisTab[Study, Here]):
         self.show_wrapped((*answer.changes, Line((("", ""),)), *answer.lines))
 
 
-def here(study: Study, n: int | None) -> Here:
+def state_at_frame(study: SessionModel, n: int | None) -> StateAtFrame:
     """Return how everything stood after an entry; None: after the last."""
     n = study.n if n is None else n
     if n > study.n:
-        return Here(n, study.n, (), ())
+        return StateAtFrame(n, study.n, (), ())
     before, after = study.conversations.at(n - 1), study.conversations.at(n)
-    changes = differences(before, after)
+    changes = state_changes(before, after)
     told = [_change(each) for each in changes[:CHANGES]]
     if len(changes) > CHANGES:
         told.append(_muted(f"… and {format_number(len(changes) - CHANGES)} more changes"))
@@ -87,10 +87,10 @@ def here(study: Study, n: int | None) -> Here:
         lines.append(_muted(f"… and {format_number(len(sessions) - SESSIONS)} more sessions"))
     if not sessions:
         lines.append(_muted("No session is known yet."))
-    return Here(n, study.n, tuple(told), tuple(lines))
+    return StateAtFrame(n, study.n, tuple(told), tuple(lines))
 
 
-def _session(snapshot: Snapshot) -> Iterable[Line]:
+def _session(snapshot: SessionSnapshot) -> Iterable[Line]:
     yield Line((("strong", next(transcript_lines(snapshot))),))
     left = max(len(snapshot.items) - ITEMS, 0)
     if left:
@@ -102,9 +102,9 @@ def _session(snapshot: Snapshot) -> Iterable[Line]:
             yield Line(((style, f"  {text}".rstrip()[: WIDTH * 2]),))
         if len(said) > ITEM_LINES:
             yield _muted("    …")
-    for trouble in snapshot.troubles:
+    for trouble in snapshot.errors:
         said_so = f"  ✗ {trouble.method}: {trouble.message} ({trouble.code})"
-        yield Line((("error", one_line(said_so, WIDTH)),), trouble.n)
+        yield Line((("error", single_line(said_so, WIDTH)),), trouble.n)
 
 
 def _style(text: str) -> str:
@@ -113,7 +113,7 @@ def _style(text: str) -> str:
     return "muted" if text.startswith(("thought:", "·", "—")) else ""
 
 
-def _change(change: Difference) -> Line:
+def _change(change: StateChange) -> Line:
     text = " ".join(change_lines(change))
     style = "good" if text.startswith("+") else "error" if text.startswith("-") else "warning"
     return Line(((style, text),))

@@ -21,11 +21,11 @@ from acp_console.render.statistics import (
 )
 from acp_console.render.tables import Layout
 from acp_console.render.values import cell_text, format_number, sender
-from acp_console.tui.analysis.tab import AnalysisTab, TableLines, TableRow
+from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab, TableLines
 from acp_console.tui.commands import bindings
-from acp_inspector.analysis.statistics import MethodTally
-from acp_inspector.analysis.study import Study
-from acp_inspector.filter.expressions import All, Compare, spelled
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.analysis.statistics import MethodStatistics
+from acp_inspector.filter.ast import And, Compare, format_expression
 
 MOST: Final = 5000
 """Rows of one table."""
@@ -38,18 +38,18 @@ class Counted:
 
     by: By
     headline: str
-    rows: tuple[TableRow, ...]
+    rows: tuple[AnalysisRow, ...]
     left: int
     """Rows that were left out."""
 
 
-class StatisticsTab(AnalysisTab[Study, Counted]):
+class StatisticsTab(AnalysisTab[SessionModel, Counted]):
     """Shows one table."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("statistics")
     by: By = "method"
 
-    def query_function(self) -> Callable[[Study], Counted]:
+    def query_function(self) -> Callable[[SessionModel], Counted]:
         """Ask for the table that is wanted."""
         by = self.by
         return lambda study: counted(study, by)
@@ -83,7 +83,7 @@ class StatisticsTab(AnalysisTab[Study, Counted]):
         self.by = names[(names.index(self.by) + 1) % len(names)]
 
 
-def counted(study: Study, by: By) -> Counted:
+def counted(study: SessionModel, by: By) -> Counted:
     """Return one table; its rows lead to where each began, or to a filter."""
     match by:
         case "method":
@@ -94,23 +94,23 @@ def counted(study: Study, by: By) -> Counted:
             items = list(study.statistics.sessions.items())
             every = len(items)
             rows = [
-                TableRow((cell_text(key), *session_cells(study, key, tally)), _begun(study, key))
+                AnalysisRow((cell_text(key), *session_cells(study, key, tally)), _begun(study, key))
                 for key, tally in items[-MOST:]
             ]
         case "turn":
             turns = counted_turns(study)
             every = len(turns)
-            rows = [TableRow(tuple(turn_cells(*each)), each[0].began) for each in turns[-MOST:]]
+            rows = [AnalysisRow(tuple(turn_cells(*each)), each[0].began) for each in turns[-MOST:]]
     return Counted(by, headline(study), tuple(rows), every - len(rows))
 
 
-def _method(tally: MethodTally) -> TableRow:
+def _method(tally: MethodStatistics) -> AnalysisRow:
     alike = Compare("method", "==", tally.method)
     if tally.update:
-        alike = All((alike, Compare("update", "==", tally.update)))
-    return TableRow((sender(tally.side), *method_cells(tally)), spelled(alike))
+        alike = And((alike, Compare("update", "==", tally.update)))
+    return AnalysisRow((sender(tally.side), *method_cells(tally)), format_expression(alike))
 
 
-def _begun(study: Study, session_id: str) -> int | None:
+def _begun(study: SessionModel, session_id: str) -> int | None:
     talk = study.conversations.sessions.get(session_id)
     return None if talk is None else talk.begun or None

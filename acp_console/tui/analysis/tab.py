@@ -20,8 +20,8 @@ from textual.widgets import Static
 
 from acp_console.render.tables import GAP, MIN_FLEXIBLE_WIDTH, Layout, TableText
 from acp_console.render.values import format_number
-from acp_console.tui.cursor_list import CursorList, ink
-from acp_console.tui.studies import Asked, Folding, Progress
+from acp_console.tui.cursor_list import CursorList, foreground_style
+from acp_console.tui.studies import BackgroundFold, Progress, Query
 
 STYLES: Final = ("muted", "strong", "error", "warning", "info", "good", "accent")
 """Ways to write a part of a line, beside the plain one."""
@@ -229,7 +229,7 @@ class LineList(CursorList):
         segments: list[Segment] = []
         left = width
         for name, text in self._lines.line(place, width).parts:
-            style = base + ink(self, f"line-list--{name}") if name else base
+            style = base + foreground_style(self, f"line-list--{name}") if name else base
             shown = text if cell_len(text) <= left else set_cell_size(text, max(left - 1, 0)) + "…"
             segments.append(Segment(shown, style))
             left -= cell_len(shown)
@@ -239,7 +239,7 @@ class LineList(CursorList):
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
+class AnalysisRow:
     """One row; every text is safe to show."""
 
     cells: tuple[str, ...]
@@ -256,7 +256,7 @@ class TableLines:
     """The line of the first row."""
 
     def __init__(
-        self, layout: Layout, rows: Sequence[TableRow], *, least: int = MIN_FLEXIBLE_WIDTH
+        self, layout: Layout, rows: Sequence[AnalysisRow], *, least: int = MIN_FLEXIBLE_WIDTH
     ) -> None:
         """Lay out `rows`; the flexible column keeps `least` columns before others are left out."""
         self._rows = rows
@@ -290,7 +290,7 @@ class TableLines:
 T = TypeVar("T")
 A = TypeVar("A")
 
-PATIENCE: Final = 0.2
+QUERY_TIMEOUT_S: Final = 0.2
 """Seconds between two questions about what goes on."""
 SHARE: Final = 5
 """A question that is costly waits so many times what the last one took."""
@@ -331,11 +331,11 @@ class AnalysisTab(Vertical, Generic[T, A]):
         target: int | str
         """The number of an entry, or a filter."""
 
-    def __init__(self, folding: Folding[T]) -> None:
+    def __init__(self, folding: BackgroundFold[T]) -> None:
         super().__init__()
         self.folding = folding
         self.moment = Moment()
-        self._asked: Asked[T, A] | None = None
+        self._asked: Query[T, A] | None = None
         self._wish: object = self
         self._seen: object = None
         self._not_before = 0.0
@@ -353,7 +353,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
     def on_unmount(self) -> None:
         """Wait for nothing any more."""
         if self._asked is not None:
-            self.folding.drop(self._asked)
+            self.folding.discard(self._asked)
 
     # What each tab says for itself.
 
@@ -384,9 +384,9 @@ class AnalysisTab(Vertical, Generic[T, A]):
         self.moment = moment
         self.folding.start()
         asked, now = self._asked, time.monotonic()
-        if asked is not None and asked.is_answered:
+        if asked is not None and asked.is_done:
             self._asked = None
-            self._not_before = now + max(PATIENCE, asked.cost * SHARE)
+            self._not_before = now + max(QUERY_TIMEOUT_S, asked.cost * SHARE)
             self._take(asked)
         if self.answer is None and self.folding.progress.problem:
             self.show_note(f"This could not be reckoned: {self.folding.progress.problem}")
@@ -397,7 +397,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
         is_wanted = wish != self._wish or (state != self._seen and now >= self._not_before)
         if self._asked is None and is_wanted:
             self._wish, self._seen = wish, state
-            self._asked = self.folding.ask(self.query_function())
+            self._asked = self.folding.query(self.query_function())
 
     def again(self) -> None:
         """Show what was answered last in another way."""
@@ -429,11 +429,11 @@ class AnalysisTab(Vertical, Generic[T, A]):
             return progress.renewals
         return progress.read, progress.renewals, progress.is_finished
 
-    def _take(self, asked: Asked[T, A]) -> None:
+    def _take(self, asked: Query[T, A]) -> None:
         if asked.problem:
             self.show_note(f"This could not be reckoned: {asked.problem}")
-        elif asked.answer is not None:
-            self.answer = asked.answer
+        elif asked.result is not None:
+            self.answer = asked.result
             self.again()
 
     # Choosing.
@@ -465,4 +465,4 @@ def progress_text(progress: Progress, verb: str) -> str:
         return ""
     known = format_number(progress.known) + ("" if progress.is_whole else "+")
     told = f"{verb} {format_number(progress.read)} of {known} frames"
-    return f"{told}, p goes on" if progress.is_resting else f"{told}, p stops"
+    return f"{told}, p goes on" if progress.is_paused else f"{told}, p stops"

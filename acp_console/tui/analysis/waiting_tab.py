@@ -10,7 +10,7 @@ from typing import Final
 from acp_console.render.values import format_number, plural
 from acp_console.render.waiting import WaitLine, alarms, wait_tree
 from acp_console.tui.analysis.tab import AnalysisTab, Line
-from acp_inspector.analysis.study import Study
+from acp_inspector.analysis.session_model import SessionModel
 
 MOST: Final = 1000
 """Lines that are shown."""
@@ -26,10 +26,10 @@ class Waiting:
     lines: tuple[Line, ...]
 
 
-class WaitingTab(AnalysisTab[Study, Waiting]):
+class WaitingTab(AnalysisTab[SessionModel, Waiting]):
     """Shows each that waits, and below it what it waits for in turn."""
 
-    def query_function(self) -> Callable[[Study], Waiting]:
+    def query_function(self) -> Callable[[SessionModel], Waiting]:
         """Ask who waits."""
         n = self.moment.n
         now = self.moment.now if n is None else None
@@ -64,7 +64,7 @@ class WaitingTab(AnalysisTab[Study, Waiting]):
         self.show_wrapped(answer.lines)
 
 
-def waiting(study: Study, n: int | None, now: float | None) -> Waiting:
+def waiting(study: SessionModel, n: int | None, now: float | None) -> Waiting:
     """Return who waited.
 
     Args:
@@ -86,5 +86,5 @@ def waiting(study: Study, n: int | None, now: float | None) -> Waiting:
 def _line(line: WaitLine) -> Line:
     if line.is_repeated:
         return Line((("muted", line.stem + line.text),), line.wait.frame)
-    style = {"user": "warning", "nobody": "error"}.get(line.wait.whom, "")
+    style = {"user": "warning", "nobody": "error"}.get(line.wait.awaited, "")
     return Line((("muted", line.stem), (style, line.text)), line.wait.frame)

@@ -13,10 +13,10 @@ from textual.binding import BindingType
 from acp_console.render.values import arrow, format_number, format_seconds, plural
 from acp_console.tui.analysis.tab import AnalysisTab, Line, Moment
 from acp_console.tui.commands import bindings
-from acp_inspector.analysis.conversation import Conversation, Turn
+from acp_inspector.analysis.conversation import Conversation, SessionTurn
 from acp_inspector.analysis.exchanges import Exchange
-from acp_inspector.analysis.study import Study
-from acp_protocol.host.text import one_line
+from acp_inspector.analysis.session_model import SessionModel
+from acp_protocol.host.sanitize import single_line
 
 MOST: Final = 2000
 """Exchanges that are shown at once, around the chosen frame."""
@@ -74,9 +74,9 @@ class BarLines:
         """Return the line of a bar."""
         bar = self._bars[place]
         names = max(NAMES[0], min(NAMES[1], width // 3))
-        name = one_line(bar.name, names - 2 * bar.depth)
+        name = single_line(bar.name, names - 2 * bar.depth)
         took = "open" if bar.ending == "open" else format_seconds(bar.ended - bar.began)
-        took = one_line(took, TIMES)
+        took = single_line(took, TIMES)
         room = max(width - names - TIMES - 3, 8)
         parts = (
             (
@@ -111,7 +111,7 @@ class BarLines:
         return int((at - self._began) / self._length * (room - 1))
 
 
-class WaterfallTab(AnalysisTab[Study, Waterfall]):
+class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
     """Shows bars; one can be zoomed to."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("waterfall")
@@ -126,7 +126,7 @@ class WaterfallTab(AnalysisTab[Study, Waterfall]):
             self._middle = moment.n
         super().look(moment)
 
-    def query_function(self) -> Callable[[Study], Waterfall]:
+    def query_function(self) -> Callable[[SessionModel], Waterfall]:
         """Ask for the bars around the chosen frame."""
         n = self._middle
         return lambda study: waterfall(study, n)
@@ -179,10 +179,12 @@ def span(bars: Sequence[Bar]) -> tuple[float, float]:
     return min(bar.began for bar in bars), max(bar.ended for bar in bars)
 
 
-def waterfall(study: Study, n: int | None) -> Waterfall:
+def waterfall(study: SessionModel, n: int | None) -> Waterfall:
     """Return the bars of the exchanges around an entry; None: of the last ones."""
     every = study.exchanges.all
-    middle = len(every) if n is None else bisect_right(every, n, key=lambda each: each.question.n)
+    middle = (
+        len(every) if n is None else bisect_right(every, n, key=lambda each: each.request_frame.seq)
+    )
     first = max(min(middle - MOST // 2, len(every) - MOST), 0)
     chosen = every[first : first + MOST]
     groups: dict[str | None, list[Exchange]] = {}
@@ -195,7 +197,7 @@ def waterfall(study: Study, n: int | None) -> Waterfall:
         talk = None if session is None else study.conversations.sessions[session]
         inner = list(_bars(talk, exchanges, study.at))
         began, ended = span(inner)
-        name = "connection" if session is None else f"session {one_line(session, 60)}"
+        name = "connection" if session is None else f"session {single_line(session, 60)}"
         bars.append(Bar(name, began, ended, "result", inner[0].n, 0))
         bars += inner
     return Waterfall(tuple(bars), len(every), len(chosen))
@@ -203,23 +205,25 @@ def waterfall(study: Study, n: int | None) -> Waterfall:
 
 def _bars(talk: Conversation | None, exchanges: Sequence[Exchange], now: float) -> Iterator[Bar]:
     """Yield turns and exchanges as they began; those within a turn stand below it."""
-    turns: list[Turn] = [] if talk is None else talk.turns
+    turns: list[SessionTurn] = [] if talk is None else talk.turns
     told = -1
     for exchange in exchanges:
-        place = bisect_right(turns, exchange.question.n, key=lambda turn: turn.began) - 1
+        place = bisect_right(turns, exchange.request_frame.seq, key=lambda turn: turn.began) - 1
         turn = turns[place] if place >= 0 else None
-        is_within = turn is not None and (turn.ended is None or exchange.question.n <= turn.ended)
+        is_within = turn is not None and (
+            turn.ended is None or exchange.request_frame.seq <= turn.ended
+        )
         if turn is not None and is_within and place > told:
             told = place
             yield _turn(turn, now)
         yield _exchange(exchange, 2 if is_within else 1, now)
 
 
-def _turn(turn: Turn, now: float) -> Bar:
+def _turn(turn: SessionTurn, now: float) -> Bar:
     how = turn.error or turn.stop_reason or ("ended" if turn.ended else "open")
     ending = "open" if turn.ended is None else "error" if turn.error else "result"
     return Bar(
-        one_line(f"turn {turn.number}: {how}", NAMES[1]),
+        single_line(f"turn {turn.number}: {how}", NAMES[1]),
         turn.began_at,
         now if turn.ended_at is None else turn.ended_at,
         ending,
@@ -232,11 +236,11 @@ def _turn(turn: Turn, now: float) -> Bar:
 
 def _exchange(exchange: Exchange, depth: int, now: float) -> Bar:
     return Bar(
-        one_line(f"{arrow(exchange.asker)} {exchange.request.method}", NAMES[1]),
-        exchange.question.at,
-        now if exchange.answer is None else exchange.answer.at,
+        single_line(f"{arrow(exchange.requester)} {exchange.request.method}", NAMES[1]),
+        exchange.request_frame.time,
+        now if exchange.response_frame is None else exchange.response_frame.time,
         exchange.ending,
-        exchange.question.n,
+        exchange.request_frame.seq,
         depth,
         style=STYLES[exchange.ending],
     )

@@ -20,18 +20,18 @@ from textual.widgets import Collapsible, Markdown, Static
 from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
 from acp_inspector.analysis.items import (
     AgentMessage,
-    Elicitation,
+    ElicitationItem,
     Item,
     Notice,
-    Plan,
-    Terminal,
+    PlanItem,
+    TerminalItem,
     Thought,
-    ToolCall,
+    ToolCallItem,
     TurnEnd,
     UserMessage,
     entries,
 )
-from acp_protocol.host.text import one_line, visible
+from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
 
 LINES: Final = 40
@@ -41,10 +41,10 @@ _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 def diff_text(path: str, old: Json, new: str) -> Text:
     """Return the unified diff of a file; `old` that is no string stands for a new file."""
-    before = visible(old).splitlines() if isinstance(old, str) else []
-    lines = list(unified_diff(before, visible(new).splitlines(), n=2, lineterm=""))[2:]
+    before = escape_controls(old).splitlines() if isinstance(old, str) else []
+    lines = list(unified_diff(before, escape_controls(new).splitlines(), n=2, lineterm=""))[2:]
     what = "" if isinstance(old, str) else "  new file"
-    text = Text.assemble((one_line(path, 160), "bold"), (what, "dim"))
+    text = Text.assemble((single_line(path, 160), "bold"), (what, "dim"))
     _append(text, lines)
     if not lines:
         text.append("\nnothing changes", "dim")
@@ -55,11 +55,11 @@ def patch_text(patch: str) -> Text:
     """Return a patch in git's format, each file under its name."""
     text = Text()
     hunk: list[str] = []
-    for line in visible(patch).splitlines():
+    for line in escape_controls(patch).splitlines():
         if line.startswith("diff --git "):
             _append(text, hunk)
             hunk = []
-            text.append("\n" * bool(text) + one_line(_name(line), 160), "bold")
+            text.append("\n" * bool(text) + single_line(_name(line), 160), "bold")
         elif line.startswith("new file mode "):
             text.append("  new file", "dim")
         elif line.startswith("deleted file mode "):
@@ -67,7 +67,7 @@ def patch_text(patch: str) -> Text:
         elif hunk or line.startswith("@@"):
             hunk.append(line)
     _append(text, hunk)
-    return text or Text(one_line(patch, 160))
+    return text or Text(single_line(patch, 160))
 
 
 def changes_text(changes: Sequence[Json]) -> Text:
@@ -76,7 +76,7 @@ def changes_text(changes: Sequence[Json]) -> Text:
     for change in changes:
         match change:
             case {"operation": str(operation), "path": str(path)}:
-                lines.append(one_line(f"{operation} {path}", 160))
+                lines.append(single_line(f"{operation} {path}", 160))
             case _:
                 lines.append("a change that cannot be read")
     return Text("\n".join(lines[:LINES]), "bold")
@@ -119,7 +119,7 @@ class UserView(Static):
     async def sync(self) -> None:
         """Show what the item says now."""
         blocks = "".join(f"\n[{_type(block)}]" for block in self.item.blocks)
-        self.update(Text(visible(self.item.text + blocks)))
+        self.update(Text(escape_controls(self.item.text + blocks)))
 
 
 class AgentView(Markdown):
@@ -136,7 +136,7 @@ class AgentView(Markdown):
         text = self.item.text
         fragment, self._shown = text[self._shown :], len(text)
         if fragment:
-            await self.append(visible(fragment))
+            await self.append(escape_controls(fragment))
 
 
 class ThoughtView(Collapsible):
@@ -151,14 +151,14 @@ class ThoughtView(Collapsible):
         """Write the thought anew, its beginning in the title."""
         text = self.item.text
         # Textual declares a string here and renders content too.
-        self.title = Content(f"Thought  {one_line(text, 60)}")  # pyright: ignore[reportAttributeAccessIssue]
-        self._body.update(Text(visible(text)))
+        self.title = Content(f"Thought  {single_line(text, 60)}")  # pyright: ignore[reportAttributeAccessIssue]
+        self._body.update(Text(escape_controls(text)))
 
 
 class PlanView(Static):
     """The plan, as a list whose steps get done."""
 
-    def __init__(self, item: Plan) -> None:
+    def __init__(self, item: PlanItem) -> None:
         super().__init__(classes="item plan")
         self.item = item
 
@@ -169,7 +169,7 @@ class PlanView(Static):
         text.append(f"  {done} of {len(self.item.entries)} done", style="dim")
         for entry in self.item.entries:
             sign, word = STATUS.get(_string(entry, "status"), ("?", "unknown"))
-            text.append(f"\n {sign} {one_line(_string(entry, 'content'), 200)}")
+            text.append(f"\n {sign} {single_line(_string(entry, 'content'), 200)}")
             text.append(f"  {word}", style="dim")
         self.update(text)
 
@@ -177,7 +177,7 @@ class PlanView(Static):
 class ToolCallView(Vertical):
     """A tool call: what it is, how far it is, and what it brought."""
 
-    def __init__(self, item: ToolCall, timing: PermissionTiming) -> None:
+    def __init__(self, item: ToolCallItem, timing: PermissionTiming) -> None:
         super().__init__(classes="item tool")
         self.item = item
         self._timing = timing
@@ -191,10 +191,10 @@ class ToolCallView(Vertical):
     async def sync(self) -> None:
         """Write head and body anew, and show or remove the question for consent."""
         item = self.item
-        sign, word = STATUS.get(item.facts.status, ("?", one_line(item.facts.status, 20)))
+        sign, word = STATUS.get(item.facts.status, ("?", single_line(item.facts.status, 20)))
         head = Text.assemble(
-            (f"{sign} ", "bold"), (one_line(item.facts.title or item.key, 120), "bold"),
-            (f"  {one_line(item.facts.kind, 20)} · {word}", "dim"),
+            (f"{sign} ", "bold"), (single_line(item.facts.title or item.key, 120), "bold"),
+            (f"  {single_line(item.facts.kind, 20)} · {word}", "dim"),
         )  # fmt: skip
         self._head.update(head)
         body = [_content(content, item) for content in item.content]
@@ -227,7 +227,7 @@ class TurnEndView(Static):
         self.set_class(item.error is not None, "-failed")
         self.display = item.error is not None or item.stop_reason != "end_turn"
         reason = f"turn failed: {item.error}" if item.error else f"turn ended: {item.stop_reason}"
-        self.update(Text(f"— {one_line(reason, 300)}"))
+        self.update(Text(f"— {single_line(reason, 300)}"))
 
 
 class NoticeView(Static):
@@ -241,9 +241,9 @@ class NoticeView(Static):
     async def sync(self) -> None:
         """Write the line anew, if it has changed: what was asked or begun gets its end."""
         item = self.item
-        told = f"· {one_line(item.text, 300)}"
-        if isinstance(item, Elicitation):
-            told += f": {one_line(_string(item.outcome, 'action') or 'open', 40)}"
+        told = f"· {single_line(item.text, 300)}"
+        if isinstance(item, ElicitationItem):
+            told += f": {single_line(_string(item.outcome, 'action') or 'open', 40)}"
         if told != self._shown:
             self._shown = told
             self.update(Text(told))
@@ -261,9 +261,9 @@ def view_of(item: Item, timing: PermissionTiming) -> ItemView:
             return AgentView(item)
         case Thought():
             return ThoughtView(item)
-        case Plan():
+        case PlanItem():
             return PlanView(item)
-        case ToolCall():
+        case ToolCallItem():
             return ToolCallView(item, timing)
         case TurnEnd():
             return TurnEndView(item)
@@ -271,7 +271,7 @@ def view_of(item: Item, timing: PermissionTiming) -> ItemView:
             return NoticeView(item)
 
 
-def _content(content: Json, call: ToolCall) -> RenderableType:
+def _content(content: Json, call: ToolCallItem) -> RenderableType:
     match content:
         case {"type": "diff", "patch": {"text": str(patch)}}:
             return patch_text(patch)
@@ -287,21 +287,21 @@ def _content(content: Json, call: ToolCall) -> RenderableType:
             return Text(f"[{_type(content)}]", style="dim")
 
 
-def _terminal(terminal: Terminal) -> RenderableType:
+def _terminal(terminal: TerminalItem) -> RenderableType:
     """Return a terminal of the agent: its command, its output so far, and how it ended."""
     shown = Text()
     if terminal.facts.command:
-        shown.append(f"$ {one_line(terminal.facts.command, 160)}\n", "bold")
+        shown.append(f"$ {single_line(terminal.facts.command, 160)}\n", "bold")
     shown.append_text(_output(terminal.text))
     if terminal.facts.is_over and terminal.facts.exit_code != 0:
         ending = terminal.facts.signal or terminal.facts.exit_code
-        shown.append(f"\nended with {one_line(str(ending), 40)}", "dim")
+        shown.append(f"\nended with {single_line(str(ending), 40)}", "dim")
     return shown
 
 
 def _output(text: str) -> Text:
     """Return a tool's output: fences are taken off, for what is inside is shown as it is."""
-    lines = visible(text).splitlines()
+    lines = escape_controls(text).splitlines()
     if (
         len(lines) >= 2
         and lines[0].startswith("```")
@@ -317,7 +317,7 @@ def _output(text: str) -> Text:
 
 
 def _type(block: Json) -> str:
-    return one_line(_string(block, "type") or "unknown content", 40)
+    return single_line(_string(block, "type") or "unknown content", 40)
 
 
 def _string(value: Json, name: str) -> str:

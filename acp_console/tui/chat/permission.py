@@ -14,8 +14,8 @@ from textual.events import Key
 from textual.message import Message
 from textual.widgets import Button, Static
 
-from acp_inspector.analysis.items import Permission
-from acp_protocol.host.text import one_line
+from acp_inspector.analysis.items import PermissionRequest
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 NAME: Final = 160
@@ -55,7 +55,7 @@ class PermissionPrompt(Vertical, can_focus=True):
         """The user chose an option."""
 
         prompt: PermissionPrompt
-        permission: Permission
+        permission: PermissionRequest
         option_id: str
 
         @property
@@ -69,7 +69,7 @@ class PermissionPrompt(Vertical, can_focus=True):
 
         character: str
 
-    def __init__(self, permission: Permission, timing: PermissionTiming) -> None:
+    def __init__(self, permission: PermissionRequest, timing: PermissionTiming) -> None:
         super().__init__(classes="permission")
         self.permission = permission
         self.had_focus = False
@@ -121,8 +121,8 @@ class PermissionPrompt(Vertical, can_focus=True):
 
 def _button(position: int, option: Json) -> Button:
     kind = _string(option, "kind")
-    look, word = KINDS.get(kind, ("other", one_line(kind, 16)))
-    label = Content(f"{position + 1}  {one_line(_string(option, 'name'), NAME)}")
+    look, word = KINDS.get(kind, ("other", single_line(kind, 16)))
+    label = Content(f"{position + 1}  {single_line(_string(option, 'name'), NAME)}")
     if word not in _string(option, "name").lower():
         label = Content.assemble(label, (f" ({word})", "dim"))
     button = Button(label, name=str(position), compact=True)

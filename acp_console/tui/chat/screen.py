@@ -22,8 +22,8 @@ from acp_console.tui.chat.conversation import ConversationView
 from acp_console.tui.chat.editor import PromptEditor
 from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
 from acp_console.tui.commands import bindings
-from acp_console.tui.inspector_pane import Inspection
-from acp_protocol.host.text import one_line, visible
+from acp_console.tui.inspector_pane import InspectorPane
+from acp_protocol.host.sanitize import escape_controls, single_line
 
 WIDE: Final = 120
 """Columns from which on the traffic stands beside the chat, and not in its place."""
@@ -42,7 +42,7 @@ F2 shows every frame on the wire beside it, and what is wrong with it."""
 WELCOME = "Write to the agent below. F2 shows every frame on the wire beside the conversation."
 
 
-class ChatInspection(Inspection):
+class ChatInspection(InspectorPane):
     """The traffic of a chat, from which the key that led there leads back."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("traffic of a chat")
@@ -56,7 +56,7 @@ class ChatScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's own
 
     conversation = getters.query_one("#conversation", ConversationView)
-    inspection = getters.query_one("#inspection", Inspection)
+    inspection = getters.query_one("#inspection", InspectorPane)
     editor = getters.query_one("#editor", PromptEditor)
 
     @dataclass
@@ -75,7 +75,7 @@ class ChatScreen(Screen[None]):
     ) -> None:
         super().__init__()
         self._timing = timing or PermissionTiming()
-        self._is_ours = agent.is_ours
+        self._is_ours = agent.is_embedded_demo
         self._focus_timer: Timer | None = None
         self._has_warned = False
         self.chat = ChatSession(
@@ -204,10 +204,10 @@ class ChatScreen(Screen[None]):
     def _command_lines(self, text: str) -> list[str]:
         conversation = self.chat.conversation
         lines: list[str] = []
-        for command in conversation.surroundings.commands if conversation else []:
+        for command in conversation.info.commands if conversation else []:
             match command:
                 case {"name": str(name), "description": str(about)} if f"/{name}".startswith(text):
-                    lines.append(f"/{one_line(name, 20):<12} {one_line(about, 80)}")
+                    lines.append(f"/{single_line(name, 20):<12} {single_line(about, 80)}")
                 case _:
                     continue
         return lines
@@ -224,7 +224,7 @@ class ChatScreen(Screen[None]):
             lines.append("F5 starts the agent again, F3 goes to the agents.")
         else:
             lines.append("The agent is still there; write another prompt.")
-        box.update(Text(visible("\n".join(lines))))
+        box.update(Text(escape_controls("\n".join(lines))))
 
     def _show_status(self) -> None:
         chat = self.chat
@@ -235,13 +235,13 @@ class ChatScreen(Screen[None]):
             parts.append("✗ not recorded")
             if not self._has_warned:
                 self._has_warned = True
-                self.notify(visible(chat.recording_failure), severity="error", markup=False)
-        parts.append(one_line(chat.title, 40))
+                self.notify(escape_controls(chat.recording_failure), severity="error", markup=False)
+        parts.append(single_line(chat.title, 40))
         conversation = chat.conversation
-        if conversation is not None and conversation.surroundings.current_mode:
-            parts.append(f"mode {one_line(conversation.surroundings.current_mode, 20)}")
-        if conversation is not None and conversation.surroundings.title:
-            parts.append(one_line(conversation.surroundings.title, 40))
+        if conversation is not None and conversation.info.current_mode:
+            parts.append(f"mode {single_line(conversation.info.current_mode, 20)}")
+        if conversation is not None and conversation.info.title:
+            parts.append(single_line(conversation.info.title, 40))
         if chat.queued is not None:
             parts.append("1 prompt queued")
         self.query_one("#status", Static).update(Text("  ·  ".join(parts), no_wrap=True))

@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 
 from acp_console.client.agents import DEMO_AGENT, AgentSpec
 from acp_console.tui.commands import bindings
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 HINT = "Enter opens a chat. Any other agent: acp-console -- COMMAND"
@@ -109,13 +109,13 @@ class HomeScreen(Screen[None]):
 
 
 def _words(agent: AgentSpec) -> str:
-    return f"{agent.name} {agent.title} {agent.about}".casefold()
+    return f"{agent.name} {agent.title} {agent.description}".casefold()
 
 
 def _line(agent: AgentSpec) -> Content:
     mark = "embedded" if agent is DEMO_AGENT else "command"
     return Content.assemble(
-        (one_line(agent.title, 40), "bold"),
+        (single_line(agent.title, 40), "bold"),
         (f"  {mark}\n", "$text-accent"),
-        (one_line(agent.about, 200), "$text-muted"),
+        (single_line(agent.description, 200), "$text-muted"),
     )

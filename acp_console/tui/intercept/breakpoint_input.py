@@ -16,8 +16,8 @@ from textual.widgets import Input, Static
 
 from acp_inspector.filter.completion import Completion, completions
 from acp_inspector.filter.errors import FilterError
-from acp_inspector.intercept.matching import under_way
-from acp_protocol.host.text import one_line
+from acp_inspector.intercept.live_filter import compile_live
+from acp_protocol.host.sanitize import single_line
 
 OFFERS: Final = 40
 """Completions that are looked at."""
@@ -34,7 +34,7 @@ class ExpressionInput(Input):
     ]
 
     @dataclass
-    class Wish(Message):
+    class Pressed(Message):
         """A key that the expression's box has to answer."""
 
         name: str
@@ -42,15 +42,15 @@ class ExpressionInput(Input):
 
     def action_complete(self) -> None:
         """Take the word that is offered."""
-        self.post_message(self.Wish("complete"))
+        self.post_message(self.Pressed("complete"))
 
     def action_choose(self, step: int) -> None:
         """Choose another word."""
-        self.post_message(self.Wish("choose", step))
+        self.post_message(self.Pressed("choose", step))
 
     def action_leave(self) -> None:
         """Go on to what is held."""
-        self.post_message(self.Wish("leave"))
+        self.post_message(self.Pressed("leave"))
 
 
 class BreakpointInput(Vertical):
@@ -111,17 +111,17 @@ class BreakpointInput(Vertical):
         if not event.value.strip():
             return
         try:
-            under_way(event.value)
+            compile_live(event.value)
         except FilterError as problem:
             self._offers = ()
-            self._say(Content(f"{problem.picture}\n{problem}"), is_wrong=True)
+            self._say(Content(f"{problem.pointer}\n{problem}"), is_wrong=True)
             self.input.cursor_position = min(problem.position, len(event.value))
             return
         self.input.value = ""
         self.post_message(self.Set(event.value.strip()))
 
-    @on(ExpressionInput.Wish)
-    def answer_key(self, event: ExpressionInput.Wish) -> None:
+    @on(ExpressionInput.Pressed)
+    def answer_key(self, event: ExpressionInput.Pressed) -> None:
         """Complete, choose another word, or leave."""
         event.stop()
         if event.name == "leave" or (event.name == "complete" and not self._offers):
@@ -146,11 +146,11 @@ class BreakpointInput(Vertical):
             self._say(Content(""))
             return
         chosen = self._offers[self._chosen]
-        about = f"  {one_line(chosen.about, 60)}" if chosen.about else ""
+        about = f"  {single_line(chosen.description, 60)}" if chosen.description else ""
         room = max(self.size.width - len(about) - 6, 20)
         words = self._window(room)
         parts = [
-            (f" {one_line(offer.text, 40)} ", "$text-accent reverse" if offer is chosen else "")
+            (f" {single_line(offer.text, 40)} ", "$text-accent reverse" if offer is chosen else "")
             for offer in words
         ]
         self._say(Content.assemble(("Tab ", "bold"), *parts, (about, "italic")))

@@ -15,14 +15,22 @@ from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
 from acp_console.render.values import format_number
-from acp_inspector.intercept.skeletons import complaints_about
-from acp_inspector.intercept.spelling import Flaw, find_flaw, gather
+from acp_inspector.intercept.json_edit import SyntaxProblem, find_syntax_error, minify
+from acp_inspector.intercept.templates import validation_errors
 from acp_protocol import jsonrpc
-from acp_protocol.host.text import one_line
-from acp_protocol.jsonrpc import Failure, Json, Malformed, Request, Result
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import ErrorResponse, InvalidMessage, Json, Request, SuccessResponse
 
 Remarks: TypeAlias = Callable[[bytes], Sequence[str]]
 """What there is to say about a frame that is JSON, a phrase each."""
+
+_KINDS: Final[dict[type[jsonrpc.Message], str]] = {
+    Request: "request",
+    jsonrpc.Notification: "notification",
+    SuccessResponse: "result",
+    ErrorResponse: "error",
+    jsonrpc.Batch: "batch",
+}
 
 LONG = 200_000
 """Bytes of a frame that is not compared with the schema at every key."""
@@ -41,16 +49,16 @@ def on_edit(original: jsonrpc.Message) -> Remarks:
 def on_call(raw: bytes) -> Sequence[str]:
     """Return what of a call is against the schema."""
     message = jsonrpc.read_message(raw)
-    if isinstance(message, Malformed):
+    if isinstance(message, InvalidMessage):
         return [message.reason]
-    return () if len(raw) > LONG else complaints_about(jsonrpc.parse(raw))
+    return () if len(raw) > LONG else validation_errors(jsonrpc.parse(raw))
 
 
 def on_result(method: str) -> Remarks:
     """Return what tells what of a result of `method` is against the schema."""
 
     def remarks(raw: bytes) -> Sequence[str]:
-        return () if len(raw) > LONG else complaints_about(jsonrpc.parse(raw), method)
+        return () if len(raw) > LONG else validation_errors(jsonrpc.parse(raw), method)
 
     return remarks
 
@@ -65,24 +73,24 @@ def on_error(raw: bytes) -> Sequence[str]:
 
 
 def _changes(before: jsonrpc.Message, after: jsonrpc.Message) -> list[str]:
-    if isinstance(before, Malformed) or isinstance(after, Malformed):
+    if isinstance(before, InvalidMessage) or isinstance(after, InvalidMessage):
         return []
     if type(before) is not type(after):
-        was, now = (type(message).__name__.lower() for message in (before, after))
+        was, now = (_KINDS[type(message)] for message in (before, after))
         return [f"it was a {was} and is a {now}"]
     if isinstance(before, Request) and isinstance(after, Request):
         if jsonrpc.id_key(before.id) != jsonrpc.id_key(after.id):
             return [f"the id was {_id(before)}: the answer will not find who asked"]
     elif (
-        isinstance(before, Result | Failure)
-        and isinstance(after, Result | Failure)
+        isinstance(before, SuccessResponse | ErrorResponse)
+        and isinstance(after, SuccessResponse | ErrorResponse)
         and jsonrpc.id_key(before.id) != jsonrpc.id_key(after.id)
     ):
         return [f"the id was {_id(before)}: who asked will not know its answer"]
     return []
 
 
-def _id(message: Request | Result | Failure) -> str:
+def _id(message: Request | SuccessResponse | ErrorResponse) -> str:
     return jsonrpc.encode(message.id).decode()
 
 
@@ -112,14 +120,14 @@ class FrameEditor(Vertical):
     class Checked(Message):
         """The text was checked; `flaw` is what is wrong with it."""
 
-        flaw: Flaw | None
+        flaw: SyntaxProblem | None
 
     def __init__(self, text: str, remarks: Remarks = lambda raw: ()) -> None:
         super().__init__()
         self._begin = text
         self._remarks = remarks
         self._waiting: Timer | None = None
-        self.flaw: Flaw | None = None
+        self.flaw: SyntaxProblem | None = None
 
     def compose(self) -> ComposeResult:
         yield TextArea(
@@ -153,7 +161,7 @@ class FrameEditor(Vertical):
             self.area.move_cursor((self.flaw.line - 1, self.flaw.column - 1), center=True)
             self.area.focus()
 
-    def check_now(self) -> Flaw | None:
+    def check_now(self) -> SyntaxProblem | None:
         """Return what is wrong with the text as it is now."""
         if self._waiting is not None:
             self._waiting.stop()
@@ -175,15 +183,15 @@ class FrameEditor(Vertical):
     def _check(self) -> None:
         self._waiting = None
         text = self.text
-        self.flaw = find_flaw(text)
+        self.flaw = find_syntax_error(text)
         check = self.query_one("#frame-check", Static)
         check.set_class(self.flaw is not None, "-wrong")
         if self.flaw is not None:
             check.update(Content(f"✗ no JSON, {self.flaw}\n{self.flaw.picture}"))
         else:
-            raw = gather(text)
+            raw = minify(text)
             remarks = list(self._remarks(raw))
-            lines = [f"! {one_line(remark, 200)}" for remark in remarks[:REMARKS]]
+            lines = [f"! {single_line(remark, 200)}" for remark in remarks[:REMARKS]]
             if len(remarks) > REMARKS:
                 lines.append(f"! and {len(remarks) - REMARKS} more")
             check.update(

@@ -16,21 +16,28 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_console.render.values import format_number
-from acp_console.state.intercept import Desk, DeskState, HeldFrame, spelled
+from acp_console.state.intercept import HeldFrame, InterceptClient, InterceptState, encode_bytes
 from acp_console.tui.commands import bindings
 from acp_console.tui.intercept.breakpoint_input import BreakpointInput
 from acp_console.tui.intercept.screens import (
-    Answer,
     AnswerScreen,
     ComposeScreen,
     DelayScreen,
     Edited,
     EditScreen,
+    HandmadeResponse,
 )
-from acp_inspector.attach.attachment import AttachError
-from acp_inspector.intercept.spelling import NoTextError, spread
-from acp_protocol.host.text import one_line, visible
-from acp_protocol.jsonrpc import Failure, Json, Message, Notification, Request, Result
+from acp_inspector.intercept.json_edit import NotEditableError, pretty
+from acp_inspector.proxy.client import AttachError
+from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.jsonrpc import (
+    ErrorResponse,
+    Json,
+    Message,
+    Notification,
+    Request,
+    SuccessResponse,
+)
 
 EDITABLE: Final = 2**17
 """Bytes of a frame that can be edited on a screen; with more, every key would be felt."""
@@ -97,10 +104,10 @@ class InterceptPane(Vertical):
     points = getters.query_one("#breakpoints", OptionList)
     filter = getters.query_one("#break-filter", Input)
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: InterceptClient) -> None:
         super().__init__(id="intercept")
         self._desk = desk
-        self._shown: DeskState | None = None
+        self._shown: InterceptState | None = None
         self._width = 0
         self._drawn: object = None
         self._told: str | None = None
@@ -155,7 +162,7 @@ class InterceptPane(Vertical):
     def sync(self) -> None:
         """Show the newest state, and tell what was refused; nothing unless all parts are there."""
         while self._desk.refusals:
-            refusal = one_line(self._desk.refusals.popleft(), 200)
+            refusal = single_line(self._desk.refusals.popleft(), 200)
             self.notify(refusal, severity="error", markup=False)
         state, width = self._desk.state, self.size.width
         if state is self._shown and width == self._width:
@@ -163,7 +170,7 @@ class InterceptPane(Vertical):
         # They come, and go, one after the other.
         if len(self.query(PARTS)) < PARTS.count("#"):
             return
-        for hold in state.holds:
+        for hold in state.held_frames:
             self._known.update(_session(hold))
         before, self._shown, self._width = self._shown, state, width
         self._show_breakpoints(state, before)
@@ -174,7 +181,7 @@ class InterceptPane(Vertical):
     @on(BreakpointInput.Set)
     def set_breakpoint(self, event: BreakpointInput.Set) -> None:
         """Hold what the filter means from now on."""
-        self._desk.do("break", filter=event.expression)
+        self._desk.send_command("break", filter=event.expression)
         self.holds.focus()
 
     @on(BreakpointInput.Left)
@@ -203,11 +210,11 @@ class InterceptPane(Vertical):
 
     def action_release_all(self) -> None:
         """Let everything go."""
-        self._desk.do("release_all")
+        self._desk.send_command("release_all")
 
     def action_discard(self) -> None:
         """Let the chosen frame never leave, and tell who asked."""
-        if isinstance(self._message(), Result | Failure):
+        if isinstance(self._message(), SuccessResponse | ErrorResponse):
             self.notify("It was an answer: who asked goes on waiting for it", severity="warning")
         self._do("discard")
 
@@ -221,25 +228,27 @@ class InterceptPane(Vertical):
 
     def action_keep(self) -> None:
         """Let the countdowns begin anew."""
-        self._desk.do("keep")
+        self._desk.send_command("keep")
 
     def action_pause(self) -> None:
         """Hold everything, or no longer."""
-        self._desk.do("resume" if self._shown and self._shown.is_paused else "pause")
+        self._desk.send_command("resume" if self._shown and self._shown.is_paused else "pause")
 
     def action_clear(self) -> None:
         """Take the breakpoint away that was chosen in its list, or else the newest."""
         points = self._shown.breakpoints if self._shown else ()
         if points:
             place = self.points.highlighted if self.points.has_focus else None
-            self._desk.do("clear", id=points[-1 if place is None else place][0])
+            self._desk.send_command("clear", id=points[-1 if place is None else place][0])
 
     def action_delay(self) -> None:
         """Let the chosen frame leave later."""
         if (hold := self._hold()) is not None:
             self.app.push_screen(
-                DelayScreen(hold.n),
-                self._decide(lambda seconds: self._desk.do("delay", id=hold.id, seconds=seconds)),
+                DelayScreen(hold.seq),
+                self._decide(
+                    lambda seconds: self._desk.send_command("delay", id=hold.id, seconds=seconds)
+                ),
             )
 
     def action_answer(self) -> None:
@@ -248,8 +257,8 @@ class InterceptPane(Vertical):
         if hold is None or not isinstance(hold.message, Request):
             return
 
-        def answer(given: Answer) -> None:
-            self._desk.do("answer", id=hold.id, **{given.kind: given.value})
+        def answer(given: HandmadeResponse) -> None:
+            self._desk.send_command("answer", id=hold.id, **{given.kind: given.value})
 
         self.app.push_screen(AnswerScreen(self._desk, hold, hold.message), self._decide(answer))
 
@@ -267,20 +276,22 @@ class InterceptPane(Vertical):
             self._refuse_edit(f"it has {format_number(hold.size)} bytes")
             return
         try:
-            raw = await anyio.to_thread.run_sync(self._desk.whole, hold)
-            text = spread(raw)
-        except (AttachError, NoTextError) as problem:
+            raw = await anyio.to_thread.run_sync(self._desk.read_frame, hold)
+            text = pretty(raw)
+        except (AttachError, NotEditableError) as problem:
             self._refuse_edit(str(problem))
             return
 
         def edit(edited: Edited) -> None:
-            self._desk.do("edit", id=hold.id, force=edited.is_forced, **spelled(edited.raw))
+            self._desk.send_command(
+                "edit", id=hold.id, force=edited.is_forced, **encode_bytes(edited.raw)
+            )
 
         self.app.push_screen(EditScreen(self._desk, hold, text, raw), self._decide(edit))
 
     def _refuse_edit(self, reason: str) -> None:
         self.notify(
-            f"Frame cannot be edited here: {one_line(reason, 120)}. "
+            f"Frame cannot be edited here: {single_line(reason, 120)}. "
             "A shell can: acp-console attach --ask",
             severity="error",
             markup=False,
@@ -297,29 +308,29 @@ class InterceptPane(Vertical):
 
     def _do(self, deed: str, **members: object) -> None:
         if (hold := self._hold()) is not None:
-            self._desk.do(deed, id=hold.id, **members)
+            self._desk.send_command(deed, id=hold.id, **members)
 
     def _hold(self) -> HeldFrame | None:
         """Return the frame that was chosen."""
         if self._shown is None or not self.query("#holds"):
             return None
         place = self.holds.highlighted
-        holds = self._shown.holds
+        holds = self._shown.held_frames
         return holds[place] if place is not None and place < len(holds) else None
 
     def _message(self) -> Message | None:
         hold = self._hold()
         return None if hold is None else hold.message
 
-    def _show_breakpoints(self, state: DeskState, before: DeskState | None) -> None:
+    def _show_breakpoints(self, state: InterceptState, before: InterceptState | None) -> None:
         if before is None or state.breakpoints != before.breakpoints:
             self.points.clear_options()
             self.points.add_options(
-                [Option(f"break on {one_line(text, 120)}") for _, text in state.breakpoints]
+                [Option(f"break on {single_line(text, 120)}") for _, text in state.breakpoints]
             )
             self.points.highlighted = len(state.breakpoints) - 1 if state.breakpoints else None
             self.points.display = bool(state.breakpoints)
-        struck = [f"{one_line(name, 30)} ×{count}" for name, count in state.struck.items()]
+        struck = [f"{single_line(name, 30)} ×{count}" for name, count in state.rule_counts.items()]
         parts = [
             *(["everything is held"] if state.is_paused else []),
             *([f"rules and add-ons: {'  ·  '.join(struck)}"] if struck else []),
@@ -331,36 +342,36 @@ class InterceptPane(Vertical):
             line.update(told)
             line.display = bool(told)
 
-    def _show_holds(self, state: DeskState, before: DeskState | None) -> None:
-        ids = [hold.id for hold in state.holds]
-        if before is None or ids != [hold.id for hold in before.holds]:
+    def _show_holds(self, state: InterceptState, before: InterceptState | None) -> None:
+        ids = [hold.id for hold in state.held_frames]
+        if before is None or ids != [hold.id for hold in before.held_frames]:
             chosen = self.holds.highlighted or 0
             self.holds.clear_options()
-            self.holds.add_options([Option(self._line(hold, state)) for hold in state.holds])
+            self.holds.add_options([Option(self._line(hold, state)) for hold in state.held_frames])
             if ids:
                 self.holds.highlighted = min(chosen, len(ids) - 1)
                 if self.filter.has_focus and not self.filter.value:
                     # Nobody is writing, and there is something to decide.
                     self.holds.focus()
         else:
-            for place, hold in enumerate(state.holds):
+            for place, hold in enumerate(state.held_frames):
                 self.holds.replace_option_prompt_at_index(place, self._line(hold, state))
-        least = min((hold.left for hold in state.holds), default=0.0)
+        least = min((hold.seconds_left for hold in state.held_frames), default=0.0)
         self.border_subtitle = Content(
             f"{len(ids)} held · {least:.0f} s left, k for more · F1 has all keys" if ids else ""
         )
 
-    def _line(self, hold: HeldFrame, state: DeskState) -> Content:
+    def _line(self, hold: HeldFrame, state: InterceptState) -> Content:
         way = "client → agent" if hold.side == "client" else "agent → client"
-        cells = min(max(round(hold.left / state.limit * CELLS), 0), CELLS)
-        style = "bold $text-error" if hold.left < SOON else "$text-accent"
-        behind = f"  +{hold.waiting} behind" if hold.waiting else ""
-        start = f"  {way}  {hold.n:>4}  "
+        cells = min(max(round(hold.seconds_left / state.limit * CELLS), 0), CELLS)
+        style = "bold $text-error" if hold.seconds_left < SOON else "$text-accent"
+        behind = f"  +{hold.queued_behind} behind" if hold.queued_behind else ""
+        start = f"  {way}  {hold.seq:>4}  "
         room = self.size.width - len(start) - len(behind) - CELLS - 7
         return Content.assemble(
-            (f"{'▰' * cells}{'▱' * (CELLS - cells)} {hold.left:3.0f} s", style),
+            (f"{'▰' * cells}{'▱' * (CELLS - cells)} {hold.seconds_left:3.0f} s", style),
             start,
-            one_line(_said(hold), max(room, 10)),
+            single_line(_said(hold), max(room, 10)),
             (behind, "$text-warning"),
         )
 
@@ -387,7 +398,7 @@ _HELD: Final = frozenset(
 _DEEDS: Final = _ALWAYS | _HELD | {"clear"}
 
 
-def _empty(state: DeskState, writes: bool) -> str:
+def _empty(state: InterceptState, writes: bool) -> str:
     """Return what to do when nothing is held, in the words for where the keys go now."""
     text = WAITING if state.breakpoints else EMPTY
     if state.presence == "gone" or state.is_paused:
@@ -418,9 +429,9 @@ def _said(hold: HeldFrame) -> str:
             return f"request {method}"
         case Notification(method=method):
             return f"notification {method}"
-        case Result():
+        case SuccessResponse():
             return "result"
-        case Failure(message=message):
+        case ErrorResponse(message=message):
             return f"error {message}"
         case _ if hold.is_whole:
             return hold.raw.decode(errors="replace")
@@ -430,8 +441,8 @@ def _said(hold: HeldFrame) -> str:
 
 def _drawn(hold: HeldFrame) -> Content:
     try:
-        text = spread(hold.raw) if hold.is_whole else hold.raw.decode(errors="replace")
-    except NoTextError:
+        text = pretty(hold.raw) if hold.is_whole else hold.raw.decode(errors="replace")
+    except NotEditableError:
         text = hold.raw.decode(errors="backslashreplace")
     more = "" if hold.is_whole else f"\n… {format_number(hold.size)} bytes in all"
-    return highlight(visible(text[:SHOWN]), language="json") + Content(more)
+    return highlight(escape_controls(text[:SHOWN]), language="json") + Content(more)

@@ -16,7 +16,7 @@ from textual.widgets import Footer, Input, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
 from acp_console.render.values import arrow
-from acp_console.state.intercept import Desk, HeldFrame, Sent
+from acp_console.state.intercept import HeldFrame, InjectedFrame, InterceptClient
 from acp_console.tui.intercept.frame_editor import (
     FrameEditor,
     on_call,
@@ -24,25 +24,31 @@ from acp_console.tui.intercept.frame_editor import (
     on_error,
     on_result,
 )
-from acp_inspector.intercept.passage import WAIT_LIMIT
-from acp_inspector.intercept.skeletons import call_skeleton, methods_of, result_skeleton
-from acp_inspector.intercept.spelling import NoTextError, as_it_stands, gather, joined, spread
+from acp_inspector.intercept.json_edit import (
+    NotEditableError,
+    minify,
+    pretty,
+    unwrap,
+    verbatim_bytes,
+)
+from acp_inspector.intercept.message import MAX_WAIT_S
+from acp_inspector.intercept.templates import call_template, methods_of, result_template
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
-from acp_protocol.host.text import one_line
-from acp_protocol.jsonrpc import Failure, Json, Notification, Request, Result
-from acp_protocol.schema.method import Method
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import ErrorResponse, Json, Notification, Request, SuccessResponse
+from acp_protocol.schema.method_spec import MethodSpec
 
-LOOK: Final = 0.25
+POLL_INTERVAL_S: Final = 0.25
 """Seconds between two looks."""
-KEPT_ABOVE: Final = 0.5
+EXTEND_BELOW: Final = 0.5
 """Share of the limit: who types while less is left gets all of it again."""
 
 
 class Countdown:
     """Looks at one hold, and asks for more time as long as somebody is at work."""
 
-    def __init__(self, desk: Desk, number: int, text: str) -> None:
+    def __init__(self, desk: InterceptClient, number: int, text: str) -> None:
         self._desk = desk
         self._number = number
         self._text = text
@@ -52,16 +58,16 @@ class Countdown:
     def look(self, text: str) -> str:
         """Return how long there is; `text` is what has been written by now."""
         state = self._desk.state
-        hold = state.hold(self._number)
+        hold = state.find_held(self._number)
         self.has_left = hold is None
         if hold is None:
             gone = "the proxy is gone" if state.presence == "gone" else "it has left as it was"
             return f"{gone}; Esc goes back"
-        if text != self._text and hold.left < state.limit * KEPT_ABOVE:
+        if text != self._text and hold.seconds_left < state.limit * EXTEND_BELOW:
             # Somebody is at work: the frame must not leave under their hands.
-            self._desk.do("keep")
+            self._desk.send_command("keep")
         self._text = text
-        return f"leaves as it was in {hold.left:.0f} s; typing gives more time"
+        return f"leaves as it was in {hold.seconds_left:.0f} s; typing gives more time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,7 @@ class EditScreen(ModalScreen[Edited | None]):
 
     editor = getters.query_one(FrameEditor)
 
-    def __init__(self, desk: Desk, hold: HeldFrame, text: str, raw: bytes) -> None:
+    def __init__(self, desk: InterceptClient, hold: HeldFrame, text: str, raw: bytes) -> None:
         """Begin with `text`, which spells `raw`: what nobody changes leaves as these bytes."""
         super().__init__()
         self._hold = hold
@@ -102,16 +108,16 @@ class EditScreen(ModalScreen[Edited | None]):
     def on_mount(self) -> None:
         """Name the box and begin to count."""
         whose = "client → agent" if self._hold.side == "client" else "agent → client"
-        self.query_one("#edit-box").border_title = Content(f"Edit frame {self._hold.n}, {whose}")
+        self.query_one("#edit-box").border_title = Content(f"Edit frame {self._hold.seq}, {whose}")
         self.editor.area.focus()
-        self.set_interval(LOOK, self._count_down)
+        self.set_interval(POLL_INTERVAL_S, self._count_down)
         self._count_down()
 
     def action_send(self) -> None:
         """Send what stands there, if it is JSON."""
         if self._may_send() and self.editor.check_now() is None:
             text = self.editor.text
-            raw = self._raw if text == self._begin else gather(text)
+            raw = self._raw if text == self._begin else minify(text)
             # What came broken and is sent unchanged is nobody's mistake here.
             self.dismiss(Edited(raw, is_forced=raw is self._raw))
         elif self.editor.flaw is not None:
@@ -123,9 +129,9 @@ class EditScreen(ModalScreen[Edited | None]):
             return
         text = self.editor.text
         if "\n" not in text.strip("\r\n"):
-            raw = as_it_stands(text)
+            raw = verbatim_bytes(text)
         else:
-            raw = gather(text) if self.editor.check_now() is None else joined(text)
+            raw = minify(text) if self.editor.check_now() is None else unwrap(text)
         self.dismiss(Edited(raw, is_forced=True))
 
     def action_flaw(self) -> None:
@@ -154,14 +160,14 @@ ERROR: Final[Json] = {"code": jsonrpc.INTERNAL_ERROR, "message": "refused by han
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HandmadeResponse:
     """What who asked shall get."""
 
     kind: Kind
     value: Json
 
 
-class AnswerScreen(ModalScreen[Answer | None]):
+class AnswerScreen(ModalScreen[HandmadeResponse | None]):
     """Returns the answer; None: the request stays held."""
 
     CSS_PATH = "edit.tcss"
@@ -174,9 +180,9 @@ class AnswerScreen(ModalScreen[Answer | None]):
 
     editor = getters.query_one(FrameEditor)
 
-    def __init__(self, desk: Desk, hold: HeldFrame, request: Request) -> None:
+    def __init__(self, desk: InterceptClient, hold: HeldFrame, request: Request) -> None:
         super().__init__()
-        self._number = hold.n
+        self._number = hold.seq
         self._request = request
         self._kind: Kind = "result"
         self._written: dict[Kind, str] = {
@@ -195,7 +201,7 @@ class AnswerScreen(ModalScreen[Answer | None]):
         """Name the box."""
         self._name_it()
         self.editor.area.focus()
-        self.set_interval(LOOK, self._count_down)
+        self.set_interval(POLL_INTERVAL_S, self._count_down)
         self._count_down()
 
     def action_send(self) -> None:
@@ -210,7 +216,7 @@ class AnswerScreen(ModalScreen[Answer | None]):
         if self._kind == "error" and on_error(raw):
             self.notify("An error needs an integer code and a message", severity="error")
             return
-        self.dismiss(Answer(self._kind, jsonrpc.parse(raw)))
+        self.dismiss(HandmadeResponse(self._kind, jsonrpc.parse(raw)))
 
     def action_kind(self) -> None:
         """Write an error in the place of a result, or the other way round."""
@@ -247,7 +253,7 @@ def _first_result(request: Request) -> Json:
     options = _options(request)
     if options:
         return {"outcome": {"outcome": "selected", "optionId": options[0][0]}}
-    return result_skeleton(request.method)
+    return result_template(request.method)
 
 
 def _options(request: Request) -> list[tuple[str, str]]:
@@ -268,11 +274,11 @@ def _options(request: Request) -> list[tuple[str, str]]:
 def _question(request: Request) -> str:
     options = ", ".join(f"{id_} ({name})" for id_, name in _options(request))
     offered = f"; offered are {options}" if options else ""
-    return one_line(f"{request.method} is answered by hand{offered}", 300)
+    return single_line(f"{request.method} is answered by hand{offered}", 300)
 
 
 def _spelled(value: Json) -> str:
-    return spread(jsonrpc.encode(value))
+    return pretty(jsonrpc.encode(value))
 
 
 BEGIN: Final = "5"
@@ -312,7 +318,7 @@ class DelayScreen(ModalScreen[float | None]):
         """Say whether that is a time."""
         is_wrong = self._seconds() is None
         check = self.query_one("#delay-check", Static)
-        check.update(f"✗ a number of seconds from 0 to {WAIT_LIMIT:.0f}" if is_wrong else "✓")
+        check.update(f"✗ a number of seconds from 0 to {MAX_WAIT_S:.0f}" if is_wrong else "✓")
         check.set_class(is_wrong, "-wrong")
 
     def action_send(self) -> None:
@@ -330,7 +336,7 @@ class DelayScreen(ModalScreen[float | None]):
             seconds = float(self.input.value.replace(",", ".").removesuffix("s"))
         except ValueError:
             return None
-        return seconds if 0 <= seconds <= WAIT_LIMIT else None
+        return seconds if 0 <= seconds <= MAX_WAIT_S else None
 
 
 NEW_FRAME: Final = '{\n  "jsonrpc": "2.0",\n  "id": 0,\n  "method": ""\n}'
@@ -351,10 +357,10 @@ class ComposeScreen(ModalScreen[None]):
     ]
 
     editor = getters.query_one(FrameEditor)
-    methods: getters.query_one[Select[Method]] = getters.query_one("#compose-method", Select)
+    methods: getters.query_one[Select[MethodSpec]] = getters.query_one("#compose-method", Select)
     history = getters.query_one("#compose-sent", OptionList)
 
-    def __init__(self, desk: Desk, known: Mapping[str, Json] | None = None) -> None:
+    def __init__(self, desk: InterceptClient, known: Mapping[str, Json] | None = None) -> None:
         """Fill what is begun with the values that are `known`, by the names of members."""
         super().__init__()
         self._desk = desk
@@ -365,7 +371,7 @@ class ComposeScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="compose-box", classes="desk-box"):
-            yield Select[Method](
+            yield Select[MethodSpec](
                 _choices("client"), prompt="Begin with a method", id="compose-method", compact=True
             )
             yield Static(id="compose-way", markup=False)
@@ -379,14 +385,14 @@ class ComposeScreen(ModalScreen[None]):
         self._tell_way()
         self.methods.focus()
         self.history.display = False
-        self.set_interval(LOOK, self._show_sent)
+        self.set_interval(POLL_INTERVAL_S, self._show_sent)
         self._show_sent()
 
     @on(Select.Changed, "#compose-method")
     def begin(self, event: Select.Changed) -> None:
         """Write what a method needs; what stood there can be had back by undoing."""
-        if isinstance(event.value, Method):
-            self.editor.write(spread(jsonrpc.encode(call_skeleton(event.value, self._known))))
+        if isinstance(event.value, MethodSpec):
+            self.editor.write(pretty(jsonrpc.encode(call_template(event.value, self._known))))
             self.editor.area.focus()
 
     @on(OptionList.OptionSelected, "#compose-sent")
@@ -394,8 +400,8 @@ class ComposeScreen(ModalScreen[None]):
         """Write what was sent before."""
         sent = list(self._desk.sent)[event.option_index]
         try:
-            self.editor.write(spread(sent.text.encode()))
-        except NoTextError as problem:
+            self.editor.write(pretty(sent.text.encode()))
+        except NotEditableError as problem:
             self.notify(f"It cannot be edited here: {problem}", severity="error", markup=False)
         if sent.side != self._side:
             self.action_side()
@@ -404,7 +410,7 @@ class ComposeScreen(ModalScreen[None]):
     def action_send(self) -> None:
         """Send what stands there, if it is JSON."""
         if self.editor.check_now() is None:
-            self._send(gather(self.editor.text), is_forced=False)
+            self._send(minify(self.editor.text), is_forced=False)
         else:
             self.editor.go_to_flaw()
 
@@ -412,7 +418,7 @@ class ComposeScreen(ModalScreen[None]):
         """Send what stands there, whatever it is; each line is a frame."""
         is_json = self.editor.check_now() is None
         text = self.editor.text
-        self._send(gather(text) if is_json else as_it_stands(text), is_forced=True)
+        self._send(minify(text) if is_json else verbatim_bytes(text), is_forced=True)
 
     def action_side(self) -> None:
         """Send to the other side."""
@@ -438,7 +444,7 @@ class ComposeScreen(ModalScreen[None]):
 
     def _send(self, raw: bytes, *, is_forced: bool) -> None:
         if raw:
-            self._desk.send(self._side, raw, is_forced=is_forced, keeps_id=self._keeps_id)
+            self._desk.inject(self._side, raw, is_forced=is_forced, keeps_id=self._keeps_id)
             self._show_sent()
 
     def _tell_way(self) -> None:
@@ -466,7 +472,7 @@ class ComposeScreen(ModalScreen[None]):
         self.history.display = bool(lines)
 
 
-def _choices(side: Side) -> list[tuple[str, Method]]:
+def _choices(side: Side) -> list[tuple[str, MethodSpec]]:
     """Return the methods of both versions that `side` may send."""
     rows = methods_of(side, 1)
     known = {row.name for row in rows}
@@ -474,7 +480,7 @@ def _choices(side: Side) -> list[tuple[str, Method]]:
     return [(_title(row), row) for row in sorted(rows, key=lambda row: (row.name, row.kind))]
 
 
-def _title(row: Method) -> str:
+def _title(row: MethodSpec) -> str:
     marks = [row.kind]
     if not row.is_stable:
         marks.append("unstable")
@@ -483,25 +489,27 @@ def _title(row: Method) -> str:
     return f"{row.name}  ({', '.join(marks)})"
 
 
-def _line(sent: Sent, width: int) -> str:
+def _line(sent: InjectedFrame, width: int) -> str:
     said = jsonrpc.read_message(sent.text.encode())
     is_call = isinstance(said, Request | Notification)
     what = (said.method if is_call else "") or sent.text
-    return one_line(f"{arrow(sent.side)} {one_line(what, width // 2)}  {_outcome(sent)}", width)
+    return single_line(
+        f"{arrow(sent.side)} {single_line(what, width // 2)}  {_outcome(sent)}", width
+    )
 
 
-def _outcome(sent: Sent) -> str:
-    if sent.problem:
-        return f"✗ {sent.problem}"
+def _outcome(sent: InjectedFrame) -> str:
+    if sent.error:
+        return f"✗ {sent.error}"
     if not sent.is_over:
         return "… waits for an answer"
-    if sent.answer is None:
+    if sent.response is None:
         return "sent" if sent.id is None else "✗ no answer came"
-    answer = jsonrpc.read_message(sent.answer)
+    answer = jsonrpc.read_message(sent.response)
     match answer:
-        case Result(result=result):
+        case SuccessResponse(result=result):
             return f"✓ {jsonrpc.encode(result).decode()}"
-        case Failure(code=code, message=message):
+        case ErrorResponse(code=code, message=message):
             return f"✗ error {code}: {message}"
         case _:
-            return sent.answer.decode(errors="replace")
+            return sent.response.decode(errors="replace")

@@ -12,15 +12,15 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Static, TabbedContent, TabPane
 
 from acp_console.render.values import format_number
-from acp_console.tui.traffic.model import TrafficView
+from acp_console.tui.traffic.model import TrafficModel
 from acp_console.tui.traffic.rows import LARGE, size_of
 from acp_console.tui.traffic.text_view import TextLines
-from acp_console.tui.traffic.tree import JsonTree, Place
-from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_console.tui.traffic.tree import JsonNode, JsonTree
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
-from acp_inspector.recording.reader import LineFault, Row
+from acp_inspector.recording.reader import BadLine, Row
 from acp_protocol.errors import AcpError
-from acp_protocol.host.text import visible
+from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json, parse
 
 SHOWN: Final = 1 << 16
@@ -35,27 +35,27 @@ WHOLE_KEY: Final = "v"
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class DetailSubject:
     """What is looked at."""
 
-    said: Row | None
-    question: Frame | None = None
-    answer: Frame | None = None
+    entry: Row | None
+    request: Frame | None = None
+    response: Frame | None = None
     problem: str = ""
     """Why it cannot be shown, if it cannot."""
 
 
-def subject_of(view: TrafficView, row: int | None) -> Subject:
+def subject_of(view: TrafficModel, row: int | None) -> DetailSubject:
     """Return what there is to look at in a row, which is not read where it is large."""
     if row is None:
-        return Subject(None)
+        return DetailSubject(None)
     if (size := size_of(view.entries, row)) > LARGE:
         told = f"This frame has {format_number(size / 2**20)} MB: {WHOLE_KEY} reads and shows it."
-        return Subject(None, problem=told)
+        return DetailSubject(None, problem=told)
     try:
-        return Subject(view.said(row), *view.pair_of(row))
+        return DetailSubject(view.entry_at(row), *view.pair_of(row))
     except AcpError as problem:
-        return Subject(None, problem=str(problem))
+        return DetailSubject(None, problem=str(problem))
 
 
 class FrameDetail(Vertical):
@@ -93,7 +93,7 @@ class FrameDetail(Vertical):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
-        self._subject = Subject(None)
+        self._subject = DetailSubject(None)
         self._filled: set[str] = set()
 
     def compose(self) -> ComposeResult:
@@ -118,7 +118,7 @@ class FrameDetail(Vertical):
         """Say that nothing is there yet."""
         self._fill()
 
-    def show(self, subject: Subject) -> None:
+    def show(self, subject: DetailSubject) -> None:
         """Show another row."""
         self._subject = subject
         self._filled.clear()
@@ -155,23 +155,23 @@ class FrameDetail(Vertical):
 
     def whole(self) -> tuple[str, bool]:
         """Return all of what is shortened here, safe to show, and whether it is JSON."""
-        said = self._subject.said
+        said = self._subject.entry
         place = self._place()
         if place is not None and self.tabs.active == "tree":
             if isinstance(place.value, str):
-                return visible(place.value), False
-            return visible(spelled(place.value)), True
+                return escape_controls(place.value), False
+            return escape_controls(pretty_json(place.value)), True
         if self.tabs.active == "raw" or not isinstance(said, Frame):
             return raw_text(said), False
         value, problem = _value(said)
-        return (raw_text(said), False) if problem else (visible(spelled(value)), True)
+        return (raw_text(said), False) if problem else (escape_controls(pretty_json(value)), True)
 
     def pretty(self) -> str:
         """Return what is shown, spelled out, all of it."""
-        value, problem = _value(self._subject.said)
-        return raw_text(self._subject.said) if problem else spelled(value)
+        value, problem = _value(self._subject.entry)
+        return raw_text(self._subject.entry) if problem else pretty_json(value)
 
-    def _place(self) -> Place | None:
+    def _place(self) -> JsonNode | None:
         return self.tree_view.place if self.tree_place.current == "tree-value" else None
 
     def _fill(self) -> None:
@@ -182,15 +182,15 @@ class FrameDetail(Vertical):
             case "tree":
                 self._fill_tree()
             case "raw":
-                self._lines("raw-text", raw_text(self._subject.said))
+                self._lines("raw-text", raw_text(self._subject.entry))
             case "pretty":
-                self._fill_pretty("pretty-text", self._subject.said)
+                self._fill_pretty("pretty-text", self._subject.entry)
             case _:
                 self._fill_pair()
 
     def _fill_tree(self) -> None:
-        value, problem = _value(self._subject.said)
-        if self._subject.said is None or problem:
+        value, problem = _value(self._subject.entry)
+        if self._subject.entry is None or problem:
             text = self._subject.problem or problem or NOTHING
             self.query_one("#tree-note", TextLines).show("", note=text)
         else:
@@ -204,13 +204,13 @@ class FrameDetail(Vertical):
             lines.show("", note=self._subject.problem or problem or NOTHING)
             return
         text, is_cut = shortened(value)
-        shown = visible(text[:SHOWN])
+        shown = escape_controls(text[:SHOWN])
         is_cut = is_cut or len(text) > SHOWN
         note = f"… shortened: {WHOLE_KEY} shows all of it" if is_cut else ""
         lines.show(shown, is_json=True, note=note)
 
     def _fill_pair(self) -> None:
-        asked, told = self._subject.question, self._subject.answer
+        asked, told = self._subject.request, self._subject.response
         question = self.query_one("#pair-question-head", Static)
         answer = self.query_one("#pair-answer-head", Static)
         if asked is None:
@@ -219,14 +219,14 @@ class FrameDetail(Vertical):
             self.query_one("#pair-question", TextLines).show("", note="Neither asks nor answers.")
             self.query_one("#pair-answer", TextLines).show("")
             return
-        question.update(f"Question {asked.n} · {asked.side} · {asked.at:.3f} s")
+        question.update(f"Question {asked.seq} · {asked.side} · {asked.time:.3f} s")
         self._fill_pretty("pair-question", asked)
         if told is None:
             answer.update("Answer")
             self.query_one("#pair-answer", TextLines).show("", note="Has not come.")
             return
-        latency = (told.at - asked.at) * 1000
-        answer.update(f"Answer {told.n} · {told.side} · after {format_number(latency, 1)} ms")
+        latency = (told.time - asked.time) * 1000
+        answer.update(f"Answer {told.seq} · {told.side} · after {format_number(latency, 1)} ms")
         self._fill_pretty("pair-answer", told)
 
     def _lines(self, id_: str, text: str) -> None:
@@ -236,7 +236,7 @@ class FrameDetail(Vertical):
             if left > 0
             else ""
         )
-        if self._subject.said is None:
+        if self._subject.entry is None:
             note = self._subject.problem or NOTHING
         self.query_one(f"#{id_}", TextLines).show(text[:SHOWN], note=note)
 
@@ -244,28 +244,28 @@ class FrameDetail(Vertical):
 def raw_text(said: Row | None) -> str:
     """Return the bytes of a row, safe to show; what is no UTF-8 is spelled with backslashes."""
     match said:
-        case Frame(raw=raw):
-            return visible(raw.decode(errors="backslashreplace"))
-        case StderrText(text=text):
-            return visible(text.decode(errors="backslashreplace"))
-        case LineFault(reason=reason):
-            return visible(reason)
+        case Frame(data=raw):
+            return escape_controls(raw.decode(errors="backslashreplace"))
+        case StderrChunk(data=text):
+            return escape_controls(text.decode(errors="backslashreplace"))
+        case BadLine(reason=reason):
+            return escape_controls(reason)
         case JournalEvent() | Header() | Footer():
-            return visible(json.dumps(_members(said), ensure_ascii=False, default=str))
+            return escape_controls(json.dumps(_members(said), ensure_ascii=False, default=str))
         case None:
             return ""
 
 
-def exact_text(view: TrafficView, row: int) -> str:
+def exact_text(view: TrafficModel, row: int) -> str:
     """Return the bytes of a row as text, to be copied: nothing in them is made visible."""
     try:
-        said = view.said(row)
+        said = view.entry_at(row)
     except AcpError as problem:
         return str(problem)
-    return said.raw.decode(errors="replace") if isinstance(said, Frame) else raw_text(said)
+    return said.data.decode(errors="replace") if isinstance(said, Frame) else raw_text(said)
 
 
-def spelled(value: Json) -> str:
+def pretty_json(value: Json) -> str:
     """Return a value as indented JSON; one that is nested too deeply on one line, or not at all."""
     for indent in (2, None):
         try:
@@ -281,7 +281,7 @@ def shortened(value: Json) -> tuple[str, bool]:
         cut, was_cut = _cut(value)
     except RecursionError:
         return TOO_DEEP, False
-    return spelled(cut), was_cut
+    return pretty_json(cut), was_cut
 
 
 def _cut(value: Json) -> tuple[Json, bool]:
@@ -305,15 +305,15 @@ def _cut(value: Json) -> tuple[Json, bool]:
 def _value(said: Row | None) -> tuple[Json, str]:
     """Return the JSON value of a row; or why there is none."""
     match said:
-        case Frame(raw=raw):
+        case Frame(data=raw):
             try:
                 return parse(raw), ""
             except (ValueError, RecursionError) as problem:
-                return None, visible(f"{problem}: the bytes stand under Raw")
-        case StderrText():
+                return None, escape_controls(f"{problem}: the bytes stand under Raw")
+        case StderrChunk():
             return None, "stderr is text: it stands under Raw"
-        case LineFault(reason=reason):
-            return None, visible(reason)
+        case BadLine(reason=reason):
+            return None, escape_controls(reason)
         case JournalEvent() | Header() | Footer():
             return _members(said), ""
         case None:

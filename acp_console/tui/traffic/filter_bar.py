@@ -19,15 +19,15 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_console.tui.traffic.filter_history import FilterHistory
+from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.completion import Completion, completions
 from acp_inspector.filter.errors import FilterError
-from acp_inspector.filter.language import Filter, compile_filter
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 
 PLACEHOLDER: Final = "Filter: words, or such as  method ~ fs/ and latency > 1s"
-PATIENCE: Final = 0.15
+TYPING_PAUSE_S: Final = 0.15
 """Seconds without a key after which what is typed counts."""
-OFFERED: Final = 50
+MAX_OFFERS: Final = 50
 """Suggestions that are offered at once."""
 SENTENCE: Final = 70
 """Characters of what is wrong that are told at least."""
@@ -46,27 +46,27 @@ class FilterInput(Input):
     ]
 
     @dataclass
-    class Deed(Message):
+    class Pressed(Message):
         """A key that means something to the bar."""
 
         name: str
 
     def action_accept(self) -> None:
         """Take what is suggested."""
-        self.post_message(self.Deed("accept"))
+        self.post_message(self.Pressed("accept"))
 
     def action_step(self, step: int) -> None:
         """Go on in the suggestions or in the history."""
-        self.post_message(self.Deed("down" if step > 0 else "up"))
+        self.post_message(self.Pressed("down" if step > 0 else "up"))
 
     def action_clear(self) -> None:
         """Clear the filter, or leave it."""
-        self.post_message(self.Deed("clear"))
+        self.post_message(self.Pressed("clear"))
 
     def on_blur(self, event: Blur) -> None:
         """Offer nothing to who is elsewhere."""
         del event
-        self.post_message(self.Deed("blur"))
+        self.post_message(self.Pressed("blur"))
 
 
 class FilterBar(Vertical):
@@ -152,7 +152,7 @@ class FilterBar(Vertical):
         self._show_problem()
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(PATIENCE, self._tell)
+        self._timer = self.set_timer(TYPING_PAUSE_S, self._tell)
 
     @on(Input.Submitted, "#frame-filter")
     def submit(self, event: Input.Submitted) -> None:
@@ -170,8 +170,8 @@ class FilterBar(Vertical):
         self._history.add(self.input.value)
         self.post_message(self.Left())
 
-    @on(FilterInput.Deed)
-    def do(self, event: FilterInput.Deed) -> None:
+    @on(FilterInput.Pressed)
+    def do(self, event: FilterInput.Pressed) -> None:
         """Do what a key asks for."""
         event.stop()
         match event.name:
@@ -238,7 +238,7 @@ class FilterBar(Vertical):
         if not known or is_done or not (typed or is_asked or text.endswith(" ")):
             self._hide_offers()
             return
-        self._known = known[:OFFERED]
+        self._known = known[:MAX_OFFERS]
         self._was_chosen = False
         self.offers.clear_options()
         self.offers.add_options([Option(_offer_line(each)) for each in self._known])
@@ -282,13 +282,13 @@ class FilterBar(Vertical):
 
 def problem_lines(problem: FilterError, width: int) -> str:
     """Return carets that stand below what is meant in the line above, and what is wrong."""
-    sentence = one_line(problem.sentence, max(width, SENTENCE))
+    sentence = single_line(problem.reason, max(width, SENTENCE))
     if problem.suggestion:
         sentence += f"; {problem.suggestion}"
-    expression, carets = problem.picture.split("\n")
+    expression, carets = problem.pointer.split("\n")
     if cell_len(expression) >= width:
         # The line above has moved: the picture brings its own.
-        return f"{problem.picture}\n{sentence}"
+        return f"{problem.pointer}\n{sentence}"
     if len(carets) + 1 + cell_len(sentence) <= width:
         return f"{carets} {sentence}"
     return f"{carets}\n{sentence}"
@@ -296,5 +296,6 @@ def problem_lines(problem: FilterError, width: int) -> str:
 
 def _offer_line(offer: Completion) -> Content:
     return Content.assemble(
-        (f"{one_line(offer.text, 40):<24} ", "bold"), (one_line(offer.about, 60), "$text-muted")
+        (f"{single_line(offer.text, 40):<24} ", "bold"),
+        (single_line(offer.description, 60), "$text-muted"),
     )

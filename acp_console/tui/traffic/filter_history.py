@@ -9,7 +9,7 @@ from typing import Final
 
 KEPT: Final = 200
 """Filters that are kept, at most."""
-LONGEST: Final = 2000
+MAX_LENGTH: Final = 2000
 """Characters of a filter that is kept, at most."""
 
 
@@ -57,7 +57,7 @@ class FilterHistory:
     def add(self, text: str) -> None:
         """Keep a filter as the newest."""
         text = text.strip()
-        if text and "\n" not in text and len(text) <= LONGEST:
+        if text and "\n" not in text and len(text) <= MAX_LENGTH:
             # Another run may have added some since.
             others = [each for each in self._read() if each != text]
             self._filters = [*others, text][-KEPT:]
@@ -73,7 +73,7 @@ class FilterHistory:
             text = self._path.read_text("utf-8", errors="replace")
         except OSError:
             return []
-        return [line for line in text.splitlines() if line and len(line) <= LONGEST][-KEPT:]
+        return [line for line in text.splitlines() if line and len(line) <= MAX_LENGTH][-KEPT:]
 
     def _write(self) -> None:
         with suppress(OSError):

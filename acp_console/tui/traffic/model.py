@@ -9,14 +9,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, TypeVar
 
-from acp_console.tui.traffic.rows import TableRow, read_row, time_of
-from acp_inspector.analysis.annotations import Annotations, Notes
-from acp_inspector.filter.entries import ENTRY, Entries, facts_of
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import Filter, compile_filter
-from acp_inspector.filter.scanning import Aside, Scan
+from acp_console.tui.traffic.rows import TrafficRow, read_row, time_of
+from acp_inspector.analysis.annotations import Annotations, FrameNotes
+from acp_inspector.filter.compiler import Filter, compile_filter
+from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, fields_of_row
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.filter.search import FilterSearch, RunSlow
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import Row
 from acp_protocol.errors import AcpError
 
@@ -25,14 +25,14 @@ _SEEN: Final = 200
 """Sessions, methods and tools that are remembered for completion."""
 NEAR: Final = 1 << 12
 """Rows that are looked at around the cursor before those further away."""
-HIDDEN: Final = 1000
+MAX_HIDDEN: Final = 1000
 """Rows hidden by the filter that are passed over in search of one that is not."""
 
 
 T = TypeVar("T")
 
 
-def own_thread(*, poll_interval_s: float = 0.002) -> Aside:
+def own_thread(*, poll_interval_s: float = 0.002) -> RunSlow:
     """Return a thread for work that may take long, such as trying the patterns of a filter.
 
     Work whose result nobody wants any more goes on to its end. The thread ends once nothing refers
@@ -49,19 +49,19 @@ def own_thread(*, poll_interval_s: float = 0.002) -> Aside:
     return run
 
 
-class TrafficView:
+class TrafficModel:
     """Rows by their position among those that a filter lets through."""
 
-    def __init__(self, entries: Entries, annotations: Annotations | None = None) -> None:
+    def __init__(self, entries: EntrySequence, annotations: Annotations | None = None) -> None:
         """Show `entries`, and what `annotations` know of them."""
         self.entries = entries
         self.annotations = annotations or Annotations()
         self.wanted = compile_filter("")
-        self._scan: Scan | None = None
-        self._next: Scan | None = None
+        self._scan: FilterSearch | None = None
+        self._next: FilterSearch | None = None
         """What will be shown once it has looked at everything."""
         self._marks: dict[int, int] = {}
-        self._kept: dict[int, TableRow] = {}
+        self._kept: dict[int, TrafficRow] = {}
         self.seen: dict[str, dict[str, None]] = {"method": {}, "session": {}}
         """Values of fields that were seen."""
 
@@ -75,20 +75,20 @@ class TrafficView:
         """How many digits the largest number has."""
         return len(str(len(self.entries)))
 
-    def at(self, position: int) -> TableRow:
+    def at(self, position: int) -> TrafficRow:
         """Return what stands at a position."""
         return self.row(self.row_at(position))
 
-    def row(self, row: int) -> TableRow:
+    def row(self, row: int) -> TrafficRow:
         """Return what the table says of a row."""
         found = self._kept.get(row)
         if found is None:
             try:
                 found = read_row(self.entries, row)
             except AcpError as problem:
-                return TableRow(0, 0.0, "", "unreadable", str(problem))
+                return TrafficRow(0, 0.0, "", "unreadable", str(problem))
             self._see(found)
-        if found.is_open and self.entries.answer_of(row) is not None:
+        if found.is_open and self.entries.response_row(row) is not None:
             found = replace(found, is_open=False)
         self._kept[row] = found
         if len(self._kept) > _KEPT_ROWS:
@@ -122,16 +122,16 @@ class TrafficView:
 
     def row_of(self, n: int) -> int | None:
         """Return the row of entry `n`; None if there is no such entry, or no row for it yet."""
-        if isinstance(self.entries, RecordingFile):
+        if isinstance(self.entries, IndexedRecording):
             return self.entries.row_of(n)
         row = bisect_left(range(len(self.entries)), n, key=self._number)
         return row if row < len(self.entries) and self._number(row) == n else None
 
     def _number(self, row: int) -> int:
         said = self.entries[row]
-        return said.n if isinstance(said, ENTRY) else 0
+        return said.seq if isinstance(said, ENTRY_TYPES) else 0
 
-    def said(self, row: int) -> Row:
+    def entry_at(self, row: int) -> Row:
         """Return what stands in a row.
 
         Raises:
@@ -161,7 +161,7 @@ class TrafficView:
     def run(self) -> Iterator[None]:
         """Look for what is wanted, step by step, among what has not been looked at."""
         while (scan := self._next or self._scan) is not None and self.is_behind:
-            yield from scan.run()
+            yield from scan.steps()
             if scan is self._next:
                 self._scan, self._next = scan, None
 
@@ -169,16 +169,16 @@ class TrafficView:
     def is_behind(self) -> bool:
         """Whether there is something that the filter has not come to."""
         scan = self._next or self._scan
-        return scan is not None and (scan is self._next or scan.place < len(self.entries))
+        return scan is not None and (scan is self._next or scan.position < len(self.entries))
 
     @property
     def looked_at(self) -> int:
         """How many rows the filter has come to."""
-        return len(self.entries) if self._scan is None else self._scan.place
+        return len(self.entries) if self._scan is None else self._scan.position
 
-    def _new_scan(self) -> Scan:
+    def _new_scan(self) -> FilterSearch:
         # A thread of its own: that of the filter before may still try a pattern.
-        return Scan(self.entries, self.wanted, self.notes_of, aside=own_thread())
+        return FilterSearch(self.entries, self.wanted, self.notes_of, run_slow=own_thread())
 
     def scan_from(self, row: int, wanted: Filter, *, is_forward: bool) -> Iterator[int | None]:
         """Look for the next row that `wanted` means; yield None after each step, then the row.
@@ -192,8 +192,10 @@ class TrafficView:
                 begin, end = end, min(end + reach, len(self.entries))
             else:
                 begin, end = max(begin - reach, 0), begin
-            scan = Scan(self.entries, wanted, self.notes_of, begin=begin, end=end, aside=aside)
-            for _ in scan.run():
+            scan = FilterSearch(
+                self.entries, wanted, self.notes_of, begin=begin, end=end, run_slow=aside
+            )
+            for _ in scan.steps():
                 yield None
             if scan.rows:
                 yield scan.rows[0 if is_forward else -1]
@@ -202,21 +204,21 @@ class TrafficView:
 
     # What is known.
 
-    def facts(self, row: int) -> FrameFacts | None:
+    def facts(self, row: int) -> EntryFields | None:
         """Return the facts about a row; None if it is no entry, or cannot be read."""
         try:
             entry = self.entries[row]
-            if isinstance(entry, ENTRY):
-                return facts_of(self.entries, row, entry, notes=self.notes_of(entry))
+            if isinstance(entry, ENTRY_TYPES):
+                return fields_of_row(self.entries, row, entry, notes=self.notes_of(entry))
         except AcpError:
             pass
         return None
 
     def pair_of(self, row: int) -> tuple[Frame | None, Frame | None]:
         """Return the question and the answer that a row belongs to."""
-        question = self.entries.question_of(row)
+        question = self.entries.request_row(row)
         if question is None:
-            question, answer = row, self.entries.answer_of(row)
+            question, answer = row, self.entries.response_row(row)
         else:
             answer = row
         found = [None if each is None else self.entries[each] for each in (question, answer)]
@@ -226,18 +228,18 @@ class TrafficView:
 
     def other_of(self, row: int) -> int | None:
         """Return the row of the answer, or of the question, to a row."""
-        question = self.entries.question_of(row)
-        return self.entries.answer_of(row) if question is None else question
+        question = self.entries.request_row(row)
+        return self.entries.response_row(row) if question is None else question
 
     def known(self) -> dict[str, list[str]]:
         """Return values of fields that were seen, for completion."""
         found = {name: list(values) for name, values in self.seen.items()}
-        if isinstance(self.entries, RecordingFile):
+        if isinstance(self.entries, IndexedRecording):
             names = self.entries.index.methods.names[:_SEEN]
             found["method"] = list(dict.fromkeys([*found["method"], *names]))
         return found
 
-    def _see(self, row: TableRow) -> None:
+    def _see(self, row: TrafficRow) -> None:
         for name, value in (("method", row.method), ("session", row.session)):
             values = self.seen[name]
             if value and len(values) < _SEEN:
@@ -245,22 +247,22 @@ class TrafficView:
 
     # Marks.
 
-    def notes_of(self, entry: Entry) -> Notes:
+    def notes_of(self, entry: Entry) -> FrameNotes:
         """Return what is known of an entry beside what it says."""
-        return self.annotations.notes(entry, is_marked=entry.n in self._marks)
+        return self.annotations.notes(entry, is_marked=entry.seq in self._marks)
 
     def finding_at(self, position: int) -> str:
         """Return the letter of what lint found at a position; empty if it found nothing."""
-        if not self.annotations.counts:
+        if not self.annotations.finding_counts:
             return ""
         row = self.at(position)
-        return self.annotations.mark(row.n) if row.n else ""
+        return self.annotations.mark(row.seq) if row.seq else ""
 
     def found_beside(self, row: int, *, is_next: bool) -> int | None:
         """Return the next row that is shown about which something was found, or the one before."""
-        n = self.row(row).n
+        n = self.row(row).seq
         numbers = self.annotations.after(n) if is_next else self.annotations.before(n)
-        for found in islice(numbers, HIDDEN):
+        for found in islice(numbers, MAX_HIDDEN):
             place = self.row_of(found)
             if place is not None and self.position_of(place) is not None:
                 return place
@@ -272,7 +274,7 @@ class TrafficView:
 
     def mark(self, row: int) -> bool | None:
         """Mark a row, or no longer; return whether it is marked now. None: it cannot be."""
-        n = self.row(row).n
+        n = self.row(row).seq
         if not n:
             return None
         if self._marks.pop(n, None) is None:

@@ -18,24 +18,24 @@ from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
 from acp_console.tui.traffic.filter_bar import FilterBar
-from acp_console.tui.traffic.model import TrafficView
+from acp_console.tui.traffic.model import TrafficModel
 from acp_console.tui.traffic.rows import LARGE, head_text, size_of
-from acp_console.tui.traffic.scanner import NOWHERE, Staleness, TrafficWork
+from acp_console.tui.traffic.scanner import NOWHERE, FilterStaleness, TrafficScanner
 from acp_console.tui.traffic.table import FrameTable
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.analysis.annotations import Annotations
-from acp_inspector.filter.entries import Entries, EntryList
-from acp_inspector.filter.expressions import (
-    All,
+from acp_inspector.filter.ast import (
+    And,
     Compare,
     Exists,
     Expression,
-    spelled,
+    format_expression,
 )
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import Filter, compile_filter
-from acp_inspector.filter.paths import PathError, read_path
+from acp_inspector.filter.compiler import Filter, compile_filter
+from acp_inspector.filter.entries import EntryList, EntrySequence
+from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry
+from acp_inspector.jsonpath import JSONPathError, parse_path
 from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import Json
 
@@ -45,13 +45,13 @@ LONG: Final = 200
 """Characters of a text that a filter looks for, at most."""
 
 
-def same_filter(facts: FrameFacts, what: Literal["session", "tool"]) -> str:
+def same_filter(facts: EntryFields, what: Literal["session", "tool"]) -> str:
     """Return the filter for what belongs to the same session or tool call; empty if to none."""
     value = facts.session if what == "session" else facts.tool
-    return spelled(Compare(what, "==", value)) if value else ""
+    return format_expression(Compare(what, "==", value)) if value else ""
 
 
-def permission_filter(facts: FrameFacts) -> str:
+def permission_filter(facts: EntryFields) -> str:
     """Return the filter that leads from a tool call to its permission, or back."""
     if not facts.tool:
         return ""
@@ -59,21 +59,21 @@ def permission_filter(facts: FrameFacts) -> str:
     is_asked = facts.method == "session/request_permission"
     asked = Compare("method", "==", "session/request_permission")
     called = Compare("update", "==", "tool_call")
-    return spelled(All((called if is_asked else asked, same)))
+    return format_expression(And((called if is_asked else asked, same)))
 
 
-def filter_for(facts: FrameFacts, path: str, value: Json) -> str:
+def filter_for(facts: EntryFields, path: str, value: Json) -> str:
     """Return the filter for what is like a row, or has the same value at a place of its message."""
     try:
-        place = read_path(path)
-    except PathError:
+        place = parse_path(path)
+    except JSONPathError:
         # There is no place, or it is the whole message, or nothing that the language can name.
-        return spelled(_alike(facts))
+        return format_expression(_alike(facts))
     if isinstance(value, dict | list):
-        return spelled(Exists(place))
+        return format_expression(Exists(place))
     if isinstance(value, str) and len(value) > LONG:
-        return spelled(Compare(place, "contains", value[:LONG]))
-    return spelled(Compare(place, "==", value))
+        return format_expression(Compare(place, "contains", value[:LONG]))
+    return format_expression(Compare(place, "==", value))
 
 
 class Shown(Protocol):
@@ -94,7 +94,7 @@ class Shown(Protocol):
         ...
 
 
-def copied(what: str, facts: FrameFacts, shown: Shown) -> str:
+def copied(what: str, facts: EntryFields, shown: Shown) -> str:
     """Return what is to be copied of a row: `pretty`, `path`, or a `filter` for what is alike."""
     match what:
         case "pretty":
@@ -105,7 +105,7 @@ def copied(what: str, facts: FrameFacts, shown: Shown) -> str:
             return filter_for(facts, shown.json_path, shown.json_value)
 
 
-def _alike(facts: FrameFacts) -> Expression:
+def _alike(facts: EntryFields) -> Expression:
     kind = facts.kind
     if kind == "event":
         return Compare("event", "==", facts.event)
@@ -118,7 +118,7 @@ def _alike(facts: FrameFacts) -> Expression:
         terms.append(Compare("update", "==", facts.update))
     if not terms:
         return Compare("kind", "==", kind)
-    return terms[0] if len(terms) == 1 else All(tuple(terms))
+    return terms[0] if len(terms) == 1 else And(tuple(terms))
 
 
 SLICE: Final = 0.010
@@ -173,7 +173,7 @@ class TrafficPane(Vertical):
 
     def __init__(
         self,
-        entries: Entries | None = None,
+        entries: EntrySequence | None = None,
         annotations: Annotations | None = None,
         *,
         id: str | None = None,  # noqa: A002 - Textual's word
@@ -181,7 +181,7 @@ class TrafficPane(Vertical):
         """Show `entries`, and what `annotations` know of them; None: those `extend` hands over."""
         super().__init__(id=id)
         self._entries = EntryList() if entries is None else entries
-        self._view = TrafficView(self._entries, annotations)
+        self._view = TrafficModel(self._entries, annotations)
         self._row: int | None = None
         """The row that is looked at."""
         self._anchor: int | None = None
@@ -189,11 +189,11 @@ class TrafficPane(Vertical):
         self._sought: int | None = None
         """The row to go to once the filter has come to it."""
         self._was_open = False
-        self._staleness = Staleness(self._view)
+        self._staleness = FilterStaleness(self._view)
         self._beside: Sequence[str] = ()
         self.goes_on = True
         """Whether there may be more to come, and to follow."""
-        self._work = TrafficWork(self._view)
+        self._work = TrafficScanner(self._view)
         self._timer: Timer | None = None
         self._slices = self._rests = 0
 
@@ -229,16 +229,16 @@ class TrafficPane(Vertical):
         return self._work.problem
 
     @property
-    def entries(self) -> Entries:
+    def entries(self) -> EntrySequence:
         """What is shown."""
         return self._entries
 
     @property
     def needs(self) -> frozenset[str]:
         """The fields that the filter asks for."""
-        return self._view.wanted.needs
+        return self._view.wanted.fields
 
-    def tell_beside(self, told: Sequence[str]) -> None:
+    def show_status(self, told: Sequence[str]) -> None:
         """Tell below the rows what goes on beside them."""
         if told != self._beside:
             self._beside = told
@@ -267,7 +267,7 @@ class TrafficPane(Vertical):
 
     def _begin_anew(self) -> None:
         """Forget what was shown, if the recording has become another one."""
-        if self._work.take_anew():
+        if self._work.take_replaced():
             self._row = self._anchor = self._sought = None
             self.table.show(0)
 
@@ -276,7 +276,7 @@ class TrafficPane(Vertical):
         self.table.sync_findings()
         if self._staleness.take():
             self._renew()
-        growth = self._work.look()
+        growth = self._work.poll()
         self._begin_anew()
         if growth != "none":
             self._staleness.see_growth()
@@ -333,7 +333,7 @@ class TrafficPane(Vertical):
     def _apply(self, wanted: Filter) -> None:
         self._sought = self._anchor
         self._view.filter(wanted)
-        self._work.begin_anew()
+        self._work.restart()
         self.table.show(0)
         self._begin_work()
         self._sync()
@@ -457,7 +457,7 @@ class TrafficPane(Vertical):
         text = text.encode(errors="replace").decode()
         way = copy(text, self.app.copy_to_clipboard)
         said = {"raw": "bytes", "pretty": "JSON"}.get(what, text)
-        self.notify(f"Entry {facts.n}: {said} copied {way}", markup=False)
+        self.notify(f"Entry {facts.seq}: {said} copied {way}", markup=False)
 
     def action_whole(self) -> None:
         """Show all of what is shortened here."""
@@ -484,7 +484,7 @@ class TrafficPane(Vertical):
             self._show_row(row)
         return row
 
-    def _facts(self) -> FrameFacts | None:
+    def _facts(self) -> EntryFields | None:
         row = self._chosen()
         return None if row is None else self._view.facts(row)
 
@@ -492,7 +492,7 @@ class TrafficPane(Vertical):
         row = self._chosen()
         if row is not None:
             wanted = compile_filter(text)
-            self._work.seek(wanted, row, is_forward=is_forward, turns=turns)
+            self._work.search(wanted, row, is_forward=is_forward, turns=turns)
             self._begin_work()
 
     def _arrive(self, row: int) -> None:
@@ -508,7 +508,7 @@ class TrafficPane(Vertical):
 
     def _renew(self) -> None:
         self._view.renew()
-        self._work.begin_anew()
+        self._work.restart()
         self._begin_work()
 
     def _show_row(self, row: int | None) -> None:
@@ -522,7 +522,7 @@ class TrafficPane(Vertical):
         self.query_one("#frame-head", Static).update(head_text(width, self.table.digits)[:width])
 
     def _tell_count(self) -> None:
-        parts = [*self._work.told(), *self._beside]
+        parts = [*self._work.status(), *self._beside]
         if self.table.is_following:
             parts.append("following")
         box = self.query_one("#frame-list")

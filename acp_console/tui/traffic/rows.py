@@ -9,17 +9,17 @@ from typing import Final, assert_never
 from acp_console.render.tables import fit_cell
 from acp_console.render.values import arrow, sender
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.summary import describe
-from acp_inspector.filter.entries import Entries
-from acp_inspector.journal import Frame, JournalEvent, StderrText
-from acp_inspector.recording.file import RecordingFile
+from acp_inspector.analysis.frame_row import frame_row
+from acp_inspector.filter.entries import EntrySequence
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
-from acp_inspector.recording.reader import LineFault, Row
-from acp_protocol.host.text import one_line
+from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.reader import BadLine, Row
+from acp_protocol.host.sanitize import single_line
 
 LARGE: Final = 8 << 20
 """Bytes of a frame from which on it is not read before somebody asks for it."""
-SUMMARY_WIDTH: Final = 200
+MAX_SUMMARY: Final = 200
 MIDDLE: Final = 70
 """Columns from which on time, latency and size are shown too."""
 WIDE: Final = 130
@@ -43,12 +43,12 @@ _SIGNS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
+class TrafficRow:
     """What a table shows of a row; every text is safe to show."""
 
-    n: int
+    seq: int
     """Number of the entry; 0 for what is none."""
-    at: float
+    time: float
     """Seconds since the journal began."""
     side: str
     """Who sent it: `client`, `agent`, or nobody."""
@@ -71,24 +71,24 @@ class TableRow:
         return self.kind in {"error", "malformed", "unreadable"}
 
 
-def time_of(entries: Entries, row: int) -> float:
+def time_of(entries: EntrySequence, row: int) -> float:
     """Return the seconds since the journal began, without reading the row where that is known."""
-    if isinstance(entries, RecordingFile):
-        return entries.brief(row).at
+    if isinstance(entries, IndexedRecording):
+        return entries.row_info(row).time
     said = entries[row]
-    return said.at if isinstance(said, Frame | StderrText | JournalEvent) else 0.0
+    return said.time if isinstance(said, Frame | StderrChunk | JournalEvent) else 0.0
 
 
-def size_of(entries: Entries, row: int) -> int:
+def size_of(entries: EntrySequence, row: int) -> int:
     """Return how many bytes would have to be read, where that is known without reading them."""
-    if isinstance(entries, RecordingFile):
+    if isinstance(entries, IndexedRecording):
         behind = entries.index.offset(row + 1) if row + 1 < len(entries) else 0
         return max(behind - entries.index.offset(row), 0)
     said = entries[row]
-    return len(said.raw) if isinstance(said, Frame) else 0
+    return len(said.data) if isinstance(said, Frame) else 0
 
 
-def read_row(entries: Entries, row: int) -> TableRow:
+def read_row(entries: EntrySequence, row: int) -> TrafficRow:
     """Return what the table says of a row."""
     if (size := size_of(entries, row)) > LARGE:
         return _large(entries, row, size)
@@ -96,19 +96,21 @@ def read_row(entries: Entries, row: int) -> TableRow:
     match said:
         case Frame():
             return _frame(entries, row, said)
-        case StderrText(n=n, at=at, text=text):
-            shown = one_line(text.decode(errors="replace").rstrip("\n"), SUMMARY_WIDTH)
-            return TableRow(n, at, "agent", "stderr", shown, size=len(text))
-        case JournalEvent(n=n, at=at, name=name, data=data):
+        case StderrChunk(seq=n, time=at, data=text):
+            shown = single_line(text.decode(errors="replace").rstrip("\n"), MAX_SUMMARY)
+            return TrafficRow(n, at, "agent", "stderr", shown, size=len(text))
+        case JournalEvent(seq=n, time=at, name=name, data=data):
             words = " ".join(f"{key} {_plain(value)}" for key, value in data.items())
-            return TableRow(n, at, "", "event", one_line(f"{name} {words}".strip(), SUMMARY_WIDTH))
-        case LineFault(line=line, reason=reason):
-            return TableRow(0, 0.0, "", "unreadable", one_line(f"line {line}: {reason}", 200))
+            return TrafficRow(
+                n, at, "", "event", single_line(f"{name} {words}".strip(), MAX_SUMMARY)
+            )
+        case BadLine(line=line, reason=reason):
+            return TrafficRow(0, 0.0, "", "unreadable", single_line(f"line {line}: {reason}", 200))
         case Header(tool=tool):
-            return TableRow(0, 0.0, "", "header", one_line(tool, SUMMARY_WIDTH))
+            return TrafficRow(0, 0.0, "", "header", single_line(tool, MAX_SUMMARY))
         case Footer(counts=counts):
             words = ", ".join(f"{count} {name}" for name, count in counts.items())
-            return TableRow(0, 0.0, "", "end", one_line(words, SUMMARY_WIDTH))
+            return TrafficRow(0, 0.0, "", "end", single_line(words, MAX_SUMMARY))
         case _:
             assert_never(said)
 
@@ -117,35 +119,35 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _frame(entries: Entries, row: int, frame: Frame) -> TableRow:
+def _frame(entries: EntrySequence, row: int, frame: Frame) -> TrafficRow:
     exchanges = Exchanges()
-    question = entries.question_of(row)
+    question = entries.request_row(row)
     if question is not None and size_of(entries, question) <= LARGE:
         asked = entries[question]
         if isinstance(asked, Frame):
             exchanges.apply(asked)
-    told = describe(frame, exchanges)
-    return TableRow(
-        n=told.n,
-        at=told.at,
+    told = frame_row(frame, exchanges)
+    return TrafficRow(
+        seq=told.n,
+        time=told.at,
         side=told.side,
         kind=told.kind,
         summary=told.summary,
         method=told.method,
-        id=one_line(json.dumps(told.id, ensure_ascii=False), 40) if told.has_id else "",
+        id=single_line(json.dumps(told.id, ensure_ascii=False), 40) if told.has_id else "",
         session=told.session,
         latency=told.latency,
-        is_open=told.kind == "request" and entries.answer_of(row) is None,
+        is_open=told.kind == "request" and entries.response_row(row) is None,
         size=told.size,
     )
 
 
-def _large(entries: Entries, row: int, size: int) -> TableRow:
+def _large(entries: EntrySequence, row: int, size: int) -> TrafficRow:
     method = ""
-    if isinstance(entries, RecordingFile):
-        method = one_line(entries.brief(row).method or "", 60)
+    if isinstance(entries, IndexedRecording):
+        method = single_line(entries.row_info(row).method or "", 60)
     summary = "too large to be read unasked: v shows it"
-    return TableRow(0, time_of(entries, row), "", "large", summary, method, size=size)
+    return TrafficRow(0, time_of(entries, row), "", "large", summary, method, size=size)
 
 
 # Layout.
@@ -162,13 +164,13 @@ def head_text(width: int, digits: int) -> str:
     return " " * EDGE + _join((*names, "summary"), width, digits)
 
 
-def row_text(row: TableRow, width: int, digits: int, *, delta: float) -> str:
+def row_text(row: TrafficRow, width: int, digits: int, *, delta: float) -> str:
     """Return one row as a line, behind its edge; narrow ones leave columns out."""
     latency = _latency(row)
-    number = str(row.n) if row.n else ""
+    number = str(row.seq) if row.seq else ""
     if width < MIDDLE:
         return f"{number:>{digits}} {_said(row)}"
-    at = _seconds(row.at) if row.n or row.at else ""
+    at = _seconds(row.time) if row.seq or row.time else ""
     if width < WIDE:
         said = fit_cell(_said(row), width - digits - EDGE - 29)
         return f"{number:>{digits}} {at:>9} {said} {latency:>8} {_size(row.size):>7}"
@@ -178,7 +180,7 @@ def row_text(row: TableRow, width: int, digits: int, *, delta: float) -> str:
     return _join((*cells, _size(row.size), row.summary), width, digits)
 
 
-def _said(row: TableRow) -> str:
+def _said(row: TrafficRow) -> str:
     """Return side and what was said in one; an update's name stands in its summary."""
     is_update = row.method == "session/update" and row.summary
     said = row.summary if is_update else f"{row.method} {row.summary}".strip()
@@ -203,7 +205,7 @@ def _join(cells: tuple[str, ...], width: int, digits: int) -> str:
     return " ".join([*parts, cells[-1]])
 
 
-def _latency(row: TableRow) -> str:
+def _latency(row: TrafficRow) -> str:
     if row.is_open:
         return OPEN
     return "" if row.latency is None else _delta(row.latency)

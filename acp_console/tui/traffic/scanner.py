@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
 from acp_console.render.values import format_number
-from acp_console.tui.traffic.model import TrafficView
-from acp_inspector.analysis.annotations import JUDGED, STUDIED
-from acp_inspector.filter.language import Filter
-from acp_inspector.recording.file import RecordingFile
+from acp_console.tui.traffic.model import TrafficModel
+from acp_inspector.analysis.annotations import LINT_FIELDS, MODEL_FIELDS
+from acp_inspector.filter.compiler import Filter
+from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError
 
 PIECE: Final = 1 << 17
@@ -28,12 +28,12 @@ NOWHERE: Final = -1
 Growth: TypeAlias = Literal["none", "more"]
 
 
-class TrafficWork:
+class TrafficScanner:
     """Works for one view."""
 
-    def __init__(self, view: TrafficView) -> None:
+    def __init__(self, view: TrafficModel) -> None:
         self._view = view
-        self._recording = view.entries if isinstance(view.entries, RecordingFile) else None
+        self._recording = view.entries if isinstance(view.entries, IndexedRecording) else None
         self._scan: Iterator[None] | None = None
         self._search: Iterator[int | None] | None = None
         self._sought: Filter | None = None
@@ -57,7 +57,7 @@ class TrafficWork:
                 is_busy = False
         return is_busy
 
-    def look(self) -> Growth:
+    def poll(self) -> Growth:
         """See whether a recording that was read to its end has grown."""
         recording = self._recording
         if recording is None or self.problem or not recording.is_complete:
@@ -70,20 +70,20 @@ class TrafficWork:
             return "none"
         return "none" if len(recording) == before and recording.is_complete else "more"
 
-    def take_anew(self) -> bool:
+    def take_replaced(self) -> bool:
         """Tell, once, whether the recording has become another one."""
         was_replaced, self._was_replaced = self._was_replaced, False
         return was_replaced
 
-    def _advance(self, recording: RecordingFile) -> None:
+    def _advance(self, recording: IndexedRecording) -> None:
         before = len(recording)
-        recording.advance(PIECE)
+        recording.index_more(PIECE)
         if len(recording) < before:
             self._was_replaced = True
             self._scan = self._search = None
             self._view.forget()
 
-    def told(self) -> list[str]:
+    def status(self) -> list[str]:
         """Return in words what is shown, and how far everything is."""
         view, every = self._view, len(self._view.entries)
         is_filtered = not view.wanted.is_empty
@@ -99,7 +99,7 @@ class TrafficWork:
             parts.append(f"{self._recording.progress * 100:.0f} % read")
         if self.is_searching:
             parts.append("searching, Esc stops")
-        if view.wanted.complaint or (self._sought is not None and self._sought.complaint):
+        if view.wanted.warning or (self._sought is not None and self._sought.warning):
             parts.append("a pattern takes too long")
         if view.marks:
             parts.append(f"{len(view.marks)} marked")
@@ -112,7 +112,7 @@ class TrafficWork:
         """Whether something is looked for."""
         return self._search is not None
 
-    def seek(self, wanted: Filter, row: int, *, is_forward: bool, turns: bool = False) -> None:
+    def search(self, wanted: Filter, row: int, *, is_forward: bool, turns: bool = False) -> None:
         """Look for the next row that is meant; `turns`: then for the one before, if there is none.
 
         `take_found` tells of it.
@@ -165,31 +165,31 @@ class TrafficWork:
             self._search = None
         return self._search is not None
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Filter from the beginning: something else is wanted."""
         self._scan = None
 
 
-class Staleness:
+class FilterStaleness:
     """Whether more has become known of rows that the filter of a view has looked at already."""
 
-    def __init__(self, view: TrafficView) -> None:
+    def __init__(self, view: TrafficModel) -> None:
         self._view = view
         self._is_stale = False
         self._judged = self._studied = self._looks = 0
 
     def see_growth(self) -> None:
         """Take note of new rows: questions that waited may have been answered."""
-        self._is_stale = self._is_stale or "pending" in self._view.wanted.needs
+        self._is_stale = self._is_stale or "pending" in self._view.wanted.fields
 
     def see_findings(self) -> None:
         """See whether lint or a study has found out something."""
-        known, needs = self._view.annotations, self._view.wanted.needs
-        if known.judged != self._judged and JUDGED & needs:
+        known, needs = self._view.annotations, self._view.wanted.fields
+        if known.findings_revision != self._judged and LINT_FIELDS & needs:
             self._is_stale = True
-        if known.studied != self._studied and STUDIED & needs:
+        if known.entries_revision != self._studied and MODEL_FIELDS & needs:
             self._is_stale = True
-        self._judged, self._studied = known.judged, known.studied
+        self._judged, self._studied = known.findings_revision, known.entries_revision
 
     def take(self) -> bool:
         """Tell, once and now and then, whether the filter has to look again."""

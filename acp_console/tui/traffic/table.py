@@ -13,13 +13,13 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.strip import Strip
 
-from acp_console.tui.cursor_list import CursorList, ink
-from acp_console.tui.traffic.rows import EDGE, MARK, TableRow, row_text
-from acp_inspector.analysis.annotations import LETTERS
+from acp_console.tui.cursor_list import CursorList, foreground_style
+from acp_console.tui.traffic.rows import EDGE, MARK, TrafficRow, row_text
+from acp_inspector.analysis.annotations import SEVERITY_LETTERS
 
 DIGITS: Final = 4
 """Columns of the number, at least."""
-FINDINGS: Final = {LETTERS[severity]: severity for severity in LETTERS}
+FINDINGS: Final = {SEVERITY_LETTERS[severity]: severity for severity in SEVERITY_LETTERS}
 """The severity that each letter stands for."""
 
 
@@ -35,7 +35,7 @@ class Rows(Protocol):
         """Return how many are shown."""
         ...
 
-    def at(self, position: int) -> TableRow:
+    def at(self, position: int) -> TrafficRow:
         """Return what stands at a position."""
         ...
 
@@ -143,7 +143,7 @@ class FrameTable(CursorList):
         """The number of the entry under the cursor; None if there is none."""
         if not 0 <= self.cursor < self._count:
             return None
-        return self._rows.at(self.cursor).n or None
+        return self._rows.at(self.cursor).seq or None
 
     def sync(self) -> None:
         """Show what has come behind what is shown; nothing before it has changed."""
@@ -257,7 +257,9 @@ class FrameTable(CursorList):
     def _letter_style(self, letter: str) -> Style:
         if not letter:
             return Style.null()
-        return ink(self, f"frame-table--{FINDINGS[letter.upper()]}") + Style(bold=letter.isupper())
+        return foreground_style(self, f"frame-table--{FINDINGS[letter.upper()]}") + Style(
+            bold=letter.isupper()
+        )
 
     def lay_out(self) -> None:
         """Take note of how many rows there are, and how wide they and their numbers are."""

@@ -23,7 +23,7 @@ from textual.widgets import Footer
 
 from acp_console.render.values import format_number
 from acp_console.tui.clipboard import copy
-from acp_console.tui.cursor_list import ink
+from acp_console.tui.cursor_list import foreground_style
 
 MEASURED: Final = 4096
 """Characters of the longest line whose width is measured; longer ones are cut by counting."""
@@ -119,7 +119,7 @@ class TextLines(ScrollView, can_focus=True):
         yield Segment(line[at:end], plain)
 
     def _component(self, name: str) -> Style:
-        return ink(self, f"text-lines--{name}")
+        return foreground_style(self, f"text-lines--{name}")
 
     def _wrap(self) -> None:
         width = self.scrollable_content_region.width

@@ -16,8 +16,8 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from acp_console.render.values import format_number
-from acp_console.tui.cursor_list import ink
-from acp_protocol.host.text import one_line
+from acp_console.tui.cursor_list import foreground_style
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 Step: TypeAlias = str | int
@@ -36,7 +36,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JsonNode:
     """A value and where it stands; `begin`: the first member that is not shown yet."""
 
     path: tuple[Step, ...]
@@ -61,7 +61,7 @@ class Place:
         return "$" + "".join(parts)
 
 
-class JsonTree(Tree[Place]):
+class JsonTree(Tree[JsonNode]):
     """Shows one value."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -103,7 +103,7 @@ class JsonTree(Tree[Place]):
     def show(self, value: Json) -> None:
         """Show a value, unfolded as far as fits a few lines."""
         self.clear()
-        self.root.data = Place((), value)
+        self.root.data = JsonNode((), value)
         self._grow(self.root)
         if not self.root.children:
             self.root.add_leaf("", self.root.data)
@@ -135,17 +135,17 @@ class JsonTree(Tree[Place]):
             self.action_cursor_parent()
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> JsonNode | None:
         """What the cursor stands on."""
         node = self.cursor_node
         return node.data if node is not None and self.root.children else None
 
-    def on_tree_node_expanded(self, event: Tree.NodeExpanded[Place]) -> None:
+    def on_tree_node_expanded(self, event: Tree.NodeExpanded[JsonNode]) -> None:
         """Build what is unfolded."""
         event.stop()
         self._grow(event.node)
 
-    def on_tree_node_selected(self, event: Tree.NodeSelected[Place]) -> None:
+    def on_tree_node_selected(self, event: Tree.NodeSelected[JsonNode]) -> None:
         """Show more members in place of the node that stands for them."""
         event.stop()
         node = event.node
@@ -154,7 +154,7 @@ class JsonTree(Tree[Place]):
             node.remove()
             self._add(parent, rest)
 
-    def render_label(self, node: TreeNode[Place], base_style: Style, style: Style) -> Text:
+    def render_label(self, node: TreeNode[JsonNode], base_style: Style, style: Style) -> Text:
         """Return the line of a node."""
         place = node.data
         if place is None:
@@ -168,7 +168,7 @@ class JsonTree(Tree[Place]):
         signs = ("▼ " if node.is_expanded else "▶ ") if node.allow_expand else "  "
         text = Text(signs, style=base_style)
         if place.path:
-            text.append(one_line(str(place.path[-1]), 60), self._style("key"))
+            text.append(single_line(str(place.path[-1]), 60), self._style("key"))
             text.append(": ")
         text.append_text(self._value(place.value))
         text.stylize(style)
@@ -183,28 +183,28 @@ class JsonTree(Tree[Place]):
             signs = "{}" if isinstance(value, dict) else "[]"
             return Text(f"{signs[0]}{format_number(count)}{signs[1]}", self._style("note"))
         if isinstance(value, str):
-            text = Text(f'"{one_line(value, shown)}"', self._style("string"))
+            text = Text(f'"{single_line(value, shown)}"', self._style("string"))
             if is_long:
                 note = f"  {format_number(len(value))} characters, v shows all"
                 text.append(note, self._style("note"))
             return text
-        return Text(one_line(json.dumps(value), shown), self._style("number"))
+        return Text(single_line(json.dumps(value), shown), self._style("number"))
 
     def _style(self, name: str) -> Style:
-        return ink(self, f"json-tree--{name}")
+        return foreground_style(self, f"json-tree--{name}")
 
-    def _grow(self, node: TreeNode[Place]) -> None:
+    def _grow(self, node: TreeNode[JsonNode]) -> None:
         if node.data is not None and not node.children:
             self._add(node, node.data)
 
-    def _add(self, node: TreeNode[Place], place: Place) -> None:
+    def _add(self, node: TreeNode[JsonNode], place: JsonNode) -> None:
         for at, (step, value) in enumerate(_members(place.value)):
             if at < place.begin:
                 continue
             if at >= place.begin + PORTION:
-                node.add_leaf("", Place(place.path, place.value, at))
+                node.add_leaf("", JsonNode(place.path, place.value, at))
                 return
-            inner = Place((*place.path, step), value)
+            inner = JsonNode((*place.path, step), value)
             node.add("", inner, allow_expand=_size(value) > 0)
 
 

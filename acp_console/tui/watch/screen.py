@@ -14,20 +14,20 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from acp_console.state.intercept import Desk
+from acp_console.state.intercept import InterceptClient
+from acp_console.state.sources import FileSource, ProxyReader, ProxySource, ProxyWatcher, Source
 from acp_console.tui.commands import bindings
-from acp_console.tui.inspector_pane import Inspection
+from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.intercept.pane import InterceptPane
-from acp_console.tui.sources import FileSource, Presence, ProxySource, Reading, Source
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import JournalEvent
-from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Header
+from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import Row
 from acp_protocol.errors import AcpError
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 
-TICK: Final = 0.05
+POLL_INTERVAL_S: Final = 0.05
 """Seconds between two looks at what has come."""
 LAST: Final = 4
 """Rows at the end of a recording among which its end is told."""
@@ -41,19 +41,19 @@ class WatchScreen(Screen[None]):
     CSS_PATH = "watch.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("watch")
 
-    inspection = getters.query_one("#inspection", Inspection)
+    inspection = getters.query_one("#inspection", InspectorPane)
 
     def __init__(self, sources: Sequence[Source]) -> None:
         super().__init__()
         self._sources = tuple(sources)
         self._place = 0
-        self._reading: Reading | Presence | None = None
-        self._recording: RecordingFile | None = None
+        self._reading: ProxyReader | ProxyWatcher | None = None
+        self._recording: IndexedRecording | None = None
         self._problem: AcpError | None = None
         self._ending = ""
         self._count = 0
         """Rows among which the end was looked for."""
-        self._desk: Desk | None = None
+        self._desk: InterceptClient | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="status", classes="bar", markup=False)
@@ -63,7 +63,7 @@ class WatchScreen(Screen[None]):
     async def on_mount(self) -> None:
         """Begin to read."""
         await self._begin()
-        self.set_interval(TICK, self._take)
+        self.set_interval(POLL_INTERVAL_S, self._take)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to go on, and to interfere, only where there is something to do it to."""
@@ -84,7 +84,7 @@ class WatchScreen(Screen[None]):
             await self.query(InterceptPane).remove()
             self.inspection.focus_content()
         elif isinstance(source, ProxySource):
-            self._desk = Desk(source.proxy.path)
+            self._desk = InterceptClient(source.proxy.path)
             self._desk.start()
             pane = InterceptPane(self._desk)
             await self.mount(pane, after="#body")
@@ -115,11 +115,11 @@ class WatchScreen(Screen[None]):
                 self._problem = problem
         elif isinstance(source, ProxySource):
             self._recording = source.recording()
-            self._reading = Presence(source) if self._recording else Reading(source)
+            self._reading = ProxyWatcher(source) if self._recording else ProxyReader(source)
             self._reading.start()
         entries = EntryList() if self._recording is None else self._recording
         reading = self._reading
-        inspection = Inspection(
+        inspection = InspectorPane(
             entries,
             is_over=lambda: bool(reading and reading.is_over),
             now=self._now,
@@ -147,7 +147,7 @@ class WatchScreen(Screen[None]):
     def _take(self) -> None:
         if self._reading is not None:
             entries = self._reading.take(MOST)
-            for inspection in self.query(Inspection):
+            for inspection in self.query(InspectorPane):
                 inspection.extend(entries)
             self._hear_of_end(entries)
         recording = self._recording
@@ -168,23 +168,23 @@ class WatchScreen(Screen[None]):
     def _tell_status(self) -> None:
         source = self._sources[self._place]
         problem = self._trouble()
-        parts = [self._state(), one_line(source.title, 60)]
+        parts = [self._state(), single_line(source.title, 60)]
         if len(self._sources) > 1:
             parts.append(f"{self._place + 1} of {len(self._sources)}")
         if self._reading is not None and self._reading.unreadable:
             parts.append(f"{self._reading.unreadable} unreadable lines")
         if problem is not None or self._ending:
-            parts.append(one_line(str(problem or self._ending), 120))
+            parts.append(single_line(str(problem or self._ending), 120))
         header = self._header()
         if header is not None and header.about:
-            parts.append(one_line(header.about, 80))
+            parts.append(single_line(header.about, 80))
         if header is not None and header.command:
-            parts.append(one_line(" ".join(header.command), 80))
+            parts.append(single_line(" ".join(header.command), 80))
         self.query_one("#status", Static).update("  ·  ".join(parts))
 
     def _trouble(self) -> AcpError | None:
         found = [self._problem, self._reading and self._reading.problem]
-        found += [pane.problem for pane in self.query(Inspection)]
+        found += [pane.problem for pane in self.query(InspectorPane)]
         return next((problem for problem in found if problem is not None), None)
 
     def _header(self) -> Header | None:

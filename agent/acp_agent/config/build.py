@@ -7,21 +7,19 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
-from acp_agent.audit import Audit
-from acp_agent.conduct import Conduct, TurnLimits
-from acp_agent.mcp.declarations import Server, configured_servers
-from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.config import Limits, Server, configured_servers
 from acp_agent.mcp.servers import McpSettings
-from acp_agent.models.choice import chosen, expanded
-from acp_agent.models.model import Model
-from acp_agent.models.services import SettingsError
-from acp_agent.rules import PermissionRules
-from acp_agent.server import Keeping
-from acp_agent.sessions.errors import StoreError
-from acp_agent.sessions.store import Store
-from acp_agent.settings import Mcp, Settings
-from acp_agent.tools.addresses import PrivateHosts
-from acp_agent.tools.catalogue import fetch_tool
+from acp_agent.models.factory import create_model, expand_choices
+from acp_agent.models.providers import SettingsError
+from acp_agent.models.types import Model
+from acp_agent.permissions.audit import AuditLog
+from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.server import SessionSettings
+from acp_agent.sessions.store import SessionStore, StoreError
+from acp_agent.settings import McpServerSettings, Settings
+from acp_agent.tools.net import PrivateHosts
+from acp_agent.tools.registry import fetch_tool
+from acp_agent.turn.limits import Conduct, TurnLimits
 from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
@@ -40,17 +38,17 @@ def build_models(settings: Settings, environment: Mapping[str, str]) -> list[Mod
     Raises:
         SettingsError: the settings of a model are invalid.
     """
-    choices = expanded(settings.model, environment)
+    choices = expand_choices(settings.model, environment)
     for other in settings.others:
         try:
-            choices += expanded(other, environment)
+            choices += expand_choices(other, environment)
         except SettingsError as error:
             # Its provider may not be running; the first model works without it.
             logger.warning("%s", error)
-    return [chosen(choice, environment) for choice in choices]
+    return [create_model(choice, environment) for choice in choices]
 
 
-def build_store(settings: Settings) -> Keeping:
+def build_store(settings: Settings) -> SessionSettings:
     """Return how sessions are kept; the caller closes the open store.
 
     Raises:
@@ -59,8 +57,8 @@ def build_store(settings: Settings) -> Keeping:
     sessions = settings.sessions
     if sessions.storage is not None and sessions.storage.is_file():
         raise StoreError("it is a file; sessions are kept in a directory")
-    return Keeping(
-        Store(sessions.storage),
+    return SessionSettings(
+        SessionStore(sessions.storage),
         sessions.max_concurrent,
         sessions.idle_timeout,
         settings.protocol.unstable,
@@ -75,20 +73,20 @@ def build_conduct(settings: Settings) -> Conduct:
         settings.fetch.allow_private,
     )
     return Conduct(
-        PermissionRules(
+        PermissionSettings(
             permissions.default_policy,
             frozenset(permissions.auto_allow),
             frozenset(permissions.always_ask),
             permissions.rules,
         ),
-        Audit(permissions.audit) if permissions.audit is not None else None,
+        AuditLog(permissions.audit) if permissions.audit is not None else None,
         TurnLimits(limits.requests, limits.tokens, limits.seconds),
         fetch_tool(PrivateHosts(private)) if private else {},
         settings.agent.instructions,
     )
 
 
-def build_mcp(mcp: Mcp, environment: Mapping[str, str]) -> McpSettings:
+def build_mcp(mcp: McpServerSettings, environment: Mapping[str, str]) -> McpSettings:
     """Return the MCP servers, with the variables that they refer to.
 
     A server that refers to a variable that is not set is left out.

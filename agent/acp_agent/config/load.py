@@ -27,9 +27,9 @@ from acp_agent.config.source import (
     spelled,
 )
 from acp_agent.continuum.config import ALIASES, Translation, acp_section
-from acp_agent.mcp.declarations import DeclarationError, configured_servers
-from acp_agent.models.choice import ModelChoice, full_name
+from acp_agent.mcp.config import DeclarationError, configured_servers
 from acp_agent.models.demo import DemoModel
+from acp_agent.models.factory import ModelSettings, full_name
 from acp_agent.paths import CONFIG_VARIABLE
 from acp_agent.setting_types import RULE_TABLES, UNIX, InvalidSettingError
 from acp_agent.settings import (
@@ -93,7 +93,9 @@ class LoadedSettings:
             if not (setting := self.get(path)).value:
                 raise InvalidFileError(f"{setting.origin}: {path} is false: the agent is disabled")
         others = [
-            ModelChoice(**{path.removeprefix("model."): each.value for path, each in other.items()})
+            ModelSettings(
+                **{path.removeprefix("model."): each.value for path, each in other.items()}
+            )
             for other in self.others
         ]
         return settings_with({path: each.value for path, each in self.values.items()}, others)
@@ -296,7 +298,7 @@ class SettingsFile:
         for place, table in enumerate(tables):
             if "name" not in table:
                 self._report((*at, place, "name"), "is missing")
-        models = self._validated(list[ModelChoice], tables, at)
+        models = self._validated(list[ModelSettings], tables, at)
         for place, (table, model) in enumerate(zip(tables, models, strict=True)):
             values: Values = {}
             for name in table:

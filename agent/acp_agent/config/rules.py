@@ -8,9 +8,9 @@ from typing import Annotated, Final, Self, cast, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from acp_agent.mcp.names import NAME_LENGTH, SEPARATOR
-from acp_agent.standing import AREAS, Decision, StandingRule, command_words
-from acp_agent.tools.addresses import called
-from acp_agent.tools.tool import Kind
+from acp_agent.permissions.policy import AREAS, Effect, PolicyRule, command_words
+from acp_agent.tools.call import ToolKind
+from acp_agent.tools.net import canonical_host
 from acp_protocol.jsonrpc import Json
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._:*?\[\]-]+", re.ASCII)
@@ -21,7 +21,7 @@ _NOT_IN_TOOLS: Final = re.compile(r"[^A-Za-z0-9_*?-]", re.ASCII)
 _KINDS: Final = {
     "path": frozenset({"read", "edit", "delete", "move", "search"}),
     "command": frozenset({"execute"}),
-    "name": frozenset(get_args(Kind)),
+    "name": frozenset(get_args(ToolKind)),
 }
 """The kinds of calls that each pattern can match."""
 
@@ -52,11 +52,11 @@ class RuleTable(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Kind | None = None
+    kind: ToolKind | None = None
     path: _Pattern = None
     command: _Pattern = None
     name: _Pattern = None
-    decision: Decision
+    decision: Effect
 
     @model_validator(mode="after")
     def _check_whole(self) -> Self:
@@ -64,14 +64,14 @@ class RuleTable(BaseModel):
             raise ValueError(f"matches nothing: it needs at least one of kind, {', '.join(AREAS)}")
         return self
 
-    def rule(self) -> StandingRule:
+    def rule(self) -> PolicyRule:
         """Return the rule."""
         area = next((each for each in AREAS if getattr(self, each)), None)
         pattern = getattr(self, area) if area else ""
-        return StandingRule(self.decision, self.kind, AREAS[area] if area else None, pattern)
+        return PolicyRule(self.decision, self.kind, AREAS[area] if area else None, pattern)
 
 
-def rule_table(rule: StandingRule) -> dict[str, Json]:
+def rule_table(rule: PolicyRule) -> dict[str, Json]:
     """Return a rule as a file would hold it."""
     table: dict[str, Json] = {} if rule.kind is None else {"kind": rule.kind}
     if rule.area is not None:
@@ -110,5 +110,5 @@ def _name_problem(pattern: str) -> str | None:
     if "*" in pattern or "?" in pattern:
         return None
     found = _PORT.fullmatch(pattern)
-    canonical = called(found[1]) + found[2] if found else called(pattern)
+    canonical = canonical_host(found[1]) + found[2] if found else canonical_host(pattern)
     return None if canonical == pattern.lower() else f"must be {canonical}, the host's usual name"

@@ -36,12 +36,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from acp_agent.agent_card import agent_json, capabilities
-from acp_agent.models.services import SettingsError
-from acp_agent.session import Session
-from acp_agent.sessions.records import Record
+from acp_agent.models.providers import SettingsError
+from acp_agent.sessions.session import Session
+from acp_agent.sessions.store import SessionRecord
+from acp_agent.sessions.suspended import SuspendedSession
 from acp_agent.setting_types import UNIX
 from acp_agent.settings import Settings
-from acp_agent.slumber import Asleep
 from acp_protocol.errors import describe_os_error
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION
@@ -78,11 +78,11 @@ class AgentStatus(Protocol):
         ...
 
     @property
-    def sleeping_sessions(self) -> Mapping[str, Asleep]:
+    def suspended_sessions(self) -> Mapping[str, SuspendedSession]:
         """The open sessions that are suspended, by their ids."""
         ...
 
-    def recorded(self, session_id: str) -> Record | None:
+    def session_record(self, session_id: str) -> SessionRecord | None:
         """Return the record of a session; None if there is none."""
         ...
 
@@ -91,7 +91,7 @@ def admin_app(agent: AgentStatus, settings: Settings) -> Starlette:
     """Return the endpoints, without any check of the token."""
 
     def status() -> Json:
-        active, suspended = agent.open_sessions, agent.sleeping_sessions
+        active, suspended = agent.open_sessions, agent.suspended_sessions
         return {
             "enabled": True,
             "version": VERSION,
@@ -109,11 +109,11 @@ def admin_app(agent: AgentStatus, settings: Settings) -> Starlette:
 
     def sessions() -> Json:
         found = [
-            _session(each.log.current(), each.asleep(), running=each.is_busy)
+            _session(each.log.current(), each.suspended(), running=each.is_busy)
             for each in agent.open_sessions
         ]
-        for id_, suspended in agent.sleeping_sessions.items():
-            if (record := agent.recorded(id_)) is not None:
+        for id_, suspended in agent.suspended_sessions.items():
+            if (record := agent.session_record(id_)) is not None:
                 found.append(_session(record, suspended, asleep=True))
         return {"sessions": found}
 
@@ -139,7 +139,7 @@ def _endpoint(body: Callable[[], Json]) -> Callable[[Request], Awaitable[Respons
 
 
 def _session(
-    record: Record, state: Asleep, *, running: bool = False, asleep: bool = False
+    record: SessionRecord, state: SuspendedSession, *, running: bool = False, asleep: bool = False
 ) -> dict[str, Json]:
     return {
         "sessionId": record.id,

@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from acp_agent.models.model import Model
-from acp_agent.models.routed import RoutedModel
-from acp_agent.models.services import SettingsError
-from acp_agent.params import Handler, Params, invalid
+from acp_agent.models.providers import SettingsError
+from acp_agent.models.routed import ProviderModel
+from acp_agent.models.types import Model
+from acp_agent.params import Handler, Params, invalid_params
 from acp_protocol.jsonrpc import Json
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -27,9 +27,9 @@ class ProviderHandlers:
 
     def __init__(self, models: Sequence[Model]) -> None:
         self._first = models[0]
-        self._models: dict[str, list[RoutedModel]] = {}
+        self._models: dict[str, list[ProviderModel]] = {}
         for model in models:
-            if isinstance(model, RoutedModel):
+            if isinstance(model, ProviderModel):
                 self._models.setdefault(model.service.prefix, []).append(model)
         self.handlers: Mapping[str, Handler] = {
             "providers/list": self._list,
@@ -45,9 +45,9 @@ class ProviderHandlers:
         id_, kind = params["providerId"], params["apiType"]
         models = self._models.get(id_)
         if models is None:
-            raise invalid(f"params.providerId: there is no provider {id_!r}")
-        if kind != (spoken := models[0].service.speech):
-            raise invalid(f"params.apiType: {kind!r} is not spoken here, {spoken!r} is")
+            raise invalid_params(f"params.providerId: there is no provider {id_!r}")
+        if kind != (spoken := models[0].service.api):
+            raise invalid_params(f"params.apiType: {kind!r} is not spoken here, {spoken!r} is")
         headers = cast("Mapping[str, str]", params.get("headers") or {})
         for name, told in headers.items():
             _check_header(name, told)
@@ -55,13 +55,15 @@ class ProviderHandlers:
             for model in models:
                 model.route(params["baseUrl"], headers)
         except SettingsError as problem:
-            raise invalid(f"params.baseUrl: {problem}") from None
+            raise invalid_params(f"params.baseUrl: {problem}") from None
         return {}
 
     async def _disable(self, params: Params) -> Json:
         id_ = params["providerId"]
         if self._is_required(id_):
-            raise invalid(f"params.providerId: {id_} is required: its model serves by default")
+            raise invalid_params(
+                f"params.providerId: {id_} is required: its model serves by default"
+            )
         # An unknown one counts as disabled.
         for model in self._models.get(id_, []):
             model.disable()
@@ -73,10 +75,10 @@ class ProviderHandlers:
 
     def _shown(self, id_: str) -> dict[str, Json]:
         model = self._models[id_][0]
-        current = {"apiType": model.service.speech, "baseUrl": model.service.base_url}
+        current = {"apiType": model.service.api, "baseUrl": model.service.base_url}
         return {
             "providerId": id_,
-            "supported": [model.service.speech],
+            "supported": [model.service.api],
             "required": self._is_required(id_),
             "current": current if model.is_enabled else None,
         }
@@ -86,6 +88,6 @@ def _check_header(name: str, told: str) -> None:
     """Refuse a header that cannot be sent, without repeating its value."""
     is_fit = all(sign.isascii() and (sign.isprintable() or sign == "\t") for sign in told)
     if not _TOKEN.fullmatch(name) or not is_fit:
-        raise invalid("params.headers: a name or a value holds what no header may hold")
+        raise invalid_params("params.headers: a name or a value holds what no header may hold")
     if name.lower() in _OURS:
-        raise invalid(f"params.headers: {name.lower()} belongs to the transport")
+        raise invalid_params(f"params.headers: {name.lower()} belongs to the transport")

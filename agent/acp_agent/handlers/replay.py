@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack, suppress
 
-from acp_agent.session import Session
+from acp_agent.handlers.base import Handlers
 from acp_agent.sessions.events import Event
-from acp_agent.surface import Handlers
-from acp_agent.updates import Said
+from acp_agent.sessions.session import Session
+from acp_agent.updates.v1 import RenderedUpdates
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.handling import Followed
+from acp_protocol.handler import Response
 from acp_protocol.jsonrpc import Json
 
 
 async def replay(
-    handlers: Handlers, session: Session, told: Iterable[Event], then: Callable[[], Said]
+    handlers: Handlers, session: Session, told: Iterable[Event], then: Callable[[], RenderedUpdates]
 ) -> None:
     """Replay the events of a session, and send the updates of `then`.
 
@@ -28,27 +28,27 @@ async def replay(
         RequestFailedError: the session was closed meanwhile.
     """
     try:
-        with handlers.open.used(session), session.tasks.running():
-            await session.log.settle()
+        with handlers.open.in_use(session), session.tasks.running():
+            await session.log.flush()
             await session.updates.replay(told, then)
     except BaseException:
         is_open = handlers.open.awake.get(session.id) is session
-        if session.is_unknown and is_open and handlers.open.can_suspend(session):
+        if session.is_unannounced and is_open and handlers.open.can_suspend(session):
             await handlers.open.close_session(session)
         raise
-    session.is_unknown = False
+    session.is_unannounced = False
 
 
 def respond_then(
     handlers: Handlers, session: Session, answer: Json, then: Callable[[], Awaitable[None]]
-) -> Followed:
+) -> Response:
     """Return a response after which `then` runs, unless the session is closed by then."""
-    session.is_unknown = False
+    session.is_unannounced = False
     use = ExitStack()
-    use.enter_context(handlers.open.used(session))
+    use.enter_context(handlers.open.in_use(session))
 
     async def follow() -> None:
         with use, suppress(RequestFailedError), session.tasks.running():
             await then()
 
-    return Followed(answer, follow)
+    return Response(answer, follow)

@@ -11,13 +11,20 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from acp_agent.params import Handler, Params, elsewhere, invalid
-from acp_agent.session import INFO, Session, info_of
-from acp_agent.sessions.records import Record
-from acp_agent.sessions.store import PAGE, Archived, Wanted, continued, cursor_behind, retry_busy
-from acp_agent.surface import NAME, Handlers
-from acp_agent.updates import Updates
-from acp_protocol.host.text import visible
+from acp_agent.handlers.base import NAME, Handlers
+from acp_agent.params import Handler, Params, invalid_params, open_elsewhere
+from acp_agent.sessions.session import INFO, Session, session_info
+from acp_agent.sessions.store import (
+    PAGE_SIZE,
+    Archived,
+    SessionQuery,
+    SessionRecord,
+    decode_cursor,
+    encode_cursor,
+    retry_busy,
+)
+from acp_agent.updates.v1 import SessionUpdates
+from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
 TITLE_LIMIT: Final = 200
@@ -60,26 +67,28 @@ class SessionHandlers:
     async def _list(self, params: Params) -> Json:
         wanted = self._wanted(params)
         if (cursor := params.get("cursor")) is not None:
-            behind = continued(cursor, wanted)
+            behind = decode_cursor(cursor, wanted)
             if behind is None:
-                raise invalid("cursor: it was not given for this list")
+                raise invalid_params("cursor: it was not given for this list")
             wanted = behind
-        records = await retry_busy(partial(self._store.page, wanted, PAGE + 1))
-        listed: dict[str, Json] = {"sessions": [self._shown(record) for record in records[:PAGE]]}
-        if len(records) > PAGE:
-            listed["nextCursor"] = cursor_behind(records[PAGE - 1], wanted)
+        records = await retry_busy(partial(self._store.page, wanted, PAGE_SIZE + 1))
+        listed: dict[str, Json] = {
+            "sessions": [self._shown(record) for record in records[:PAGE_SIZE]]
+        }
+        if len(records) > PAGE_SIZE:
+            listed["nextCursor"] = encode_cursor(records[PAGE_SIZE - 1], wanted)
         return listed
 
-    def _wanted(self, params: Params) -> Wanted:
+    def _wanted(self, params: Params) -> SessionQuery:
         cwd = params.get("cwd")
         if cwd is not None and not Path(cwd).is_absolute():
-            raise invalid("cwd is no absolute path")
+            raise invalid_params("cwd is no absolute path")
         archived = params.get("archived") if self._is_unstable else None
         if not isinstance(archived, str | None) or archived not in _ARCHIVED:
-            raise invalid(f"archived: {archived!r} is not supported")
-        return Wanted(normal(cwd) if cwd is not None else None, _ARCHIVED[archived])
+            raise invalid_params(f"archived: {archived!r} is not supported")
+        return SessionQuery(normal(cwd) if cwd is not None else None, _ARCHIVED[archived])
 
-    def _shown(self, record: Record) -> dict[str, Json]:
+    def _shown(self, record: SessionRecord) -> dict[str, Json]:
         shown: dict[str, Json] = {
             "sessionId": record.id,
             "cwd": record.cwd,
@@ -90,7 +99,7 @@ class SessionHandlers:
             shown["additionalDirectories"] = list(record.directories)
         if self._is_unstable:
             shown["archived"] = record.is_archived
-        if record.id in self._handlers.open.asleep:
+        if record.id in self._handlers.open.suspended:
             shown["_meta"] = ASLEEP
         return shown
 
@@ -119,34 +128,36 @@ class SessionHandlers:
         record = self._handlers.recorded(cast("str", params["sessionId"]))
         status = "open" if self._store.claims.is_taken(record.number) else "saved"
         told: dict[str, Json] = {"status": status}
-        if record.id in self._handlers.open.asleep:
+        if record.id in self._handlers.open.suspended:
             told["_meta"] = ASLEEP
         if self._state is not None and status == "open":
             session = self._handlers.open.awake.get(record.id)
             if session is not None:
                 told["state"] = self._state(session)
-            elif record.id in self._handlers.open.asleep:
+            elif record.id in self._handlers.open.suspended:
                 told["state"] = {"state": "idle"}
         return told
 
     async def _set_title(self, params: Params) -> Json:
         record = self._handlers.recorded(cast("str", params["sessionId"]))
-        title = visible(" ".join(cast("str", params["title"]).split()))[:TITLE_LIMIT].strip()
+        title = escape_controls(" ".join(cast("str", params["title"]).split()))[
+            :TITLE_LIMIT
+        ].strip()
         if not title:
-            raise invalid("title is empty")
+            raise invalid_params("title is empty")
         await retry_busy(partial(self._store.change, record.number, title=title, is_named=1))
         if (session := self._handlers.open.awake.get(record.id)) is not None:
-            await session.retitled()
-        elif record.id in self._handlers.open.asleep:
+            await session.send_title()
+        elif record.id in self._handlers.open.suspended:
             # It need not wake for this.
-            updates = Updates(self._handlers.services.client, record.id)
-            await updates.send(INFO, info_of(self._handlers.recorded(record.id)))
+            updates = SessionUpdates(self._handlers.services.client, record.id)
+            await updates.send(INFO, session_info(self._handlers.recorded(record.id)))
         return {"title": title}
 
-    async def _alone(self, record: Record, work: Callable[[], None]) -> None:
+    async def _alone(self, record: SessionRecord, work: Callable[[], None]) -> None:
         """Run `work` on a session that is not open, and is not opened meanwhile."""
         if not self._store.take(record.number):
-            raise elsewhere(record.id)
+            raise open_elsewhere(record.id)
         try:
             with self._handlers.open.change(record.id):
                 await retry_busy(work)

@@ -9,29 +9,29 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from acp_agent.elicitation import ways_in
+from acp_agent.continuum.mcp_bridge import Bridge
+from acp_agent.handlers.base import Handlers
 from acp_agent.handlers.providers import ProviderHandlers
 from acp_agent.handlers.replay import replay, respond_then
 from acp_agent.handlers.sessions import SessionHandlers
-from acp_agent.mcp.bridge import Bridge
 from acp_agent.params import (
     CONTINUUM,
     Handler,
     Params,
-    busy,
-    invalid,
-    is_placed,
+    dict_or_empty,
+    has_placed_cwd,
+    invalid_params,
     markers,
-    members_of,
-    value_of,
+    option_value,
+    session_busy,
 )
-from acp_agent.prompts import blocks_of, model_wanted, read_prompt
 from acp_agent.services import AgentServices
-from acp_agent.session import Session
 from acp_agent.sessions.log import SessionLog
 from acp_agent.sessions.options import MODE, MODEL, options_for
-from acp_agent.surface import Handlers
-from acp_agent.updates import Updates, new_message_id
+from acp_agent.sessions.session import Session
+from acp_agent.turn.prompt import blocks_of, read_prompt, requested_model
+from acp_agent.updates.elicitation import supported_modes
+from acp_agent.updates.v1 import SessionUpdates, new_message_id
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -62,12 +62,12 @@ class HandlersV1(Handlers):
 
     def initialized(self, params: Params) -> Json:
         """Store the capabilities of the client; return those of the agent."""
-        able = members_of(params.get("clientCapabilities"))
-        self.ways = ways_in(able)
-        terminals = members_of(able.get("auth")).get("terminal")
-        self._files = members_of(able.get("fs"))
+        able = dict_or_empty(params.get("clientCapabilities"))
+        self.elicitation_modes = supported_modes(able)
+        terminals = dict_or_empty(able.get("auth")).get("terminal")
+        self._files = dict_or_empty(able.get("fs"))
         self._has_terminals = able.get("terminal") is True
-        shown = members_of(able.get("session"))
+        shown = dict_or_empty(able.get("session"))
         self._shows_notices = shown.get("notices") is not None
         self._shows_compactions = shown.get("compaction") is not None
         offers = ["list", "close", "resume", "delete", "additionalDirectories"]
@@ -90,19 +90,19 @@ class HandlersV1(Handlers):
                 },
                 "mcpCapabilities": self._reached(),
                 "sessionCapabilities": markers(offers),
-                **self.auth.claims(),
+                **self.auth.capabilities(),
                 **claims,
             },
-            "authMethods": self.auth.offered(has_terminal=terminals is True),
+            "authMethods": self.auth.listed_methods(has_terminal=terminals is True),
         }
 
     def cancel(self, session: Session) -> None:
         """Cancel the running turn; its prompt ends with `cancelled`."""
         session.cancel()
 
-    def updates_for(self, log: SessionLog) -> Updates:
+    def updates_for(self, log: SessionLog) -> SessionUpdates:
         """Return what notifies the client of a session."""
-        updates = Updates(self.services.client, log.record.id, log)
+        updates = SessionUpdates(self.services.client, log.record.id, log)
         updates.shows_notices = self._shows_notices
         updates.shows_compactions = self._shows_compactions
         return updates
@@ -131,7 +131,7 @@ class HandlersV1(Handlers):
             return {}
         options = options_for(self.services.models)
         option = next(each for each in options if each.id == MODE)
-        return {MODE: value_of(option, mode, "mode")}
+        return {MODE: option_value(option, mode, "mode")}
 
     def _reached(self) -> dict[str, Json]:
         """Return the transports of MCP servers beside stdio."""
@@ -148,7 +148,7 @@ class HandlersV1(Handlers):
         if (open_one := self.open.awake.get(params["sessionId"])) is not None:
             _check_free(open_one)
         session = await self.reopened(self._at_home(params))
-        await replay(self, session, session.log.told(), session.surroundings)
+        await replay(self, session, session.log.replayable(), session.context_updates)
         record = session.log.current()
         times = {"createdAt": record.created, "updatedAt": record.updated}
         kept = times | {"historyLength": session.history_length}
@@ -157,17 +157,17 @@ class HandlersV1(Handlers):
 
     async def _resume_session(self, params: Params) -> Json:
         session = await self.reopened(self._at_home(params))
-        return respond_then(self, session, session.settings(), session.recall)
+        return respond_then(self, session, session.settings(), session.send_context)
 
     async def _fork_session(self, params: Params) -> Json:
         session = await self.forked(self._at_home(params))
         return respond_then(
-            self, session, {"sessionId": session.id, **session.settings()}, session.recall
+            self, session, {"sessionId": session.id, **session.settings()}, session.send_context
         )
 
     def _at_home(self, params: Params) -> Params:
         """Return `params` with the session's own `cwd` if the client has sent none."""
-        if not is_placed(params):
+        if not has_placed_cwd(params):
             return params
         return {**params, "cwd": self.recorded(params["sessionId"]).cwd}
 
@@ -180,14 +180,14 @@ class HandlersV1(Handlers):
         async with self.using(params) as session:
             option = session.option(MODE)
             assert option is not None
-            await session.choose(option, value_of(option, params["modeId"], "modeId"))
+            await session.set_option(option, option_value(option, params["modeId"], "modeId"))
             return {}
 
     async def _set_config_option(self, params: Params) -> Json:
         async with self.using(params) as session:
             if (option := session.option(params["configId"])) is None:
-                raise invalid(f"configId: there is no option {params['configId']!r}")
-            await session.choose(option, value_of(option, params["value"], "value"))
+                raise invalid_params(f"configId: there is no option {params['configId']!r}")
+            await session.set_option(option, option_value(option, params["value"], "value"))
             return {"configOptions": session.settings()["configOptions"]}
 
     async def _prompt(self, params: Params) -> Json:
@@ -199,7 +199,7 @@ class HandlersV1(Handlers):
             blocks = blocks_of(params, session.model)
             _check_free(session)
             record = partial(session.updates.user, new_message_id(), blocks)
-            with self.auth.offering():
+            with self.auth.with_methods():
                 stop = await session.prompt(read_prompt(blocks, session.cwd), record)
             used = session.take_used()
             return {"stopReason": stop, **(used if self.services.is_unstable else {})}
@@ -224,20 +224,20 @@ def _bridge_of(services: AgentServices) -> Mapping[str, Handler]:
 
 def _of_continuum(params: Params) -> Params:
     """Return the fields of the Continuum dialect in `_meta`."""
-    return members_of(members_of(params.get("_meta")).get(CONTINUUM))
+    return dict_or_empty(dict_or_empty(params.get("_meta")).get(CONTINUUM))
 
 
 async def _let_answer(session: Session, params: Params) -> None:
     """Choose the model that the prompt names, for this and the following prompts."""
     option = session.option(MODEL)
     assert option is not None
-    wanted = model_wanted(params, option)
+    wanted = requested_model(params, option)
     if wanted is not None and wanted != session.model.name:
         _check_free(session)
-        await session.choose(option, wanted)
+        await session.set_option(option, wanted)
 
 
 def _check_free(session: Session) -> None:
     """Refuse a request that cannot run beside a turn."""
     if session.is_busy:
-        raise busy()
+        raise session_busy()

@@ -16,23 +16,23 @@ from typing import cast
 
 import anyio
 
-from acp_agent.elicitation import ways_in
+from acp_agent.handlers.base import Handlers
 from acp_agent.handlers.providers import ProviderHandlers
 from acp_agent.handlers.replay import replay, respond_then
 from acp_agent.handlers.sessions import SessionHandlers
-from acp_agent.params import Handler, Params, invalid, markers, members_of, value_of
-from acp_agent.prompts import blocks_of, read_prompt
+from acp_agent.params import Handler, Params, dict_or_empty, invalid_params, markers, option_value
 from acp_agent.services import AgentServices
-from acp_agent.session import Session
-from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.log import SessionLog
-from acp_agent.surface import Handlers
-from acp_agent.updates import Said, new_message_id
-from acp_agent.updates_v2 import UpdatesV2, call_of
+from acp_agent.sessions.session import Session
+from acp_agent.sessions.store import StoreError
+from acp_agent.turn.prompt import blocks_of, read_prompt
+from acp_agent.updates.elicitation import supported_modes
+from acp_agent.updates.v1 import RenderedUpdates, new_message_id
+from acp_agent.updates.v2 import SessionUpdatesV2, call_of
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
-from acp_protocol.handling import Followed
+from acp_protocol.handler import Response
 from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
@@ -60,9 +60,9 @@ class HandlersV2(Handlers):
 
     def initialized(self, params: Params) -> Json:
         """Return the capabilities of the agent; files and terminals are its own in this version."""
-        able = members_of(params.get("capabilities"))
-        self.ways = ways_in(able)
-        terminals = members_of(able.get("auth")).get("terminal")
+        able = dict_or_empty(params.get("capabilities"))
+        self.elicitation_modes = supported_modes(able)
+        terminals = dict_or_empty(able.get("auth")).get("terminal")
         offers = ["delete", "additionalDirectories"]
         if self.services.is_unstable:
             offers += ["fork", "archive", "status", "title"]
@@ -75,8 +75,8 @@ class HandlersV2(Handlers):
         return {
             "protocolVersion": self.version,
             "info": self.info(),
-            "capabilities": {"session": session, **self.auth.claims(), **claims},
-            "authMethods": self.auth.offered(has_terminal=terminals is not None),
+            "capabilities": {"session": session, **self.auth.capabilities(), **claims},
+            "authMethods": self.auth.listed_methods(has_terminal=terminals is not None),
         }
 
     def cancel(self, session: Session) -> None:
@@ -84,9 +84,9 @@ class HandlersV2(Handlers):
         session.prompts.cancel()
         session.cancel()
 
-    def updates_for(self, log: SessionLog) -> UpdatesV2:
+    def updates_for(self, log: SessionLog) -> SessionUpdatesV2:
         """Return what notifies the client of a session."""
-        return UpdatesV2(self.services.client, log.record.id, log)
+        return SessionUpdatesV2(self.services.client, log.record.id, log)
 
     def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
         """Return a workspace of our own files: clients of this version offer none."""
@@ -106,12 +106,12 @@ class HandlersV2(Handlers):
     async def _resume_session(self, params: Params) -> Json:
         start: Json = params.get("replayFrom")
         if start is not None and start.get("type") != "start":
-            raise invalid(f"replayFrom.type: {start.get('type')!r} is not supported")
+            raise invalid_params(f"replayFrom.type: {start.get('type')!r} is not supported")
         session = await self.reopened(params)
-        told = session.log.told() if start is not None else ()
+        told = session.log.replayable() if start is not None else ()
 
-        def then() -> Said:
-            yield from session.surroundings() if start is not None else ()
+        def then() -> RenderedUpdates:
+            yield from session.context_updates() if start is not None else ()
             yield "state_update", self._state(session)
 
         await replay(self, session, told, then)
@@ -131,21 +131,21 @@ class HandlersV2(Handlers):
     async def _set_config_option(self, params: Params) -> Json:
         async with self.using(params) as session:
             if (option := session.option(params["configId"])) is None:
-                raise invalid(f"configId: there is no option {params['configId']!r}")
+                raise invalid_params(f"configId: there is no option {params['configId']!r}")
             if params["type"] != "id":
-                raise invalid(f"type: {params['type']!r} does not fit this option")
-            await session.choose(option, value_of(option, params["value"], "value"))
+                raise invalid_params(f"type: {params['type']!r} does not fit this option")
+            await session.set_option(option, option_value(option, params["value"], "value"))
             return session.settings()
 
     async def _cancel_call(self, params: Params) -> Json:
         if not self._end_call(params, params["toolCallId"]):
-            raise invalid("toolCallId: no such tool call runs")
+            raise invalid_params("toolCallId: no such tool call runs")
         return {}
 
     async def _cancel_terminal(self, params: Params) -> Json:
         """Cancel the tool call that runs in a terminal."""
         if not self._end_call(params, call_of(params["terminalId"])):
-            raise invalid("terminalId: nothing runs in such a terminal")
+            raise invalid_params("terminalId: nothing runs in such a terminal")
         return {}
 
     def _end_call(self, params: Params, call_id: str) -> bool:
@@ -153,7 +153,7 @@ class HandlersV2(Handlers):
         session_id = params["sessionId"]
         if (session := self.open.awake.get(session_id)) is not None:
             return session.end_call(call_id)
-        if session_id not in self.open.asleep:
+        if session_id not in self.open.suspended:
             raise self.closed(session_id)
         return False
 
@@ -163,10 +163,10 @@ class HandlersV2(Handlers):
                 raise _cancelled()
             blocks = blocks_of(params, session.model)
             if not blocks:
-                raise invalid("params.prompt is empty")
+                raise invalid_params("params.prompt is empty")
             message_id = new_message_id()
             await self._accept(session, partial(session.updates.user, message_id, blocks))
-            return Followed(
+            return Response(
                 {"messageId": message_id}, partial(self._turn, session, message_id, blocks)
             )
 
@@ -198,7 +198,7 @@ class HandlersV2(Handlers):
 
     async def _turn(self, session: Session, message_id: str, blocks: Sequence[Params]) -> None:
         """Run one turn, from the echo of the prompt to the idle state that ends it."""
-        updates = cast("UpdatesV2", session.updates)
+        updates = cast("SessionUpdatesV2", session.updates)
         try:
             ended = await self._outcome(session, updates, message_id, blocks)
             used = session.take_used()
@@ -210,7 +210,7 @@ class HandlersV2(Handlers):
             self._release(session)
 
     async def _outcome(
-        self, session: Session, updates: UpdatesV2, message_id: str, blocks: Sequence[Params]
+        self, session: Session, updates: SessionUpdatesV2, message_id: str, blocks: Sequence[Params]
     ) -> dict[str, Json]:
         """Run one turn; return its outcome as fields of a state update."""
         try:
@@ -219,7 +219,7 @@ class HandlersV2(Handlers):
             # The answer may have waited for its reader, and the cancellation not for the turn.
             if session.prompts.is_cancelled:
                 return {"stopReason": "cancelled"}
-            with self.auth.offering():
+            with self.auth.with_methods():
                 return {"stopReason": await session.prompt(read_prompt(blocks, session.cwd))}
         except ConnectionClosedError:
             raise
@@ -235,7 +235,7 @@ class HandlersV2(Handlers):
         """Return the state of a session as fields of a state update."""
         if not session.prompts.is_busy:
             return {"state": "idle"}
-        is_asking = cast("UpdatesV2", session.updates).is_asking
+        is_asking = cast("SessionUpdatesV2", session.updates).is_asking
         return {"state": "requires_action" if is_asking else "running"}
 
     def _offered(self, session: Session) -> dict[str, Json]:

@@ -26,29 +26,35 @@ from mcp_types import (
     Implementation,
     ListRootsResult,
     LoggingMessageNotificationParams,
+    Root,
     RootsListChangedNotification,
     ToolListChangedNotification,
 )
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import FileUrl, ValidationError
 
-from acp_agent.elicitation import Relay
-from acp_agent.mcp.declarations import AcpServer, Server, StdioServer, WebServer
-from acp_agent.mcp.limits import Limits
-from acp_agent.mcp.listing import Listing, listed
+from acp_agent.mcp.acp_transport import AcpTransports
+from acp_agent.mcp.config import AcpServer, Limits, Server, StdioServer, WebServer
+from acp_agent.mcp.elicitation import answered
+from acp_agent.mcp.errors import reason_of
 from acp_agent.mcp.process import open_process
-from acp_agent.mcp.questions import answered
-from acp_agent.mcp.reasons import reason_of
 from acp_agent.mcp.results import outcome_of
-from acp_agent.mcp.roots import roots_of
-from acp_agent.mcp.sieve import Sieve, told
-from acp_agent.mcp.tunnel import Tunnels
+from acp_agent.mcp.tool_filter import ToolFilter, told
+from acp_agent.mcp.tool_listing import Listing, listed
 from acp_agent.mcp.web import web_transport
-from acp_agent.tools.tool import Outcome, Tool, ToolFailedError
-from acp_protocol.host.text import one_line
+from acp_agent.tools.call import Outcome, Tool, ToolFailedError
+from acp_agent.updates.elicitation import ServerElicitation
+from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tasks import OwnedTasks
 from acp_protocol.version import VERSION
+
+
+def roots_of(directories: Sequence[Path]) -> ListRootsResult:
+    """Return absolute `directories` as the answer to `roots/list`, each once."""
+    addresses = dict.fromkeys(directory.as_uri() for directory in directories)
+    return ListRootsResult(roots=[Root(uri=FileUrl(address)) for address in addresses])
+
 
 logger = logging.getLogger(__name__)
 
@@ -63,14 +69,14 @@ class Place:
     """Where servers are started, and how those of the client are reached."""
 
     cwd: Path
-    tunnels: Tunnels | None
-    relay: Relay
+    tunnels: AcpTransports | None
+    relay: ServerElicitation
     """By which servers ask the user."""
     directories: Callable[[], Sequence[Path]]
     """Returns where the session works by now."""
 
 
-class Link:
+class McpConnection:
     """One server of a session."""
 
     def __init__(self, server: Server, place: Place, limits: Limits) -> None:
@@ -79,7 +85,7 @@ class Link:
         self._place = place
         self._limits = limits
         self._client: Client | None = None
-        self._sieve = Sieve()
+        self._sieve = ToolFilter()
         self._listing = Listing({})
         self._scope = anyio.CancelScope()
         self._is_stale = anyio.Event()
@@ -169,7 +175,7 @@ class Link:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(await self._opened(stack))
             self._sieve.version = client.protocol_version
-            async with OwnedTasks() as tasks:
+            async with BackgroundTasks() as tasks:
                 if await self._tells_changes(client):
                     # Before the first listing, so that no change falls between the two.
                     await tasks.start(self._subscribe, client)
@@ -201,7 +207,7 @@ class Link:
             cache=None,
             message_handler=self._hear,
             logging_callback=self._log,
-            elicitation_callback=self._ask if self._place.relay.ways else None,
+            elicitation_callback=self._ask if self._place.relay.modes else None,
             list_roots_callback=self._roots,
         )
 
@@ -280,4 +286,4 @@ class Link:
 
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else repr(params.data)
-        logger.info("MCP server %s, %s: %s", self.id, params.level, one_line(text, LOG_WIDTH))
+        logger.info("MCP server %s, %s: %s", self.id, params.level, single_line(text, LOG_WIDTH))

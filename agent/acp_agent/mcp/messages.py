@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
-from acp_protocol.json_text import Json, parse
+from acp_protocol.json_codec import Json, parse
 
 _ESCAPED: Final = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"

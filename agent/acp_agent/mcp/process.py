@@ -10,25 +10,42 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
-from acp_agent.mcp.declarations import StdioServer
-from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.config import Limits, StdioServer
 from acp_agent.mcp.messages import read_message
-from acp_agent.mcp.streams import Streams, stream_pair
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import FrameTooLongError, describe_exit
 from acp_protocol.framing import LineFramer
-from acp_protocol.host.processes import ChildProcess, spawn
-from acp_protocol.host.text import one_line
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.host.process import ChildProcess, spawn
+from acp_protocol.host.sanitize import single_line
+
+Streams: TypeAlias = tuple[
+    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
+]
+"""What a session of the SDK reads from, and what it writes to."""
+FarStreams: TypeAlias = tuple[
+    MemoryObjectSendStream[SessionMessage | Exception], MemoryObjectReceiveStream[SessionMessage]
+]
+"""The other ends."""
+
+
+@contextmanager
+def stream_pair(buffer: int = 0) -> Generator[tuple[Streams, FarStreams]]:
+    """Open both ends, and close them at the end; `buffer` messages for the session may wait."""
+    to_session, at_session = anyio.create_memory_object_stream[SessionMessage | Exception](buffer)
+    session_writes, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+    with to_session, at_session, session_writes, from_session:
+        yield (at_session, session_writes), (to_session, from_session)
+
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +87,7 @@ async def open_process(
                 grace=end,
                 is_marked=True,
             ) as child,
-            OwnedTasks() as tasks,
+            BackgroundTasks() as tasks,
         ):
             pump = _Pump(server.id, child, to_session, on_end)
             tasks.start_soon(pump.read, LineFramer(limits.message_size))
@@ -111,7 +128,7 @@ class StderrLog:
         for line in lines:
             text = line.decode(errors="replace").rstrip()
             if text and self._has_room():
-                logger.warning("MCP server %s: %s", self._server, one_line(text, LOG_WIDTH))
+                logger.warning("MCP server %s: %s", self._server, single_line(text, LOG_WIDTH))
 
     def _has_room(self) -> bool:
         """Count a line; say how many were left out once a minute is over."""
@@ -184,7 +201,7 @@ class _Pump:
         except ValueError:
             self._rubbish += 1
             if self._rubbish <= RUBBISH_LOGGED:
-                shown = one_line(line[:LOG_HELD].decode(errors="replace"), LOG_WIDTH)
+                shown = single_line(line[:LOG_HELD].decode(errors="replace"), LOG_WIDTH)
                 logger.warning("MCP server %s said no message: %s", self._server, shown)
             return
         await self._to_session.send(SessionMessage(message))

@@ -16,8 +16,8 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from acp_agent.mcp.limits import Limits
-from acp_agent.tools.tool import TEXT_LIMIT, Outcome, fenced, shortened
+from acp_agent.mcp.config import Limits
+from acp_agent.tools.call import MAX_TEXT_CHARS, Outcome, fenced, shorten
 from acp_protocol.jsonrpc import Json
 
 Block: TypeAlias = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
@@ -27,7 +27,7 @@ def outcome_of(result: CallToolResult, limits: Limits) -> Outcome:
     """Return what came of a call, within the limits."""
     text = "\n".join(_texts(result))
     return Outcome(
-        shortened(text),
+        shorten(text),
         list(_content(result, limits.result_size)),
         _raw(result),
         is_failed=result.is_error,
@@ -87,7 +87,7 @@ def _raw(result: CallToolResult) -> Mapping[str, Json]:
         for holder in (block, block.get("resource")):
             _without_bytes(holder)
     size = len(json.dumps(whole))
-    if size > TEXT_LIMIT:
+    if size > MAX_TEXT_CHARS:
         return {"isError": result.is_error, "leftOut": f"{size} characters"}
     return whole
 

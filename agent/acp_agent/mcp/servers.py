@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_agent.elicitation import Relay
-from acp_agent.mcp.declarations import AcpServer, Server
-from acp_agent.mcp.limits import Limits
-from acp_agent.terminals import Asker
-from acp_agent.tools.tool import Tool
+from acp_agent.mcp.config import AcpServer, Limits, Server
+from acp_agent.terminals import RequestSender
+from acp_agent.tools.call import Tool
+from acp_agent.updates.elicitation import ServerElicitation
 from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:
-    from acp_agent.mcp.link import Link
-    from acp_agent.mcp.tunnel import Tunnels
+    from acp_agent.mcp.acp_transport import AcpTransports
+    from acp_agent.mcp.link import McpConnection
 
 
 CLOSING: Final = 4.0
@@ -51,18 +50,20 @@ class McpClient:
     `tasks` outlives the sessions: a server's task ends with its session, or with the group.
     """
 
-    def __init__(self, client: Asker, tasks: TaskGroup, limits: Limits | None = None) -> None:
+    def __init__(
+        self, client: RequestSender, tasks: TaskGroup, limits: Limits | None = None
+    ) -> None:
         self.tasks = tasks
         self.limits = limits or Limits()
         self._client = client
-        self._tunnels: Tunnels | None = None
+        self._tunnels: AcpTransports | None = None
 
-    def tunnels(self) -> Tunnels:
+    def tunnels(self) -> AcpTransports:
         """Return the way to the servers that the client itself serves."""
         if self._tunnels is None:
-            from acp_agent.mcp.tunnel import Tunnels
+            from acp_agent.mcp.acp_transport import AcpTransports
 
-            self._tunnels = Tunnels(self._client)
+            self._tunnels = AcpTransports(self._client)
         return self._tunnels
 
     def notified(self, params: Mapping[str, Json]) -> None:
@@ -79,12 +80,12 @@ class McpServers(Mapping[str, Tool]):
     """
 
     def __init__(
-        self, own: Mapping[str, Tool] = MappingProxyType({}), relay: Relay | None = None
+        self, own: Mapping[str, Tool] = MappingProxyType({}), relay: ServerElicitation | None = None
     ) -> None:
         self._own = own
-        self.relay = relay or Relay()
+        self.relay = relay or ServerElicitation()
         """By which servers ask the user."""
-        self._links: tuple[Link, ...] = ()
+        self._links: tuple[McpConnection, ...] = ()
         self._closing = CLOSING
         self._declared: tuple[Server, ...] = ()
         self._directories: tuple[Path, ...] = ()
@@ -149,7 +150,7 @@ class McpServers(Mapping[str, Tool]):
         self._directories = (cwd, *additional)
         if not servers:
             return
-        from acp_agent.mcp.link import Link, Place
+        from acp_agent.mcp.link import McpConnection, Place
 
         for name, level in _HUSHED.items():
             logging.getLogger(name).setLevel(level)
@@ -158,7 +159,7 @@ class McpServers(Mapping[str, Tool]):
         self._closing = CLOSING + home.limits.eof_grace + 2 * home.limits.kill_after
         tunnels = home.tunnels() if is_tunnelled else None
         place = Place(cwd, tunnels, self.relay, lambda: self._directories)
-        self._links = tuple(Link(server, place, home.limits) for server in servers)
+        self._links = tuple(McpConnection(server, place, home.limits) for server in servers)
         for link in self._links:
             home.tasks.start_soon(link.run)
         try:

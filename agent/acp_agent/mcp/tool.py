@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
 from acp_agent.mcp.names import unmarked
-from acp_agent.models.model import ToolOffer
+from acp_agent.models.types import ToolSpec
+from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, SideEffect, ToolKind
 from acp_agent.tools.subject import name_subject
-from acp_agent.tools.tool import Call, Effect, Kind, Outcome, Report
 from acp_agent.workspace import Workspace
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 TITLE_WIDTH: Final = 80
@@ -25,22 +25,22 @@ Run: TypeAlias = Callable[[Mapping[str, Json]], Awaitable[Outcome]]
 class McpTool:
     """One tool of one server; `run` calls it with arguments."""
 
-    kind: Kind = "execute"
+    kind: ToolKind = "execute"
 
-    def __init__(self, offer: ToolOffer, server: str, title: str, run: Run) -> None:
+    def __init__(self, offer: ToolSpec, server: str, title: str, run: Run) -> None:
         self.offer = offer
-        self._title = f"{one_line(title, TITLE_WIDTH)} ({server})"
+        self._title = f"{single_line(title, TITLE_WIDTH)} ({server})"
         self._run = run
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Return the call; whether the arguments make sense is for the server to say."""
         del workspace
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
             return await self._run(arguments)
 
         # A rule about a tool means each by its name, also where the server lists several.
         alone = unmarked(self.offer.name)
-        effects = [Effect(self.kind, name_subject(alone))] if alone != self.offer.name else []
-        return Call(self._title, self.kind, run, scope=self.offer.name, effects=effects)
+        effects = [SideEffect(self.kind, name_subject(alone))] if alone != self.offer.name else []
+        return PreparedCall(self._title, self.kind, run, scope=self.offer.name, effects=effects)

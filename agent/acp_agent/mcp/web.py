@@ -28,10 +28,9 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from acp_agent.mcp.bodies import Events, TooLongError, message_event, whole
-from acp_agent.mcp.declarations import WebServer
-from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.config import Limits, WebServer
+from acp_agent.mcp.errors import AWAY, BROKE_OFF, ELSEWHERE, RUBBISH, our_error
 from acp_agent.mcp.messages import read_message
-from acp_agent.mcp.reasons import AWAY, BROKE_OFF, ELSEWHERE, RUBBISH, our_error
 
 _OURS: Final = frozenset(
     {

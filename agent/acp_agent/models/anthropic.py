@@ -13,28 +13,28 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from acp_agent.models.errors import Refusals
-from acp_agent.models.http import ModelClient, Tape, Timeouts
-from acp_agent.models.model import (
-    CallTool,
-    Command,
-    Guidance,
+from acp_agent.models.errors import ServiceErrors
+from acp_agent.models.http import Cassette, ModelClient, Timeouts
+from acp_agent.models.providers import Provider
+from acp_agent.models.system_prompt import instructions, spoken
+from acp_agent.models.types import (
+    AssistantMessage,
+    Continue,
     HistoryEntry,
     ModelEvent,
     ModelOptions,
-    ModelSaid,
-    Paused,
-    Say,
-    Sealed,
-    Stopped,
-    Think,
-    ToolAnswered,
-    ToolOffer,
-    Used,
-    UserSaid,
+    ProjectInstructions,
+    PromptMessage,
+    ProviderBlock,
+    ReasoningDelta,
+    SlashCommand,
+    Stop,
+    TextDelta,
+    TokenUsage,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
 )
-from acp_agent.models.services import Service
-from acp_agent.models.system_prompt import instructions, spoken
 from acp_agent.models.wire import (
     CallIds,
     ToolNames,
@@ -44,7 +44,7 @@ from acp_agent.models.wire import (
     schema_of,
     text,
 )
-from acp_protocol.json_text import Json
+from acp_protocol.json_codec import Json
 
 LENGTH: Final = 16_384
 """Tokens that a reply may be long unless somebody says otherwise: this API has to be told."""
@@ -53,12 +53,12 @@ CACHED: Final[Mapping[str, Json]] = {"cache_control": {"type": "ephemeral"}}
 ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What the API takes for the id of a call, which may be another service's."""
 STOPS: Final[Mapping[str, ModelEvent]] = {
-    "max_tokens": Stopped("max_tokens", "the reply has reached the length that it may have"),
-    "model_context_window_exceeded": Stopped(
+    "max_tokens": Stop("max_tokens", "the reply has reached the length that it may have"),
+    "model_context_window_exceeded": Stop(
         "max_tokens", "the conversation fills all that the model can bear in mind"
     ),
-    "refusal": Stopped("refusal", "the service refuses to go on with this"),
-    "pause_turn": Paused(),
+    "refusal": Stop("refusal", "the service refuses to go on with this"),
+    "pause_turn": Continue(),
 }
 """What reasons mean that are no usual end, as the end of a turn and that of a call are."""
 FOREIGN: Final = frozenset({"server_tool_use", "mcp_tool_use"})
@@ -68,15 +68,15 @@ FOREIGN: Final = frozenset({"server_tool_use", "mcp_tool_use"})
 class MessagesModel:
     """A model behind Anthropic's messages."""
 
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     def __init__(
         self,
-        service: Service,
+        service: Provider,
         model: str,
         options: ModelOptions,
         *,
-        tape: Tape | None = None,
+        tape: Cassette | None = None,
         timeouts: Timeouts | None = None,
     ) -> None:
         self.name = f"{service.prefix}:{model}"
@@ -86,7 +86,7 @@ class MessagesModel:
         self._client = ModelClient(service, "/v1/messages", model, timeouts=timeouts, tape=tape)
 
     def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[ModelEvent]:
         """Ask the service, and yield what it streams."""
         names = ToolNames(tools)
@@ -97,7 +97,7 @@ class MessagesModel:
         return self._client.reply(self._body(history, tools, names), new_reader)
 
     def _body(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer], names: ToolNames
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec], names: ToolNames
     ) -> dict[str, Json]:
         messages = conversation(history, self.name, names, takes_images=self.takes_images)
         body: dict[str, Json] = {
@@ -114,8 +114,8 @@ class MessagesModel:
         if tools:
             body["tools"] = [
                 {
-                    "name": names.told(tool.name),
-                    "description": tool.about,
+                    "name": names.sent(tool.name),
+                    "description": tool.description,
                     "input_schema": schema_of(tool),
                 }
                 for tool in tools
@@ -141,13 +141,13 @@ def conversation(
     ids = CallIds("toolu", ID)
     for place, entry in enumerate(history):
         match entry:
-            case UserSaid():
+            case PromptMessage():
                 _add(messages, "user", _user_blocks(entry, takes_images=takes_images))
-            case ModelSaid(events):
+            case AssistantMessage(events):
                 blocks = _assistant_blocks(events, maker, names, ids.at(place))
                 waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
                 _add(messages, "assistant", blocks)
-            case ToolAnswered():
+            case ToolResult():
                 result: dict[str, Json] = {
                     "type": "tool_result",
                     "tool_use_id": waiting.pop(0) if waiting else "",
@@ -156,7 +156,7 @@ def conversation(
                 if entry.is_failed:
                     result["is_error"] = True
                 _add(messages, "user", [result])
-            case Guidance():
+            case ProjectInstructions():
                 # Told beside the messages.
                 continue
             case _:
@@ -183,7 +183,7 @@ def _add(messages: list[dict[str, Json]], role: str, blocks: list[dict[str, Json
         messages.append({"role": role, "content": blocks})
 
 
-def _user_blocks(said: UserSaid, *, takes_images: bool) -> list[dict[str, Json]]:
+def _user_blocks(said: PromptMessage, *, takes_images: bool) -> list[dict[str, Json]]:
     blocks: list[dict[str, Json]] = []
     if takes_images:
         blocks += [
@@ -210,17 +210,17 @@ def _assistant_blocks(
             blocks.append({"type": "text", "text": said})
 
     for event in events:
-        if isinstance(event, Say):
+        if isinstance(event, TextDelta):
             words.append(event.text)
-        elif isinstance(event, Sealed):
-            if event.maker == maker:
+        elif isinstance(event, ProviderBlock):
+            if event.model == maker:
                 close_words()
                 blocks.append(dict(event.content))
-        elif isinstance(event, CallTool):
+        elif isinstance(event, ToolUse):
             close_words()
             called = {
                 "id": id_of(event.id),
-                "name": names.told(event.name),
+                "name": names.sent(event.name),
                 "input": dict(event.arguments),
             }
             blocks.append({"type": "tool_use", **called})
@@ -247,7 +247,7 @@ class MessagesReader:
     """Folds the messages of one stream into events."""
 
     def __init__(
-        self, refusals: Refusals, maker: str, options: ModelOptions, names: ToolNames
+        self, refusals: ServiceErrors, maker: str, options: ModelOptions, names: ToolNames
     ) -> None:
         self._names = names
         self._refusals = refusals
@@ -329,21 +329,21 @@ class MessagesReader:
         if block.kind == "thinking":
             seal = "".join(block.seal) or text(block.start.get("signature"))
             content = {"type": "thinking", "thinking": whole, "signature": seal}
-            return [Sealed(self._maker, content)]
+            return [ProviderBlock(self._maker, content)]
         if block.kind == "redacted_thinking" or block.kind.endswith("_tool_result"):
-            return [Sealed(self._maker, dict(block.start))]
+            return [ProviderBlock(self._maker, dict(block.start))]
         if block.kind in FOREIGN:
             called = self._call(block, whole)
-            return [Sealed(self._maker, {**block.start, "input": called.arguments})]
+            return [ProviderBlock(self._maker, {**block.start, "input": called.arguments})]
         if block.kind == "tool_use":
             return [self._call(block, whole)]
         return ()
 
-    def _call(self, block: _Block, written: str) -> CallTool:
-        name = self._names.meant(text(block.start.get("name")))
+    def _call(self, block: _Block, written: str) -> ToolUse:
+        name = self._names.received(text(block.start.get("name")))
         id_ = text(block.start.get("id"))
         if not written and members(block.start.get("input")):
-            return CallTool(name, members(block.start.get("input")), id_)
+            return ToolUse(name, members(block.start.get("input")), id_)
         return read_arguments(name, written, id_)
 
     def _note(self, usage: Json) -> None:
@@ -369,22 +369,22 @@ def _index(message: Mapping[str, Json]) -> int:
 def _shown(block: _Block, said: str, thought: str) -> Sequence[ModelEvent]:
     """Keep a piece of text or of a thought, and return what is shown of it."""
     if block.kind == "text" and said:
-        return [Say(said)]
+        return [TextDelta(said)]
     if block.kind == "thinking" and thought:
         block.pieces.append(thought)
-        return [Think(thought)]
+        return [ReasoningDelta(thought)]
     return ()
 
 
-def used(usage: Mapping[str, Json], options: ModelOptions) -> Used:
+def used(usage: Mapping[str, Json], options: ModelOptions) -> TokenUsage:
     """Return what the service says that the reply took; it counts what is cached apart."""
     from_cache = count(usage.get("cache_read_input_tokens"))
     into_cache = count(usage.get("cache_creation_input_tokens"))
-    taken = Used(
-        read=count(usage.get("input_tokens")) + from_cache + into_cache,
-        written=count(usage.get("output_tokens")),
-        cached_read=from_cache,
-        cached_written=into_cache,
+    taken = TokenUsage(
+        input_tokens=count(usage.get("input_tokens")) + from_cache + into_cache,
+        output_tokens=count(usage.get("output_tokens")),
+        cache_read_tokens=from_cache,
+        cache_write_tokens=into_cache,
         window=options.window,
     )
     return options.priced(taken)

@@ -27,9 +27,9 @@ from typing import Final
 import httpx
 
 from acp_agent.models.errors import ServiceFailedError
-from acp_agent.models.services import SHORTEST_SECRET, SettingsError
+from acp_agent.models.providers import MIN_SECRET_LENGTH, SettingsError
 from acp_agent.models.wire import entries, members, text
-from acp_protocol.json_text import Json, parse
+from acp_protocol.json_codec import Json, parse
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ FAULTS: Final[Mapping[str, type[httpx.RequestError]]] = {
 LEFT: Final = "left"
 """How an exchange ends that we did not hear to its end."""
 MASK: Final = "*"
-_MASKS: Final = re.compile(rf"\{MASK}{{{SHORTEST_SECRET},}}")
+_MASKS: Final = re.compile(rf"\{MASK}{{{MIN_SECRET_LENGTH},}}")
 
 
 @dataclass(slots=True)

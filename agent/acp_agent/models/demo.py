@@ -7,57 +7,57 @@ import shlex
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from typing import Final, TypeAlias, cast
 
-from acp_agent.models.model import (
-    CallTool,
-    Command,
+from acp_agent.models.types import (
     HistoryEntry,
     ModelEvent,
-    Say,
-    ShowPlan,
-    Step,
-    Think,
-    ToolAnswered,
-    ToolOffer,
-    UserSaid,
+    PlanChange,
+    PlanStep,
+    PromptMessage,
+    ReasoningDelta,
+    SlashCommand,
+    TextDelta,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
 )
 from acp_agent.numbers import is_finite
-from acp_agent.tools.tool import fence
-from acp_protocol.host.text import one_line
-from acp_protocol.json_text import parse
+from acp_agent.tools.call import fence
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_codec import parse
 from acp_protocol.jsonrpc import Json
 
-Script: TypeAlias = Generator[ModelEvent, ToolAnswered | None]
+Script: TypeAlias = Generator[ModelEvent, ToolResult | None]
 """Yields events; is sent the answer behind a `CallTool` and None behind everything else."""
 SHOWN_LINES: Final = 8
 """Lines of a tool's answer that are repeated in words."""
 
 
-def call(tool: str, **arguments: Json) -> Generator[ModelEvent, ToolAnswered | None, ToolAnswered]:
+def call(tool: str, **arguments: Json) -> Generator[ModelEvent, ToolResult | None, ToolResult]:
     """Call a tool, and return what came of it."""
-    answer = yield CallTool(tool, arguments)
+    answer = yield ToolUse(tool, arguments)
     assert answer is not None
     return answer
 
 
-def retell(subject: str, answer: ToolAnswered) -> Say:
+def retell(subject: str, answer: ToolResult) -> TextDelta:
     """Say what came of a tool: the beginning of its answer."""
     if answer.is_failed:
-        return Say(f"{subject} failed: {answer.text}\n\n")
+        return TextDelta(f"{subject} failed: {answer.text}\n\n")
     lines = answer.text.splitlines()
     if not lines:
-        return Say(f"{subject} is done.\n\n")
+        return TextDelta(f"{subject} is done.\n\n")
     shown = "\n".join(lines[:SHOWN_LINES])
     more = f"\n… {len(lines) - SHOWN_LINES} more" if len(lines) > SHOWN_LINES else ""
     count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
-    return Say(f"{subject} gave {count}:\n\n{fence(shown + more)}\n\n")
+    return TextDelta(f"{subject} gave {count}:\n\n{fence(shown + more)}\n\n")
 
 
-def plan_after(done: int) -> ShowPlan:
+def plan_after(done: int) -> PlanChange:
     """Return the plan of everything that is shown, of which so many steps are done."""
     names = ("Look around", "Make the change", "Check the result")
-    return ShowPlan(
+    return PlanChange(
         tuple(
-            Step(name, "completed" if at < done else "in_progress" if at == done else "pending")
+            PlanStep(name, "completed" if at < done else "in_progress" if at == done else "pending")
             for at, name in enumerate(names)
         )
     )
@@ -70,33 +70,35 @@ TOUR_TEXT: Final = "The tour of the demo agent.\nThis line will be changed.\n"
 def tour(rest: str) -> Script:
     """Yield each feature of the protocol once; `rest` is what else was said, and means nothing."""
     del rest
-    yield Think("I show each feature of the protocol once, and leave the directory as it was.")
-    yield Say(
+    yield ReasoningDelta(
+        "I show each feature of the protocol once, and leave the directory as it was."
+    )
+    yield TextDelta(
         "# The tour\n\nText streams as **Markdown**, with `code`, lists and tables:\n\n"
         "```python\nprint('hello')\n```\n\n| feature | shown |\n|---|---|\n| text | yes |\n\n"
     )
     yield plan_after(0)
-    yield Say("First I write a file, for which I have to ask.\n\n")
+    yield TextDelta("First I write a file, for which I have to ask.\n\n")
     written = yield from call("write", path=TOUR_FILE, text=TOUR_TEXT, is_new=True)
     if written.is_failed:
         # What stands there is not ours to change and to delete.
-        yield Say(f"It was not written: {written.text}. So the tour ends here.\n\n")
+        yield TextDelta(f"It was not written: {written.text}. So the tour ends here.\n\n")
         return
-    yield Say("Then I read it.\n\n")
+    yield TextDelta("Then I read it.\n\n")
     yield from call("read", path=TOUR_FILE)
     yield plan_after(1)
-    yield Say("I look for a word.\n\n")
+    yield TextDelta("I look for a word.\n\n")
     yield from call("search", pattern="changed", path=".")
-    yield Say("I change a line.\n\n")
+    yield TextDelta("I change a line.\n\n")
     yield from call("edit", path=TOUR_FILE, old="will be", new="was")
     yield plan_after(2)
-    yield Say("I run a program.\n\n")
+    yield TextDelta("I run a program.\n\n")
     yield from call("run", command=["cat", TOUR_FILE])
-    yield Say("Last I clean up.\n\n")
+    yield TextDelta("Last I clean up.\n\n")
     cleaned = yield from call("delete", path=TOUR_FILE)
     yield plan_after(3)
     stays = f" `{TOUR_FILE}` stays: {cleaned.text}." if cleaned.is_failed else ""
-    yield Say(f"That was the tour.{stays}\n\n")
+    yield TextDelta(f"That was the tour.{stays}\n\n")
 
 
 TOOLS: Final = "tools"
@@ -128,13 +130,13 @@ I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one
 """
 
 
-def script(prompt: UserSaid, tools: Sequence[ToolOffer] = ()) -> Script:
+def script(prompt: PromptMessage, tools: Sequence[ToolSpec] = ()) -> Script:
     """Yield what is said and done on `prompt`, where `tools` are there."""
     if prompt.attachments or prompt.images:
         yield _received(prompt)
     orders = _orders(prompt.text)
     if not orders:
-        yield Say(HELP)
+        yield TextDelta(HELP)
     for order in orders:
         yield from _list(tools) if _word(order) == TOOLS else _script_of(order)
 
@@ -173,35 +175,35 @@ def _word(order: str) -> str:
 
 def _help(rest: str) -> Script:
     del rest
-    yield Say(HELP)
+    yield TextDelta(HELP)
 
 
-def _list(tools: Sequence[ToolOffer]) -> Script:
-    lines = [f"- `{tool.name}`: {one_line(tool.about, ABOUT_WIDTH)}" for tool in tools]
-    yield Say("\n".join(["I can call these tools:\n", *lines, "\n"]))
+def _list(tools: Sequence[ToolSpec]) -> Script:
+    lines = [f"- `{tool.name}`: {single_line(tool.description, ABOUT_WIDTH)}" for tool in tools]
+    yield TextDelta("\n".join(["I can call these tools:\n", *lines, "\n"]))
 
 
 def _think(rest: str) -> Script:
     subject = rest or "nothing in particular"
-    yield Think(f"Let me think about {subject}" if len(subject) < 40 else subject)
-    yield Say("I have thought about it.\n\n")
+    yield ReasoningDelta(f"Let me think about {subject}" if len(subject) < 40 else subject)
+    yield TextDelta("I have thought about it.\n\n")
 
 
 def _plan(rest: str) -> Script:
     del rest
     for done in range(4):
         yield plan_after(done)
-    yield Say("The plan is done.\n\n")
+    yield TextDelta("The plan is done.\n\n")
 
 
 def _read(rest: str) -> Script:
-    yield Say(f"I read `{rest}`.\n\n")
+    yield TextDelta(f"I read `{rest}`.\n\n")
     yield retell(f"`{rest}`", (yield from call("read", path=rest)))
 
 
 def _search(rest: str) -> Script:
     word, _, place = rest.partition(" in ")
-    yield Say(f"I look for `{word}`.\n\n")
+    yield TextDelta(f"I look for `{word}`.\n\n")
     answer = yield from call("search", pattern=word, path=place.strip() or ".")
     yield retell(f"The search for `{word}`", answer)
 
@@ -210,18 +212,18 @@ def _edit(rest: str) -> Script:
     path, _, change = rest.partition(":")
     old, arrow, new = (part.strip() for part in change.partition("=>"))
     if arrow:
-        yield Say(f"I edit `{path}`.\n\n")
+        yield TextDelta(f"I edit `{path}`.\n\n")
         answer = yield from call("edit", path=path, old=old, new=new)
     else:
         added = change.strip() or "This line was added by the demo agent."
-        yield Say(f"I add a line to `{path}`.\n\n")
+        yield TextDelta(f"I add a line to `{path}`.\n\n")
         answer = yield from call("edit", path=path, old=None, new=added + "\n")
     yield retell(f"The edit of `{path}`", answer)
 
 
 def _write(rest: str) -> Script:
     path, _, text = rest.partition(":")
-    yield Say(f"I write `{path}`.\n\n")
+    yield TextDelta(f"I write `{path}`.\n\n")
     answer = yield from call("write", path=path, text=text.strip() + "\n")
     yield retell(f"Writing `{path}`", answer)
 
@@ -229,14 +231,14 @@ def _write(rest: str) -> Script:
 def _move(rest: str) -> Script:
     path, between, goal = (part.strip() for part in rest.partition(" to "))
     if not between or not path or not goal:
-        yield Say(f"`move {rest}` does not say where to: write `move FILE to FILE`.\n\n")
+        yield TextDelta(f"`move {rest}` does not say where to: write `move FILE to FILE`.\n\n")
         return
-    yield Say(f"I move `{path}` to `{goal}`.\n\n")
+    yield TextDelta(f"I move `{path}` to `{goal}`.\n\n")
     yield retell(f"Moving `{path}`", (yield from call("move", path=path, to=goal)))
 
 
 def _delete(rest: str) -> Script:
-    yield Say(f"I delete `{rest}`.\n\n")
+    yield TextDelta(f"I delete `{rest}`.\n\n")
     yield retell(f"Deleting `{rest}`", (yield from call("delete", path=rest)))
 
 
@@ -244,9 +246,9 @@ def _run(rest: str) -> Script:
     try:
         command = shlex.split(rest)
     except ValueError:
-        yield Say(f"`{rest}` is no command line that I can take apart.\n\n")
+        yield TextDelta(f"`{rest}` is no command line that I can take apart.\n\n")
         return
-    yield Say(f"I run `{rest}`.\n\n")
+    yield TextDelta(f"I run `{rest}`.\n\n")
     yield retell(f"`{rest}`", (yield from call("run", command=command)))
 
 
@@ -254,9 +256,9 @@ def _use(rest: str) -> Script:
     name, _, told = rest.partition(" ")
     arguments = _arguments(told.strip())
     if arguments is None:
-        yield Say(f"`{told}` are no arguments: write `name=value` or a JSON object.\n\n")
+        yield TextDelta(f"`{told}` are no arguments: write `name=value` or a JSON object.\n\n")
         return
-    yield Say(f"I call `{name}`.\n\n")
+    yield TextDelta(f"I call `{name}`.\n\n")
     yield retell(f"`{name}`", (yield from call(name, **arguments)))
 
 
@@ -310,16 +312,16 @@ def _value(text: str) -> Json:
 
 
 def _say(text: str) -> Script:
-    yield Say(text)
+    yield TextDelta(text)
 
 
-def _received(prompt: UserSaid) -> Say:
+def _received(prompt: PromptMessage) -> TextDelta:
     lines = [
         f"- `{each.uri}`" + (", no text" if each.text is None else f", {len(each.text)} characters")
         for each in prompt.attachments
     ]
     lines += [f"- an image, {each.mime_type}, {_size(each.data)} bytes" for each in prompt.images]
-    return Say("\n".join(["You attached:\n", *lines, "\n"]))
+    return TextDelta("\n".join(["You attached:\n", *lines, "\n"]))
 
 
 def _size(data: str) -> int:
@@ -366,30 +368,30 @@ class DemoModel:
     takes_images = True
     is_scripted = True
     commands = (
-        Command("tour", "Show each feature once: thoughts, a plan, reading, editing, running"),
-        Command("plan", "Show a plan whose steps get done"),
-        Command("think", "Think aloud before answering", "what to think about"),
-        Command("tools", "Name the tools that there are, those of MCP servers too"),
-        Command("help", "What the demo agent can do"),
+        SlashCommand("tour", "Show each feature once: thoughts, a plan, reading, editing, running"),
+        SlashCommand("plan", "Show a plan whose steps get done"),
+        SlashCommand("think", "Think aloud before answering", "what to think about"),
+        SlashCommand("tools", "Name the tools that there are, those of MCP servers too"),
+        SlashCommand("help", "What the demo agent can do"),
     )
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         """Yield what the script of the last prompt says after the answers that are there."""
-        start = max(at for at, entry in enumerate(history) if isinstance(entry, UserSaid))
+        start = max(at for at, entry in enumerate(history) if isinstance(entry, PromptMessage))
         prompt = history[start]
-        assert isinstance(prompt, UserSaid)
-        answers = [entry for entry in history[start:] if isinstance(entry, ToolAnswered)]
+        assert isinstance(prompt, PromptMessage)
+        answers = [entry for entry in history[start:] if isinstance(entry, ToolResult)]
         for event in _next_events(script(prompt, tools), answers):
             for piece in _in_pieces(event):
                 yield piece
 
 
-def _next_events(script: Script, answers: Sequence[ToolAnswered]) -> list[ModelEvent]:
+def _next_events(script: Script, answers: Sequence[ToolResult]) -> list[ModelEvent]:
     """Return what follows on the last answer, up to and with the next tool call."""
     given = iter(answers)
-    answer: ToolAnswered | None = None
+    answer: ToolResult | None = None
     events: list[ModelEvent] = []
     while True:
         try:
@@ -398,7 +400,7 @@ def _next_events(script: Script, answers: Sequence[ToolAnswered]) -> list[ModelE
             return events
         events.append(event)
         answer = None
-        if isinstance(event, CallTool):
+        if isinstance(event, ToolUse):
             answer = next(given, None)
             if answer is None:
                 return events
@@ -407,7 +409,7 @@ def _next_events(script: Script, answers: Sequence[ToolAnswered]) -> list[ModelE
 
 def _in_pieces(event: ModelEvent) -> list[ModelEvent]:
     """Return `event` with its text cut as a model streams it."""
-    if isinstance(event, Say | Think):
+    if isinstance(event, TextDelta | ReasoningDelta):
         kind = type(event)
         return [kind(text) for text in pieces(event.text)]
     return [event]

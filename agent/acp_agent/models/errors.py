@@ -14,13 +14,13 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
-from acp_agent.models.model import ModelFailedError
-from acp_agent.models.services import BY_CLIENT, Service
+from acp_agent.models.providers import SET_BY_CLIENT, Provider
+from acp_agent.models.types import ModelFailedError
 from acp_agent.models.wire import members, text
-from acp_protocol.host.text import one_line
-from acp_protocol.json_text import Json, parse
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_codec import Json, parse
 
-QUOTED: Final = 300
+MAX_QUOTE: Final = 300
 """Characters of a service's own words that are shown."""
 OVERLOADED: Final = 529
 """What Anthropic answers when it has too much to do."""
@@ -47,18 +47,18 @@ class ServiceFailedError(ModelFailedError):
         wait: float | None = None,
     ) -> None:
         super().__init__(sentence, needs_key=needs_key, is_too_long=is_too_long)
-        self.is_passing = is_passing
+        self.is_transient = is_passing
         """Whether asking again may help."""
-        self.wait = wait
+        self.retry_after_s = wait
         """Seconds that the service wants us to wait before; None where it does not say."""
 
 
-class Refusals:
+class ServiceErrors:
     """Finds the sentences for what one service does, asked for one model."""
 
-    def __init__(self, service: Service, model: str) -> None:
+    def __init__(self, service: Provider, model: str) -> None:
         self._service = service
-        self._model = one_line(model, 80)
+        self._model = single_line(model, 80)
 
     def without_key(self) -> ServiceFailedError:
         """Return what to say where nobody is let in without a key, and there is none."""
@@ -191,7 +191,7 @@ class Refusals:
     def _advice(self) -> str:
         """Return how a key is brought to a service that was asked without."""
         service = self._service
-        if service.key_origin == BY_CLIENT:
+        if service.key_origin == SET_BY_CLIENT:
             return "The client has set its address, and has to set a header with one."
         if not service.key_variables:
             return "Name the variable that holds one as api_key_env, beside base_url."
@@ -209,7 +209,7 @@ class Refusals:
             once = json.dumps(secret)[1:-1]
             for spelled in (json.dumps(once)[1:-1], once, secret, "*" * len(secret)):
                 said = said.replace(spelled, "…")
-        return one_line(" ".join(said[: 4 * QUOTED].split()), QUOTED).rstrip(".")
+        return single_line(" ".join(said[: 4 * MAX_QUOTE].split()), MAX_QUOTE).rstrip(".")
 
 
 def _words(answer: Json) -> tuple[str, str]:

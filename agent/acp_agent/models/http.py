@@ -20,11 +20,11 @@ from urllib.parse import urlsplit
 import anyio
 import httpx
 
-from acp_agent.models.errors import Refusals, ServiceFailedError
-from acp_agent.models.model import Delayed, ModelEvent
-from acp_agent.models.services import Service
-from acp_agent.models.sse import Answer, Reader
-from acp_protocol.json_text import Json, encode
+from acp_agent.models.errors import ServiceErrors, ServiceFailedError
+from acp_agent.models.providers import Provider
+from acp_agent.models.sse import Reader, StreamedReply
+from acp_agent.models.types import ModelEvent, Retrying
+from acp_protocol.json_codec import Json, encode
 from acp_protocol.net import is_loopback
 from acp_protocol.version import VERSION
 
@@ -52,7 +52,7 @@ class Timeouts:
     """Between two chunks of a reply: models think long, and not all send a sign of life."""
 
 
-class Tape(Protocol):
+class Cassette(Protocol):
     """Records the traffic, or replays it instead of the service."""
 
     @property
@@ -72,14 +72,14 @@ def is_loopback_url(url: str) -> bool:
     return is_loopback(urlsplit(url).hostname or "")
 
 
-def service_headers(service: Service) -> dict[str, str]:
+def service_headers(service: Provider) -> dict[str, str]:
     """Return the headers that every request to `service` carries; the client's own replace ours."""
     # Compressed, a stream would arrive in lumps, and a cassette could not be read.
     headers = {"Accept-Encoding": "identity", "User-Agent": f"acp-agent/{VERSION}"}
-    if service.speech == "anthropic":
+    if service.api == "anthropic":
         headers["anthropic-version"] = ANTHROPIC_VERSION
     if service.key:
-        is_bearer = service.is_bearer or service.speech != "anthropic"
+        is_bearer = service.is_bearer or service.api != "anthropic"
         token = {"Authorization": f"Bearer {service.key}"}
         headers |= token if is_bearer else {"x-api-key": service.key}
     replaced = {name.lower() for name, _ in service.headers}
@@ -122,14 +122,14 @@ class ModelClient:
 
     def __init__(
         self,
-        service: Service,
+        service: Provider,
         path: str,
         model: str,
         *,
         timeouts: Timeouts | None = None,
-        tape: Tape | None = None,
+        tape: Cassette | None = None,
     ) -> None:
-        self.refusals = Refusals(service, model)
+        self.refusals = ServiceErrors(service, model)
         self._service = service
         self._url = service.base_url + path
         content = {"accept": "text/event-stream", "content-type": "application/json"}
@@ -164,8 +164,8 @@ class ModelClient:
                     delay = self._delay_s(error, attempt)
                     if delay is None:
                         raise
-                    retry = Delayed(str(error), delay)
-                logger.warning("%s Trying again in %.1f s.", retry.why, delay)
+                    retry = Retrying(str(error), delay)
+                logger.warning("%s Trying again in %.1f s.", retry.reason, delay)
                 if anyio.current_time() - started + delay >= NOTICE_AFTER_S:
                     yield retry
                 await anyio.sleep(delay)
@@ -183,8 +183,8 @@ class ModelClient:
     def _delay_s(self, error: ServiceFailedError, attempt: int) -> float | None:
         """Return the seconds before the next attempt; None if there is none."""
         timeouts = self._timeouts
-        is_too_long = (error.wait or 0.0) > timeouts.max_delay_s
-        if attempt >= timeouts.max_attempts or not error.is_passing or is_too_long:
+        is_too_long = (error.retry_after_s or 0.0) > timeouts.max_delay_s
+        if attempt >= timeouts.max_attempts or not error.is_transient or is_too_long:
             return None
         if self._is_replayed:
             return 0.0
@@ -192,7 +192,7 @@ class ModelClient:
         jitter = random.uniform(0, timeouts.first_delay_s)  # noqa: S311 - no secret
         delay = min(timeouts.first_delay_s * 2 ** (attempt - 1), timeouts.max_delay_s) + jitter
         # A service that asks for no delay, or for a date in the past, gets ours.
-        return error.wait or delay
+        return error.retry_after_s or delay
 
     def _client(self) -> httpx.AsyncClient:
         if self._tape is None:
@@ -223,7 +223,7 @@ class ModelClient:
         request = client.build_request("POST", self._url, content=raw, headers=self._headers)
         with self._mapped():
             response = await client.send(request, stream=True)
-        answer = Answer(response, new_reader(), self.refusals, self._mapped)
+        answer = StreamedReply(response, new_reader(), self.refusals, self._mapped)
         try:
             await self._check(response, answer)
             events = await answer.more()
@@ -234,7 +234,7 @@ class ModelClient:
             raise
         return answer, events
 
-    async def _check(self, response: httpx.Response, answer: Answer) -> None:
+    async def _check(self, response: httpx.Response, answer: StreamedReply) -> None:
         status = response.status_code
         if status != HTTPStatus.OK:
             raise self.refusals.refused(status, response.headers, await answer.beginning())
@@ -270,5 +270,5 @@ class ModelClient:
             raise self.refusals.cut() from None
 
 
-_Begun: TypeAlias = tuple[Answer, Sequence[ModelEvent]]
+_Begun: TypeAlias = tuple[StreamedReply, Sequence[ModelEvent]]
 """An answer, and its first events."""

@@ -14,9 +14,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from acp_agent.models.services import Service, SettingsError
+from acp_agent.models.providers import Provider, SettingsError
 from acp_agent.models.wire import entries, members, text
-from acp_protocol.json_text import Json, parse
+from acp_protocol.json_codec import Json, parse
 
 if TYPE_CHECKING:
     import httpx
@@ -33,7 +33,7 @@ NAME_LIMIT: Final = 200
 
 
 def list_models(
-    service: Service, *, timeout: float = TIMEOUT_S, size_limit: int = SIZE_LIMIT
+    service: Provider, *, timeout: float = TIMEOUT_S, size_limit: int = SIZE_LIMIT
 ) -> list[str]:
     """Return the names of the models that `service` has, in its order, from all pages.
 
@@ -48,7 +48,7 @@ def list_models(
     from acp_agent.models.errors import ServiceFailedError
     from acp_agent.models.http import is_loopback_url, service_headers, ssl_context
 
-    is_anthropic = service.speech == "anthropic"
+    is_anthropic = service.api == "anthropic"
     url = service.base_url + ("/v1/models" if is_anthropic else "/models")
     query = {"limit": str(MODEL_LIMIT)} if is_anthropic else {}
     until = monotonic() + timeout
@@ -99,7 +99,7 @@ def _next_page(
     return {"after_id" if is_anthropic else "after": last}
 
 
-def _page(service: Service, response: httpx.Response, until: float, size_limit: int) -> Json:
+def _page(service: Provider, response: httpx.Response, until: float, size_limit: int) -> Json:
     if response.status_code != HTTPStatus.OK:
         raise _unlisted(service, f"it answers with status {response.status_code}")
     body = bytearray()
@@ -113,7 +113,7 @@ def _page(service: Service, response: httpx.Response, until: float, size_limit: 
         raise _unlisted(service, "its answer is no JSON") from None
 
 
-def _unlisted(service: Service, why: str) -> SettingsError:
+def _unlisted(service: Provider, why: str) -> SettingsError:
     return SettingsError(
         f"{service.title} at {service.base_url} does not say which models it has: {why}. Name one "
         f"of them instead of {service.prefix}:*, or check {service.url_variable}."

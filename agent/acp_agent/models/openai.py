@@ -13,27 +13,27 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_agent.models.errors import Refusals
-from acp_agent.models.http import ModelClient, Tape, Timeouts
-from acp_agent.models.model import (
-    CallTool,
-    Command,
-    Guidance,
+from acp_agent.models.errors import ServiceErrors
+from acp_agent.models.http import Cassette, ModelClient, Timeouts
+from acp_agent.models.providers import Provider
+from acp_agent.models.system_prompt import instructions, spoken
+from acp_agent.models.types import (
+    AssistantMessage,
     HistoryEntry,
     ModelEvent,
     ModelOptions,
-    ModelSaid,
-    Say,
-    Sealed,
-    Stopped,
-    Think,
-    ToolAnswered,
-    ToolOffer,
-    Used,
-    UserSaid,
+    ProjectInstructions,
+    PromptMessage,
+    ProviderBlock,
+    ReasoningDelta,
+    SlashCommand,
+    Stop,
+    TextDelta,
+    TokenUsage,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
 )
-from acp_agent.models.services import Service
-from acp_agent.models.system_prompt import instructions, spoken
 from acp_agent.models.wire import (
     CallIds,
     ToolNames,
@@ -45,12 +45,12 @@ from acp_agent.models.wire import (
     schema_of,
     text,
 )
-from acp_protocol.json_text import Json
+from acp_protocol.json_codec import Json
 
 CALLS_LIMIT: Final = 1000
 """Tool calls in one reply that are taken."""
-TOO_LONG: Final = Stopped("max_tokens", "the reply has reached the length that it may have")
-FILTERED: Final = Stopped("refusal", "a filter of the service keeps the rest back")
+TOO_LONG: Final = Stop("max_tokens", "the reply has reached the length that it may have")
+FILTERED: Final = Stop("refusal", "a filter of the service keeps the rest back")
 CUT: Final = frozenset({"length", "model_length"})
 """Reasons for an end in the middle; the second one is Mistral's."""
 FAILED: Final = frozenset({"error", "abort", "insufficient_system_resource"})
@@ -60,15 +60,15 @@ FAILED: Final = frozenset({"error", "abort", "insufficient_system_resource"})
 class ChatModel:
     """A model behind chat completions."""
 
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     def __init__(
         self,
-        service: Service,
+        service: Provider,
         model: str,
         options: ModelOptions,
         *,
-        tape: Tape | None = None,
+        tape: Cassette | None = None,
         timeouts: Timeouts | None = None,
     ) -> None:
         self.name = f"{service.prefix}:{model}"
@@ -81,7 +81,7 @@ class ChatModel:
         )
 
     def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[ModelEvent]:
         """Ask the service, and yield what it streams."""
         names = ToolNames(tools)
@@ -92,7 +92,7 @@ class ChatModel:
         return self._client.reply(self._body(history, tools, names), new_reader)
 
     def _body(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer], names: ToolNames
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec], names: ToolNames
     ) -> dict[str, Json]:
         told = instructions(self._options, history)
         system = [{"role": "system", "content": told}] if told else []
@@ -133,17 +133,17 @@ def conversation(
     ids = CallIds("call")
     for place, entry in enumerate(history):
         match entry:
-            case UserSaid():
+            case PromptMessage():
                 _add_user(messages, _user_parts(entry, takes_images=takes_images))
-            case ModelSaid(events):
+            case AssistantMessage(events):
                 message, waiting = _assistant(events, maker, names, ids.at(place))
                 # A reply that said nothing has no message that a service would take.
                 messages += [message] if len(message) > 1 else []
-            case ToolAnswered():
+            case ToolResult():
                 call_id = waiting.pop(0) if waiting else ""
                 told = f"Failed: {entry.text}" if entry.is_failed else entry.text
                 messages.append({"role": "tool", "tool_call_id": call_id, "content": told})
-            case Guidance():
+            case ProjectInstructions():
                 # Told beside the messages.
                 continue
     return messages
@@ -161,7 +161,7 @@ def _add_user(messages: list[dict[str, Json]], parts: list[dict[str, Json]]) -> 
         messages.append({"role": "user", "content": parts[0]["text"] if is_plain else parts})
 
 
-def _user_parts(said: UserSaid, *, takes_images: bool) -> list[dict[str, Json]]:
+def _user_parts(said: PromptMessage, *, takes_images: bool) -> list[dict[str, Json]]:
     parts = [_text_part(spoken(said, takes_images=takes_images))]
     if takes_images:
         parts += [
@@ -182,17 +182,17 @@ def _assistant(
     events: Sequence[ModelEvent], maker: str, names: ToolNames, id_of: Callable[[str], str]
 ) -> tuple[dict[str, Json], list[str]]:
     """Return a reply as a message, and the ids of its calls."""
-    said = "".join(event.text for event in events if isinstance(event, Say))
+    said = "".join(event.text for event in events if isinstance(event, TextDelta))
     message: dict[str, Json] = {"role": "assistant"}
     if said:
         message["content"] = said
     calls: list[dict[str, Json]] = []
     for event in events:
-        if isinstance(event, CallTool):
+        if isinstance(event, ToolUse):
             arguments = json.dumps(dict(event.arguments), ensure_ascii=False)
-            function = {"name": names.told(event.name), "arguments": arguments}
+            function = {"name": names.sent(event.name), "arguments": arguments}
             calls.append({"id": id_of(event.id), "type": "function", "function": function})
-        elif isinstance(event, Sealed) and event.maker == maker:
+        elif isinstance(event, ProviderBlock) and event.model == maker:
             message |= event.content
     if calls:
         message["tool_calls"] = calls
@@ -200,10 +200,10 @@ def _assistant(
     return message, [call["id"] for call in calls]
 
 
-def _offered(tool: ToolOffer, names: ToolNames) -> dict[str, Json]:
+def _offered(tool: ToolSpec, names: ToolNames) -> dict[str, Json]:
     function = {
-        "name": names.told(tool.name),
-        "description": tool.about,
+        "name": names.sent(tool.name),
+        "description": tool.description,
         "parameters": schema_of(tool),
     }
     return {"type": "function", "function": function}
@@ -222,7 +222,7 @@ class ChatReader:
     """Folds the chunks of one answer into events."""
 
     def __init__(
-        self, refusals: Refusals, maker: str, options: ModelOptions, names: ToolNames
+        self, refusals: ServiceErrors, maker: str, options: ModelOptions, names: ToolNames
     ) -> None:
         self._names = names
         self._refusals = refusals
@@ -282,7 +282,7 @@ class ChatReader:
         if self._reason in CUT:
             events.append(TOO_LONG)
         elif self._has_refused:
-            events.append(Stopped("refusal"))
+            events.append(Stop("refusal"))
         elif self._reason == "content_filter":
             events.append(FILTERED)
         return events
@@ -290,7 +290,7 @@ class ChatReader:
     def _is_whole(self) -> bool:
         """Return whether what has come might be all of an answer."""
         events = self._read_calls()
-        is_broken = any(isinstance(event, CallTool) and event.fault for event in events)
+        is_broken = any(isinstance(event, ToolUse) and event.fault for event in events)
         # Without an end, no arguments may be arguments that have not come.
         is_open = any(not "".join(call.arguments).strip() for call in self._calls)
         return (self._has_said or bool(self._calls)) and not is_broken and not is_open
@@ -301,9 +301,9 @@ class ChatReader:
             return []
         thoughts: dict[str, Json] = {name: "".join(said) for name, said in self._thoughts.items()}
         sealed = {"reasoning_details": self._details} if self._details else thoughts
-        events: list[ModelEvent] = [Sealed(self._maker, sealed)] if sealed else []
+        events: list[ModelEvent] = [ProviderBlock(self._maker, sealed)] if sealed else []
         return events + [
-            read_arguments(self._names.meant(call.name), "".join(call.arguments), call.id)
+            read_arguments(self._names.received(call.name), "".join(call.arguments), call.id)
             for call in self._calls
         ]
 
@@ -320,10 +320,10 @@ class ChatReader:
         if function := members(delta.get("function_call")):
             # The word of old for a call, of which there is one.
             self._add({"function": function})
-        events: list[ModelEvent] = [Think(thought)] if thought else []
+        events: list[ModelEvent] = [ReasoningDelta(thought)] if thought else []
         said = text(delta.get("content")) + refusal
         self._has_said = self._has_said or bool(said)
-        return [*events, Say(said)] if said else events
+        return [*events, TextDelta(said)] if said else events
 
     def _add(self, piece: Mapping[str, Json]) -> None:
         """Add a piece to its call."""
@@ -354,16 +354,16 @@ class ChatReader:
         return known
 
 
-def used(usage: Mapping[str, Json], options: ModelOptions) -> Used:
+def used(usage: Mapping[str, Json], options: ModelOptions) -> TokenUsage:
     """Return what the service says that the reply took; its own price goes before ours."""
     details = members(usage.get("prompt_tokens_details"))
     written = members(usage.get("completion_tokens_details"))
-    taken = Used(
-        read=count(usage.get("prompt_tokens")),
-        written=count(usage.get("completion_tokens")),
-        thought=count(written.get("reasoning_tokens")),
-        cached_read=count(details.get("cached_tokens")),
-        cached_written=count(details.get("cache_write_tokens")),
+    taken = TokenUsage(
+        input_tokens=count(usage.get("prompt_tokens")),
+        output_tokens=count(usage.get("completion_tokens")),
+        reasoning_tokens=count(written.get("reasoning_tokens")),
+        cache_read_tokens=count(details.get("cached_tokens")),
+        cache_write_tokens=count(details.get("cache_write_tokens")),
         cost=amount(usage.get("cost")),
         window=options.window,
     )

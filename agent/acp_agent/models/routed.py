@@ -10,20 +10,20 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from acp_agent.models.model import (
-    Command,
+from acp_agent.models.providers import SET_BY_CLIENT, Provider, SettingsError, provider_at
+from acp_agent.models.types import (
     Effort,
     HistoryEntry,
     Model,
     ModelEvent,
     ModelFailedError,
-    ToolOffer,
+    SlashCommand,
+    ToolSpec,
     takes_images,
 )
-from acp_agent.models.services import BY_CLIENT, Service, SettingsError, service_at
 
 
-class RoutedModel:
+class ProviderModel:
     """Stands before what answers.
 
     `find` tells where the service is and by which key it is asked, as the user has set it; `make`
@@ -31,12 +31,12 @@ class RoutedModel:
     was kept for it. `is_replayed` says that nothing goes out, and nothing needs a key.
     """
 
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     def __init__(
         self,
-        find: Callable[[], Service],
-        make: Callable[[Service, Effort | None], Model],
+        find: Callable[[], Provider],
+        make: Callable[[Provider, Effort | None], Model],
         *,
         forget: Callable[[], None],
         is_replayed: bool = False,
@@ -86,14 +86,14 @@ class RoutedModel:
     async def reply(
         self,
         history: Sequence[HistoryEntry],
-        tools: Sequence[ToolOffer],
+        tools: Sequence[ToolSpec],
         effort: Effort | None = None,
     ) -> AsyncGenerator[ModelEvent]:
         """Ask the service as it is reached now, and yield what it streams."""
         if not self.is_enabled:
             sentence = f"{self.service.title} was switched off by the client; choose another model."
             raise ModelFailedError(sentence)
-        self.look_again()
+        self.refresh_key()
         replying = self._model(effort).reply(history, tools)
         try:
             async for event in replying:
@@ -107,7 +107,7 @@ class RoutedModel:
                 # As of every stream that is not read to its end.
                 await replying.aclose()
 
-    def look_again(self) -> None:
+    def refresh_key(self) -> None:
         """Take the key that the user has brought meanwhile, if one or another one is wanted.
 
         Raises:
@@ -124,9 +124,9 @@ class RoutedModel:
             SettingsError: that is no address.
         """
         service = replace(
-            service_at(self.service.prefix, url, None, {}),
-            url_variable=f"the address {BY_CLIENT}",
-            key_origin=BY_CLIENT,
+            provider_at(self.service.prefix, url, None, {}),
+            url_variable=f"the address {SET_BY_CLIENT}",
+            key_origin=SET_BY_CLIENT,
         )
         self._reach(_with(service, headers))
         self._is_set = self.is_enabled = True
@@ -162,7 +162,7 @@ class RoutedModel:
         except SettingsError as problem:
             raise ModelFailedError(str(problem), needs_key=True) from None
 
-    def _reach(self, service: Service) -> None:
+    def _reach(self, service: Provider) -> None:
         if service != self.service:
             self.service = service
             self._made.clear()
@@ -176,9 +176,9 @@ class RoutedModel:
 class _Aimed:
     """A model that thinks with an effort of its own."""
 
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
-    def __init__(self, model: RoutedModel, effort: Effort) -> None:
+    def __init__(self, model: ProviderModel, effort: Effort) -> None:
         self._model = model
         self._effort: Effort = effort
 
@@ -193,13 +193,13 @@ class _Aimed:
         return self._model.takes_images
 
     def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[ModelEvent]:
         """Ask the service, and yield what it streams."""
         return self._model.reply(history, tools, self._effort)
 
 
-def _with(service: Service, headers: Mapping[str, str]) -> Service:
+def _with(service: Provider, headers: Mapping[str, str]) -> Provider:
     """Return `service` as it is asked with these headers.
 
     A key among them becomes the service's key: as such it is kept out of everything that is told.
@@ -210,7 +210,7 @@ def _with(service: Service, headers: Mapping[str, str]) -> Service:
         if name.lower() == "authorization" and scheme.lower() == "bearer" and token.strip():
             del rest[name]
             service = replace(service, key=token.strip(), is_bearer=True)
-        elif name.lower() == "x-api-key" and service.speech == "anthropic" and told.strip():
+        elif name.lower() == "x-api-key" and service.api == "anthropic" and told.strip():
             del rest[name]
             service = replace(service, key=told.strip(), is_bearer=False)
     return replace(service, headers=tuple(sorted(rest.items())))

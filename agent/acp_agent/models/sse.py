@@ -13,10 +13,10 @@ from typing import Final, Protocol
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
 
-from acp_agent.models.errors import Refusals
-from acp_agent.models.model import ModelEvent
+from acp_agent.models.errors import ServiceErrors
+from acp_agent.models.types import ModelEvent
 from acp_agent.models.wire import members, replace_surrogates
-from acp_protocol.json_text import Json, parse
+from acp_protocol.json_codec import Json, parse
 
 ANSWER_LIMIT: Final = 64 * 1024 * 1024
 """Bytes of one streamed answer that are taken."""
@@ -56,14 +56,14 @@ class Reader(Protocol):
         ...
 
 
-class Answer:
+class StreamedReply:
     """An answer that is on its way; `mapped` turns what httpx raises into sentences."""
 
     def __init__(
         self,
         response: httpx.Response,
         reader: Reader,
-        refusals: Refusals,
+        refusals: ServiceErrors,
         mapped: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._response = response
@@ -103,7 +103,7 @@ class Answer:
 class _Bounded(httpx.AsyncByteStream):
     """The body of an answer, up to a limit."""
 
-    def __init__(self, response: httpx.Response, refusals: Refusals) -> None:
+    def __init__(self, response: httpx.Response, refusals: ServiceErrors) -> None:
         self._response = response
         self._refusals = refusals
 
@@ -117,7 +117,7 @@ class _Bounded(httpx.AsyncByteStream):
 
 
 async def _messages(
-    response: httpx.Response, refusals: Refusals
+    response: httpx.Response, refusals: ServiceErrors
 ) -> AsyncGenerator[Mapping[str, Json]]:
     """Yield the messages of a stream, up to its end or to what stands for it, which is `_END`."""
     kind = response.headers.get("content-type", "")
@@ -138,7 +138,7 @@ async def _messages(
                 yield _message(event, refusals)
 
 
-def _message(event: ServerSentEvent, refusals: Refusals) -> Mapping[str, Json]:
+def _message(event: ServerSentEvent, refusals: ServiceErrors) -> Mapping[str, Json]:
     try:
         message = parse(event.data.encode())
     except ValueError:

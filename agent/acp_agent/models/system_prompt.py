@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from acp_agent.models.model import Attachment, Guidance, HistoryEntry, ModelOptions, UserSaid
+from acp_agent.models.types import (
+    Attachment,
+    HistoryEntry,
+    ModelOptions,
+    ProjectInstructions,
+    PromptMessage,
+)
 
 INSTRUCTIONS: Final = """\
 You are a coding agent that works in the project of a user, who talks to you through an editor.
@@ -24,11 +30,11 @@ def instructions(options: ModelOptions, history: Sequence[HistoryEntry] = ()) ->
     """Return what a model is told before the conversation; empty where it is told nothing."""
     parts = [INSTRUCTIONS] if options.is_coding else []
     parts += [options.system_prompt] if options.system_prompt else []
-    parts += [entry.text for entry in history if isinstance(entry, Guidance)]
+    parts += [entry.text for entry in history if isinstance(entry, ProjectInstructions)]
     return "\n".join(parts)
 
 
-def spoken(said: UserSaid, *, takes_images: bool) -> str:
+def spoken(said: PromptMessage, *, takes_images: bool) -> str:
     """Return a prompt as one text: attachments behind it, and images that cannot be shown."""
     parts = [said.text] if said.text else []
     parts += [_attached(each) for each in said.attachments]

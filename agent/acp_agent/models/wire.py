@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
-from acp_agent.models.model import CallTool, ToolOffer
+from acp_agent.models.types import ToolSpec, ToolUse
 from acp_agent.numbers import is_finite
-from acp_protocol.json_text import Json, parse
+from acp_protocol.json_codec import Json, parse
 
 
 def members(value: Json) -> Mapping[str, Json]:
@@ -66,7 +66,7 @@ LENGTH: Final = 64
 class ToolNames:
     """The names of one request, there and back."""
 
-    def __init__(self, tools: Sequence[ToolOffer]) -> None:
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
         # Who has a name that is taken as it is keeps it, whoever else would get the same.
         kept = {tool.name for tool in tools if _fitted(tool.name) == tool.name}
         self._told: dict[str, str] = {name: name for name in kept}
@@ -74,11 +74,11 @@ class ToolNames:
         for tool in tools:
             self._add(tool.name)
 
-    def told(self, name: str) -> str:
+    def sent(self, name: str) -> str:
         """Return what a tool is called before the service, one that is not offered too."""
         return self._told.get(name) or _fitted(name)
 
-    def meant(self, told: str) -> str:
+    def received(self, told: str) -> str:
         """Return the tool that the service calls so; a name that nobody has stays as it is."""
         return self._meant.get(told, told)
 
@@ -99,7 +99,7 @@ def _fitted(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:LENGTH] or "_"
 
 
-def schema_of(tool: ToolOffer) -> dict[str, Json]:
+def schema_of(tool: ToolSpec) -> dict[str, Json]:
     """Return the schema of a tool's arguments: an object, whether it says so or not."""
     parameters: Mapping[str, Json] = tool.parameters
     return {"properties": {}, **parameters, "type": "object"}
@@ -136,18 +136,18 @@ class CallIds:
         return id_of
 
 
-def read_arguments(name: str, written: str, id_: str = "") -> CallTool:
+def read_arguments(name: str, written: str, id_: str = "") -> ToolUse:
     """Return the call; what is no JSON object is told to the model, and never carried out."""
     if not written.strip():
-        return CallTool(name, {}, id_)
+        return ToolUse(name, {}, id_)
     try:
         arguments = parse(written.encode("utf-8", "surrogatepass"))
     except ValueError as problem:
-        return CallTool(name, {}, id_, f"the arguments are no JSON: {problem}")
+        return ToolUse(name, {}, id_, f"the arguments are no JSON: {problem}")
     if not isinstance(arguments, dict):
-        return CallTool(name, {}, id_, "the arguments are no JSON object")
+        return ToolUse(name, {}, id_, "the arguments are no JSON object")
     if not is_finite(arguments):
-        return CallTool(name, {}, id_, "a number in the arguments is out of range")
+        return ToolUse(name, {}, id_, "a number in the arguments is out of range")
     if replace_surrogates(arguments) != arguments:
-        return CallTool(name, {}, id_, "half a character in the arguments has no UTF-8 form")
-    return CallTool(name, members(arguments), id_)
+        return ToolUse(name, {}, id_, "half a character in the arguments has no UTF-8 form")
+    return ToolUse(name, members(arguments), id_)

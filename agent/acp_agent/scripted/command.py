@@ -19,7 +19,7 @@ from acp_agent.scripted.parser import DIALECTS, load_scenario
 from acp_agent.scripted.player import Player
 from acp_agent.scripted.scenario import Scenario
 from acp_agent.scripted.wire import CrashExit, ProcessExit, ScriptIo
-from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
+from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 
 EXAMPLES: Final = Path(__file__).parent / "examples"
 """Scenarios that come along, and are found by their names."""
@@ -114,7 +114,7 @@ async def _play(scenario: Scenario, newest: int) -> int:
     incoming, outgoing = os.dup(0), os.dup(1)
     # Nothing but the scenario may write on stdout from here on.
     os.dup2(2, 1)
-    reader, writer = DescriptorReader(incoming), DescriptorWriter(outgoing)
+    reader, writer = FdReceiveStream(incoming), FdSendStream(outgoing)
     player = Player(scenario, ScriptIo(writer, _read_notification, _end), newest)
     async with reader, writer:
         await player.play(reader)

@@ -9,7 +9,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias, cast
 
-from acp_agent.patch import git_patch
+from acp_agent.diffs import git_patch
 from acp_agent.scripted.values import members
 from acp_protocol.jsonrpc import Json
 

@@ -36,9 +36,9 @@ from acp_agent.scripted.speech import FRAMINGS, frame_codec
 from acp_agent.scripted.values import entries, members
 from acp_agent.scripted.wire import CrashExit, FrameKind, HangExit
 from acp_protocol import jsonrpc
-from acp_protocol.dialects.names import BATCHES, SPOKEN
+from acp_protocol.dialects.registry import BATCHES, SPOKEN
 from acp_protocol.framing import Framing
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json, is_request_id
 from acp_protocol.schema.methods import METHODS
 
@@ -120,7 +120,7 @@ class Table:
 
     def _about(self, key: str, sentence: str) -> str:
         begin = f"{self.place}: " if self.place else ""
-        return f"{begin}`{one_line(key, SHOWN)}` {sentence}"
+        return f"{begin}`{single_line(key, SHOWN)}` {sentence}"
 
     def allow(self, *known: str) -> None:
         """Refuse keys that are not known, each with the nearest that is.
@@ -191,7 +191,7 @@ class Table:
         """Return a text, with a remark if the protocol does not know it: that may be meant."""
         value = self.text(key)
         if value and value not in words and not value.startswith("_"):
-            shown = one_line(value, SHOWN)
+            shown = single_line(value, SHOWN)
             others = _all_of(words) if len(words) <= FEW else ""
             self.remark(key, f"is `{shown}`, which is no {what}{nearest(value, words) or others}")
         return value
@@ -977,7 +977,7 @@ def _read_card(table: Table) -> ScriptedAgentInfo:
         table.remark("name", "is empty")
     modes = table.texts("modes")
     if twice := [mode for at, mode in enumerate(modes) if mode in modes[:at]]:
-        table.remark("modes", f"has `{one_line(twice[0], SHOWN)}` twice")
+        table.remark("modes", f"has `{single_line(twice[0], SHOWN)}` twice")
     return ScriptedAgentInfo(
         table.text("name", usual.name),
         table.text("title", usual.title),

@@ -20,10 +20,18 @@ from acp_agent.scripted.speech import frame_codec
 from acp_agent.scripted.values import entries, members
 from acp_agent.scripted.wire import OutgoingFrame, ScriptIo
 from acp_protocol import jsonrpc
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import FrameTooLongError
-from acp_protocol.host.text import one_line
-from acp_protocol.jsonrpc import Failure, Json, Malformed, Message, Notification, Request, Result
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import (
+    ErrorResponse,
+    InvalidMessage,
+    Json,
+    Message,
+    Notification,
+    Request,
+    SuccessResponse,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +71,7 @@ class Player:
         self._settled = anyio.Event()
 
     async def play(self, incoming: ByteReceiveStream) -> None:
-        async with OwnedTasks() as tasks:
+        async with BackgroundTasks() as tasks:
             self.connection.wire.run_in(tasks)
             self._running += 1
             tasks.start_soon(self._begin, tasks)
@@ -113,25 +121,25 @@ class Player:
         if not frame.strip():
             return
         reading = self.connection.speech.read(frame)
-        for raw in reading.back:
+        for raw in reading.replies:
             await self.connection.wire.send_frame(
                 OutgoingFrame(raw, self.connection.speech.framing, "answer")
             )
-        for official in reading.onward:
+        for official in reading.forward:
             await self._receive(jsonrpc.read_message(official), tasks)
 
     async def _receive(self, message: Message, tasks: TaskGroup) -> None:
         match message:
-            case Result(id=id_, result=result):
+            case SuccessResponse(id=id_, result=result):
                 self.connection.answered(id_, result, None)
-            case Failure(id=None, code=code, message=sentence):
-                shown = one_line(sentence, SHOWN)
+            case ErrorResponse(id=None, code=code, message=sentence):
+                shown = single_line(sentence, SHOWN)
                 self.connection.stage.note(f"the client could not read something: {shown} ({code})")
-            case Failure(id=id_, code=code, message=sentence, data=data):
+            case ErrorResponse(id=id_, code=code, message=sentence, data=data):
                 self.connection.answered(
                     id_, None, {"code": code, "message": sentence, "data": data}
                 )
-            case Malformed(is_answer=True):
+            case InvalidMessage(is_response=True):
                 self.connection.stage.note(f"an answer that is none: {message.reason}")
             case _ if self._has_begun.is_set():
                 await self._take(message, tasks)
@@ -147,7 +155,7 @@ class Player:
                 self._start(self._request_run(message), tasks)
             case Notification():
                 self._notified(message, tasks)
-            case Malformed(id=id_, code=code, reason=reason):
+            case InvalidMessage(id=id_, code=code, reason=reason):
                 await self._refuse(id_, code, reason)
             case _:
                 await self._refuse(None, jsonrpc.INVALID_REQUEST, "Batches are not supported")

@@ -127,10 +127,10 @@ class Responses:
         if not self._card.is_strict or request.method == "initialize":
             return members(request.params)
         # The shapes come in with the first request, not with the start of the agent.
-        from acp_protocol.schema.validate import read_params
+        from acp_protocol.schema.validate import parse_params
 
-        params, problems = read_params(request.method, request.params, version, kind="request")
-        if wrong := [str(problem) for problem in problems if not problem.lenient]:
+        params, problems = parse_params(request.method, request.params, version, kind="request")
+        if wrong := [str(problem) for problem in problems if not problem.is_tolerated]:
             raise invalid("; ".join(wrong))
         return members(params)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from acp_protocol.dialects.dialect import Dialect, Reading
+from acp_protocol.dialects.base import Dialect, Translation
 from acp_protocol.framing import Framing, HeaderFramer, LineFramer
 
 FRAMINGS: Final[dict[str, Framing]] = {"lines": "lines", "content-length": "headers"}
@@ -32,9 +32,9 @@ class FrameCodec:
         """Return the frames that an official one becomes; a None where there is no word for it."""
         return (raw,) if self._dialect is None else self._dialect.write(raw, "agent") or (None,)
 
-    def read(self, raw: bytes) -> Reading:
+    def read(self, raw: bytes) -> Translation:
         """Return what a frame of the client says in official words, and what it gets at once."""
-        return Reading((raw,)) if self._dialect is None else self._dialect.read(raw, "client")
+        return Translation((raw,)) if self._dialect is None else self._dialect.read(raw, "client")
 
 
 def frame_codec(framing: Framing | None, dialect: str | None) -> FrameCodec:
@@ -46,7 +46,7 @@ def frame_codec(framing: Framing | None, dialect: str | None) -> FrameCodec:
     if dialect is None:
         return FrameCodec(framing or "lines")
     # Dialects are rare, and what they bring along takes time at every start.
-    from acp_protocol.dialects.catalogue import open_dialect
+    from acp_protocol.dialects.registry import open_dialect
 
     spoken = open_dialect(dialect)
     return FrameCodec(framing or spoken.framing, spoken)

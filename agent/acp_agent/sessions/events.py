@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
-from acp_agent.sessions.errors import DAMAGED, StoreError
+from acp_agent.sessions.store import DAMAGED, StoreError
 from acp_protocol.jsonrpc import Json
 
 Event: TypeAlias = Mapping[str, Json]
@@ -65,7 +65,7 @@ def entry(written: Mapping[str, Json]) -> Event:
     return {"what": "entry", "entry": dict(written)}
 
 
-def checked(value: Json) -> Event:
+def check_event(value: Json) -> Event:
     """Return `value` if it is an event.
 
     Raises:
@@ -88,7 +88,7 @@ def replaces(event: Event, before: Event) -> bool:
     return before["members"].keys() <= event["members"].keys()
 
 
-def joined(events: Iterable[Event]) -> Iterator[Event]:
+def join_texts(events: Iterable[Event]) -> Iterator[Event]:
     """Yield `events` with the pieces of each message as one; entries are left out."""
     held: Event | None = None
     for event in events:

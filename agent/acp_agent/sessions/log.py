@@ -19,34 +19,40 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Final, Self, cast
 
-from acp_agent.memory import Aside, Compacted, Kept
-from acp_agent.models.model import (
+from acp_agent.models.types import (
+    AssistantMessage,
     Attachment,
-    CallTool,
     Image,
     ModelEvent,
-    ModelSaid,
-    Say,
-    Sealed,
-    ShowPlan,
-    Step,
-    Stopped,
-    Think,
-    ToolAnswered,
-    UserSaid,
+    PlanChange,
+    PlanStep,
+    PromptMessage,
+    ProviderBlock,
+    ReasoningDelta,
+    Stop,
+    TextDelta,
+    ToolResult,
+    ToolUse,
 )
 from acp_agent.sessions import events
-from acp_agent.sessions.errors import DAMAGED, StoreError
 from acp_agent.sessions.events import Event
-from acp_agent.sessions.records import Record, now, read_json
-from acp_agent.sessions.store import Store, retry_busy
+from acp_agent.sessions.store import (
+    DAMAGED,
+    SessionRecord,
+    SessionStore,
+    StoreError,
+    now,
+    read_json,
+    retry_busy,
+)
+from acp_agent.turn.history import HistoryItem, LocalExchange, Summary
 from acp_protocol.jsonrpc import Json
 
 
 class SessionLog:
     """Writes the events and the record of a session whose lock this process holds."""
 
-    def __init__(self, store: Store, record: Record) -> None:
+    def __init__(self, store: SessionStore, record: SessionRecord) -> None:
         self.record = record
         """The record as it was when the session was opened."""
         self.texts = Texts()
@@ -56,7 +62,7 @@ class SessionLog:
         self._due = deque[Callable[[], object]]()
         """Writes that are not done yet, in order."""
 
-    async def secure(self, event: Event) -> None:
+    async def append_now(self, event: Event) -> None:
         """Append an event; when this returns, it is committed.
 
         Raises:
@@ -64,7 +70,7 @@ class SessionLog:
         """
         await self._surely(partial(self._write, event))
 
-    async def confirm(self, **members: Json) -> None:
+    async def update_now(self, **members: Json) -> None:
         """Change fields of the record, such as `settings` and `usage`, in the same way.
 
         Raises:
@@ -72,25 +78,25 @@ class SessionLog:
         """
         await self._surely(partial(self._store.change, self.record.number, **members))
 
-    async def settle(self, patience: float | None = None) -> None:
+    async def flush(self, max_wait_s: float | None = None) -> None:
         """Return when everything is written; wait up to `patience` seconds for others.
 
         Raises:
             StoreError: it cannot be written now, and is tried again later.
         """
-        await retry_busy(self._flush, patience)
+        await retry_busy(self._flush, max_wait_s)
 
-    def is_settled(self) -> bool:
+    def is_flushed(self) -> bool:
         """Try to write what is due; return whether everything is written."""
         with suppress(StoreError):
             self._flush()
         return not self._due
 
-    def keep(self, event: Event) -> None:
+    def append(self, event: Event) -> None:
         """Append an event as soon as possible."""
         self._soon(partial(self._write, event))
 
-    def remember(self, entry: Kept) -> None:
+    def append_entry(self, entry: HistoryItem) -> None:
         """Append an entry of the model's history as soon as possible."""
         # Only then is it known which of its words are in rows.
         self._soon(lambda: self._write(events.entry(write_entry(entry, self.texts))))
@@ -98,20 +104,20 @@ class SessionLog:
     def events(self) -> Iterator[Event]:
         """Yield all events, in order."""
         for body in self._store.events(self.record.number):
-            yield events.checked(read_json(body))
+            yield events.check_event(read_json(body))
 
-    def told(self) -> Iterator[Event]:
+    def replayable(self) -> Iterator[Event]:
         """Yield the events to replay to the client, in order."""
-        return events.joined(self.events())
+        return events.join_texts(self.events())
 
-    def current(self) -> Record:
+    def current(self) -> SessionRecord:
         """Return the record as it is now; other processes may have changed it."""
         return self._store.get(self.record.id) or self.record
 
     def touch(self) -> str:
         """Note that the session was used; return the time as the record holds it."""
         at = now()
-        self.note(updated=at)
+        self.update(updated=at)
         return at
 
     def suggest_title(self, title: str) -> bool:
@@ -121,7 +127,7 @@ class SessionLog:
         self._soon(partial(self._store.suggest_title, self.record.number, title))
         return True
 
-    def note(self, **members: Json) -> None:
+    def update(self, **members: Json) -> None:
         """Change fields of the record as soon as possible."""
         self._soon(partial(self._store.change, self.record.number, **members))
 
@@ -142,12 +148,12 @@ class SessionLog:
     def _soon(self, work: Callable[[], object]) -> None:
         self._due.append(work)
         # Whoever waits for a later write gets the error.
-        self.is_settled()
+        self.is_flushed()
 
     async def _surely(self, work: Callable[[], object]) -> None:
         self._due.append(work)
         try:
-            await self.settle()
+            await self.flush()
         except BaseException:
             with suppress(ValueError):
                 self._due.remove(work)
@@ -175,23 +181,23 @@ class Texts(list[tuple[str, str]]):
         self._is_open = event["what"] == "text"
 
 
-class History(list[Kept]):
+class History(list[HistoryItem]):
     """The history of the model; entries that are added are written to the log."""
 
-    def __init__(self, entries: Sequence[Kept], log: SessionLog) -> None:
+    def __init__(self, entries: Sequence[HistoryItem], log: SessionLog) -> None:
         super().__init__(entries)
         self._log = log
 
-    def append(self, entry: Kept, /) -> None:
+    def append(self, entry: HistoryItem, /) -> None:
         """Add an entry, as it will be after it was restored."""
-        if isinstance(entry, ModelSaid):
-            entry = ModelSaid(tuple(joined(entry.events)))
+        if isinstance(entry, AssistantMessage):
+            entry = AssistantMessage(tuple(joined(entry.events)))
         super().append(entry)
-        self._log.remember(entry)
+        self._log.append_entry(entry)
 
     def extend(self, entries: object, /) -> None:
         """Add several entries."""
-        for entry in cast("Sequence[Kept]", entries):
+        for entry in cast("Sequence[HistoryItem]", entries):
             self.append(entry)
 
     def __iadd__(self, entries: object, /) -> Self:
@@ -202,34 +208,34 @@ class History(list[Kept]):
 
 _CLASSES: Final[Mapping[str, type[Any]]] = {
     # The names are those of the file format, and outlive the names of the classes.
-    "UserSaid": UserSaid,
+    "UserSaid": PromptMessage,
     "Attachment": Attachment,
     "Image": Image,
-    "ModelSaid": ModelSaid,
-    "Say": Say,
-    "Think": Think,
-    "ShowPlan": ShowPlan,
-    "Step": Step,
-    "CallTool": CallTool,
-    "Sealed": Sealed,
-    "Stopped": Stopped,
-    "ToolAnswered": ToolAnswered,
-    "Aside": Aside,
-    "Compacted": Compacted,
+    "ModelSaid": AssistantMessage,
+    "Say": TextDelta,
+    "Think": ReasoningDelta,
+    "ShowPlan": PlanChange,
+    "Step": PlanStep,
+    "CallTool": ToolUse,
+    "Sealed": ProviderBlock,
+    "Stopped": Stop,
+    "ToolAnswered": ToolResult,
+    "Aside": LocalExchange,
+    "Compacted": Summary,
 }
 _NAMES: Final[Mapping[type[Any], str]] = {kind: name for name, kind in _CLASSES.items()}
 _KINDS: Final[Mapping[type[Any], str]] = {
-    Say: "agent_message_chunk",
-    Think: "agent_thought_chunk",
+    TextDelta: "agent_message_chunk",
+    ReasoningDelta: "agent_thought_chunk",
 }
 
 
-def write_entry(entry: Kept, texts: Sequence[tuple[str, str]] = ()) -> dict[str, Json]:
+def write_entry(entry: HistoryItem, texts: Sequence[tuple[str, str]] = ()) -> dict[str, Json]:
     """Return an entry as JSON; words that are among `texts` are written as their index there."""
     return _written(entry, list(texts))
 
 
-def read_entry(value: Json, texts: Sequence[tuple[str, str]] = ()) -> Kept:
+def read_entry(value: Json, texts: Sequence[tuple[str, str]] = ()) -> HistoryItem:
     """Return an entry from its JSON; `texts` are those that it was written with.
 
     Fields that this version does not know are left out, and so are events of unknown types.
@@ -238,7 +244,9 @@ def read_entry(value: Json, texts: Sequence[tuple[str, str]] = ()) -> Kept:
         StoreError: it is none.
     """
     entry = _read(value, texts)
-    if not isinstance(entry, UserSaid | ModelSaid | ToolAnswered | Aside | Compacted):
+    if not isinstance(
+        entry, PromptMessage | AssistantMessage | ToolResult | LocalExchange | Summary
+    ):
         raise StoreError(DAMAGED)
     return entry
 
@@ -247,7 +255,7 @@ def joined(said: Sequence[ModelEvent]) -> Iterator[ModelEvent]:
     """Yield events with neighbouring pieces of text, or of thought, as one."""
     for kind, group in groupby(said, type):
         if kind in _KINDS:
-            yield kind("".join(cast("Say | Think", each).text for each in group))
+            yield kind("".join(cast("TextDelta | ReasoningDelta", each).text for each in group))
         else:
             yield from group
 

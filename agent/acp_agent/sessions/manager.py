@@ -12,10 +12,10 @@ from typing import Final
 
 import anyio
 
-from acp_agent.params import missing
-from acp_agent.session import Session
+from acp_agent.params import session_not_found
 from acp_agent.sessions.locks import SessionLocks
-from acp_agent.slumber import Slumber
+from acp_agent.sessions.session import Session
+from acp_agent.sessions.suspended import SuspendedSessions
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 
@@ -34,7 +34,7 @@ class SessionManager:
         self._locks = locks
         self.awake: dict[str, Session] = {}
         """By id."""
-        self.asleep = Slumber(locks)
+        self.suspended = SuspendedSessions(locks)
         """The suspended sessions, which wake when they are needed."""
         self._changing: dict[str, anyio.Event] = {}
         """By id, the sessions that are being opened or closed; set when that is done."""
@@ -49,7 +49,7 @@ class SessionManager:
 
     def can_suspend(self, session: Session) -> bool:
         """Return whether a session is idle and everything of it is stored."""
-        return self._is_idle(session) and session.log.is_settled()
+        return self._is_idle(session) and session.log.is_flushed()
 
     def _is_idle(self, session: Session) -> bool:
         """Return whether nothing runs in a session, or is about to."""
@@ -62,7 +62,7 @@ class SessionManager:
         self._idle_again = anyio.Event()
 
     @contextmanager
-    def used(self, session: Session) -> Generator[None]:
+    def in_use(self, session: Session) -> Generator[None]:
         """Keep a session from being suspended within the block."""
         try:
             with session.used():
@@ -121,7 +121,7 @@ class SessionManager:
             return
         if self._is_over:
             raise RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
-        raise missing(session_id, "The session was closed meanwhile")
+        raise session_not_found(session_id, "The session was closed meanwhile")
 
     def cancel_starts(self) -> None:
         """Cancel all starts, because the client has disconnected."""
@@ -134,18 +134,18 @@ class SessionManager:
         latest = anyio.current_time() - seconds
         for session in list(self.awake.values()):
             is_open = self.awake.get(session.id) is session
-            if is_open and session.touched <= latest and self.can_suspend(session):
+            if is_open and session.last_used <= latest and self.can_suspend(session):
                 await self.suspend(session)
 
     async def suspend(self, session: Session) -> None:
         """Stop all of an idle session, but keep its lock; it wakes when it is needed."""
-        self.asleep.add(session.id, session.asleep())
+        self.suspended.add(session.id, session.suspended())
         del self.awake[session.id]
         with self.change(session.id), anyio.CancelScope(shield=True):
             await session.finish()
             await session.servers.aclose()
             await session.settle()
-        self.asleep.thin(self._changing)
+        self.suspended.evict(self._changing)
 
     async def close_session(self, session: Session) -> None:
         """Close a session, which stays in the store and can be opened again.
@@ -177,7 +177,7 @@ class SessionManager:
         if (session := self.awake.get(session_id)) is not None:
             await self.close_session(session)
             return True
-        return self.asleep.close(session_id) or was_starting
+        return self.suspended.close(session_id) or was_starting
 
     async def _wait_for_slot(self) -> None:
         """Return when one more session may be awake; suspend those that are idle the longest."""
@@ -185,10 +185,10 @@ class SessionManager:
             while len(self.awake) + self._opening >= self._limit:
                 resting = [each for each in self.awake.values() if self.can_suspend(each)]
                 if resting:
-                    await self.suspend(min(resting, key=lambda each: each.touched))
+                    await self.suspend(min(resting, key=lambda each: each.last_used))
                 elif idle := [each for each in self.awake.values() if self._is_idle(each)]:
                     # There is no event for when the store can be written again, so try.
-                    await idle[0].log.settle()
+                    await idle[0].log.flush()
                 elif self._opening or not all(
                     session.is_at_work for session in self.awake.values()
                 ):

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from acp_agent.models.model import Effort, Model, Thinker
-from acp_agent.permissions import MODES, POLICIES
-from acp_agent.rules import PolicyId
+from acp_agent.models.types import Effort, Model, SupportsEffort
+from acp_agent.permissions.decide import MODES, POLICIES
+from acp_agent.permissions.grants import PolicyId
 
 MODE: Final = "mode"
 MODEL: Final = "model"
 THINKING: Final = "thinking"
 POLICY: Final = "policy"
 EFFORT: Final = "effort"
-AS_SET: Final = "default"
+DEFAULT_EFFORT: Final = "default"
 """The effort that the agent was started with."""
-FORMER: Final[Mapping[str, str]] = {"auto": "code", "read-only": "architect"}
+MODE_ALIASES: Final[Mapping[str, str]] = {"auto": "code", "read-only": "architect"}
 """What modes were called before, and may still be called by whoever chooses one."""
 
 
@@ -27,7 +27,7 @@ class Choice:
 
     value: str
     name: str
-    about: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Option:
 
 
 _EFFORTS: Final = (
-    Choice(AS_SET, "Default", "Think as hard as the agent was started to"),
+    Choice(DEFAULT_EFFORT, "Default", "Think as hard as the agent was started to"),
     *(
         Choice(effort, effort.capitalize(), f"Think with {effort} effort")
         for effort in get_args(Effort)
@@ -65,7 +65,7 @@ def options_for(models: Sequence[Model], policy: PolicyId = POLICIES[0][0]) -> t
     `policy` stands where none was chosen.
     """
     named = tuple(Choice(model.name, model.name) for model in models)
-    thinks = any(isinstance(model, Thinker) for model in models)
+    thinks = any(isinstance(model, SupportsEffort) for model in models)
     return (
         Option(MODE, "Mode", "mode", tuple(Choice(*mode) for mode in MODES)),
         Option(MODEL, "Model", "model", named),

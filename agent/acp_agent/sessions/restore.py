@@ -11,20 +11,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
-from acp_agent.memory import Aside, Compacted, Kept
-from acp_agent.models.model import (
-    CallTool,
+from acp_agent.models.types import (
+    AssistantMessage,
     ModelEvent,
-    ModelSaid,
-    Say,
-    Think,
-    ToolAnswered,
-    UserSaid,
+    PromptMessage,
+    ReasoningDelta,
+    TextDelta,
+    ToolResult,
+    ToolUse,
 )
-from acp_agent.prompts import read_prompt
 from acp_agent.sessions import events
 from acp_agent.sessions.events import Event
 from acp_agent.sessions.log import SessionLog, Texts, read_entry
+from acp_agent.turn.history import HistoryItem, LocalExchange, Summary
+from acp_agent.turn.prompt import read_prompt
 from acp_protocol.jsonrpc import Json
 
 REASON: Final = "broken off: the agent ended before it"
@@ -32,19 +32,19 @@ _FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 
 
 @dataclass
-class Revived:
+class RestoredSession:
     """The state that a session goes on with."""
 
-    history: list[Kept] = field(default_factory=list[Kept])
+    history: list[HistoryItem] = field(default_factory=list[HistoryItem])
     calls: int = 0
     """Tool calls so far."""
-    unheard: UserSaid | None = None
+    pending_prompt: PromptMessage | None = None
     """The last prompt, if it is not in the history: the session knows whether it is a command."""
-    loose: tuple[ModelEvent, ...] = ()
+    partial_reply: tuple[ModelEvent, ...] = ()
     """What was streamed in reply to it."""
 
 
-def revive(log: SessionLog) -> Revived:
+def restore(log: SessionLog) -> RestoredSession:
     """Return the state of a session, after completing in its log what was interrupted."""
     reading = _Reading()
     for event in log.events():
@@ -53,22 +53,24 @@ def revive(log: SessionLog) -> Revived:
     for call_id, content in reading.open_calls.items():
         said = {"type": "content", "content": {"type": "text", "text": REASON}}
         members = {"status": "failed", "rawOutput": {"error": REASON}}
-        log.keep(events.tool(call_id, members | {"content": [*content, said]}))
+        log.append(events.tool(call_id, members | {"content": [*content, said]}))
     for compaction_id, members in reading.open_compactions.items():
-        log.keep(events.compaction(compaction_id, members))
+        log.append(events.compaction(compaction_id, members))
     loose = tuple(reading.loose)
     for entry in reading.missing():
-        log.remember(entry)
+        log.append_entry(entry)
         reading.history.append(entry)
     unheard = reading.unheard(Path(log.record.cwd))
-    return Revived(reading.history, reading.calls, unheard, loose if unheard is not None else ())
+    return RestoredSession(
+        reading.history, reading.calls, unheard, loose if unheard is not None else ()
+    )
 
 
 class _Reading:
     """Folds the events of a log."""
 
     def __init__(self) -> None:
-        self.history: list[Kept] = []
+        self.history: list[HistoryItem] = []
         self.calls = 0
         self.open_calls: dict[str, list[Json]] = {}
         """The content of each tool call that has not ended."""
@@ -81,11 +83,12 @@ class _Reading:
     @property
     def loose(self) -> list[ModelEvent]:
         """What the model has said since its last entry."""
-        if self.history and isinstance(self.history[-1], Aside):
+        if self.history and isinstance(self.history[-1], LocalExchange):
             # A reply of the agent itself, of which the model knows nothing.
             return []
         return [
-            Say(text) if kind == "agent_message_chunk" else Think(text) for kind, text in self.texts
+            TextDelta(text) if kind == "agent_message_chunk" else ReasoningDelta(text)
+            for kind, text in self.texts
         ]
 
     def take(self, event: Event) -> None:
@@ -112,23 +115,23 @@ class _Reading:
             case _:
                 pass
 
-    def _know(self, entry: Kept) -> None:
+    def _know(self, entry: HistoryItem) -> None:
         self.history.append(entry)
         self._prompt = None
-        if isinstance(entry, Compacted):
+        if isinstance(entry, Summary):
             summary = [{"type": "text", "text": entry.summary}]
             for id_ in self.open_compactions:
                 self.open_compactions[id_] = {"status": "completed", "summary": summary}
 
-    def missing(self) -> list[Kept]:
+    def missing(self) -> list[HistoryItem]:
         """Return the entries that complete the history."""
         added = _unanswered(self.history)
         last = self.history[-1] if self.history else None
-        if self._prompt is None and (self.loose or isinstance(last, UserSaid)):
-            added.append(ModelSaid(tuple(self.loose)))
+        if self._prompt is None and (self.loose or isinstance(last, PromptMessage)):
+            added.append(AssistantMessage(tuple(self.loose)))
         return added
 
-    def unheard(self, cwd: Path) -> UserSaid | None:
+    def unheard(self, cwd: Path) -> PromptMessage | None:
         """Return the prompt that is not in the history yet."""
         return read_prompt(self._prompt, cwd) if self._prompt is not None else None
 
@@ -145,12 +148,12 @@ def _number(call_id: str) -> int:
     return int(number) if number.isascii() and number.isdecimal() else 0
 
 
-def _unanswered(history: list[Kept]) -> list[Kept]:
+def _unanswered(history: list[HistoryItem]) -> list[HistoryItem]:
     """Return results for the calls at the end of `history` that have none."""
     for answers, entry in enumerate(reversed(history)):
-        if isinstance(entry, ModelSaid):
-            calls = [event for event in entry.events if isinstance(event, CallTool)]
-            return [ToolAnswered(call.name, REASON, is_failed=True) for call in calls[answers:]]
-        if isinstance(entry, UserSaid | Aside | Compacted):
+        if isinstance(entry, AssistantMessage):
+            calls = [event for event in entry.events if isinstance(event, ToolUse)]
+            return [ToolResult(call.name, REASON, is_failed=True) for call in calls[answers:]]
+        if isinstance(entry, PromptMessage | LocalExchange | Summary):
             break
     return []

@@ -14,24 +14,185 @@ import logging
 import os
 import sqlite3
 import weakref
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 
-from acp_agent.sessions.errors import DAMAGED, BusyError, StoreError, error_for
 from acp_agent.sessions.locks import SessionLocks
-from acp_agent.sessions.records import COLUMNS, Record, now, read_record, written
+from acp_protocol.errors import AcpError
+from acp_protocol.jsonrpc import Json
+
+COLUMNS: Final = (
+    "number",
+    "id",
+    "cwd",
+    "directories",
+    "title",
+    "is_named",
+    "is_archived",
+    "created",
+    "updated",
+    "settings",
+    "usage",
+    "spent",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """A session as the store knows it."""
+
+    number: int
+    """Rises with each session of the store, and is never used again."""
+    id: str
+    cwd: str
+    directories: tuple[str, ...]
+    title: str | None
+    is_named: bool
+    """Whether the title is the user's, and no other may take its place."""
+    is_archived: bool
+    created: str
+    """RFC 3339, in UTC."""
+    updated: str
+    """When somebody last asked for something in it, likewise."""
+    settings: Mapping[str, str]
+    """What is chosen, by option."""
+    usage: Mapping[str, Json] | None
+    """How full the model's mind is, as the client was told last."""
+    spent: Mapping[str, Json] | None
+    """What all replies have taken together."""
+
+
+def now() -> str:
+    """Return the time as it stands in a record."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def read_record(row: tuple[Any, ...]) -> SessionRecord:
+    """Return the record in a row of the store, which has `COLUMNS`.
+
+    Settings, directories and sums that make no sense are as good as none: without them the session
+    is still what it was.
+
+    Raises:
+        StoreError: the rest makes no sense.
+    """
+    number, *texts, named, archived, created, updated, settings, usage, spent = _as_given(row)
+    id_, cwd, directories, title = texts
+    texts = (id_, cwd, created, updated)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(title, str | None):
+        raise StoreError(DAMAGED)
+    chosen = _object(settings) or {}
+    return SessionRecord(
+        number=number,
+        id=id_,
+        cwd=cwd,
+        directories=_names(directories),
+        title=title,
+        is_named=bool(named),
+        is_archived=bool(archived),
+        created=created,
+        updated=updated,
+        settings={name: value for name, value in chosen.items() if isinstance(value, str)},
+        usage=_object(usage),
+        spent=_object(spent),
+    )
+
+
+def to_column(value: object) -> object:
+    """Return a member of a record as it stands in a column."""
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value)
+    if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
+        # Half a sign, as JSON can bring it, has no place in a text of the library.
+        return value.encode(errors="surrogatepass")
+    return value
+
+
+def read_json(text: object) -> Json:
+    """Return what stands in a column as JSON.
+
+    Raises:
+        StoreError: it is none.
+    """
+    try:
+        return json.loads(cast("str", text))
+    except (ValueError, TypeError, RecursionError):
+        raise StoreError(DAMAGED) from None
+
+
+def _as_given(row: tuple[Any, ...]) -> list[Any]:
+    return [_text(each) if isinstance(each, bytes) else each for each in row]
+
+
+def _text(value: bytes) -> str | None:
+    try:
+        return value.decode(errors="surrogatepass")
+    except UnicodeError:
+        return None
+
+
+def _object(text: object) -> dict[str, Json] | None:
+    value = _value(text)
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else None
+
+
+def _names(text: object) -> tuple[str, ...]:
+    value = _value(text)
+    names = cast("list[Json]", value) if isinstance(value, list) else []
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def _value(text: object) -> Json:
+    try:
+        return read_json(text)
+    except StoreError:
+        return None
+
+
+_BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_SENTENCES: Final = {
+    sqlite3.SQLITE_BUSY: "another process keeps the store busy; try again",
+    sqlite3.SQLITE_LOCKED: "another process keeps the store busy; try again",
+    sqlite3.SQLITE_FULL: "there is no room left on the disk",
+    sqlite3.SQLITE_READONLY: "the store may not be written",
+    sqlite3.SQLITE_PERM: "the store may not be read",
+    sqlite3.SQLITE_CANTOPEN: "the store cannot be opened",
+    sqlite3.SQLITE_IOERR: "the disk does not read or write it",
+    sqlite3.SQLITE_CORRUPT: "the store is damaged; move it away, or take a copy of it back",
+    sqlite3.SQLITE_NOTADB: "the store is damaged, or no store; move it away",
+}
+
+
+class StoreError(AcpError):
+    """A store cannot be used; the message is a sentence for the user and names no path."""
+
+
+class BusyError(StoreError):
+    """Another process is writing in the store; trying again may help."""
+
+
+DAMAGED: Final = _SENTENCES[sqlite3.SQLITE_CORRUPT]
+
+
+def error_for(problem: sqlite3.Error) -> StoreError:
+    """Return what `problem` means to the user, without the text of the library."""
+    # The low byte is the kind; the rest tells it more exactly. Text that is no UTF-8 has no code.
+    code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    kind = BusyError if code in _BUSY else StoreError
+    return kind(_SENTENCES.get(code, DAMAGED))
+
 
 logger = logging.getLogger(__name__)
 
 FILE: Final = "sessions.sqlite3"
-STRIDE: Final = 500
+EVENTS_PER_READ: Final = 500
 """Events that are read in one go."""
 MEMORY_LIMIT: Final = 1000
 """Sessions that are kept where no directory is given; the oldest closed ones make room."""
@@ -77,7 +238,7 @@ Archived: TypeAlias = Literal["exclude", "include", "only"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SessionQuery:
     """Which sessions a list is to show."""
 
     cwd: str | None = None
@@ -86,7 +247,7 @@ class Wanted:
     """Only those behind this time and number; the newest come first."""
 
 
-class Store:
+class SessionStore:
     """Sessions and what was said in them."""
 
     def __init__(self, directory: Path | None = None, migrations: Migrations = MIGRATIONS) -> None:
@@ -106,10 +267,10 @@ class Store:
 
     def create(
         self, id_: str, cwd: str, directories: Sequence[str], settings: dict[str, str]
-    ) -> Record:
+    ) -> SessionRecord:
         """Add a session, claimed by this process."""
         at = now()
-        values = (*map(written, (id_, cwd, list(directories), at, at, settings)),)
+        values = (*map(to_column, (id_, cwd, list(directories), at, at, settings)),)
         statement = (
             "INSERT INTO session (id, cwd, directories, created, updated, settings)"
             " VALUES (?, ?, ?, ?, ?, ?)"
@@ -122,18 +283,18 @@ class Store:
             self.claims.take(number)
         return self._numbered(number)
 
-    def get(self, id_: str) -> Record | None:
+    def get(self, id_: str) -> SessionRecord | None:
         """Return the session of that id; None if there is none."""
         with _sentences():
-            row = self._database.execute(f"{_SELECT} WHERE id = ?", (written(id_),)).fetchone()
+            row = self._database.execute(f"{_SELECT} WHERE id = ?", (to_column(id_),)).fetchone()
         return read_record(row) if row else None
 
-    def page(self, wanted: Wanted, count: int) -> list[Record]:
+    def page(self, wanted: SessionQuery, count: int) -> list[SessionRecord]:
         """Return up to `count` sessions, the newest first, without those that make no sense."""
         where, values = ["1"], list[object]()
         if wanted.cwd is not None:
             where.append("cwd = ?")
-            values.append(written(wanted.cwd))
+            values.append(to_column(wanted.cwd))
         if wanted.archived != "include":
             where.append("is_archived = ?")
             values.append(int(wanted.archived == "only"))
@@ -141,7 +302,7 @@ class Store:
             where.append("(updated, number) < (?, ?)")
             values += wanted.before
         clause = f"WHERE {' AND '.join(where)} ORDER BY updated DESC, number DESC"
-        found: list[Record] = []
+        found: list[SessionRecord] = []
         unread = 0
         with _sentences():
             for row in self._database.execute(f"{_SELECT} {clause}", values):
@@ -159,7 +320,7 @@ class Store:
         """Change members of a record."""
         assert members.keys() <= set(COLUMNS)
         names = ", ".join(f"{name} = ?" for name in members)
-        values = [written(value) for value in members.values()]
+        values = [to_column(value) for value in members.values()]
         with _sentences():
             self._database.execute(
                 f"UPDATE session SET {names} WHERE number = ?",  # noqa: S608 - own columns
@@ -170,7 +331,7 @@ class Store:
         """Give a session a title unless it has one; return whether it got it."""
         statement = "UPDATE session SET title = ? WHERE number = ? AND title IS NULL"
         with _sentences():
-            return self._database.execute(statement, (written(title), number)).rowcount > 0
+            return self._database.execute(statement, (to_column(title), number)).rowcount > 0
 
     def append(self, number: int, body: str) -> int:
         """Keep an event of a session; return its place."""
@@ -189,14 +350,14 @@ class Store:
         place = 0
         while True:
             with _sentences():
-                values = (number, place, STRIDE)
+                values = (number, place, EVENTS_PER_READ)
                 rows = self._database.execute(f"{statement} LIMIT ?", values).fetchall()
             yield from (body for _, body in rows)
-            if len(rows) < STRIDE:
+            if len(rows) < EVENTS_PER_READ:
                 return
             place = rows[-1][0]
 
-    def copy(self, number: int, id_: str, cwd: str, directories: Sequence[str]) -> Record:
+    def copy(self, number: int, id_: str, cwd: str, directories: Sequence[str]) -> SessionRecord:
         """Add a session with the title, the settings and the events of another one; claim it."""
         statement = (
             "INSERT INTO session"
@@ -204,7 +365,7 @@ class Store:
             " SELECT ?, ?, ?, title, is_named, ?, ?, settings FROM session WHERE number = ?"
         )
         at = now()
-        values = (*map(written, (id_, cwd, list(directories), at, at, number)),)
+        values = (*map(to_column, (id_, cwd, list(directories), at, at, number)),)
         events = "INSERT INTO event (session, body) SELECT ?, body FROM event WHERE session = ?"
         with _sentences(), self._transaction():
             copied = self._database.execute(statement, values).lastrowid or 0
@@ -228,7 +389,7 @@ class Store:
         with _sentences():
             return self.claims.take(number)
 
-    def _numbered(self, number: int) -> Record:
+    def _numbered(self, number: int) -> SessionRecord:
         with _sentences():
             row = self._database.execute(f"{_SELECT} WHERE number = ?", (number,)).fetchone()
         return read_record(row)
@@ -333,17 +494,17 @@ def _migrate(database: sqlite3.Connection, migrations: Migrations) -> None:
     database.execute(f"PRAGMA user_version = {len(migrations)}")
 
 
-PAGE: Final = 50
+PAGE_SIZE: Final = 50
 """Sessions in one answer."""
 
 
-def cursor_behind(record: Record, wanted: Wanted) -> str:
+def encode_cursor(record: SessionRecord, wanted: SessionQuery) -> str:
     """Return the cursor of what comes behind `record`."""
     place = [record.updated, record.number, wanted.cwd, wanted.archived]
     return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
 
 
-def continued(cursor: str, wanted: Wanted) -> Wanted | None:
+def decode_cursor(cursor: str, wanted: SessionQuery) -> SessionQuery | None:
     """Return what is wanted behind `cursor`; None if it was not given for this filter."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)

@@ -16,23 +16,23 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import Field
 
-from acp_agent.elicitation import Reply
 from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.tool import (
-    Call,
-    Kind,
+from acp_agent.tools.call import (
     Outcome,
-    Report,
+    PreparedCall,
+    ReportContent,
     ToolFailedError,
+    ToolKind,
     fenced,
-    shortened,
+    shorten,
 )
+from acp_agent.updates.elicitation import ElicitationResult
 from acp_agent.workspace import Workspace
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.net import is_loopback
 
-FIELDS: Final = 20
+MAX_FIELDS: Final = 20
 """Fields of one form."""
 TITLE_WIDTH: Final = 80
 REASON_WIDTH: Final = 400
@@ -66,7 +66,7 @@ class FormField(Arguments):
 
 class AskArguments(Arguments):
     question: Text = Field(description="What you want to know, and what for.")
-    fields: list[FormField] | None = Field(None, max_length=FIELDS)
+    fields: list[FormField] | None = Field(None, max_length=MAX_FIELDS)
 
 
 class OpenArguments(Arguments):
@@ -74,23 +74,23 @@ class OpenArguments(Arguments):
     reason: Text = Field(description="What the user is to do there.")
 
 
-class Form(Protocol):
+class FormAsker(Protocol):
     """Whoever shows a form."""
 
-    async def form(self, message: str, schema: Mapping[str, Json]) -> Reply:
+    async def form(self, message: str, schema: Mapping[str, Json]) -> ElicitationResult:
         """Ask by a form."""
         ...
 
 
-class Page(Protocol):
+class PageOpener(Protocol):
     """Whoever opens a page."""
 
-    async def page(self, message: str, url: str) -> Reply:
+    async def page(self, message: str, url: str) -> ElicitationResult:
         """Open a page."""
         ...
 
 
-class AskTool:
+class AskUserTool:
     """Asks the user something."""
 
     offer = tool_offer(
@@ -99,12 +99,12 @@ class AskTool:
         "for text. Never ask for passwords, keys or other secrets.",
         AskArguments,
     )
-    kind: Kind = "think"
+    kind: ToolKind = "think"
 
-    def __init__(self, user: Form) -> None:
+    def __init__(self, user: FormAsker) -> None:
         self._user = user
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Read what is to be asked."""
         del workspace
         wanted = AskArguments.read(arguments)
@@ -115,15 +115,15 @@ class AskTool:
         schema = {"type": "object", "properties": properties, "required": required}
         check_form(question, *properties)
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
             return _outcome(await self._user.form(question, schema))
 
-        title = one_line(f"Ask: {question}", TITLE_WIDTH)
-        return Call(title, self.kind, run, is_question=True)
+        title = single_line(f"Ask: {question}", TITLE_WIDTH)
+        return PreparedCall(title, self.kind, run, is_elicitation=True)
 
 
-class OpenTool:
+class OpenPageTool:
     """Shows the user a page."""
 
     offer = tool_offer(
@@ -131,36 +131,38 @@ class OpenTool:
         "Ask the user to open a page in the browser, as to log in somewhere. You do not see it.",
         OpenArguments,
     )
-    kind: Kind = "think"
+    kind: ToolKind = "think"
 
-    def __init__(self, user: Page) -> None:
+    def __init__(self, user: PageOpener) -> None:
         self._user = user
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Look at the address."""
         del workspace
         wanted = OpenArguments.read(arguments)
         url, reason = wanted.url, wanted.reason.strip()
         check_url(url)
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
             reply = await self._user.page(reason, url)
             if reply.action == "accept":
                 return Outcome("the user agreed to open the page", raw={"action": "accept"})
             return _outcome(reply)
 
-        return Call(one_line(f"Open {url}", TITLE_WIDTH), self.kind, run, is_question=True)
+        return PreparedCall(
+            single_line(f"Open {url}", TITLE_WIDTH), self.kind, run, is_elicitation=True
+        )
 
 
-def _outcome(reply: Reply) -> Outcome:
+def _outcome(reply: ElicitationResult) -> Outcome:
     if reply.action == "accept":
-        told = shortened(json.dumps(reply.content, ensure_ascii=False))
+        told = shorten(json.dumps(reply.content, ensure_ascii=False))
         return Outcome(told, fenced(told), {"action": "accept", "content": dict(reply.content)})
     if reply.action == "failed":
-        raise ToolFailedError(f"the client could not ask: {one_line(reply.reason, 200)}")
+        raise ToolFailedError(f"the client could not ask: {single_line(reply.reason, 200)}")
     if reply.action == "unfit":
-        reason = one_line(reply.reason, REASON_WIDTH)
+        reason = single_line(reply.reason, REASON_WIDTH)
         raise ToolFailedError(f"the client's answer does not fit the form: {reason}")
     return Outcome(_NO[reply.action], fenced(_NO[reply.action]), {"action": reply.action}, True)
 
@@ -227,6 +229,6 @@ def check_url(url: str) -> None:
     for name, value in (*parse_qsl(parts.query), *parse_qsl(parts.fragment)):
         if value and _TELLING.search(name):
             raise ToolFailedError(
-                f"the address holds a secret, by the name of {one_line(name, TITLE_WIDTH)}: "
+                f"the address holds a secret, by the name of {single_line(name, TITLE_WIDTH)}: "
                 "use one without it"
             )

@@ -20,9 +20,9 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from acp_agent.models.model import ToolOffer
-from acp_agent.tools.tool import NAME_WIDTH, ToolFailedError
-from acp_protocol.host.text import one_line
+from acp_agent.models.types import ToolSpec
+from acp_agent.tools.call import NAME_WIDTH, ToolFailedError
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 MAX_NUMBER: Final = 10**9
@@ -96,12 +96,12 @@ class Arguments(BaseModel):
         raise ToolFailedError("; ".join(problems))
 
 
-def tool_offer(name: str, description: str, arguments: type[Arguments]) -> ToolOffer:
+def tool_offer(name: str, description: str, arguments: type[Arguments]) -> ToolSpec:
     """Return what a model is told of a tool."""
     schema = arguments.model_json_schema()
     definitions = schema.pop("$defs", {})
     schema.pop("description", None)
-    return ToolOffer(name, description, {"required": [], **_trimmed(schema, definitions)})
+    return ToolSpec(name, description, {"required": [], **_trimmed(schema, definitions)})
 
 
 def _trimmed(schema: Mapping[str, Json], definitions: Mapping[str, Json]) -> dict[str, Json]:
@@ -134,7 +134,7 @@ def _trimmed(schema: Mapping[str, Json], definitions: Mapping[str, Json]) -> dic
 def _sentence(error: ErrorDetails) -> str:
     """Return what is wrong with one argument, for the model."""
     path = "".join(
-        f"[{part + 1}]" if isinstance(part, int) else f".{one_line(part, NAME_WIDTH)}"
+        f"[{part + 1}]" if isinstance(part, int) else f".{single_line(part, NAME_WIDTH)}"
         for part in error["loc"]
     ).removeprefix(".")
     kind, context = error["type"], error.get("ctx", {})

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from acp_agent.tools.control_files import cautious, controlled_program
+from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, ToolFailedError, diff_content
+from acp_agent.tools.control_files import add_warning, controlled_program
 from acp_agent.tools.subject import Subject, path_subject, real_path
-from acp_agent.tools.tool import Call, Outcome, Report, ToolFailedError, diff_content
 from acp_agent.workspace import Workspace
-from acp_protocol.host.files import FileMissingError, FileRefusedError
+from acp_protocol.host.sandbox import FileMissingError, FileRefusedError
 
 CHANGE_LIMIT: Final = 8 * 2**20
 """Characters of all texts of one call: a diff carries the old and the new one whole."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """What a file is to hold."""
 
     path: str
@@ -27,7 +27,9 @@ class Change:
     after: str
 
 
-def change_call(workspace: Workspace, title: str, changes: Sequence[Change]) -> Call:
+def prepare_changes(
+    workspace: Workspace, title: str, changes: Sequence[FileChange]
+) -> PreparedCall:
     """Return the call that makes `changes`, all of them or none where that can be known before.
 
     Raises:
@@ -39,16 +41,16 @@ def change_call(workspace: Workspace, title: str, changes: Sequence[Change]) -> 
     diffs = [diff_content(change.path, change.before, change.after) for change in changes]
     subjects = [path_subject(workspace.cwd, change.path) for change in changes]
 
-    async def run(report: Report) -> Outcome:
+    async def run(report: ReportContent) -> Outcome:
         del report
         # The user has consented to this change of this text, and may have thought about it long.
         for change in changes:
-            if await read_if_there(workspace, change.path) != change.before:
+            if await read_text_if_exists(workspace, change.path) != change.before:
                 raise ToolFailedError(
                     f"{change.path}: the file has changed meanwhile; nothing was written"
                 )
         goals = [
-            consented(workspace, change.path, subject, "written")
+            resolve_consented(workspace, change.path, subject, "written")
             for change, subject in zip(changes, subjects, strict=True)
         ]
         written: list[str] = []
@@ -62,18 +64,18 @@ def change_call(workspace: Workspace, title: str, changes: Sequence[Change]) -> 
         return Outcome("", diffs, {"files": len(changes)})
 
     program = controlled_program(workspace.cwd, subjects)
-    return Call(
-        cautious(title, program),
+    return PreparedCall(
+        add_warning(title, program),
         "edit",
         run,
         [{"path": change.path} for change in changes],
         diffs,
         subjects=subjects,
-        asks_always=program is not None,
+        must_ask=program is not None,
     )
 
 
-def consented(
+def resolve_consented(
     workspace: Workspace,
     path: str,
     subject: Subject,
@@ -91,7 +93,7 @@ def consented(
     return real_path(workspace.cwd, subject)
 
 
-async def read_if_there(workspace: Workspace, path: str) -> str | None:
+async def read_text_if_exists(workspace: Workspace, path: str) -> str | None:
     """Return the text of a file; None if it is not there.
 
     Raises:
@@ -105,7 +107,7 @@ async def read_if_there(workspace: Workspace, path: str) -> str | None:
         raise ToolFailedError(str(problem)) from None
 
 
-async def read(workspace: Workspace, path: str) -> str:
+async def read_text(workspace: Workspace, path: str) -> str:
     """Return the text of a file.
 
     Raises:

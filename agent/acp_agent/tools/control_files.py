@@ -40,6 +40,6 @@ def controlled_program(cwd: Path, subjects: Sequence[Subject]) -> str | None:
     return None
 
 
-def cautious(title: str, program: str | None) -> str:
+def add_warning(title: str, program: str | None) -> str:
     """Return the title of a call that changes what controls `program`."""
     return title if program is None else f"{title} ({program} may run what it says)"

@@ -7,15 +7,15 @@ from typing import Final
 
 from pydantic import Field
 
-from acp_agent.patch import PatchError, read_patch
+from acp_agent.diffs import PatchError, parse_patch
 from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.changes import Change, change_call, read, read_if_there
-from acp_agent.tools.tool import (
-    Call,
-    Kind,
+from acp_agent.tools.call import (
+    PreparedCall,
     ToolFailedError,
-    titled,
+    ToolKind,
+    call_title,
 )
+from acp_agent.tools.changes import FileChange, prepare_changes, read_text, read_text_if_exists
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -70,17 +70,19 @@ class EditTool:
         "`edits`, which are made one after the other, all or none.",
         EditArguments,
     )
-    kind: Kind = "edit"
+    kind: ToolKind = "edit"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Work out the new text, so that the user can be shown the change before it is made."""
         wanted = EditArguments.read(arguments)
         edits = wanted.in_order()
         path = workspace.path(wanted.path)
-        before = after = await read(workspace, path)
+        before = after = await read_text(workspace, path)
         for edit in edits:
             after = _edited(wanted.path, after, edit)
-        return change_call(workspace, titled("Edit", wanted.path), [Change(path, before, after)])
+        return prepare_changes(
+            workspace, call_title("Edit", wanted.path), [FileChange(path, before, after)]
+        )
 
 
 class PatchTool:
@@ -92,30 +94,30 @@ class PatchTool:
         "Its context must be in the file exactly; it may stand some lines off.",
         PatchArguments,
     )
-    kind: Kind = "edit"
+    kind: ToolKind = "edit"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Work out the new texts, so that the user can be shown the changes before."""
         try:
             changes = await _changes(PatchArguments.read(arguments).patch, workspace)
         except PatchError as problem:
             raise ToolFailedError(f"the patch does not fit: {problem}") from None
         more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
-        title = titled("Patch", next(iter(changes))) + more
-        return change_call(workspace, title, list(changes.values()))
+        title = call_title("Patch", next(iter(changes))) + more
+        return prepare_changes(workspace, title, list(changes.values()))
 
 
-async def _changes(text: str, workspace: Workspace) -> dict[str, Change]:
+async def _changes(text: str, workspace: Workspace) -> dict[str, FileChange]:
     """Return what a patch changes, by the names in it."""
-    changes: dict[str, Change] = {}
+    changes: dict[str, FileChange] = {}
     paths: set[str] = set()
-    for patch in read_patch(text):
+    for patch in parse_patch(text):
         path = workspace.path(patch.name)
         if path in paths:
             raise PatchError(f"{patch.name} stands in it twice")
         paths.add(path)
-        before = await read_if_there(workspace, path)
-        changes[patch.name] = Change(path, before, patch.applied(before))
+        before = await read_text_if_exists(workspace, path)
+        changes[patch.name] = FileChange(path, before, patch.apply(before))
     return changes
 
 

@@ -17,21 +17,27 @@ from typing import TYPE_CHECKING, Final
 import anyio.to_thread
 from pydantic import Field
 
-from acp_agent.tools.addresses import PrivateHosts, addresses_of, are_public, called, spelled_out
 from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.subject import name_subject
-from acp_agent.tools.tool import (
-    Call,
-    Kind,
+from acp_agent.tools.call import (
     Outcome,
-    Report,
+    PreparedCall,
+    ReportContent,
     ToolFailedError,
+    ToolKind,
     fenced,
-    shortened,
+    shorten,
     text_content,
 )
+from acp_agent.tools.net import (
+    PrivateHosts,
+    are_all_public,
+    canonical_host,
+    literal_addresses,
+    resolve_host,
+)
+from acp_agent.tools.subject import name_subject
 from acp_agent.workspace import Workspace
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
@@ -73,31 +79,31 @@ class FetchTool:
         "another host are told, not followed.",
         FetchArguments,
     )
-    kind: Kind = "fetch"
+    kind: ToolKind = "fetch"
 
     def __init__(self, private: PrivateHosts | None = None) -> None:
         """`private` are hosts that are treated as if everybody could reach them."""
         self._private = private or PrivateHosts()
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Read the address; nobody is asked where it leads."""
         del workspace
         target = _target(FetchArguments.read(arguments).url)
         is_private = bool(target.addresses) and not self._is_open(target)
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
             with anyio.move_on_after(TIME_LIMIT):
                 return await self._fetched(await self._located(target))
             raise ToolFailedError(f"{target.shown} does not answer within {TIME_LIMIT:g} s")
 
-        return Call(
+        return PreparedCall(
             f"Fetch {target.shown}",
             self.kind,
             run,
             content=[text_content(_warning(target))] if is_private else (),
             subjects=[name_subject(target.called)],
-            asks_always=is_private,
+            must_ask=is_private,
         )
 
     def _is_open(self, target: _Target) -> bool:
@@ -112,8 +118,8 @@ class FetchTool:
         """
         if target.addresses:
             return target
-        name = one_line(target.host, TITLE_WIDTH)
-        found = replace(target, addresses=await addresses_of(target.host, target.port))
+        name = single_line(target.host, TITLE_WIDTH)
+        found = replace(target, addresses=await resolve_host(target.host, target.port))
         if not found.addresses:
             raise ToolFailedError(f"there is no host {name}")
         if not self._is_open(found):
@@ -128,10 +134,10 @@ class FetchTool:
     async def _fetched(self, target: _Target) -> Outcome:
         """Go to where `target` leads; return what stands there."""
         for _ in range(HOP_LIMIT + 1):
-            async with _answer(target) as answer:
+            async with _response(target) as answer:
                 goal = answer.headers.get("location")
                 if answer.status_code not in _REDIRECTIONS or goal is None:
-                    return await _told(target, answer, *await _body(answer))
+                    return await _outcome(target, answer, *await _body(answer))
                 status = answer.status_code
             following = _target(_joined(target, goal))
             if not _is_same_site(target, following):
@@ -151,7 +157,7 @@ class _Target:
 
     @property
     def is_public(self) -> bool:
-        return bool(self.addresses) and are_public(self.addresses)
+        return bool(self.addresses) and are_all_public(self.addresses)
 
     @property
     def host(self) -> str:
@@ -160,7 +166,7 @@ class _Target:
 
     @property
     def shown(self) -> str:
-        return one_line(str(self.url), TITLE_WIDTH)
+        return single_line(str(self.url), TITLE_WIDTH)
 
     @property
     def port(self) -> int:
@@ -174,13 +180,13 @@ class _Target:
     @property
     def called(self) -> str:
         """What rules and consent know the site by, one name for all spellings of the host."""
-        name = called(self.host)
+        name = canonical_host(self.host)
         return name if self.url.port is None else f"{name}:{self.url.port}"
 
 
 def _warning(target: _Target) -> str:
     leads = ", ".join(target.addresses)
-    return f"{one_line(target.site, TITLE_WIDTH)} is not open to everybody: it leads to {leads}."
+    return f"{single_line(target.site, TITLE_WIDTH)} is not open to everybody: it leads to {leads}."
 
 
 def _target(text: str) -> _Target:
@@ -192,7 +198,7 @@ def _target(text: str) -> _Target:
     # Imported where somebody fetches: the agent starts without it.
     import httpx
 
-    shown = one_line(text, TITLE_WIDTH)
+    shown = single_line(text, TITLE_WIDTH)
     try:
         url = httpx.URL(text) if len(text) <= URL_LIMIT else None
         # Looked at here, because a name such as `xn--a` only turns out to be none when it is read.
@@ -206,7 +212,7 @@ def _target(text: str) -> _Target:
     if url.userinfo:
         raise ToolFailedError(f"{host}: an address with a name or a password is not fetched")
     target = _Target(url.copy_with(fragment=None))
-    return replace(target, addresses=spelled_out(target.host))
+    return replace(target, addresses=literal_addresses(target.host))
 
 
 def _joined(target: _Target, goal: str) -> str:
@@ -229,7 +235,7 @@ def _is_same_site(one: _Target, other: _Target) -> bool:
 
 
 @asynccontextmanager
-async def _answer(target: _Target) -> AsyncGenerator[httpx.Response]:
+async def _response(target: _Target) -> AsyncGenerator[httpx.Response]:
     """Ask at the first of the addresses that answers.
 
     Raises:
@@ -277,7 +283,7 @@ async def _answer(target: _Target) -> AsyncGenerator[httpx.Response]:
             finally:
                 await answer.aclose()
             return
-    raise ToolFailedError(f"{target.shown}: {one_line(why, TITLE_WIDTH)}")
+    raise ToolFailedError(f"{target.shown}: {single_line(why, TITLE_WIDTH)}")
 
 
 async def _body(answer: httpx.Response) -> tuple[bytes, bool]:
@@ -292,13 +298,13 @@ async def _body(answer: httpx.Response) -> tuple[bytes, bool]:
     return bytes(kept), True
 
 
-async def _told(target: _Target, answer: httpx.Response, body: bytes, is_all: bool) -> Outcome:
+async def _outcome(target: _Target, answer: httpx.Response, body: bytes, is_all: bool) -> Outcome:
     """Return what stands there as text."""
     kind = answer.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
     status = answer.status_code
     raw: dict[str, Json] = {"status": status, "contentType": kind[:100], "bytes": len(body)}
     if not kind.startswith("text/") and not kind.endswith(_TEXTS):
-        raise ToolFailedError(f"{target.shown}: {one_line(kind, 100)} is no text")
+        raise ToolFailedError(f"{target.shown}: {single_line(kind, 100)} is no text")
     try:
         text = body.decode(answer.charset_encoding or "utf-8", errors="replace")
     except (LookupError, ValueError):
@@ -311,8 +317,8 @@ async def _told(target: _Target, answer: httpx.Response, body: bytes, is_all: bo
     if not is_all:
         text = f"{text}\n… only the first {SIZE_LIMIT} bytes were read"
     if 200 <= status < 300:
-        return Outcome(shortened(text), fenced(text), raw)
+        return Outcome(shorten(text), fenced(text), raw)
     reason = f"{target.shown} answers with status {status}"
     return Outcome(
-        shortened(f"{reason}\n{text}"), [text_content(reason), *fenced(text)], raw, is_failed=True
+        shorten(f"{reason}\n{text}"), [text_content(reason), *fenced(text)], raw, is_failed=True
     )

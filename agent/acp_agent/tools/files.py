@@ -6,24 +6,30 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from acp_agent.patch import split_lines
+from acp_agent.diffs import split_lines
 from acp_agent.tools.base import Arguments, Count, Text, tool_offer
-from acp_agent.tools.changes import Change, change_call, consented, read, read_if_there
-from acp_agent.tools.control_files import cautious, controlled_program
-from acp_agent.tools.subject import path_subject
-from acp_agent.tools.tool import (
-    TEXT_LIMIT,
-    Call,
-    Kind,
+from acp_agent.tools.call import (
+    MAX_TEXT_CHARS,
     Outcome,
-    Report,
+    PreparedCall,
+    ReportContent,
     ToolFailedError,
+    ToolKind,
+    call_title,
     fenced,
-    shortened,
-    titled,
+    shorten,
 )
+from acp_agent.tools.changes import (
+    FileChange,
+    prepare_changes,
+    read_text,
+    read_text_if_exists,
+    resolve_consented,
+)
+from acp_agent.tools.control_files import add_warning, controlled_program
+from acp_agent.tools.subject import path_subject
 from acp_agent.workspace import Workspace
-from acp_protocol.host.files import FileRefusedError
+from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.jsonrpc import Json
 
 
@@ -45,17 +51,17 @@ class ReadTool:
     """Returns the text of a file, or some of its lines."""
 
     offer = tool_offer("read", "Return the text of a file, or some of its lines.", ReadArguments)
-    kind: Kind = "read"
+    kind: ToolKind = "read"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Name the file; it is read when the call runs."""
         wanted = ReadArguments.read(arguments)
         name, first, limit = wanted.path, wanted.line, wanted.limit
         path = workspace.path(name)
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
-            text = await read(workspace, path)
+            text = await read_text(workspace, path)
             if first is None and limit is None:
                 return Outcome(_cut(text, 1), fenced(text), {"lines": len(split_lines(text))})
             start = first or 1
@@ -69,8 +75,8 @@ class ReadTool:
 
         location: dict[str, Json] = {"path": path} | ({} if first is None else {"line": first})
         subjects = [path_subject(workspace.cwd, path)]
-        title = titled("Read", name) + _range(first, limit)
-        return Call(title, self.kind, run, [location], subjects=subjects)
+        title = call_title("Read", name) + _range(first, limit)
+        return PreparedCall(title, self.kind, run, [location], subjects=subjects)
 
 
 class WriteTool:
@@ -81,26 +87,26 @@ class WriteTool:
         "Give a file a new text; it and its directory are made if they are not there.",
         WriteArguments,
     )
-    kind: Kind = "edit"
+    kind: ToolKind = "edit"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Find out what the file holds now, if it is there."""
         wanted = WriteArguments.read(arguments)
         path = workspace.path(wanted.path)
-        before = await read_if_there(workspace, path)
+        before = await read_text_if_exists(workspace, path)
         if before is not None and wanted.is_new:
             raise ToolFailedError(f"{wanted.path} is there already")
-        change = Change(path, before, wanted.text)
-        return change_call(workspace, titled("Write", wanted.path), [change])
+        change = FileChange(path, before, wanted.text)
+        return prepare_changes(workspace, call_title("Write", wanted.path), [change])
 
 
 class DeleteTool:
     """Removes a file."""
 
     offer = tool_offer("delete", "Delete a file.", FileArguments)
-    kind: Kind = "delete"
+    kind: ToolKind = "delete"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Look at the file, so that no other one is deleted in its place."""
         name = FileArguments.read(arguments).path
         path = workspace.path(name)
@@ -110,9 +116,9 @@ class DeleteTool:
             raise ToolFailedError(str(problem)) from None
         subject = path_subject(workspace.cwd, path, is_last_followed=False)
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
-            real = consented(workspace, path, subject, "deleted", is_last_followed=False)
+            real = resolve_consented(workspace, path, subject, "deleted", is_last_followed=False)
             try:
                 await workspace.delete(real, seen)
             except FileRefusedError as problem:
@@ -120,13 +126,13 @@ class DeleteTool:
             return Outcome("")
 
         program = controlled_program(workspace.cwd, [subject])
-        return Call(
-            cautious(titled("Delete", name), program),
+        return PreparedCall(
+            add_warning(call_title("Delete", name), program),
             self.kind,
             run,
             [{"path": path}],
             subjects=[subject],
-            asks_always=program is not None,
+            must_ask=program is not None,
         )
 
 
@@ -139,8 +145,8 @@ def _range(first: int | None, limit: int | None) -> str:
 
 def _cut(text: str, first: int) -> str:
     """Return the beginning of `text`, whose first line has the number `first`."""
-    if len(text) <= TEXT_LIMIT or "\n" not in text[:TEXT_LIMIT]:
-        return shortened(text)
-    end = text.rindex("\n", 0, TEXT_LIMIT) + 1
+    if len(text) <= MAX_TEXT_CHARS or "\n" not in text[:MAX_TEXT_CHARS]:
+        return shorten(text)
+    end = text.rindex("\n", 0, MAX_TEXT_CHARS) + 1
     following = first + text.count("\n", 0, end)
     return f"{text[:end]}… {len(text) - end} more characters, from line {following} on"

@@ -55,9 +55,9 @@ class _Reader:
     def text(self) -> str:
         at = 0
         while (tag := self._html.find("<", at)) >= 0:
-            self._say(self._html[at:tag])
+            self._append(self._html[at:tag])
             at = self._behind(tag)
-        self._say(self._html[at:])
+        self._append(self._html[at:])
         return "".join(self._parts)
 
     def _behind(self, at: int) -> int:
@@ -69,7 +69,7 @@ class _Reader:
         if found is None:
             if html.startswith(("<!", "<?"), at):
                 return _after(html, ">", at)
-            self._say("<")
+            self._append("<")
             return at + 1
         name, is_end = found[1].lower(), html[at + 1] == "/"
         behind = _after(html, ">", at)
@@ -94,7 +94,7 @@ class _Reader:
         elif (f"/{name}" if is_end else name) in _LINES:
             self._parts.append("\n")
 
-    def _say(self, text: str) -> None:
+    def _append(self, text: str) -> None:
         if text:
             said = unescape(text)
             self._parts.append(said if self._is_pre else _SPACES.sub(" ", said.replace("\n", " ")))

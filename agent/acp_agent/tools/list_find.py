@@ -14,28 +14,28 @@ from pydantic import Field
 
 from acp_agent.tools import ripgrep
 from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.subject import path_subject
-from acp_agent.tools.tool import (
-    Call,
-    Kind,
+from acp_agent.tools.call import (
     Outcome,
-    Report,
+    PreparedCall,
+    ReportContent,
     ToolFailedError,
+    ToolKind,
+    call_title,
     fenced,
-    titled,
 )
+from acp_agent.tools.subject import path_subject
 from acp_agent.tools.walk import files_below, matcher
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import describe_os_error
-from acp_protocol.host.files import FileRefusedError
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sandbox import FileRefusedError
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 ENTRY_LIMIT: Final = 1000
 """Entries of a directory that are listed."""
 NAME_LIMIT: Final = 200
 """Files that are found before the search stops."""
-LOOK_LIMIT: Final = 100_000
+MAX_FILES: Final = 100_000
 """Files whose names are looked at."""
 WIDTH: Final = 1000
 """Characters of a name that are shown."""
@@ -60,14 +60,14 @@ class ListTool:
         "`@` behind a link, and behind a file how many bytes it has.",
         ListArguments,
     )
-    kind: Kind = "read"
+    kind: ToolKind = "read"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Name the directory; it is looked at when the call runs."""
         name = ListArguments.read(arguments).path
         path = workspace.path(name)
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
             names = await anyio.to_thread.run_sync(_listed, workspace, path)
             more = len(names) - ENTRY_LIMIT
@@ -76,7 +76,9 @@ class ListTool:
             return Outcome(text, fenced(text), {"entries": len(names)})
 
         subjects = [path_subject(workspace.cwd, path)]
-        return Call(titled("List", name), self.kind, run, [{"path": path}], subjects=subjects)
+        return PreparedCall(
+            call_title("List", name), self.kind, run, [{"path": path}], subjects=subjects
+        )
 
 
 class FindTool:
@@ -88,9 +90,9 @@ class FindTool:
         "paths do, as in `src/**/test_*.py`. What is hidden is left out.",
         FindArguments,
     )
-    kind: Kind = "search"
+    kind: ToolKind = "search"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Name the pattern and the place."""
         wanted = FindArguments.read(arguments)
         pattern = wanted.pattern
@@ -101,7 +103,7 @@ class FindTool:
         except FileRefusedError as problem:
             raise ToolFailedError(str(problem)) from None
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
             paths, is_all = await _files(workspace, place)
             may_show = workspace.result_filter("search", path)
@@ -109,16 +111,18 @@ class FindTool:
                 each for each in paths if fits(str(each.relative_to(place))) and may_show(each)
             )
             found = await anyio.to_thread.run_sync(_taken, workspace, fitting)
-            names = [one_line(workspace.shown(each), WIDTH) for each in found[:NAME_LIMIT]]
-            limit = f"{LOOK_LIMIT} files" if not is_all else ""
+            names = [
+                single_line(workspace.display_path(each), WIDTH) for each in found[:NAME_LIMIT]
+            ]
+            limit = f"{MAX_FILES} files" if not is_all else ""
             limit = f"{NAME_LIMIT} names" if len(found) > NAME_LIMIT else limit
             lines = [*names, f"… stopped after {limit}"] if limit else names
             text = "\n".join(lines) or "nothing found"
             return Outcome(text, fenced(text), {"hits": len(names)})
 
-        title = titled("Find", pattern)
+        title = call_title("Find", pattern)
         subjects = [path_subject(workspace.cwd, path)]
-        return Call(title, self.kind, run, [{"path": path}], subjects=subjects)
+        return PreparedCall(title, self.kind, run, [{"path": path}], subjects=subjects)
 
 
 def _listed(workspace: Workspace, path: str) -> list[str]:
@@ -126,7 +130,7 @@ def _listed(workspace: Workspace, path: str) -> list[str]:
     place = Path(path)
     may_show = workspace.result_filter("read", path)
     try:
-        with workspace.opened(place) as directory, os.scandir(directory) as entries:
+        with workspace.open_directory(place) as directory, os.scandir(directory) as entries:
             return [
                 _entry(entry)
                 for entry in sorted(entries, key=lambda each: each.name)
@@ -139,7 +143,7 @@ def _listed(workspace: Workspace, path: str) -> list[str]:
 
 
 def _entry(entry: os.DirEntry[str]) -> str:
-    name = one_line(entry.name, WIDTH)
+    name = single_line(entry.name, WIDTH)
     if entry.is_symlink():
         return f"{name}@"
     if entry.is_dir(follow_symlinks=False):
@@ -152,19 +156,19 @@ def _entry(entry: os.DirEntry[str]) -> str:
 
 async def _files(workspace: Workspace, place: Path) -> tuple[list[Path], bool]:
     """Return the files below `place`, and whether these are all."""
-    if ripgrep.is_there():
-        names, is_all = await ripgrep.asked(
-            ["--files", "--null"], place, cwd=place, ends=[b"\0"], limit=LOOK_LIMIT
+    if ripgrep.is_installed():
+        names, is_all = await ripgrep.run_ripgrep(
+            ["--files", "--null"], place, cwd=place, ends=[b"\0"], limit=MAX_FILES
         )
         return [Path(name) for (name,) in names], is_all
     paths = await anyio.to_thread.run_sync(_walked, workspace, place)
-    return paths[:LOOK_LIMIT], len(paths) <= LOOK_LIMIT
+    return paths[:MAX_FILES], len(paths) <= MAX_FILES
 
 
 def _walked(workspace: Workspace, place: Path) -> list[Path]:
     """Return the first files below `place`, and one more than are looked at; runs in a thread."""
     try:
-        return list(islice(files_below(workspace, place), LOOK_LIMIT + 1))
+        return list(islice(files_below(workspace, place), MAX_FILES + 1))
     except FileRefusedError as problem:
         raise ToolFailedError(str(problem)) from None
 

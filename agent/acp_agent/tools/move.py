@@ -9,21 +9,21 @@ import anyio.to_thread
 from pydantic import Field
 
 from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.changes import consented
-from acp_agent.tools.control_files import cautious, controlled_program
-from acp_agent.tools.subject import Subject, path_subject
-from acp_agent.tools.tool import (
-    Call,
-    Effect,
-    Kind,
+from acp_agent.tools.call import (
     Outcome,
-    Report,
+    PreparedCall,
+    ReportContent,
+    SideEffect,
     ToolFailedError,
+    ToolKind,
+    call_title,
     move_content,
-    titled,
 )
+from acp_agent.tools.changes import resolve_consented
+from acp_agent.tools.control_files import add_warning, controlled_program
+from acp_agent.tools.subject import Subject, path_subject
 from acp_agent.workspace import Workspace
-from acp_protocol.host.files import FileRefusedError
+from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.jsonrpc import Json
 
 
@@ -42,9 +42,9 @@ class MoveTool:
         "to is made if it is not there; what is there already stays unless is_over is true.",
         MoveArguments,
     )
-    kind: Kind = "move"
+    kind: ToolKind = "move"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Look at what is to be moved."""
         wanted = MoveArguments.read(arguments)
         name, goal_name, is_over = wanted.path, wanted.to, wanted.is_over
@@ -57,10 +57,10 @@ class MoveTool:
         ends = (path, goal)
         subjects = [path_subject(workspace.cwd, each, is_last_followed=False) for each in ends]
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
             real, real_goal = (
-                consented(workspace, each, subject, "moved", is_last_followed=False)
+                resolve_consented(workspace, each, subject, "moved", is_last_followed=False)
                 for each, subject in zip(ends, subjects, strict=True)
             )
             if await anyio.to_thread.run_sync(_are_one_file, real, real_goal):
@@ -73,17 +73,17 @@ class MoveTool:
             return Outcome("", raw={"path": goal})
 
         program = controlled_program(workspace.cwd, subjects)
-        title = titled(f"{titled('Move', name)} to", goal_name)
+        title = call_title(f"{call_title('Move', name)} to", goal_name)
         title = f"{title}, over what is there" if is_over else title
-        return Call(
-            cautious(title, program),
+        return PreparedCall(
+            add_warning(title, program),
             self.kind,
             run,
             [{"path": path}, {"path": goal}],
             [move_content(path, goal, file_type)],
             subjects=subjects,
             effects=_effects(subjects, is_over=is_over),
-            asks_always=program is not None,
+            must_ask=program is not None,
             is_tree=file_type == "directory",
         )
 
@@ -97,8 +97,8 @@ def _are_one_file(one: str, other: str) -> bool:
         return False
 
 
-def _effects(subjects: Sequence[Subject], *, is_over: bool) -> list[Effect]:
+def _effects(subjects: Sequence[Subject], *, is_over: bool) -> list[SideEffect]:
     """Return what a move comes to: reading and deleting what is moved, writing its goal."""
     start, goal = subjects
-    written = Effect("edit", goal, wants_consent=is_over)
-    return [Effect("read", start), Effect("delete", start), written]
+    written = SideEffect("edit", goal, wants_consent=is_over)
+    return [SideEffect("read", start), SideEffect("delete", start), written]

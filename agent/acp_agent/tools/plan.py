@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.tool import Call, Kind, Outcome, Report, text_content
+from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, ToolKind, text_content
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -39,9 +39,9 @@ class PlanTool:
         "take the place of those that were shown before.",
         PlanArguments,
     )
-    kind: Kind = "think"
+    kind: ToolKind = "think"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Read the steps."""
         del workspace
         steps = PlanArguments.read(arguments).steps
@@ -51,11 +51,11 @@ class PlanTool:
         ]
         done = sum(step.status == "completed" for step in steps)
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
             return Outcome("the plan is shown", raw={"steps": len(entries), "completed": done})
 
-        return Call("Plan", self.kind, run, plan=entries)
+        return PreparedCall("Plan", self.kind, run, plan=entries)
 
 
 class ThinkTool:
@@ -66,15 +66,15 @@ class ThinkTool:
         "Write down a thought about the work. It changes nothing and tells you nothing new.",
         ThinkArguments,
     )
-    kind: Kind = "think"
+    kind: ToolKind = "think"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Show the thought."""
         del workspace
         thought = ThinkArguments.read(arguments).thought
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
             return Outcome("noted")
 
-        return Call("Think", self.kind, run, content=[text_content(thought)])
+        return PreparedCall("Think", self.kind, run, content=[text_content(thought)])

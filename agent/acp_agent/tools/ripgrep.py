@@ -15,29 +15,29 @@ from typing import Final
 
 import anyio
 
-from acp_agent.tools.tool import ToolFailedError
+from acp_agent.tools.call import ToolFailedError
 from acp_protocol.errors import AgentStartError
-from acp_protocol.host.processes import ChildProcess, spawn
-from acp_protocol.host.text import one_line
+from acp_protocol.host.process import ChildProcess, spawn
+from acp_protocol.host.sanitize import single_line
 
 PROGRAM: Final = "rg"
-TIME_LIMIT: Final = 30.0
+TIMEOUT_S: Final = 30.0
 """Seconds that one search may take."""
-PIECE_LIMIT: Final = 64 * 1024
+MAX_PIECE_BYTES: Final = 64 * 1024
 """Bytes of one piece of its answer; a longer one is left out."""
-GRACE: Final = 0.25
+GRACE_S: Final = 0.25
 """Seconds that it has to end: it has nothing to lose."""
 _NOTHING: Final = 1
 """Exit code that says that nothing was found."""
 _ALWAYS: Final = ("--no-config", "--no-messages", "--color=never", "--sort=path")
 
 
-def is_there() -> bool:
+def is_installed() -> bool:
     """Return whether ripgrep is installed."""
     return shutil.which(PROGRAM) is not None
 
 
-async def asked(
+async def run_ripgrep(
     arguments: Sequence[str],
     place: Path,
     *,
@@ -57,12 +57,12 @@ async def asked(
     command = [PROGRAM, *_ALWAYS, *arguments, "--", str(place)]
     pieces = _Pieces(ends, limit, is_wanted)
     try:
-        async with spawn(command, cwd=cwd, env=os.environ, grace=GRACE, is_marked=True) as child:
-            with anyio.move_on_after(TIME_LIMIT) as clock:
+        async with spawn(command, cwd=cwd, env=os.environ, grace=GRACE_S, is_marked=True) as child:
+            with anyio.move_on_after(TIMEOUT_S) as clock:
                 await child.stdin.aclose()
                 await _read(child, pieces)
             if clock.cancelled_caught:
-                raise ToolFailedError(f"the search takes longer than {TIME_LIMIT:g} s")
+                raise ToolFailedError(f"the search takes longer than {TIMEOUT_S:g} s")
             if pieces.is_full:
                 child.signal_group(signal.SIGKILL)
                 return pieces.found, False
@@ -71,7 +71,7 @@ async def asked(
         raise ToolFailedError(str(problem)) from None
     if code > _NOTHING and not pieces.found:
         said = " ".join(child.stderr_tail())
-        raise ToolFailedError(one_line(f"the search failed: {said}", 500))
+        raise ToolFailedError(single_line(f"the search failed: {said}", 500))
     return pieces.found, True
 
 
@@ -99,7 +99,7 @@ class _Pieces:
             if len(self._parts) == len(self._ends):
                 self._keep()
         self._rest = self._rest[start:]
-        if len(self._rest) > PIECE_LIMIT:
+        if len(self._rest) > MAX_PIECE_BYTES:
             self._rest, self._is_too_long = b"", True
 
     def _keep(self) -> None:

@@ -17,27 +17,27 @@ from typing import Final
 import anyio
 from pydantic import Field
 
-from acp_agent.terminals import ClientTerminal, ClientTerminals, Ending, TerminalFailedError
+from acp_agent.terminals import ClientTerminal, ClientTerminals, ProgramExit, TerminalFailedError
 from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.subject import command_subject, place_of
-from acp_agent.tools.tool import (
-    Call,
+from acp_agent.tools.call import (
     CommandLine,
-    Kind,
     Outcome,
-    Report,
+    PreparedCall,
+    ReportContent,
     ToolFailedError,
+    ToolKind,
     output_content,
     terminal_content,
     text_content,
 )
+from acp_agent.tools.subject import command_subject, directory_label
 from acp_agent.workspace import Workspace
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentStartError, describe_exit
-from acp_protocol.host.files import FileRefusedError
-from acp_protocol.host.processes import ChildProcess, spawn
-from acp_protocol.host.text import one_line
+from acp_protocol.host.process import ChildProcess, spawn
+from acp_protocol.host.sandbox import FileRefusedError
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tasks import OwnedTasks
 
 HEAD_LIMIT: Final = 16 * 1024
 """Bytes that are kept of the beginning."""
@@ -80,17 +80,17 @@ class Output:
         return f"{head}\n… {missing} bytes are left out …\n{tail}"
 
 
-TIME_LIMIT: Final = 120.0
+DEFAULT_SECONDS: Final = 120.0
 """Seconds that a program may run, unless the model asks for another time."""
-LONGEST: Final = 3600.0
+MAX_SECONDS: Final = 3600.0
 """Seconds that the model may ask for."""
 OUTPUT_LIMIT: Final = 64 * 1024
 """Bytes of output that a terminal of the client keeps: the newest ones."""
-REPORT_EVERY: Final = 0.25
+REPORT_INTERVAL_S: Final = 0.25
 """Seconds between two looks at growing output."""
-DRAIN: Final = 0.5
+DRAIN_TIMEOUT_S: Final = 0.5
 """Seconds for the rest of the output of a program that has ended; what it started may hold on."""
-GRACE: Final = 0.25
+GRACE_S: Final = 0.25
 """Seconds that a program has after each sign to end; a cancelled turn waits for no more than it."""
 TITLE_WIDTH: Final = 200
 """Characters of a command that its title shows."""
@@ -102,7 +102,10 @@ class RunArguments(Arguments):
         None, description="The directory to run in; without it, the session's."
     )
     seconds: float | None = Field(
-        None, gt=0, le=LONGEST, description=f"How long it may run (default: {TIME_LIMIT:g})."
+        None,
+        gt=0,
+        le=MAX_SECONDS,
+        description=f"How long it may run (default: {DEFAULT_SECONDS:g}).",
     )
 
 
@@ -115,12 +118,12 @@ class RunTool:
         "pipes and the like run `sh` with `-c`. The program gets no input.",
         RunArguments,
     )
-    kind: Kind = "execute"
+    kind: ToolKind = "execute"
 
-    def __init__(self, time_limit: float = TIME_LIMIT) -> None:
+    def __init__(self, time_limit: float = DEFAULT_SECONDS) -> None:
         self._time_limit = time_limit
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Take the command apart; "always" holds for the same program in the same directory."""
         wanted = RunArguments.read(arguments)
         command, cwd = wanted.command, workspace.cwd
@@ -129,19 +132,19 @@ class RunTool:
                 cwd = await workspace.directory(workspace.path(wanted.cwd))
             except FileRefusedError as problem:
                 raise ToolFailedError(str(problem)) from None
-        place = place_of(workspace.cwd, cwd)
+        place = directory_label(workspace.cwd, cwd)
         shown = CommandLine(shlex.join(command), str(cwd))
         job = _Job(command, shown, wanted.seconds or self._time_limit)
         terminals = workspace.terminals
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             if terminals is None:
-                return await _run_here(job, workspace, report)
-            return await _run_there(job, terminals, report)
+                return await _run_locally(job, workspace, report)
+            return await _run_in_terminal(job, terminals, report)
 
-        return Call(
-            f"Run {one_line(shown.line, TITLE_WIDTH)}"
-            + (f" (in {one_line(place, TITLE_WIDTH)})" if place else ""),
+        return PreparedCall(
+            f"Run {single_line(shown.line, TITLE_WIDTH)}"
+            + (f" (in {single_line(place, TITLE_WIDTH)})" if place else ""),
             self.kind,
             run,
             [{"path": str(cwd)}] if place else [],
@@ -157,7 +160,7 @@ class _Job:
     shown: CommandLine
     seconds: float
 
-    def outcome(self, ending: Ending | None, text: str, terminal: str = "") -> Outcome:
+    def outcome(self, ending: ProgramExit | None, text: str, terminal: str = "") -> Outcome:
         """Return what came of it; `ending` None: its time was up.
 
         `terminal` is the terminal of the client that it ran in.
@@ -176,7 +179,7 @@ class _Job:
             f"{reason}\n{text}".rstrip(), [output, text_content(reason)], raw, is_failed=True
         )
 
-    def _end(self, ending: Ending | None) -> str:
+    def _end(self, ending: ProgramExit | None) -> str:
         if ending is None:
             return f"ran longer than {self.seconds:g} s"
         if ending.code is not None:
@@ -184,24 +187,24 @@ class _Job:
         return "ended" if ending.signal is None else f"was ended by {ending.signal}"
 
 
-async def _run_there(job: _Job, terminals: ClientTerminals, report: Report) -> Outcome:
+async def _run_in_terminal(job: _Job, terminals: ClientTerminals, report: ReportContent) -> Outcome:
     """Run a program in a terminal of the client, which shows what it writes."""
     try:
         opening = terminals.open(job.command, cwd=job.shown.cwd, limit=OUTPUT_LIMIT)
         async with opening as terminal:
             await report([terminal_content(terminal.id, job.shown)])
-            ending = await _waited(terminal, job.seconds)
+            ending = await _wait_or_kill(terminal, job.seconds)
             text, is_cut = await terminal.output()
     except TerminalFailedError as problem:
-        reason = one_line(str(problem), TITLE_WIDTH)
+        reason = single_line(str(problem), TITLE_WIDTH)
         raise ToolFailedError(f"cannot run {job.command[0]} in a terminal: {reason}") from None
     if is_cut:
         text = f"… older output is left out …\n{text}"
     return job.outcome(ending, text, terminal.id)
 
 
-async def _waited(terminal: ClientTerminal, seconds: float) -> Ending | None:
-    ending: Ending | None = None
+async def _wait_or_kill(terminal: ClientTerminal, seconds: float) -> ProgramExit | None:
+    ending: ProgramExit | None = None
     with anyio.move_on_after(seconds):
         ending = await terminal.wait()
     if ending is None:
@@ -209,16 +212,16 @@ async def _waited(terminal: ClientTerminal, seconds: float) -> Ending | None:
     return ending
 
 
-async def _run_here(job: _Job, workspace: Workspace, report: Report) -> Outcome:
+async def _run_locally(job: _Job, workspace: Workspace, report: ReportContent) -> Outcome:
     output = Output()
     try:
         async with (
-            workspace.entered(job.shown.cwd) as cwd,
+            workspace.enter_directory(job.shown.cwd) as cwd,
             spawn(
                 job.command,
                 cwd=cwd,
                 env=os.environ,
-                grace=GRACE,
+                grace=GRACE_S,
                 is_joined=True,
                 is_marked=True,
             ) as child,
@@ -227,20 +230,22 @@ async def _run_here(job: _Job, workspace: Workspace, report: Report) -> Outcome:
             code = await _watch(child, output, report, job)
     except (AgentStartError, FileRefusedError) as problem:
         raise ToolFailedError(str(problem)) from None
-    ending = None if code is None else Ending(code, None)
+    ending = None if code is None else ProgramExit(code, None)
     return job.outcome(ending, output.text())
 
 
-async def _watch(child: ChildProcess, output: Output, report: Report, job: _Job) -> int | None:
+async def _watch(
+    child: ChildProcess, output: Output, report: ReportContent, job: _Job
+) -> int | None:
     """Show what the child writes as it grows; return its exit code, None when its time is up."""
     ended = anyio.Event()
     try:
         await child.stdin.aclose()
         with anyio.move_on_after(job.seconds):
-            async with OwnedTasks() as tasks:
+            async with BackgroundTasks() as tasks:
                 tasks.start_soon(_collect, child, output, ended)
                 while not ended.is_set():
-                    with anyio.move_on_after(REPORT_EVERY):
+                    with anyio.move_on_after(REPORT_INTERVAL_S):
                         await ended.wait()
                     if output.has_grown and not ended.is_set():
                         await report([output_content(output.text(), job.shown)])
@@ -253,19 +258,19 @@ async def _watch(child: ChildProcess, output: Output, report: Report, job: _Job)
 async def _end(child: ChildProcess) -> None:
     """End a program and what it started, those that do not want to as well."""
     child.signal_group(signal.SIGTERM)
-    with anyio.move_on_after(GRACE, shield=True):
+    with anyio.move_on_after(GRACE_S, shield=True):
         await child.wait_group()
-    if child.group_lives():
+    if child.is_group_alive():
         child.signal_group(signal.SIGKILL)
 
 
 async def _collect(child: ChildProcess, output: Output, ended: anyio.Event) -> None:
     """Read what the child writes until it has ended; its end counts, not that of its pipes."""
-    async with OwnedTasks() as tasks:
+    async with BackgroundTasks() as tasks:
         has_all = anyio.Event()
         tasks.start_soon(_read_output, child, output, has_all)
         await child.wait()
-        with anyio.move_on_after(DRAIN):
+        with anyio.move_on_after(DRAIN_TIMEOUT_S):
             await has_all.wait()
     ended.set()
 

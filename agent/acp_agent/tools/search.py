@@ -21,20 +21,20 @@ from pydantic import Field
 
 from acp_agent.tools import ripgrep
 from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.subject import path_subject
-from acp_agent.tools.tool import (
-    Call,
+from acp_agent.tools.call import (
     Outcome,
-    Report,
+    PreparedCall,
+    ReportContent,
     ToolFailedError,
     fenced,
 )
+from acp_agent.tools.subject import path_subject
 from acp_agent.tools.walk import FILE_LIMIT, files_below, matcher
 from acp_agent.workspace import Workspace
-from acp_protocol.host.files import FileRefusedError
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sandbox import FileRefusedError
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
-from acp_protocol.patterns import PatternError, compiled
+from acp_protocol.safe_regex import PatternError, compile_pattern
 
 LINE_TIMEOUT_S: Final = 1.0
 """Seconds that one line may take."""
@@ -55,7 +55,7 @@ def finder(pattern: str, *, is_regex: bool, is_exact: bool) -> Callable[[str, fl
 
         pattern = regex.escape(pattern)
     try:
-        found = compiled(pattern, ignores_case=not is_exact)
+        found = compile_pattern(pattern, ignore_case=not is_exact)
     except PatternError as problem:
         raise ToolFailedError(f"the pattern is no regular expression: {problem}") from None
 
@@ -105,7 +105,7 @@ class SearchTool:
     )
     kind: Literal["search"] = "search"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
         """Name the text and the place."""
         given = SearchArguments.read(arguments)
         pattern = given.pattern
@@ -113,7 +113,7 @@ class SearchTool:
             raise ToolFailedError("there is nothing to look for: the pattern is no line of text")
         path = workspace.path(given.path)
         try:
-            place = await workspace.place(path)
+            place = await workspace.resolve(path)
         except FileRefusedError as problem:
             raise ToolFailedError(str(problem)) from None
         is_directory = await anyio.to_thread.run_sync(_is_directory, place)
@@ -127,17 +127,17 @@ class SearchTool:
             workspace.result_filter(self.kind, path),
         )
 
-        async def run(report: Report) -> Outcome:
+        async def run(report: ReportContent) -> Outcome:
             del report
-            look = _by_ripgrep if ripgrep.is_there() else _by_ourselves
+            look = _with_ripgrep if ripgrep.is_installed() else _without_ripgrep
             hits, limit = await look(wanted, workspace)
             lines = [*hits, f"… stopped after {limit}"] if limit else hits
             text = "\n".join(lines) or "nothing found"
             return Outcome(text, fenced(text), {"hits": len(hits)})
 
-        title = f"Search {one_line(pattern, TITLE_WIDTH)}"
+        title = f"Search {single_line(pattern, TITLE_WIDTH)}"
         subjects = [path_subject(workspace.cwd, path)]
-        return Call(title, self.kind, run, [{"path": path}], subjects=subjects)
+        return PreparedCall(title, self.kind, run, [{"path": path}], subjects=subjects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class _Wanted:
 
     def has(self, path: Path) -> bool:
         """Return whether a file is to be looked into."""
-        return self.has_name(_seen(path, self.place)) and self.may_show(path)
+        return self.has_name(_relative_name(path, self.place)) and self.may_show(path)
 
 
 def _is_directory(place: Path) -> bool:
@@ -175,7 +175,7 @@ def _any(path: str) -> bool:
     return True
 
 
-async def _by_ripgrep(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None]:
+async def _with_ripgrep(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None]:
     arguments = ["--no-heading", "--with-filename", "--line-number", "--null", "--max-columns=1000"]
     arguments += ["--max-columns-preview", "--max-filesize=16M"]
     arguments += [] if wanted.is_regex else ["--fixed-strings"]
@@ -196,7 +196,7 @@ async def _by_ripgrep(wanted: _Wanted, workspace: Workspace) -> tuple[list[str],
         named.append(_Named(path, int(number), text))
         return True
 
-    _, is_all = await ripgrep.asked(
+    _, is_all = await ripgrep.run_ripgrep(
         arguments,
         wanted.place,
         cwd=workspace.cwd,
@@ -253,7 +253,7 @@ def _unwarned(name: str, last: str) -> str:
     return name.removeprefix(warning).partition(")\n")[2] if name.startswith(warning) else name
 
 
-async def _by_ourselves(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None]:
+async def _without_ripgrep(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None]:
     try:
         return await anyio.to_thread.run_sync(_found, wanted, workspace)
     except FileRefusedError as problem:
@@ -311,13 +311,13 @@ def _fitting(
             yield number, line
 
 
-def _seen(path: Path, place: Path) -> str:
+def _relative_name(path: Path, place: Path) -> str:
     """Return `path` as it is told from `place`."""
     return str(path.relative_to(place)) if path != place else path.name
 
 
 def _hit(workspace: Workspace, path: Path, number: int, line: str) -> str:
-    name = one_line(workspace.shown(path), NAME_WIDTH)
+    name = single_line(workspace.display_path(path), NAME_WIDTH)
     # Bytes that are no text came as surrogates, which nothing can be told with.
     text = line.strip()[:LINE_WIDTH].encode(errors="replace").decode()
     return f"{name}:{number}: {'⏎'.join(text.splitlines())}"

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Final, Literal, TypeAlias
 
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 
-Area: TypeAlias = Literal["path", "command", "name"]
+SubjectType: TypeAlias = Literal["path", "command", "name"]
 
-WIDTH: Final = 120
+DISPLAY_WIDTH: Final = 120
 """Characters of a subject that are shown."""
 
 
@@ -26,16 +26,16 @@ WIDTH: Final = 120
 class Subject:
     """One thing that a call touches; without words it is the kind of the call and no more."""
 
-    area: Area
+    area: SubjectType
     words: tuple[str, ...]
-    place: str = ""
+    directory: str = ""
     """The directory that a command runs in, told as a path is; empty for the session's own."""
 
     def __str__(self) -> str:
         """Spell it out, on one line, with nothing in it that a screen obeys."""
-        return one_line(self.spelled(), WIDTH)
+        return single_line(self.full_text(), DISPLAY_WIDTH)
 
-    def spelled(self) -> str:
+    def full_text(self) -> str:
         """Return it in whole, as it came."""
         if self.area == "path":
             return str(PurePath(*self.words))
@@ -73,10 +73,10 @@ def command_subject(words: Sequence[str], place: str = "") -> Subject:
     return Subject("command", tuple(words), place)
 
 
-def place_of(cwd: Path, directory: Path) -> str:
+def directory_label(cwd: Path, directory: Path) -> str:
     """Return how `directory` is told in a session in `cwd`: as a path is, empty for `cwd`."""
     subject = path_subject(cwd, str(directory))
-    return subject.spelled() if subject.words else ""
+    return subject.full_text() if subject.words else ""
 
 
 def name_subject(name: str) -> Subject:

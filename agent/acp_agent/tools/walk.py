@@ -20,9 +20,9 @@ import regex
 from pathspec import GitIgnoreSpec
 from wcmatch import glob
 
-from acp_agent.tools.tool import ToolFailedError
+from acp_agent.tools.call import ToolFailedError
 from acp_agent.workspace import Workspace
-from acp_protocol.host.files import FileRefusedError
+from acp_protocol.host.sandbox import FileRefusedError
 
 FILE_LIMIT: Final = 10_000
 """Files that are looked at."""
@@ -76,7 +76,7 @@ def files_below(workspace: Workspace, place: Path) -> Iterator[Path]:
         FileRefusedError: `place` is outside of the session's directories, or is no directory.
     """
     is_repository = any((each / ".git").exists() for each in (place, *place.parents))
-    with workspace.opened(place) as directory:
+    with workspace.open_directory(place) as directory:
         ignored = _ignored_above(workspace, place) if is_repository else None
         yield from _below(directory, place, DEPTH_LIMIT, ignored)
 

@@ -20,18 +20,22 @@ from acp_inspector.journal import Entry, Frame, JournalEvent
 Severity: TypeAlias = Literal["error", "warning", "info"]
 Intervention: TypeAlias = Literal["held", "released", "edited"]
 
-LARGEST: Final = 1 << 24
+MAX_ENTRY: Final = 1 << 24
 """Entry number from which on nothing is noted: numbers come from files."""
-JUDGED: Final = frozenset({"finding", "rule"})
+LINT_FIELDS: Final = frozenset({"finding", "rule"})
 """Fields of filters that need the findings of lint."""
-STUDIED: Final = frozenset({"turn", "schema", "held", "edited"})
+MODEL_FIELDS: Final = frozenset({"turn", "schema", "held", "edited"})
 """Fields of filters that need everything else."""
 SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
 """From the lightest to the gravest."""
-LETTERS: Final[dict[Severity, str]] = {"error": "E", "warning": "W", "info": "I"}
+SEVERITY_LETTERS: Final[dict[Severity, str]] = {"error": "E", "warning": "W", "info": "I"}
 """What marks a frame that breaks a rule; a small letter marks one that helps to prove it."""
 
-_MARKS: Final = ("", *(LETTERS[each].lower() for each in SEVERITIES), *map(LETTERS.get, SEVERITIES))
+_MARKS: Final = (
+    "",
+    *(SEVERITY_LETTERS[each].lower() for each in SEVERITIES),
+    *map(SEVERITY_LETTERS.get, SEVERITIES),
+)
 """Marks by rank: a frame that breaks a rule ranks above one that helps to prove something."""
 _NOTED: Final = re.compile(rb"[^\0]")
 _MAX_SETS: Final = 0xFFFF
@@ -57,7 +61,7 @@ def intervention_of(event: JournalEvent) -> tuple[int, Intervention] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RuleViolation:
     """A rule that a frame breaks, as far as filters ask for it."""
 
     rule: str
@@ -65,20 +69,20 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
+class FrameNotes:
     """What is known about an entry beside what it says itself."""
 
     turn: int | None = None
     """Number of the turn that it belongs to, from 1."""
-    schema: int | None = None
+    version: int | None = None
     """Protocol version by whose schema it is read."""
-    verdicts: tuple[Verdict, ...] = ()
+    violations: tuple[RuleViolation, ...] = ()
     is_held: bool = False
     is_edited: bool = False
     is_marked: bool = False
 
 
-NO_NOTES: Final = Notes()
+NO_NOTES: Final = FrameNotes()
 
 
 class _Rule(Protocol):
@@ -104,36 +108,36 @@ class Annotations:
         self._ranks = bytearray()
         self._places = array("H")
         """For each entry, which of `_sets` are its verdicts."""
-        self._sets: list[tuple[Verdict, ...]] = [()]
-        self._known: dict[tuple[Verdict, ...], int] = {(): 0}
+        self._sets: list[tuple[RuleViolation, ...]] = [()]
+        self._known: dict[tuple[RuleViolation, ...], int] = {(): 0}
         self._turns = array("I")
         self._schemas: list[tuple[int, int | None]] = []
         """Protocol versions, behind the first entry that is read by each."""
         self._held: set[int] = set()
         self._edited: set[int] = set()
-        self.counts: Counter[Severity] = Counter()
+        self.finding_counts: Counter[Severity] = Counter()
         """Findings so far."""
-        self.judged = self.studied = 0
+        self.findings_revision = self.entries_revision = 0
         """How often findings, and everything else, have changed."""
 
     # Filling
 
-    def judge(self, findings: Iterable[_Finding]) -> None:
+    def add_findings(self, findings: Iterable[_Finding]) -> None:
         """Add findings of lint."""
         for finding in findings:
-            self.counts[finding.severity] += 1
+            self.finding_counts[finding.severity] += 1
             rank = SEVERITIES.index(finding.severity) + 1
             broke = finding.frames[-1] if finding.frames else 0
             for n in finding.frames:
-                if 0 < n < LARGEST:
+                if 0 < n < MAX_ENTRY:
                     _reach(self._ranks, n)
                     told = rank + len(SEVERITIES) if n == broke else rank
                     self._ranks[n] = max(self._ranks[n], told)
-            if 0 < broke < LARGEST:
-                self._add_verdict(broke, Verdict(finding.rule.id, finding.severity))
-            self.judged += 1
+            if 0 < broke < MAX_ENTRY:
+                self._add_verdict(broke, RuleViolation(finding.rule.id, finding.severity))
+            self.findings_revision += 1
 
-    def _add_verdict(self, n: int, verdict: Verdict) -> None:
+    def _add_verdict(self, n: int, verdict: RuleViolation) -> None:
         _reach(self._places, n)
         before = self._sets[self._places[n]]
         if verdict in before:
@@ -147,49 +151,49 @@ class Annotations:
             self._sets.append(after)
         self._places[n] = place
 
-    def forget_findings(self) -> None:
+    def clear_findings(self) -> None:
         """Remove all findings."""
         self._ranks, self._places = bytearray(), array("H")
-        self.counts.clear()
-        self.judged += 1
+        self.finding_counts.clear()
+        self.findings_revision += 1
 
-    def study(self, entry: Entry, notes: Notes) -> None:
+    def add_entry(self, entry: Entry, notes: FrameNotes) -> None:
         """Add the notes of the next entry: of a frame, or what an event says of another one."""
         if isinstance(entry, JournalEvent):
             match intervention_of(entry):
                 case n, "held" | "edited" as intervention:
                     (self._held if intervention == "held" else self._edited).add(n)
-                    self.studied += 1
+                    self.entries_revision += 1
                 case _:
                     pass
-        elif isinstance(entry, Frame) and 0 < entry.n < LARGEST:
+        elif isinstance(entry, Frame) and 0 < entry.seq < MAX_ENTRY:
             if notes.turn is not None:
-                _reach(self._turns, entry.n)
-                self._turns[entry.n] = min(notes.turn, _MAX_TURN)
-                self.studied += 1
-            if not self._schemas or self._schemas[-1][1] != notes.schema:
-                self._schemas.append((entry.n, notes.schema))
-                self.studied += 1
+                _reach(self._turns, entry.seq)
+                self._turns[entry.seq] = min(notes.turn, _MAX_TURN)
+                self.entries_revision += 1
+            if not self._schemas or self._schemas[-1][1] != notes.version:
+                self._schemas.append((entry.seq, notes.version))
+                self.entries_revision += 1
 
-    def forget_study(self) -> None:
+    def clear_entries(self) -> None:
         """Remove everything but the findings."""
         self._turns = array("I")
         self._schemas = []
         self._held, self._edited = set(), set()
-        self.studied += 1
+        self.entries_revision += 1
 
     # Reading
 
-    def notes(self, entry: Entry, *, is_marked: bool = False) -> Notes:
+    def notes(self, entry: Entry, *, is_marked: bool = False) -> FrameNotes:
         """Return what is known about an entry; `is_marked` is passed on."""
-        n = entry.n
+        n = entry.seq
         verdicts = self._sets[_at(self._places, n)]
         turn = _at(self._turns, n) or None
         schema = self._schema(n) if isinstance(entry, Frame) else None
         is_held, is_edited = n in self._held, n in self._edited
         if not (verdicts or turn or schema or is_held or is_edited or is_marked):
             return NO_NOTES
-        return Notes(turn, schema, verdicts, is_held, is_edited, is_marked)
+        return FrameNotes(turn, schema, verdicts, is_held, is_edited, is_marked)
 
     def _schema(self, n: int) -> int | None:
         schemas = self._schemas
@@ -219,9 +223,9 @@ class Annotations:
             ranks = ranks[:-1]
 
     @property
-    def found(self) -> int:
+    def finding_count(self) -> int:
         """Number of findings so far."""
-        return sum(self.counts.values())
+        return sum(self.finding_counts.values())
 
 
 def _reach(column: bytearray | array[int], n: int) -> None:

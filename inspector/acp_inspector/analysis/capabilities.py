@@ -24,11 +24,11 @@ from acp_inspector.messages import member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
     METHOD_NOT_FOUND,
-    Failure,
+    ErrorResponse,
     Json,
     Notification,
     Request,
-    Result,
+    SuccessResponse,
 )
 from acp_protocol.schema.methods import METHODS, find_method
 
@@ -72,7 +72,7 @@ FEATURES: Final[Mapping[int, tuple[str, ...]]] = {
 """Every capability that `used_by_call` and `used_by_answer` can return, by version."""
 
 
-def used_by_call(method: str, params: Json, version: int) -> set[str]:
+def features_of_call(method: str, params: Json, version: int) -> set[str]:
     """Return the capabilities that a request or notification makes use of by what it holds."""
     if method == "session/prompt":
         return set(_prompt(params, version))
@@ -86,7 +86,7 @@ def used_by_call(method: str, params: Json, version: int) -> set[str]:
     return set()
 
 
-def used_by_answer(method: str, result: Json, version: int) -> set[str]:
+def features_of_response(method: str, result: Json, version: int) -> set[str]:
     """Return the capabilities that a response makes use of."""
     if method == "initialize":
         kinds = {string(each, "type") for each in entries(member(result, "authMethods"))}
@@ -134,7 +134,7 @@ def _has_boolean(source: Json) -> bool:
 Mark: TypeAlias = Literal[
     "used without a claim", "claimed and refused", "never used", "extension", "unknown", ""
 ]
-DEPTH: Final = 10
+MAX_CLAIM_DEPTH: Final = 10
 """Levels of claims within claims that are looked into."""
 _AUTH: Final = "authMethods"
 
@@ -202,18 +202,18 @@ class Capabilities:
                         self._used[exchange] = used
                 case Notification(method=method, params=params):
                     self._call(frame, method, params, "notification")
-                case Result() | Failure() if exchange is not None:
+                case SuccessResponse() | ErrorResponse() if exchange is not None:
                     self._answer(frame, message, exchange)
                 case _:
                     pass
 
     def _call(self, frame: Frame, method: str, params: Json, kind: Any) -> set[str]:
         if method == "initialize" and frame.side == "client":
-            self._claims["client"] = params, frame.n
+            self._claims["client"] = params, frame.seq
             self._take_claims()
             return set()
         row = find_method(method, self.version, kind=kind)
-        used = used_by_call(method, params, self.version)
+        used = features_of_call(method, params, self.version)
         if row is not None and row.gate is not None and row.sent_by in {frame.side, "either"}:
             used.add(row.gate)
         for path in used:
@@ -223,25 +223,27 @@ class Capabilities:
     def _use(self, path: str, frame: Frame) -> None:
         capability = self._row(path)
         capability.used += 1
-        capability.first_used = capability.first_used or frame.n
+        capability.first_used = capability.first_used or frame.seq
 
-    def _answer(self, frame: Frame, answer: Result | Failure, exchange: Exchange) -> None:
+    def _answer(
+        self, frame: Frame, answer: SuccessResponse | ErrorResponse, exchange: Exchange
+    ) -> None:
         method = exchange.request.method
-        if isinstance(answer, Result):
-            if method == "initialize" and exchange.asker == "client":
+        if isinstance(answer, SuccessResponse):
+            if method == "initialize" and exchange.requester == "client":
                 self._agree(answer.result, frame)
-            for path in used_by_answer(method, answer.result, self.version):
+            for path in features_of_response(method, answer.result, self.version):
                 self._use(path, frame)
         for path in self._used.pop(exchange, ()):
             capability = self._row(path)
-            capability.worked += isinstance(answer, Result)
-            capability.failed += isinstance(answer, Failure)
+            capability.worked += isinstance(answer, SuccessResponse)
+            capability.failed += isinstance(answer, ErrorResponse)
             capability.refused += exchange.code == METHOD_NOT_FOUND
 
     # Claims
 
     def _agree(self, result: Json, frame: Frame) -> None:
-        self._claims["agent"] = result, frame.n
+        self._claims["agent"] = result, frame.seq
         version = 2 if member(result, "protocolVersion") == 2 else 1
         if version != self.version:
             self.version = version
@@ -310,7 +312,7 @@ def _at(value: Json, steps: Sequence[str]) -> Json:
     return value
 
 
-def _leaves(value: Json, path: str, depth: int = DEPTH) -> Iterator[tuple[str, Json]]:
+def _leaves(value: Json, path: str, depth: int = MAX_CLAIM_DEPTH) -> Iterator[tuple[str, Json]]:
     """Yield each claim that holds no further ones; what is below `_meta` is not looked into."""
     if not isinstance(value, Mapping):
         return

@@ -20,15 +20,15 @@ from typing import Any, Final, TypeVar, cast, overload
 from acp_inspector.analysis.history import Versioned, VersionedList
 from acp_inspector.analysis.items import (
     AgentMessage,
-    Elicitation,
+    ElicitationItem,
     Item,
     Notice,
-    Plan,
+    PlanItem,
     SessionMessage,
-    Terminal,
-    Text,
+    TerminalItem,
+    TextItem,
     Thought,
-    ToolCall,
+    ToolCallItem,
     TurnEnd,
     UserMessage,
     entries,
@@ -53,7 +53,7 @@ class Cursor:
 
 
 @dataclass(slots=True, eq=False)
-class Turn:
+class SessionTurn:
     """One turn of a session."""
 
     number: int
@@ -102,7 +102,7 @@ class Turn:
         self.ended, self.ended_at = cursor.n, cursor.at
         self.stop_reason, self.error, self.usage = stop_reason, error, usage
 
-    def at(self, n: int) -> Turn:
+    def at(self, n: int) -> SessionTurn:
         """Return it as it was after frame `n`; `has_run` is not kept."""
         update_frame, output_frame = self.first_frames
         copy = replace(self, has_run=False)
@@ -120,11 +120,11 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class SessionError:
     """An error response to a request about the session."""
 
     n: int
-    by: Side
+    side: Side
     """The side that has sent it."""
     method: str
     code: int
@@ -132,7 +132,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SessionInfo:
     """What is known of a session beside its items."""
 
     cwd: str | None = None
@@ -159,7 +159,7 @@ class Surroundings:
         return self.open_prompts > 0 or self.state not in {None, "idle"}
 
 
-class Stretch:
+class ItemEpoch:
     """Items in the order of their first mention, and the frames of these."""
 
     __slots__ = ("begun", "items", "numbers")
@@ -178,10 +178,10 @@ class Stretch:
         self.numbers.append(n)
 
 
-class ItemsThen(Sequence[Item]):
+class ItemsAt(Sequence[Item]):
     """The items as they stood after a frame; each is built when it is asked for."""
 
-    def __init__(self, stretch: Stretch, n: int) -> None:
+    def __init__(self, stretch: ItemEpoch, n: int) -> None:
         self._stretch = stretch
         self._n = n
         self._count = bisect_right(stretch.numbers, n)
@@ -205,7 +205,7 @@ class ItemsThen(Sequence[Item]):
         """Yield each as it stood."""
         return (self[place] for place in range(self._count))
 
-    def is_earlier(self, other: ItemsThen) -> bool:
+    def is_earlier(self, other: ItemsAt) -> bool:
         """Tell whether `other` are the same items, later or at the same time."""
         return self._stretch is other._stretch and self._n <= other._n
 
@@ -216,7 +216,7 @@ class ItemsThen(Sequence[Item]):
                 yield place, item.at(self._n)
 
 
-class Snapshot:
+class SessionSnapshot:
     """A session as it stood; what is asked for is built when it is asked for."""
 
     def __init__(
@@ -225,44 +225,44 @@ class Snapshot:
         session_id: str,
         version: int,
         n: int,
-        stretch: Stretch,
-        surroundings: Surroundings,
-        turns: tuple[Sequence[Turn], int],
-        terminals: tuple[Sequence[Terminal], int],
-        troubles: Sequence[Trouble],
+        stretch: ItemEpoch,
+        surroundings: SessionInfo,
+        turns: tuple[Sequence[SessionTurn], int],
+        terminals: tuple[Sequence[TerminalItem], int],
+        troubles: Sequence[SessionError],
     ) -> None:
         """Look at a conversation; of its turns and terminals, only at the first so many."""
         self.session_id = session_id
         self.version = version
         self.n = n
         """The frame after which it stood so."""
-        self.surroundings = surroundings
-        self.troubles = troubles
-        self.items = ItemsThen(stretch, n)
+        self.info = surroundings
+        self.errors = troubles
+        self.items = ItemsAt(stretch, n)
         self._turns = turns
         self._terminals = terminals
 
     @property
-    def turns(self) -> list[Turn]:
+    def turns(self) -> list[SessionTurn]:
         """Every turn that had begun until then."""
         turns, count = self._turns
         return [turn.at(self.n) for turn in turns[:count]]
 
     @property
-    def terminals(self) -> list[Terminal]:
+    def terminals(self) -> list[TerminalItem]:
         """Every terminal that was named until then."""
         terminals, count = self._terminals
         return [terminal.at(self.n) for terminal in terminals[:count]]
 
 
-GONE: Final = "the agent has ended"
+AGENT_ENDED: Final = "the agent has ended"
 """The error of a turn that the end of the agent has cut off."""
 
 Spoken = TypeVar("Spoken", UserMessage, AgentMessage, Thought, SessionMessage)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConversationChange:
     """What one frame did to a conversation; `item` None: to its surroundings only."""
 
     session_id: str
@@ -280,25 +280,25 @@ class Conversation:
         """Where the fold stands that this belongs to."""
         self.begun = self.cursor.n
         """The frame that named the session first."""
-        self.turns: list[Turn] = []
-        self._open_turns: list[Turn] = []
+        self.turns: list[SessionTurn] = []
+        self._open_turns: list[SessionTurn] = []
         self.states = 0
         """Number of `state_update` so far (version 2)."""
         self.unbound: list[UserMessage] = []
         """Prompts that have no message id yet (version 2), oldest first."""
-        self.troubles = VersionedList[Trouble]()
-        self.elicitations = VersionedList[Elicitation]()
-        self._surroundings = Versioned(Surroundings())
-        self._stretches = [Stretch(0)]
+        self.errors = VersionedList[SessionError]()
+        self.elicitations = VersionedList[ElicitationItem]()
+        self._surroundings = Versioned(SessionInfo())
+        self._stretches = [ItemEpoch(0)]
         """Its items; a replay of the whole session begins a new stretch."""
         self._stretch = self._stretches[0]
-        self._calls: dict[str, ToolCall] = {}
-        self._plans: dict[str, Plan] = {}
-        self.terminals: list[Terminal] = []
-        self._terminals: dict[str, Terminal] = {}
+        self._calls: dict[str, ToolCallItem] = {}
+        self._plans: dict[str, PlanItem] = {}
+        self.terminals: list[TerminalItem] = []
+        self._terminals: dict[str, TerminalItem] = {}
         self._terminal_begins = array("Q")
-        self._showers: dict[str, ToolCall] = {}
-        self._messages: dict[tuple[type[Text], str], Text] = {}
+        self._showers: dict[str, ToolCallItem] = {}
+        self._messages: dict[tuple[type[TextItem], str], TextItem] = {}
         self._notices: dict[str, Notice] = {}
         self._count = 0
 
@@ -310,33 +310,33 @@ class Conversation:
         return self._stretch.items
 
     @property
-    def surroundings(self) -> Surroundings:
+    def info(self) -> SessionInfo:
         """What is known beside the items."""
         return self._surroundings.now
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> PlanItem | None:
         """The plan that was mentioned first."""
         return next(iter(self._plans.values()), None)
 
     @property
-    def turn(self) -> Turn | None:
+    def turn(self) -> SessionTurn | None:
         """The newest turn that has not ended."""
         return self._open_turns[-1] if self._open_turns else None
 
-    def turn_at(self, n: int) -> Turn | None:
+    def turn_at(self, n: int) -> SessionTurn | None:
         """Return the newest turn, if it had not ended after frame `n`."""
         count = bisect_right(self.turns, n, key=lambda turn: turn.began)
         turn = self.turns[count - 1] if count else None
         has_ended = turn is None or (turn.ended is not None and turn.ended <= n)
         return None if has_ended else turn
 
-    def at(self, n: int) -> Snapshot:
+    def at(self, n: int) -> SessionSnapshot:
         """Return its state after frame `n`, found in O(log n); items are built when looked at."""
         place = bisect_right(self._stretches, n, key=lambda stretch: stretch.begun) - 1
         last = bisect_right(self.turns, n, key=lambda turn: turn.began)
         count = bisect_right(self._terminal_begins, n)
-        return Snapshot(
+        return SessionSnapshot(
             session_id=self.session_id,
             version=self.version,
             n=n,
@@ -344,17 +344,17 @@ class Conversation:
             surroundings=self._surroundings.at(n),
             turns=(self.turns, last),
             terminals=(self.terminals, count),
-            troubles=self.troubles.at(n),
+            troubles=self.errors.at(n),
         )
 
     # Items
 
-    def add(self, item: Item) -> Change:
+    def add(self, item: Item) -> ConversationChange:
         """Append `item`."""
         self._stretch.add(self.cursor.n, item)
-        return Change(self.session_id, item, is_new=True)
+        return ConversationChange(self.session_id, item, is_new=True)
 
-    def notice(self, text: str) -> Change:
+    def notice(self, text: str) -> ConversationChange:
         """Append a line."""
         return self.add(Notice(self.next_key("notice"), text, self.cursor.n))
 
@@ -372,10 +372,10 @@ class Conversation:
         self._count += 1
         return f"{kind}-{self._count}"
 
-    def restart(self) -> Stretch:
+    def restart(self) -> ItemEpoch:
         """Begin anew, since the agent will replay everything; return the items until now."""
         before = self._stretch
-        self._begin(Stretch(self.cursor.n))
+        self._begin(ItemEpoch(self.cursor.n))
         self._calls.clear()
         self._plans.clear()
         self._messages.clear()
@@ -383,35 +383,35 @@ class Conversation:
         self.unbound.clear()
         return before
 
-    def restore(self, stretch: Stretch) -> None:
+    def restore(self, stretch: ItemEpoch) -> None:
         """Return to the items before `restart`: the replay has failed."""
-        self._begin(Stretch(self.cursor.n, stretch.items, stretch.numbers))
+        self._begin(ItemEpoch(self.cursor.n, stretch.items, stretch.numbers))
         for item in stretch.items:
-            if isinstance(item, ToolCall):
+            if isinstance(item, ToolCallItem):
                 self._calls[item.key] = item
-            elif isinstance(item, Plan):
+            elif isinstance(item, PlanItem):
                 self._plans[item.plan_id] = item
-            elif isinstance(item, Text) and item.message_id is not None:
+            elif isinstance(item, TextItem) and item.message_id is not None:
                 self._messages[type(item), item.message_id] = item
 
-    def _begin(self, stretch: Stretch) -> None:
+    def _begin(self, stretch: ItemEpoch) -> None:
         self._stretch = stretch
         self._stretches.append(stretch)
 
     # Messages
 
-    def chunk(self, kind: type[Spoken], update: Json) -> Change:
+    def chunk(self, kind: type[Spoken], update: Json) -> ConversationChange:
         """Add a chunk to the message it belongs to: by its id, or to the last one of its kind."""
         message, is_new = self.text(kind, string(update, "messageId") or None)
         message.add(member(update, "content"), self.cursor.n)
-        return Change(self.session_id, message, is_new)
+        return ConversationChange(self.session_id, message, is_new)
 
-    def message(self, kind: type[Spoken], update: Json) -> Change:
+    def message(self, kind: type[Spoken], update: Json) -> ConversationChange:
         """Replace or patch the whole message that the update names (version 2)."""
         found, is_new = self.text(kind, string(update, "messageId") or None)
         if "content" in (update or {}):
             found.replace(entries(member(update, "content")), self.cursor.n)
-        return Change(self.session_id, found, is_new)
+        return ConversationChange(self.session_id, found, is_new)
 
     def text(self, kind: type[Spoken], message_id: str | None) -> tuple[Spoken, bool]:
         """Return the message of that id, else the one that goes on; and whether it is new."""
@@ -434,58 +434,58 @@ class Conversation:
         if message in self.unbound:
             self.unbound.remove(message)
 
-    def knows(self, message_id: str) -> bool:
+    def has_message(self, message_id: str) -> bool:
         """Tell whether a user message of that id is there."""
         return (UserMessage, message_id) in self._messages
 
     # Tool calls, their terminals, and plans
 
-    def call(self, key: str) -> tuple[ToolCall, bool]:
+    def call(self, key: str) -> tuple[ToolCallItem, bool]:
         """Return the tool call of that id, and whether it is new."""
         if key in self._calls:
             return self._calls[key], False
-        call = self._calls[key] = ToolCall(key, n=self.cursor.n)
+        call = self._calls[key] = ToolCallItem(key, n=self.cursor.n)
         self.add(call)
         return call, True
 
-    def terminal(self, key: str) -> Terminal:
+    def terminal(self, key: str) -> TerminalItem:
         """Return the terminal of that id."""
         known = self._terminals.get(key)
         return self.new_terminal(key) if known is None else known
 
-    def new_terminal(self, key: str) -> Terminal:
+    def new_terminal(self, key: str) -> TerminalItem:
         """Return a new terminal, which is the one of that id from here on."""
-        terminal = self._terminals[key] = Terminal(key)
+        terminal = self._terminals[key] = TerminalItem(key)
         self.terminals.append(terminal)
         self._terminal_begins.append(self.cursor.n)
         return terminal
 
-    def show(self, call: ToolCall, terminal: Terminal) -> None:
+    def show(self, call: ToolCallItem, terminal: TerminalItem) -> None:
         """Note that `call` shows `terminal`."""
         call.show(terminal)
         self._showers[terminal.key] = call
 
-    def shower(self, terminal: Terminal) -> ToolCall | None:
+    def call_showing(self, terminal: TerminalItem) -> ToolCallItem | None:
         """Return the tool call that shows `terminal`, the latest if several do."""
         return self._showers.get(terminal.key)
 
-    def open_calls(self) -> list[ToolCall]:
+    def open_calls(self) -> list[ToolCallItem]:
         """Return the tool calls that have not ended."""
         return [call for call in self._calls.values() if call.facts.status not in FINAL_STATUSES]
 
-    def planned(self, plan_id: str) -> tuple[Plan, bool]:
+    def plan_of_id(self, plan_id: str) -> tuple[PlanItem, bool]:
         """Return the plan of that id, and whether it is new."""
         if plan_id in self._plans:
             return self._plans[plan_id], False
-        plan = self._plans[plan_id] = Plan(self.next_key("plan"), plan_id)
+        plan = self._plans[plan_id] = PlanItem(self.next_key("plan"), plan_id)
         self.add(plan)
         return plan, True
 
     # Turns and surroundings
 
-    def prompted(self, blocks: Json) -> UserMessage:
+    def add_prompt(self, blocks: Json) -> UserMessage:
         """Append a prompt, which has no response yet."""
-        self.set(open_prompts=self.surroundings.open_prompts + 1)
+        self.update_info(open_prompts=self.info.open_prompts + 1)
         message = UserMessage(self.next_key("usermessage"), n=self.cursor.n)
         message.replace(entries(blocks), self.cursor.n)
         self.add(message)
@@ -493,24 +493,24 @@ class Conversation:
             self.unbound.append(message)
         return message
 
-    def begin_turn(self, *, is_prompted: bool = True) -> Turn:
+    def begin_turn(self, *, is_prompted: bool = True) -> SessionTurn:
         """Begin a turn; in version 2 a prompt belongs to the work that is going on, if any."""
         if self.version >= 2 and (running := self.turn) is not None:
             return running
         self.cursor.turns += 1
         where = self.cursor
-        turn = Turn(where.turns, self.session_id, where.n, where.at, is_prompted)
+        turn = SessionTurn(where.turns, self.session_id, where.n, where.at, is_prompted)
         self.turns.append(turn)
         self._open_turns.append(turn)
         return turn
 
-    def ended(
+    def end_turn(
         self,
         stop_reason: str | None,
         error: str | None = None,
         usage: Json = None,
-        turn: Turn | None = None,
-    ) -> Change:
+        turn: SessionTurn | None = None,
+    ) -> ConversationChange:
         """Append the end of a turn: of `turn`, if it goes on."""
         if turn in self._open_turns:
             turn.end(self.cursor, stop_reason, error, usage)
@@ -518,32 +518,32 @@ class Conversation:
         key = self.next_key("turnend")
         return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n))
 
-    def cut_off(self) -> None:
+    def end_all_turns(self) -> None:
         """End all turns, because the agent has ended."""
         for turn in list(self._open_turns):
-            self.ended(None, GONE, turn=turn)
+            self.end_turn(None, AGENT_ENDED, turn=turn)
         self.unbound.clear()
-        if self.surroundings.is_busy:
-            self.set(open_prompts=0, state=None)
+        if self.info.is_busy:
+            self.update_info(open_prompts=0, state=None)
 
-    def set(self, **surroundings: Any) -> None:
+    def update_info(self, **surroundings: Any) -> None:
         """Update what is known beside the items."""
         new = replace(self._surroundings.now, **surroundings)
         self._surroundings.set(self.cursor.n, new)
 
-    def offer(self, source: Json) -> None:
+    def update_options(self, source: Json) -> None:
         """Take over modes, options and commands, as far as a response or an update has them."""
         if isinstance(modes := member(source, "modes"), dict):
-            self.set(modes=modes, current_mode=string(modes, "currentModeId") or None)
+            self.update_info(modes=modes, current_mode=string(modes, "currentModeId") or None)
         if isinstance(member(source, "configOptions"), list):
-            self.set(config_options=entries(member(source, "configOptions")))
+            self.update_info(config_options=entries(member(source, "configOptions")))
             self._read_mode()
         if isinstance(member(source, "availableCommands"), list):
-            self.set(commands=entries(member(source, "availableCommands")))
+            self.update_info(commands=entries(member(source, "availableCommands")))
 
     def _read_mode(self) -> None:
         """Version 2 has its modes among the options."""
-        for option in self.surroundings.config_options:
+        for option in self.info.config_options:
             if member(option, "category") == "mode":
-                mode = string(option, "currentValue") or self.surroundings.current_mode
-                self.set(current_mode=mode)
+                mode = string(option, "currentValue") or self.info.current_mode
+                self.update_info(current_mode=mode)

@@ -13,19 +13,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acp_inspector.analysis.conversation import (
-    Change,
     Conversation,
+    ConversationChange,
     Cursor,
-    Snapshot,
-    Stretch,
-    Trouble,
-    Turn,
+    ItemEpoch,
+    SessionError,
+    SessionSnapshot,
+    SessionTurn,
 )
 from acp_inspector.analysis.exchanges import Exchange, Exchanges, PairedMessage
 from acp_inspector.analysis.items import (
-    Elicitation,
-    Permission,
-    ToolCall,
+    ElicitationItem,
+    PermissionRequest,
+    ToolCallItem,
     UserMessage,
     entries,
     string,
@@ -34,9 +34,16 @@ from acp_inspector.analysis.updates import apply_call, apply_update, exit_facts,
 from acp_inspector.analysis.words import CHOOSING_METHODS, CLOSING_METHODS, OPENING_METHODS
 from acp_inspector.journal import Frame
 from acp_inspector.messages import Decoder, member
-from acp_protocol.dialects.dialect import Dialect
+from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Failure, Json, Message, Notification, Request, Result
+from acp_protocol.jsonrpc import (
+    ErrorResponse,
+    Json,
+    Message,
+    Notification,
+    Request,
+    SuccessResponse,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +53,16 @@ class OpenRequest:
     session_id: str
     method: str
     params: Json
-    permission: Permission | None = None
-    call: ToolCall | None = None
-    elicitation: Elicitation | None = None
+    permission: PermissionRequest | None = None
+    call: ToolCallItem | None = None
+    elicitation: ElicitationItem | None = None
     message: UserMessage | None = None
-    turn: Turn | None = None
+    turn: SessionTurn | None = None
     n: int = 0
     """The frame of a prompt."""
     states: int = 0
     """How many states the agent had sent before it (version 2)."""
-    before: Stretch | None = None
+    before: ItemEpoch | None = None
     """The items before a replay of the whole session was requested."""
 
 
@@ -71,7 +78,7 @@ class Conversations:
         self.sessions: dict[str, Conversation] = {}
         self.version = 1
         """The protocol version that was agreed on."""
-        self.troubles: list[Trouble] = []
+        self.errors: list[SessionError] = []
         """Error answers to questions that belong to no session."""
         self._open: dict[Exchange, OpenRequest] = {}
 
@@ -81,7 +88,9 @@ class Conversations:
             self.sessions[session_id] = Conversation(session_id, self.version, self.cursor)
         return self.sessions[session_id]
 
-    def apply(self, frame: Frame, paired: Sequence[PairedMessage] | None = None) -> list[Change]:
+    def apply(
+        self, frame: Frame, paired: Sequence[PairedMessage] | None = None
+    ) -> list[ConversationChange]:
         """Take the next frame; return what it changed. Never fails, whatever the frame says.
 
         Args:
@@ -89,7 +98,7 @@ class Conversations:
             paired: Its messages and their exchanges, if the caller has decoded and paired it. A
                 caller does so either for all frames of a connection or for none.
         """
-        self.cursor.n, self.cursor.at = frame.n, frame.at
+        self.cursor.n, self.cursor.at = frame.seq, frame.time
         if paired is None:
             paired = self._exchanges.pair(self._decoder.decode(frame))
         return [
@@ -111,14 +120,14 @@ class Conversations:
         self._exchanges.restart(n)
         self.version = 1
         for talk in self.sessions.values():
-            talk.cut_off()
+            talk.end_all_turns()
 
-    def at(self, n: int) -> dict[str, Snapshot]:
+    def at(self, n: int) -> dict[str, SessionSnapshot]:
         """Return each session that was known after frame `n`, as it stood then."""
         known = ((key, talk) for key, talk in self.sessions.items() if talk.begun <= n)
         return {key: talk.at(n) for key, talk in known}
 
-    def turn_of(self, session_id: str | None) -> Turn | None:
+    def turn_of(self, session_id: str | None) -> SessionTurn | None:
         """Return the turn of a session that goes on, or that the last frame has ended."""
         talk = self.sessions.get(session_id or "")
         if talk is None or not talk.turns:
@@ -130,11 +139,13 @@ class Conversations:
         """Return the session of an open request of the client; empty if there is none."""
         for exchange, request in self._open.items():
             same_type = type(exchange.request.id) is type(id_)
-            if exchange.asker == "client" and same_type and exchange.request.id == id_:
+            if exchange.requester == "client" and same_type and exchange.request.id == id_:
                 return request.session_id
         return ""
 
-    def _apply(self, side: Side, message: Message, exchange: Exchange | None) -> list[Change]:
+    def _apply(
+        self, side: Side, message: Message, exchange: Exchange | None
+    ) -> list[ConversationChange]:
         match message:
             case Request() if exchange is not None:
                 self._open[exchange], changes = take_request(self, side, message)
@@ -144,23 +155,23 @@ class Conversations:
                 if not isinstance(session_id, str):
                     return []
                 return self._update(self.get(session_id), update)
-            case Result() | Failure() if exchange is not None:
+            case SuccessResponse() | ErrorResponse() if exchange is not None:
                 request = self._open.pop(exchange, None)
                 return [] if request is None else take_response(self, side, request, message)
             case _:
                 return []
 
-    def _update(self, talk: Conversation, update: object) -> list[Change]:
+    def _update(self, talk: Conversation, update: object) -> list[ConversationChange]:
         change = apply_update(talk, update)
         child = string(update, "sessionId")
         if child and string(update, "sessionUpdate") == "subagent_update":
-            self.get(child).set(parent=talk.session_id)
+            self.get(child).update_info(parent=talk.session_id)
         return [change]
 
 
 def take_request(
     talks: Conversations, side: Side, request: Request
-) -> tuple[OpenRequest, list[Change]]:
+) -> tuple[OpenRequest, list[ConversationChange]]:
     """Apply a request to the conversations; return what its response will need."""
     session_id, method = string(request.params, "sessionId"), request.method
     plain = OpenRequest(session_id, method, request.params)
@@ -184,15 +195,18 @@ def take_request(
 
 
 def take_response(
-    talks: Conversations, side: Side, request: OpenRequest, response: Result | Failure
-) -> list[Change]:
+    talks: Conversations,
+    side: Side,
+    request: OpenRequest,
+    response: SuccessResponse | ErrorResponse,
+) -> list[ConversationChange]:
     """Apply the response to a request to the conversations."""
-    result = response.result if isinstance(response, Result) else None
+    result = response.result if isinstance(response, SuccessResponse) else None
     if request.method == "initialize":
         if member(result, "protocolVersion") == 2:
             talks.version = 2
         return []
-    if isinstance(response, Failure):
+    if isinstance(response, ErrorResponse):
         _note_error(talks, side, request, response)
     if request.method in OPENING_METHODS:
         return _opened(talks, request, response)
@@ -205,45 +219,49 @@ def take_response(
         outcome = member(result, "outcome")
         request.permission.outcome = outcome if outcome is not None else {"outcome": "cancelled"}
         request.permission.answered = talk.cursor.n
-        return [Change(request.session_id, request.call)]
+        return [ConversationChange(request.session_id, request.call)]
     if request.elicitation is not None:
-        request.elicitation.answer(
+        request.elicitation.set_outcome(
             {"action": "cancel"} if result is None else result, talk.cursor.n
         )
-        return [Change(request.session_id, request.elicitation)]
-    if isinstance(response, Failure):
+        return [ConversationChange(request.session_id, request.elicitation)]
+    if isinstance(response, ErrorResponse):
         return []
     return _succeeded(talk, request, result)
 
 
-def _succeeded(talk: Conversation, request: OpenRequest, result: Json) -> list[Change]:
+def _succeeded(talk: Conversation, request: OpenRequest, result: Json) -> list[ConversationChange]:
     if request.method.startswith("terminal/"):
         return _terminal(talk, request, result)
     if request.method in CLOSING_METHODS:
-        talk.set(is_closed=True)
+        talk.update_info(is_closed=True)
     elif request.method in CHOOSING_METHODS:
         if mode := string(request.params, "modeId"):
-            talk.set(current_mode=mode)
-        talk.offer(result)
+            talk.update_info(current_mode=mode)
+        talk.update_options(result)
     else:
         return []
-    return [Change(talk.session_id, None)]
+    return [ConversationChange(talk.session_id, None)]
 
 
-def _note_error(talks: Conversations, side: Side, request: OpenRequest, response: Failure) -> None:
-    trouble = Trouble(talks.cursor.n, side, request.method, response.code, response.message)
+def _note_error(
+    talks: Conversations, side: Side, request: OpenRequest, response: ErrorResponse
+) -> None:
+    trouble = SessionError(talks.cursor.n, side, request.method, response.code, response.message)
     talk = talks.sessions.get(request.session_id)
     if talk is None:
-        talks.troubles.append(trouble)
+        talks.errors.append(trouble)
     else:
-        talk.troubles.add(trouble.n, trouble)
+        talk.errors.add(trouble.n, trouble)
 
 
 # Sessions and prompts
 
 
-def _opened(talks: Conversations, request: OpenRequest, response: Result | Failure) -> list[Change]:
-    if isinstance(response, Failure) or response.result is None:
+def _opened(
+    talks: Conversations, request: OpenRequest, response: SuccessResponse | ErrorResponse
+) -> list[ConversationChange]:
+    if isinstance(response, ErrorResponse) or response.result is None:
         if request.before is not None:
             talks.get(request.session_id).restore(request.before)
         return []
@@ -252,15 +270,15 @@ def _opened(talks: Conversations, request: OpenRequest, response: Result | Failu
         return []
     talk = talks.get(session_id)
     is_fork = request.method == "session/fork" and session_id != request.session_id
-    parent = request.session_id if is_fork else talk.surroundings.parent
+    parent = request.session_id if is_fork else talk.info.parent
     cwd = string(request.params, "cwd") or None
-    talk.set(cwd=cwd, opened_by=request.method, parent=parent, is_closed=False)
-    talk.offer(response.result)
-    return [Change(session_id, None)]
+    talk.update_info(cwd=cwd, opened_by=request.method, parent=parent, is_closed=False)
+    talk.update_options(response.result)
+    return [ConversationChange(session_id, None)]
 
 
-def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[Change]]:
-    message = talk.prompted(member(request.params, "prompt"))
+def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
+    message = talk.add_prompt(member(request.params, "prompt"))
     asked = OpenRequest(
         *(talk.session_id, request.method, None),
         message=message,
@@ -268,61 +286,67 @@ def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[Cha
         n=talk.cursor.n,
         states=talk.states,
     )
-    return asked, [Change(talk.session_id, message, is_new=True)]
+    return asked, [ConversationChange(talk.session_id, message, is_new=True)]
 
 
 def _prompt_responded(
-    talk: Conversation, request: OpenRequest, response: Result | Failure
-) -> list[Change]:
-    talk.set(open_prompts=talk.surroundings.open_prompts - 1)
-    result = response.result if isinstance(response, Result) else None
+    talk: Conversation, request: OpenRequest, response: SuccessResponse | ErrorResponse
+) -> list[ConversationChange]:
+    talk.update_info(open_prompts=talk.info.open_prompts - 1)
+    result = response.result if isinstance(response, SuccessResponse) else None
     message_id = string(result, "messageId")
     if message_id and "stopReason" not in (result or {}):
         return _inserted(talk, request, message_id)
     return _turn_ended(talk, request, response)
 
 
-def _inserted(talk: Conversation, request: OpenRequest, message_id: str) -> list[Change]:
+def _inserted(
+    talk: Conversation, request: OpenRequest, message_id: str
+) -> list[ConversationChange]:
     """A prompt of version 2 stands in the conversation, and work on it begins."""
-    if request.message is not None and not talk.knows(message_id):
+    if request.message is not None and not talk.has_message(message_id):
         talk.bind(request.message, message_id)
     if talk.states == request.states:
-        talk.set(state="running")
-    return [Change(talk.session_id, None)]
+        talk.update_info(state="running")
+    return [ConversationChange(talk.session_id, None)]
 
 
 def _turn_ended(
-    talk: Conversation, request: OpenRequest, response: Result | Failure
-) -> list[Change]:
+    talk: Conversation, request: OpenRequest, response: SuccessResponse | ErrorResponse
+) -> list[ConversationChange]:
     if request.message in talk.unbound:
         talk.unbound.remove(request.message)
     turn = request.turn
-    if isinstance(response, Failure):
+    if isinstance(response, ErrorResponse):
         # Version 2: a prompt that is refused while others are worked on ends nothing.
         goes_on = turn is not None and (turn.has_run or turn.began < request.n)
         error = f"{response.message} ({response.code})"
-        return [talk.ended(None, error, turn=None if goes_on else turn)]
+        return [talk.end_turn(None, error, turn=None if goes_on else turn)]
     stop = string(response.result, "stopReason") or None
-    changes: list[Change] = []
+    changes: list[ConversationChange] = []
     if stop == "cancelled":
         # Version 1 has no such status: the client has to show open calls as cancelled itself.
         for call in talk.open_calls():
             call.change(talk.cursor.n, status="cancelled")
-            changes.append(Change(talk.session_id, call))
-    return [*changes, talk.ended(stop, None, member(response.result, "usage"), turn)]
+            changes.append(ConversationChange(talk.session_id, call))
+    return [*changes, talk.end_turn(stop, None, member(response.result, "usage"), turn)]
 
 
 # What the agent asks
 
 
-def _ask_consent(talk: Conversation, request: Request) -> tuple[OpenRequest, list[Change]]:
+def _ask_consent(
+    talk: Conversation, request: Request
+) -> tuple[OpenRequest, list[ConversationChange]]:
     change = apply_call(talk, subject_of(request.params))
     call, n = change.item, talk.cursor.n
-    assert isinstance(call, ToolCall)
-    permission = Permission(request.id, entries(member(request.params, "options")), asked=n)
-    call.ask(permission, n)
+    assert isinstance(call, ToolCallItem)
+    permission = PermissionRequest(
+        request.id, entries(member(request.params, "options")), requested=n
+    )
+    call.add_permission(permission, n)
     asked = OpenRequest(talk.session_id, request.method, None, permission=permission, call=call)
-    return asked, [Change(talk.session_id, call)]
+    return asked, [ConversationChange(talk.session_id, call)]
 
 
 def subject_of(params: Json) -> Json:
@@ -340,7 +364,7 @@ def subject_of(params: Json) -> Json:
     return {"title": title}
 
 
-def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[Change]]:
+def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
     """Let the agent ask the user, for a session or for a request of the client."""
     params = request.params
     session_id = string(params, "sessionId") or talks.session_of_request(
@@ -350,7 +374,7 @@ def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[C
         return OpenRequest("", request.method, params), []
     talk = talks.get(session_id)
     text = f"asks you: {string(params, 'message')}"
-    elicitation = Elicitation(talk.next_key("elicitation"), text, talk.cursor.n)
+    elicitation = ElicitationItem(talk.next_key("elicitation"), text, talk.cursor.n)
     elicitation.request_id = request.id
     elicitation.mode = string(params, "mode")
     schema = member(params, "requestedSchema")
@@ -359,7 +383,7 @@ def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[C
     return asked, [talk.add(elicitation)]
 
 
-def _terminal(talk: Conversation, request: OpenRequest, result: Json) -> list[Change]:
+def _terminal(talk: Conversation, request: OpenRequest, result: Json) -> list[ConversationChange]:
     """Version 1: what the agent learns of the client's terminals."""
     params, n = request.params, talk.cursor.n
     key = string(result if request.method == "terminal/create" else params, "terminalId")
@@ -374,7 +398,7 @@ def _terminal(talk: Conversation, request: OpenRequest, result: Json) -> list[Ch
             cwd = string(params, "cwd") or None
             terminal.change(n, command=" ".join(words).strip() or None, cwd=cwd)
         case "terminal/output":
-            terminal.poll(string(result, "output"), n)
+            terminal.set_output(string(result, "output"), n)
             if member(result, "exitStatus") is not None:
                 terminal.change(n, **exit_facts(member(result, "exitStatus")))
         case "terminal/wait_for_exit":

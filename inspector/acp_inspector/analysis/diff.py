@@ -16,19 +16,27 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
-from acp_inspector.analysis.annotations import Notes
+from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.id_map import GENERATED_IDS, TIMESTAMPS, IdMap
 from acp_inspector.analysis.items import (
     string,
 )
-from acp_inspector.analysis.steps import Level, Step, Steps
-from acp_inspector.analysis.study import Study
-from acp_inspector.filter.paths import Member, Path, look_up
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.analysis.steps import JournalStep, Level, Steps
 from acp_inspector.journal import Entry, Frame
+from acp_inspector.jsonpath import JSONPath, Member, find_all
 from acp_inspector.messages import member
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Failure, Json, Message, Notification, Request, Result, id_key
+from acp_protocol.jsonrpc import (
+    ErrorResponse,
+    Json,
+    Message,
+    Notification,
+    Request,
+    SuccessResponse,
+    id_key,
+)
 
 Kind: TypeAlias = Literal["changed", "left only", "right only"]
 
@@ -46,7 +54,7 @@ _Lane: TypeAlias = tuple[str | None, int, Side]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class StepDifference:
     """One place where the two journals differ."""
 
     kind: Kind
@@ -65,10 +73,10 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class JournalComparison:
     """The result of comparing two journals."""
 
-    differences: tuple[Difference, ...]
+    differences: tuple[StepDifference, ...]
     compared: tuple[int, int]
     """Steps of the left and of the right."""
 
@@ -81,7 +89,7 @@ class FrameSelector(Protocol):
         """Whether it asks which requests have a response: all frames are read before."""
         ...
 
-    def matches(self, frame: Frame, exchanges: Exchanges, notes: Notes) -> bool:
+    def matches(self, frame: Frame, exchanges: Exchanges, notes: FrameNotes) -> bool:
         """Tell whether it selects a frame of the journal that `exchanges` has seen."""
         ...
 
@@ -92,7 +100,7 @@ class Ignore:
 
     text: str
     """How the user has spelled it."""
-    what: FrameSelector | Path
+    what: FrameSelector | JSONPath
     applied: int = 0
     """How often it applied."""
 
@@ -106,7 +114,7 @@ def compare(
     stretches: tuple[FrameSelector | None, FrameSelector | None] = (None, None),
     sides: Sequence[Side] = SIDES,
     ids: IdMap | None = None,
-) -> Comparison:
+) -> JournalComparison:
     """Return where two journals differ.
 
     Args:
@@ -135,7 +143,7 @@ def compare(
     ]
     found.sort(key=lambda each: (each.left_frames or each.right_frames)[:1])
     counts = [sum(step.side in sides for step in steps) for steps in (ours, theirs)]
-    return Comparison(tuple(found), (counts[0], counts[1]))
+    return JournalComparison(tuple(found), (counts[0], counts[1]))
 
 
 # Reading
@@ -148,14 +156,14 @@ def _read(
     wanted: FrameSelector | None,
     sides: Sequence[Side],
     cwd: str,
-) -> list[Step]:
+) -> list[JournalStep]:
     """Return the steps of a journal; of sides that are not compared, without ignores."""
-    study, steps = Study(), Steps(level)
+    study, steps = SessionModel(), Steps(level)
     exchanges = study.exchanges
-    selectors = [each.what for each in ignores if not isinstance(each.what, Path)]
+    selectors = [each.what for each in ignores if not isinstance(each.what, JSONPath)]
     selectors += [] if wanted is None else [wanted]
     if any(each.needs_responses for each in selectors):
-        before = Study()
+        before = SessionModel()
         before.read(entries)
         exchanges = before.exchanges
     for entry in entries:
@@ -172,7 +180,7 @@ def _read(
             if ignores:
                 paired = tuple((_without(message, ignores), its) for message, its in paired)
             steps.apply(frame, paired)
-    known = (talk.surroundings.cwd for talk in study.conversations.sessions.values())
+    known = (talk.info.cwd for talk in study.conversations.sessions.values())
     cwds = sorted({each for each in (cwd, *known) if each and each != "/"}, key=len, reverse=True)
     finished = steps.finished()
     for step in finished:
@@ -199,12 +207,12 @@ def _placed(value: Json, cwds: Sequence[str]) -> Json:
 
 
 def _is_ignored(
-    ignores: Iterable[Ignore], frame: Frame, exchanges: Exchanges, notes: Notes
+    ignores: Iterable[Ignore], frame: Frame, exchanges: Exchanges, notes: FrameNotes
 ) -> bool:
     """Tell whether a frame is ignored, and count that."""
     is_ignored = False
     for ignore in ignores:
-        if not isinstance(ignore.what, Path) and ignore.what.matches(frame, exchanges, notes):
+        if not isinstance(ignore.what, JSONPath) and ignore.what.matches(frame, exchanges, notes):
             ignore.applied += 1
             is_ignored = True
     return is_ignored
@@ -213,25 +221,25 @@ def _is_ignored(
 def _without(message: Message, ignores: Iterable[Ignore]) -> Message:
     """Return a message without the places that are ignored, and count these."""
     for ignore in ignores:
-        if isinstance(ignore.what, Path):
+        if isinstance(ignore.what, JSONPath):
             message = _cut(message, ignore, ignore.what)
     return message
 
 
-def _cut(message: Message, ignore: Ignore, path: Path) -> Message:
+def _cut(message: Message, ignore: Ignore, path: JSONPath) -> Message:
     match message:
         case Request(params=value) | Notification(params=value):
             whole: dict[str, Json] = {"method": message.method, "params": _copied(value)}
-        case Result(result=value):
+        case SuccessResponse(result=value):
             whole = {"result": _copied(value)}
-        case Failure(code=code, message=text, data=data):
+        case ErrorResponse(code=code, message=text, data=data):
             whole = {"error": {"code": code, "message": text, "data": _copied(data)}}
         case _:
             return message
-    last = path.steps[-1]
+    last = path.segments[-1]
     if not isinstance(last, Member):
         return message
-    places = look_up(whole, Path(path.steps[:-1])) if len(path.steps) > 1 else [whole]
+    places = find_all(whole, JSONPath(path.segments[:-1])) if len(path.segments) > 1 else [whole]
     holders = [cast("dict[str, Json]", place) for place in places if isinstance(place, dict)]
     before = ignore.applied
     for holder in holders:
@@ -254,11 +262,11 @@ def _rebuilt(message: Message, whole: dict[str, Json]) -> Message:
             return Request(id_, method, whole.get("params"), raw)
         case Notification(method=method, raw=raw):
             return Notification(method, whole.get("params"), raw)
-        case Result(id=id_, raw=raw):
-            return Result(id_, whole.get("result"), raw)
-        case Failure(id=id_, code=code, raw=raw):
+        case SuccessResponse(id=id_, raw=raw):
+            return SuccessResponse(id_, whole.get("result"), raw)
+        case ErrorResponse(id=id_, code=code, raw=raw):
             error = whole.get("error")
-            return Failure(id_, code, string(error, "message"), member(error, "data"), raw)
+            return ErrorResponse(id_, code, string(error, "message"), member(error, "data"), raw)
         case _:
             return message
 
@@ -266,15 +274,15 @@ def _rebuilt(message: Message, whole: dict[str, Json]) -> Message:
 # Comparing
 
 
-def _lanes(steps: Iterable[Step]) -> dict[_Lane, list[Step]]:
-    lanes: dict[_Lane, list[Step]] = {}
+def _lanes(steps: Iterable[JournalStep]) -> dict[_Lane, list[JournalStep]]:
+    lanes: dict[_Lane, list[JournalStep]] = {}
     for step in steps:
         lanes.setdefault((step.session, step.turn, step.side), []).append(step)
     return lanes
 
 
 def _paired_sessions(
-    left: Sequence[Step], right: Sequence[Step]
+    left: Sequence[JournalStep], right: Sequence[JournalStep]
 ) -> list[tuple[str | None, str | None]]:
     """Pair the sessions in the order of their first step; what belongs to none stands first."""
     ours = list(dict.fromkeys(step.session for step in left if step.session is not None))
@@ -287,8 +295,8 @@ def _paired_sessions(
 
 
 def _paired_turns(
-    lanes: Mapping[_Lane, Sequence[Step]],
-    others: Mapping[_Lane, Sequence[Step]],
+    lanes: Mapping[_Lane, Sequence[JournalStep]],
+    others: Mapping[_Lane, Sequence[JournalStep]],
     one: str | None,
     other: str | None,
 ) -> Iterator[tuple[int, int]]:
@@ -307,7 +315,7 @@ def _paired_turns(
             yield a + place + 1 if is_ours else _NONE, c + place + 1 if is_theirs else _NONE
 
 
-def _prompts(lanes: Mapping[_Lane, Sequence[Step]], session: str | None) -> list[str]:
+def _prompts(lanes: Mapping[_Lane, Sequence[JournalStep]], session: str | None) -> list[str]:
     """Return what marks each turn of a session from the first on: its prompt."""
     marks: list[str] = []
     while steps := lanes.get((session, len(marks) + 1, "client")):
@@ -323,7 +331,7 @@ class _Comparing:
         self._reported: set[tuple[str, str, str]] = set()
         """Pairs of ids that disagree; each is reported once."""
 
-    def lane(self, left: list[Step], right: list[Step]) -> Iterator[Difference]:
+    def lane(self, left: list[JournalStep], right: list[JournalStep]) -> Iterator[StepDifference]:
         """Align what is the same but for its ids first, and then what is of the same kind."""
         marks = list(map(_mark, left)), list(map(_mark, right))
         for tag, a, b, c, d in _aligned(*marks):
@@ -339,14 +347,16 @@ class _Comparing:
                 yield from (_only("left only", step) for step in ours)
                 yield from (_only("right only", step) for step in theirs)
 
-    def _pairs(self, left: Sequence[Step], right: Sequence[Step]) -> Iterator[Difference]:
+    def _pairs(
+        self, left: Sequence[JournalStep], right: Sequence[JournalStep]
+    ) -> Iterator[StepDifference]:
         for one, other in zip(left, right, strict=True):
             frames = tuple(one.frames), tuple(other.frames)
             for path, ours, theirs in self._places(one, other):
                 step = one.side, one.session, one.name
-                yield Difference("changed", *step, path, ours, theirs, *frames)
+                yield StepDifference("changed", *step, path, ours, theirs, *frames)
 
-    def _places(self, one: Step, other: Step) -> Iterator[tuple[str, Json, Json]]:
+    def _places(self, one: JournalStep, other: JournalStep) -> Iterator[tuple[str, Json, Json]]:
         if one.is_request:
             # Each side has ids of its own.
             kind = f"request of the {one.side}"
@@ -400,7 +410,7 @@ def _aligned(left: list[str], right: list[str]) -> Sequence[tuple[str, int, int,
     return SequenceMatcher(None, left, right, autojunk=is_long).get_opcodes()
 
 
-def _mark(step: Step) -> str:
+def _mark(step: JournalStep) -> str:
     """Return what is the same for steps that mean the same, whatever their ids."""
     return f"{step.name} {json.dumps(_plain(step.value, _DEPTH), sort_keys=True)}"
 
@@ -427,10 +437,10 @@ def _opaque(value: Json) -> str:
         return "«nested too deeply»"
 
 
-def _only(kind: Kind, step: Step) -> Difference:
+def _only(kind: Kind, step: JournalStep) -> StepDifference:
     is_left = kind == "left only"
     frames = tuple(step.frames)
-    return Difference(
+    return StepDifference(
         *(kind, step.side, step.session, step.name, ""),
         *((step.value, ABSENT) if is_left else (ABSENT, step.value)),
         *((frames, ()) if is_left else ((), frames)),

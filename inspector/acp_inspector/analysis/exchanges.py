@@ -20,14 +20,14 @@ from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
     REQUEST_CANCELLED,
     Batch,
-    Failure,
+    ErrorResponse,
+    InvalidMessage,
     Json,
-    Malformed,
     Message,
     Notification,
     Request,
     RequestId,
-    Result,
+    SuccessResponse,
     id_key,
 )
 
@@ -35,9 +35,9 @@ Ending: TypeAlias = Literal["open", "result", "error", "cancelled"]
 FaultKind: TypeAlias = Literal["orphan", "double", "late", "reused"]
 _Key: TypeAlias = tuple[Side, tuple[str, RequestId]]
 
-EXACT: Final = 2**53
+MAX_EXACT_INTEGER: Final = 2**53
 """From here on a float does not hold every integer."""
-STRIDE: Final = 256
+MARK_INTERVAL: Final = 256
 """Requests and responses between two marks of what was open, at least."""
 
 
@@ -45,22 +45,22 @@ STRIDE: Final = 256
 class Exchange:
     """A request, and its response once it came."""
 
-    question: Frame
+    request_frame: Frame
     request: Request
-    answer: Frame | None = None
+    response_frame: Frame | None = None
     ending: Ending = "open"
     """How it ended; `cancelled` by an error of that code, or by a result that says so."""
     code: int | None = None
     """That of an error response."""
-    withdrawn: Frame | None = None
+    cancel_frame: Frame | None = None
     """The `$/cancel_request` that named it."""
     is_moot: bool = False
     """Its turn was over before the response came."""
 
     @property
-    def asker(self) -> Side:
+    def requester(self) -> Side:
         """The side that has sent the request."""
-        return self.question.side
+        return self.request_frame.side
 
     @property
     def session(self) -> str | None:
@@ -70,11 +70,15 @@ class Exchange:
     @property
     def latency(self) -> float | None:
         """Seconds from request to response; None while it is open."""
-        return None if self.answer is None else self.answer.at - self.question.at
+        return (
+            None
+            if self.response_frame is None
+            else self.response_frame.time - self.request_frame.time
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ExchangeFault:
     """A request or a response that does not fit the others."""
 
     kind: FaultKind
@@ -124,7 +128,7 @@ class Exchanges:
         """
         self.all: list[Exchange] = []
         """Every exchange, in the order of the requests."""
-        self.faults: list[Fault] = []
+        self.faults: list[ExchangeFault] = []
         self._is_lean = is_lean
         self._max_open = max_open
         self._max_request_bytes = max_request_bytes
@@ -160,14 +164,14 @@ class Exchanges:
         if self._is_lean and (old := self._newest.get(frame.side)) is not None:
             self._by_frame.pop(old, None)
             self._batches.discard(old)
-        self._newest[frame.side] = frame.n
+        self._newest[frame.side] = frame.seq
         if exchanges := tuple(exchange for _, exchange in paired if exchange is not None):
-            self._by_frame[frame.n] = exchanges
+            self._by_frame[frame.seq] = exchanges
         if len(decoded.messages) != 1 or isinstance(decoded.messages[0], Batch):
-            self._batches.add(frame.n)
-        elif exchanges and isinstance(decoded.messages[0], Result | Failure):
+            self._batches.add(frame.seq)
+        elif exchanges and isinstance(decoded.messages[0], SuccessResponse | ErrorResponse):
             decoded.request = exchanges[0].request
-            decoded.request_frame = exchanges[0].question
+            decoded.request_frame = exchanges[0].request_frame
         return paired
 
     def apply(self, frame: Frame, message: Message | None = None) -> Exchange | None:
@@ -198,14 +202,14 @@ class Exchanges:
 
     def of(self, frame: Frame) -> Exchange | None:
         """Return the exchange that a frame belongs to; None for a batch."""
-        if frame.n in self._batches:
+        if frame.seq in self._batches:
             return None
-        found = self._by_frame.get(frame.n)
+        found = self._by_frame.get(frame.seq)
         return found[0] if found else None
 
     def all_of(self, frame: Frame) -> tuple[Exchange, ...]:
         """Return the exchanges that a frame belongs to: several for a batch."""
-        return self._by_frame.get(frame.n, ())
+        return self._by_frame.get(frame.seq, ())
 
     def open_request(self, side: Side, id_: RequestId) -> Exchange | None:
         """Return the oldest open request that `side` has sent with that id."""
@@ -219,7 +223,7 @@ class Exchanges:
         """
         waiting = [exchange for each in self._open.values() for exchange in each]
         if self._are_reused:
-            waiting.sort(key=lambda exchange: exchange.question.n)
+            waiting.sort(key=lambda exchange: exchange.request_frame.seq)
         return waiting
 
     def open_at(self, n: int) -> list[Exchange]:
@@ -228,7 +232,7 @@ class Exchanges:
         made, marked = self._marks[bisect_right(self._marks, end, key=lambda mark: mark[0]) - 1]
         waiting = dict.fromkeys(marked)
         for at, exchange in self._steps[made:end]:
-            if exchange.question.n == at:
+            if exchange.request_frame.seq == at:
                 waiting[exchange] = None
             else:
                 waiting.pop(exchange, None)
@@ -238,11 +242,11 @@ class Exchanges:
         match message:
             case Request():
                 return self._ask(frame, message)
-            case Result() | Failure():
+            case SuccessResponse() | ErrorResponse():
                 return self._answer(frame, message)
             case Notification(method="$/cancel_request", params=params):
                 self._withdraw(frame, member(params, "requestId"))
-            case Malformed(id=id_, is_answer=False) if id_ is not None and not self._is_lean:
+            case InvalidMessage(id=id_, is_response=False) if id_ is not None and not self._is_lean:
                 self._broken[frame.side, id_key(id_)] = frame
             case _:
                 pass
@@ -257,11 +261,11 @@ class Exchanges:
         else:
             if waiting:
                 self._are_reused = True
-                why = f"frame {waiting[-1].question.n} has this id too, and no response yet"
-                self.faults.append(Fault("reused", frame, request.id, waiting[-1], why))
+                why = f"frame {waiting[-1].request_frame.seq} has this id too, and no response yet"
+                self.faults.append(ExchangeFault("reused", frame, request.id, waiting[-1], why))
             waiting.append(exchange)
             self.all.append(exchange)
-            self._step(frame.n, exchange)
+            self._step(frame.seq, exchange)
             if frame.side == "agent":
                 self._concerns.setdefault(exchange.session, []).append(exchange)
         self._open_count += 1
@@ -273,7 +277,7 @@ class Exchanges:
         request, limit = exchange.request, self._max_request_bytes
         params = request.params if limit is None or len(request.raw) <= limit else None
         return Exchange(
-            replace(exchange.question, raw=b""), replace(request, params=params, raw=b"")
+            replace(exchange.request_frame, data=b""), replace(request, params=params, raw=b"")
         )
 
     def _take(self, key: _Key) -> Exchange:
@@ -286,41 +290,44 @@ class Exchanges:
         self._open_count -= 1
         return exchange
 
-    def _answer(self, frame: Frame, response: Result | Failure) -> Exchange | None:
-        sender = other(frame.side)
+    def _answer(self, frame: Frame, response: SuccessResponse | ErrorResponse) -> Exchange | None:
+        sender = opposite(frame.side)
         key: _Key = (sender, id_key(response.id))
         if key not in self._open:
             # An error without an id is the response to a frame that could not be read.
-            is_for_noise = response.id is None and isinstance(response, Failure)
+            is_for_noise = response.id is None and isinstance(response, ErrorResponse)
             is_known = self._broken.pop(key, None) is not None or is_for_noise
             if not is_known and not self._is_lean:
                 self._fault(frame, response, self._closed.get(key))
             return None
         exchange = self._take(key)
-        exchange.answer = frame
+        exchange.response_frame = frame
         exchange.ending = ending_of(response)
-        exchange.code = response.code if isinstance(response, Failure) else None
+        exchange.code = response.code if isinstance(response, ErrorResponse) else None
         if self._is_lean:
             return exchange
         self._closed[key] = exchange
         if why := _lateness(exchange):
-            self.faults.append(Fault("late", frame, response.id, exchange, why))
-        self._step(frame.n, exchange)
+            self.faults.append(ExchangeFault("late", frame, response.id, exchange, why))
+        self._step(frame.seq, exchange)
         if sender == "client" and exchange.request.method == "session/prompt":
             self._end_turn(exchange, response)
         return exchange
 
-    def _fault(self, frame: Frame, response: Result | Failure, before: Exchange | None) -> None:
-        if before is not None and before.answer is not None:
-            why = f"frame {before.answer.n} is the response to frame {before.question.n} already"
-            self.faults.append(Fault("double", frame, response.id, before, why))
+    def _fault(
+        self, frame: Frame, response: SuccessResponse | ErrorResponse, before: Exchange | None
+    ) -> None:
+        if before is not None and before.response_frame is not None:
+            first, request = before.response_frame.seq, before.request_frame.seq
+            why = f"frame {first} is the response to frame {request} already"
+            self.faults.append(ExchangeFault("double", frame, response.id, before, why))
         else:
             why = self._mistake(frame, response)
-            self.faults.append(Fault("orphan", frame, response.id, None, why))
+            self.faults.append(ExchangeFault("orphan", frame, response.id, None, why))
 
-    def _mistake(self, frame: Frame, response: Result | Failure) -> str:
+    def _mistake(self, frame: Frame, response: SuccessResponse | ErrorResponse) -> str:
         """Return what the sender of an orphan may have mixed up."""
-        sender, id_ = other(frame.side), response.id
+        sender, id_ = opposite(frame.side), response.id
         if (frame.side, id_key(id_)) in self._open:
             return f"only the {frame.side} itself has sent a request with this id"
         twin: RequestId = str(id_)
@@ -333,7 +340,7 @@ class Exchanges:
         return f"the {sender} has sent no request with this id"
 
     def _was_rounded(self, sender: Side, id_: int) -> bool:
-        if abs(id_) < EXACT:
+        if abs(id_) < MAX_EXACT_INTEGER:
             return False
         ids = (key[1][1] for key in self._open if key[0] == sender)
         return any(isinstance(each, int) and _as_float(each) == _as_float(id_) for each in ids)
@@ -343,33 +350,33 @@ class Exchanges:
             return
         # An earlier cancel of this id has cancelled all requests that had it until then.
         for exchange in reversed(self._open.get((frame.side, id_key(id_)), ())):
-            if exchange.withdrawn is not None:
+            if exchange.cancel_frame is not None:
                 break
-            exchange.withdrawn = frame
+            exchange.cancel_frame = frame
 
-    def _end_turn(self, prompt: Exchange, response: Result | Failure) -> None:
+    def _end_turn(self, prompt: Exchange, response: SuccessResponse | ErrorResponse) -> None:
         """Version 1: what the agent has requested in a turn needs no response after its end."""
-        if isinstance(response, Result) and member(response.result, "stopReason") is None:
+        if isinstance(response, SuccessResponse) and member(response.result, "stopReason") is None:
             return
         for exchange in self._concerns.pop(prompt.session, ()):
-            exchange.is_moot = exchange.answer is None
+            exchange.is_moot = exchange.response_frame is None
 
     def _step(self, n: int, exchange: Exchange) -> None:
         self._steps.append((n, exchange))
         made, marked = self._marks[-1]
         # As many steps as the last mark is long keep all marks together as long as all steps.
-        if len(self._steps) - made >= max(STRIDE, len(marked)):
+        if len(self._steps) - made >= max(MARK_INTERVAL, len(marked)):
             self._marks.append((len(self._steps), tuple(self.open())))
 
 
-def other(side: Side) -> Side:
+def opposite(side: Side) -> Side:
     """Return the opposite side."""
     return "agent" if side == "client" else "client"
 
 
-def ending_of(response: Result | Failure) -> Ending:
+def ending_of(response: SuccessResponse | ErrorResponse) -> Ending:
     """Return how a response ends its exchange."""
-    if isinstance(response, Failure):
+    if isinstance(response, ErrorResponse):
         return "cancelled" if response.code == REQUEST_CANCELLED else "error"
     result = response.result
     outcome = member(member(result, "outcome"), "outcome")
@@ -385,6 +392,6 @@ def _lateness(exchange: Exchange) -> str:
     """Return why a response comes too late; empty if it does not."""
     if exchange.ending == "cancelled":
         return ""
-    if exchange.withdrawn is not None:
-        return f"frame {exchange.withdrawn.n} has cancelled the request"
+    if exchange.cancel_frame is not None:
+        return f"frame {exchange.cancel_frame.seq} has cancelled the request"
     return "its turn was over" if exchange.is_moot else ""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Final, TypeAlias, cast
 
-from acp_inspector.redaction.finder import PLACEHOLDER
+from acp_inspector.redaction.detector import PLACEHOLDER
 from acp_protocol.jsonrpc import Json, RequestId, id_key
 
 GENERATED_IDS: Final = frozenset(

@@ -19,18 +19,18 @@ from acp_protocol.jsonrpc import Json, RequestId
 
 
 @dataclass(slots=True, eq=False)
-class Permission:
+class PermissionRequest:
     """A permission request; `outcome` None: it is still open."""
 
     request_id: RequestId
     options: list[Json]
     outcome: Json | None = None
-    asked: int = 0
+    requested: int = 0
     """The frame of the request."""
     answered: int | None = None
     """The frame of the response."""
 
-    def at(self, n: int) -> Permission:
+    def at(self, n: int) -> PermissionRequest:
         """Return it as it was after frame `n`."""
         is_answered = self.answered is not None and self.answered <= n
         return self if is_answered else replace(self, outcome=None, answered=None)
@@ -48,7 +48,7 @@ class TerminalFacts:
     is_released: bool = False
 
 
-class Terminal:
+class TerminalItem:
     """A terminal: one that the agent shows (version 2), or the client's as the agent sees it."""
 
     __slots__ = ("_facts", "_output", "key")
@@ -86,7 +86,7 @@ class Terminal:
         """Take `data`, in base64, for all of the output."""
         self._output.replace(n, [_decoded(data)])
 
-    def poll(self, text: str, n: int) -> None:
+    def set_output(self, text: str, n: int) -> None:
         """Take `text` for all of the output; most often it only grew since the last time."""
         output = text.encode(errors="replace")
         known = b"".join(self._output.now())
@@ -95,9 +95,9 @@ class Terminal:
         elif len(output) > len(known):
             self._output.add(n, output[len(known) :])
 
-    def at(self, n: int) -> Terminal:
+    def at(self, n: int) -> TerminalItem:
         """Return it as it was after frame `n`."""
-        copy = Terminal(self.key, self._facts.at(n))
+        copy = TerminalItem(self.key, self._facts.at(n))
         for piece in self._output.at(n):
             copy._output.add(0, piece)
         return copy
@@ -116,7 +116,7 @@ class CallFacts:
     raw_output: Json = None
 
 
-class ToolCall:
+class ToolCallItem:
     """Something that the agent does."""
 
     __slots__ = ("_content", "_facts", "_permissions", "_terminals", "key")
@@ -125,8 +125,8 @@ class ToolCall:
         self.key = key
         self._facts = Versioned(CallFacts(), n)
         self._content = VersionedList[Json]()
-        self._permissions = VersionedList[Permission]()
-        self._terminals: dict[str, Terminal] = {}
+        self._permissions = VersionedList[PermissionRequest]()
+        self._terminals: dict[str, TerminalItem] = {}
 
     @property
     def facts(self) -> CallFacts:
@@ -139,18 +139,18 @@ class ToolCall:
         return self._content.now()
 
     @property
-    def permission(self) -> Permission | None:
+    def permission(self) -> PermissionRequest | None:
         """The last permission request about it."""
         asked = self._permissions.now()
         return asked[-1] if asked else None
 
     @property
-    def permissions(self) -> list[Permission]:
+    def permissions(self) -> list[PermissionRequest]:
         """Every permission request about it."""
         return self._permissions.now()
 
     @property
-    def terminals(self) -> dict[str, Terminal]:
+    def terminals(self) -> dict[str, TerminalItem]:
         """The terminals that its content shows, by their ids."""
         keys = terminal_keys(self._content.now())
         return {key: self._terminals[key] for key in keys if key in self._terminals}
@@ -163,7 +163,7 @@ class ToolCall:
     @property
     def last(self) -> int:
         """The frame that changed it, or what it shows, last."""
-        asked = [each.answered or each.asked for each in self._permissions.now()[-1:]]
+        asked = [each.answered or each.requested for each in self._permissions.now()[-1:]]
         shown = [terminal.last for terminal in self._terminals.values()]
         return max(self._facts.last, self._content.last, *asked, *shown)
 
@@ -179,22 +179,22 @@ class ToolCall:
         """Append one piece of content."""
         self._content.add(n, content)
 
-    def show(self, terminal: Terminal) -> None:
+    def show(self, terminal: TerminalItem) -> None:
         """Add a terminal that its content may show."""
         self._terminals[terminal.key] = terminal
 
-    def ask(self, permission: Permission, n: int) -> None:
+    def add_permission(self, permission: PermissionRequest, n: int) -> None:
         """Add a permission request about it."""
         self._permissions.add(n, permission)
 
-    def at(self, n: int) -> ToolCall:
+    def at(self, n: int) -> ToolCallItem:
         """Return it as it was after frame `n`."""
-        copy = ToolCall(self.key)
+        copy = ToolCallItem(self.key)
         copy._facts = self._facts.until(n)
         for content in self._content.at(n):
             copy.add(content, 0)
         for permission in self._permissions.at(n):
-            copy.ask(permission.at(n), 0)
+            copy.add_permission(permission.at(n), 0)
         for key in terminal_keys(copy.content):
             if key in self._terminals:
                 copy.show(self._terminals[key].at(n))
@@ -237,7 +237,7 @@ class _Words(str):
     __slots__ = ()
 
 
-class Text:
+class TextItem:
     """Text that grows by chunks."""
 
     __slots__ = ("_begin", "_content", "_id", "_read", "_text", "key")
@@ -300,19 +300,19 @@ class Text:
         return copy
 
 
-class UserMessage(Text):
+class UserMessage(TextItem):
     """What the user said."""
 
     __slots__ = ()
 
 
-class AgentMessage(Text):
+class AgentMessage(TextItem):
     """What the agent said, Markdown."""
 
     __slots__ = ()
 
 
-class Thought(Text):
+class Thought(TextItem):
     """What the agent thought aloud."""
 
     __slots__ = ()
@@ -334,7 +334,7 @@ class SessionMessage(AgentMessage):
         return copy
 
 
-class Plan:
+class PlanItem:
     """What the agent intends; replaced as a whole."""
 
     __slots__ = ("_entries", "key", "plan_id")
@@ -358,9 +358,9 @@ class Plan:
         """Take `steps` for the whole plan, from frame `n` on."""
         self._entries.set(n, steps)
 
-    def at(self, n: int) -> Plan:
+    def at(self, n: int) -> PlanItem:
         """Return it as it was after frame `n`."""
-        return Plan(self.key, self.plan_id, self._entries.at(n))
+        return PlanItem(self.key, self.plan_id, self._entries.at(n))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -451,7 +451,7 @@ class Compaction(Notice):
         return copy
 
 
-class Elicitation(Notice):
+class ElicitationItem(Notice):
     """An elicitation: a question to the user; `outcome` None: it is still open."""
 
     __slots__ = ("_outcome", "mode", "request_id", "schema")
@@ -474,7 +474,7 @@ class Elicitation(Notice):
         """The frame that changed it last."""
         return max(self._text.last, self._outcome.last)
 
-    def answer(self, outcome: Json, n: int) -> None:
+    def set_outcome(self, outcome: Json, n: int) -> None:
         """Close it at frame `n`."""
         self._outcome.set(n, outcome)
 
@@ -482,11 +482,11 @@ class Elicitation(Notice):
         """Return it as it was after frame `n`."""
         copy = super().at(n)
         copy.request_id, copy.mode, copy.schema = self.request_id, self.mode, self.schema
-        copy.answer(self._outcome.at(n), 0)
+        copy.set_outcome(self._outcome.at(n), 0)
         return copy
 
 
-Item: TypeAlias = UserMessage | AgentMessage | Thought | ToolCall | Plan | TurnEnd | Notice
+Item: TypeAlias = UserMessage | AgentMessage | Thought | ToolCallItem | PlanItem | TurnEnd | Notice
 
 
 def _lean(block: Json) -> Json:

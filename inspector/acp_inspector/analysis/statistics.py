@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.analysis.conversation import Turn
+from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Ending, Exchange, PairedMessage
 from acp_inspector.analysis.items import (
@@ -25,13 +25,13 @@ from acp_inspector.messages import member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
     Batch,
-    Failure,
+    ErrorResponse,
+    InvalidMessage,
     Json,
-    Malformed,
     Message,
     Notification,
     Request,
-    Result,
+    SuccessResponse,
 )
 
 BOUNDS: Final = tuple(10**power * step for power in range(-4, 3) for step in (1, 2, 5))
@@ -39,27 +39,27 @@ BOUNDS: Final = tuple(10**power * step for power in range(-4, 3) for step in (1,
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class DurationSummary:
     """Durations in a few numbers, in seconds; None where there are none."""
 
     count: int
     total: float
-    least: float | None = None
+    minimum: float | None = None
     mean: float | None = None
     p50: float | None = None
     p90: float | None = None
     p99: float | None = None
-    most: float | None = None
+    maximum: float | None = None
 
 
-class Durations:
+class Histogram:
     """Durations that come one by one, in seconds."""
 
     __slots__ = ("_bars", "_summary", "_values")
 
     def __init__(self) -> None:
         self._values = array("d")
-        self._summary: Summary | None = None
+        self._summary: DurationSummary | None = None
         """Computed again only after a new value: screens ask again and again."""
         self._bars = [0] * (len(BOUNDS) + 1)
 
@@ -73,22 +73,22 @@ class Durations:
         self._summary = None
         self._bars[bisect_left(BOUNDS, seconds)] += 1
 
-    def summary(self) -> Summary:
+    def summary(self) -> DurationSummary:
         """Return their summary; percentiles lie between the values that are there."""
         if self._summary is None:
             self._summary = self._summarise()
         return self._summary
 
-    def _summarise(self) -> Summary:
+    def _summarise(self) -> DurationSummary:
         values = self._values
         if not values:
-            return Summary(0, 0.0)
+            return DurationSummary(0, 0.0)
         least, most, total = min(values), max(values), math.fsum(values)
         if len(values) == 1:
-            return Summary(1, total, least, total, total, total, total, most)
+            return DurationSummary(1, total, least, total, total, total, total, most)
         cuts = statistics.quantiles(values, n=100, method="inclusive")
         mean = total / len(values)
-        return Summary(len(values), total, least, mean, cuts[49], cuts[89], cuts[98], most)
+        return DurationSummary(len(values), total, least, mean, cuts[49], cuts[89], cuts[98], most)
 
     def histogram(self) -> list[tuple[float | None, int]]:
         """Return the bars that are not empty: up to how many seconds, and how many there are.
@@ -99,12 +99,12 @@ class Durations:
         return [(bound, count) for bound, count in zip(bounds, self._bars, strict=True) if count]
 
 
-MOST: Final = 1e15
+MAX_COST: Final = 1e15
 """Larger costs are wrong and not counted."""
 
 
 @dataclass(slots=True)
-class MethodTally:
+class MethodStatistics:
     """Counts of one method; of `session/update`, of one kind of update."""
 
     side: Side
@@ -118,7 +118,7 @@ class MethodTally:
     """Of these and of their responses."""
     endings: dict[Ending, int] = field(default_factory=dict[Ending, int])
     """How its exchanges ended; `open` for those that have not."""
-    latencies: Durations = field(default_factory=Durations)
+    latencies: Histogram = field(default_factory=Histogram)
 
     def take(self, size: int) -> None:
         """Count a notification."""
@@ -141,7 +141,7 @@ class MethodTally:
 
 
 @dataclass(slots=True)
-class Tally:
+class Counts:
     """Counts of a session, of a turn, or of the whole connection."""
 
     frames: int = 0
@@ -157,7 +157,7 @@ class Tally:
     """Such spaces between chunks."""
     tool_calls: dict[str, str] = field(default_factory=dict[str, str])
     """The last status of each tool call."""
-    approvals: Durations = field(default_factory=Durations)
+    approvals: Histogram = field(default_factory=Histogram)
     """Seconds from permission requests to their responses."""
     usage: Json = None
     """The last `usage_update`."""
@@ -188,11 +188,11 @@ class Tally:
 
     def take(self, frame: Frame, share: int) -> None:
         """Count a frame, or its share of the bytes of one that says several things."""
-        self.frames += frame.n != self._frame
-        self._frame = frame.n
+        self.frames += frame.seq != self._frame
+        self._frame = frame.seq
         self.bytes[frame.side] += share
-        self.began = frame.at if self.began is None else self.began
-        self.last = frame.at
+        self.began = frame.time if self.began is None else self.began
+        self.last = frame.time
 
     def update(self, at: float, name: str, update: Json) -> None:
         """Count an update."""
@@ -208,10 +208,10 @@ class Tally:
         elif name == "usage_update":
             self.usage = update
 
-    def respond(self, response: Result | Failure, exchange: Exchange | None) -> None:
+    def respond(self, response: SuccessResponse | ErrorResponse, exchange: Exchange | None) -> None:
         """Count a response, with its exchange if it has a request."""
         self.interrupt()
-        self.errors += isinstance(response, Failure)
+        self.errors += isinstance(response, ErrorResponse)
         is_consent = exchange and exchange.request.method == "session/request_permission"
         if exchange and is_consent and exchange.latency is not None:
             self.approvals.add(exchange.latency)
@@ -225,11 +225,11 @@ class Statistics:
     """Counts the frames of one connection."""
 
     def __init__(self) -> None:
-        self.methods: dict[tuple[Side, str, str], MethodTally] = {}
-        self.sessions: dict[str, Tally] = {}
-        self.turns: dict[int, Tally] = {}
+        self.methods: dict[tuple[Side, str, str], MethodStatistics] = {}
+        self.sessions: dict[str, Counts] = {}
+        self.turns: dict[int, Counts] = {}
         """By the number of the turn."""
-        self.total = Tally()
+        self.total = Counts()
 
     def apply(
         self,
@@ -244,26 +244,26 @@ class Statistics:
             paired: Its messages and their exchanges.
             talks: The conversations, which have seen it.
         """
-        self.total.take(frame, len(frame.raw))
-        share = len(frame.raw) // max(len(paired), 1)
+        self.total.take(frame, len(frame.data))
+        share = len(frame.data) // max(len(paired), 1)
         for message, exchange in paired:
             session = _session(message, exchange)
             places = self._places(frame, session, talks.turn_of(session), share)
             self._count(frame, message, exchange, share, (self.total, *places))
 
     def _places(
-        self, frame: Frame, session: str | None, turn: Turn | None, share: int
-    ) -> list[Tally]:
+        self, frame: Frame, session: str | None, turn: SessionTurn | None, share: int
+    ) -> list[Counts]:
         """Return the tallies of a session and of its turn, which have taken the frame."""
         if session is None:
             return []
         whole = self.sessions.get(session)
         if whole is None:
-            whole = self.sessions[session] = Tally()
+            whole = self.sessions[session] = Counts()
         places = [whole]
         if turn is not None:
             if turn.number not in self.turns:
-                self.turns[turn.number] = Tally(cost_before=amount_of(whole.usage))
+                self.turns[turn.number] = Counts(cost_before=amount_of(whole.usage))
             places.append(self.turns[turn.number])
         for tally in places:
             tally.take(frame, share)
@@ -275,7 +275,7 @@ class Statistics:
         message: Message,
         exchange: Exchange | None,
         share: int,
-        tallies: tuple[Tally, ...],
+        tallies: tuple[Counts, ...],
     ) -> None:
         match message:
             case Notification(method="session/update", params=params):
@@ -283,25 +283,25 @@ class Statistics:
                 name = string(update, "sessionUpdate")
                 self._method(frame.side, message.method, name).take(share)
                 for tally in tallies:
-                    tally.update(frame.at, name, update)
+                    tally.update(frame.time, name, update)
             case Notification(method=method):
                 self._method(frame.side, method).take(share)
             case Request(method=method):
                 self._method(frame.side, method).ask(share)
                 for tally in tallies:
                     tally.interrupt()
-            case Result() | Failure():
+            case SuccessResponse() | ErrorResponse():
                 if exchange is not None:
-                    self._method(exchange.asker, exchange.request.method).close(exchange, share)
+                    self._method(exchange.requester, exchange.request.method).close(exchange, share)
                 for tally in tallies:
                     tally.respond(message, exchange)
-            case Malformed() | Batch():
-                self.total.malformed += isinstance(message, Malformed)
+            case InvalidMessage() | Batch():
+                self.total.malformed += isinstance(message, InvalidMessage)
 
-    def _method(self, side: Side, method: str, update: str = "") -> MethodTally:
+    def _method(self, side: Side, method: str, update: str = "") -> MethodStatistics:
         key = (side, method, update)
         if key not in self.methods:
-            self.methods[key] = MethodTally(*key)
+            self.methods[key] = MethodStatistics(*key)
         return self.methods[key]
 
 
@@ -309,10 +309,10 @@ def _session(message: Message, exchange: Exchange | None) -> str | None:
     match message:
         case Request(params=params) | Notification(params=params):
             return string(params, "sessionId") or None
-        case Result(result=result):
+        case SuccessResponse(result=result):
             named = string(result, "sessionId") or None
             return (exchange.session if exchange else None) or named
-        case Failure():
+        case ErrorResponse():
             return exchange.session if exchange else None
         case _:
             return None
@@ -323,4 +323,4 @@ def amount_of(usage: Json) -> float | None:
     amount = member(member(usage, "cost"), "amount")
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         return None
-    return float(amount) if abs(amount) < MOST else None
+    return float(amount) if abs(amount) < MAX_COST else None

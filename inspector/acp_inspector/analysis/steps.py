@@ -26,18 +26,18 @@ from acp_inspector.messages import member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
     Batch,
-    Failure,
+    ErrorResponse,
+    InvalidMessage,
     Json,
-    Malformed,
     Notification,
     Request,
     RequestId,
-    Result,
+    SuccessResponse,
 )
 
 Level: TypeAlias = Literal["strict", "semantic", "shape"]
 
-DEPTH: Final = 20
+MAX_SHAPE_DEPTH: Final = 20
 """Levels of nesting that the level `shape` keeps."""
 _SHAPE: Final = frozenset(
     {
@@ -49,7 +49,7 @@ _SHAPE: Final = frozenset(
 
 
 @dataclass(slots=True, eq=False)
-class Step:
+class JournalStep:
     """One thing that a side did."""
 
     side: Side
@@ -70,14 +70,14 @@ class Steps:
     """Makes steps of the frames of one connection."""
 
     def __init__(self, level: Level = "semantic") -> None:
-        self.steps: list[Step] = []
+        self.steps: list[JournalStep] = []
         self._level: Level = level
         self._turns: dict[str | None, int] = {}
         self._working: set[str | None] = set()
         """Sessions whose turn goes on."""
-        self._last: dict[tuple[Side, str | None], Step] = {}
-        self._values: dict[tuple[str | None, str], Step] = {}
-        self._entities: dict[tuple[str | None, str], Step] = {}
+        self._last: dict[tuple[Side, str | None], JournalStep] = {}
+        self._values: dict[tuple[str | None, str], JournalStep] = {}
+        self._entities: dict[tuple[str | None, str], JournalStep] = {}
 
     def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
         """Take the next frame: its messages and their exchanges."""
@@ -89,15 +89,15 @@ class Steps:
                     self._update(frame, _session(params), member(params, "update"))
                 case Notification(method=method, params=params):
                     self._add(frame, method, _session(params), params)
-                case Result(id=id_, result=result):
+                case SuccessResponse(id=id_, result=result):
                     self._answer(frame, id_, exchange, {"result": result})
-                case Failure(id=id_, code=code, message=text, data=data):
+                case ErrorResponse(id=id_, code=code, message=text, data=data):
                     error = {"code": code, "message": text, "data": data}
                     self._answer(frame, id_, exchange, {"error": error})
-                case Malformed() | Batch():
-                    self._add(frame, "malformed message", None, frame.raw.decode(errors="replace"))
+                case InvalidMessage() | Batch():
+                    self._add(frame, "malformed message", None, frame.data.decode(errors="replace"))
 
-    def finished(self) -> list[Step]:
+    def finished(self) -> list[JournalStep]:
         """Return the steps as they are compared."""
         for step in self.steps:
             # No turn follows that it could belong to.
@@ -106,9 +106,9 @@ class Steps:
                 step.value = shape(step.value)
         return self.steps
 
-    def _add(self, frame: Frame, name: str, session: str | None, value: Json) -> Step:
+    def _add(self, frame: Frame, name: str, session: str | None, value: Json) -> JournalStep:
         turn = self._turns.get(session, 0)
-        step = Step(frame.side, name, session, value, turn, [frame.n])
+        step = JournalStep(frame.side, name, session, value, turn, [frame.seq])
         self.steps.append(step)
         self._last[frame.side, session] = step
         return step
@@ -168,7 +168,7 @@ class Steps:
         goes_on = last is not None and last.name == name and "text" in last.value
         if last is not None and goes_on and last.value["messageId"] == message_id:
             last.value["text"] += text
-            last.frames.append(frame.n)
+            last.frames.append(frame.seq)
             return
         self._add(frame, name, session, {"messageId": message_id, "text": text})
 
@@ -180,7 +180,7 @@ class Steps:
             step = self._add(frame, "tool call", session, value)
             self._entities[session, f"call {key}"] = step
         else:
-            step.frames.append(frame.n)
+            step.frames.append(frame.seq)
         last: dict[str, Json] = step.value["last"]
         if name == "tool_call_content_chunk":
             last["content"] = [*entries(last.get("content")), member(update, "content")]
@@ -204,7 +204,7 @@ class Steps:
             step = self._add(frame, "terminal", session, value)
             self._entities[session, f"terminal {key}"] = step
         else:
-            step.frames.append(frame.n)
+            step.frames.append(frame.seq)
         members = dict(cast("Mapping[str, Json]", update))
         for name in ("sessionUpdate", "terminalId"):
             members.pop(name, None)
@@ -221,10 +221,10 @@ class Steps:
             step.turn += session not in self._working
         else:
             step.value = update
-            step.frames.append(frame.n)
+            step.frames.append(frame.seq)
 
 
-def shape(value: Json, depth: int = DEPTH) -> Json:
+def shape(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
     """Return what is left of a value on the level `shape`; of nothing below `depth` levels."""
     if depth and isinstance(value, Mapping):
         members = cast("Mapping[str, Json]", value)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from acp_inspector.analysis.conversation import Change, Conversation
+from acp_inspector.analysis.conversation import Conversation, ConversationChange
 from acp_inspector.analysis.items import (
     AgentMessage,
     Compaction,
     Notice,
     SessionMessage,
-    Terminal,
+    TerminalItem,
     Thought,
-    ToolCall,
+    ToolCallItem,
     UserMessage,
     entries,
     string,
@@ -27,10 +27,10 @@ from acp_inspector.analysis.items import (
 from acp_inspector.messages import member
 from acp_protocol.jsonrpc import Json
 
-Apply: TypeAlias = Callable[[Conversation, Json], Change]
+Apply: TypeAlias = Callable[[Conversation, Json], ConversationChange]
 
 
-def apply_update(talk: Conversation, update: Json) -> Change:
+def apply_update(talk: Conversation, update: Json) -> ConversationChange:
     """Apply one update to the conversation; return what it changed."""
     name = string(update, "sessionUpdate")
     apply = UPDATES.get(name)
@@ -41,7 +41,7 @@ def apply_update(talk: Conversation, update: Json) -> Change:
     )
 
 
-def apply_call(talk: Conversation, update: Json) -> Change:
+def apply_call(talk: Conversation, update: Json) -> ConversationChange:
     """Create or change a tool call; what is absent stays, and in version 2 null clears."""
     call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
     facts: dict[str, Any] = {}
@@ -63,7 +63,7 @@ def apply_call(talk: Conversation, update: Json) -> Change:
     if isinstance(content, list) or _is_cleared(talk, update, "content"):
         call.replace(entries(content), talk.cursor.n)
         _show_terminals(talk, call, entries(content))
-    return Change(talk.session_id, call, is_new)
+    return ConversationChange(talk.session_id, call, is_new)
 
 
 def _is_cleared(talk: Conversation, update: Json, name: str) -> bool:
@@ -73,20 +73,20 @@ def _is_cleared(talk: Conversation, update: Json, name: str) -> bool:
     return name in members and members[name] is None
 
 
-def _show_terminals(talk: Conversation, call: ToolCall, content: list[Json]) -> None:
+def _show_terminals(talk: Conversation, call: ToolCallItem, content: list[Json]) -> None:
     for key in terminal_keys(content):
         talk.show(call, talk.terminal(key))
 
 
-def _call_chunk(talk: Conversation, update: Json) -> Change:
+def _call_chunk(talk: Conversation, update: Json) -> ConversationChange:
     call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
     content = member(update, "content")
     call.add(content, talk.cursor.n)
     _show_terminals(talk, call, [content])
-    return Change(talk.session_id, call, is_new)
+    return ConversationChange(talk.session_id, call, is_new)
 
 
-def _terminal(talk: Conversation, update: Json) -> Change:
+def _terminal(talk: Conversation, update: Json) -> ConversationChange:
     terminal = talk.terminal(string(update, "terminalId"))
     members = cast("Mapping[str, Json]", update)
     facts: dict[str, Any] = {}
@@ -112,30 +112,30 @@ def exit_facts(status: Json) -> dict[str, Any]:
     }
 
 
-def shown(talk: Conversation, terminal: Terminal) -> Change:
+def shown(talk: Conversation, terminal: TerminalItem) -> ConversationChange:
     """Return the change of a terminal: that of the tool call which shows it."""
-    return Change(talk.session_id, talk.shower(terminal))
+    return ConversationChange(talk.session_id, talk.call_showing(terminal))
 
 
-def _terminal_chunk(talk: Conversation, update: Json) -> Change:
+def _terminal_chunk(talk: Conversation, update: Json) -> ConversationChange:
     terminal = talk.terminal(string(update, "terminalId"))
     terminal.add(string(update, "data"), talk.cursor.n)
     return shown(talk, terminal)
 
 
-def _user_chunk(talk: Conversation, update: Json) -> Change:
+def _user_chunk(talk: Conversation, update: Json) -> ConversationChange:
     """Take a user message from the agent, unless it only echoes the running prompt."""
     if _bound(talk, update):
-        return Change(talk.session_id, None)
+        return ConversationChange(talk.session_id, None)
     last = next((item for item in reversed(talk.items) if isinstance(item, UserMessage)), None)
     text = member(member(update, "content"), "text")
     is_known = last is not None and isinstance(text, str) and text in last.text
-    if talk.surroundings.is_busy and is_known and not string(update, "messageId"):
-        return Change(talk.session_id, None)
+    if talk.info.is_busy and is_known and not string(update, "messageId"):
+        return ConversationChange(talk.session_id, None)
     return talk.chunk(UserMessage, update)
 
 
-def _user_message(talk: Conversation, update: Json) -> Change:
+def _user_message(talk: Conversation, update: Json) -> ConversationChange:
     _bound(talk, update)
     return talk.message(UserMessage, update)
 
@@ -143,57 +143,57 @@ def _user_message(talk: Conversation, update: Json) -> Change:
 def _bound(talk: Conversation, update: Json) -> bool:
     """Tell whether the update echoes a prompt, and give that prompt its message id."""
     message_id = string(update, "messageId")
-    if not message_id or talk.knows(message_id) or not talk.unbound:
+    if not message_id or talk.has_message(message_id) or not talk.unbound:
         return False
     # Prompts are inserted in their order, so the oldest without an id is the one.
     talk.bind(talk.unbound[0], message_id)
     return True
 
 
-def _state(talk: Conversation, update: Json) -> Change:
-    before, state = talk.surroundings.state, string(update, "state") or "unknown"
+def _state(talk: Conversation, update: Json) -> ConversationChange:
+    before, state = talk.info.state, string(update, "state") or "unknown"
     talk.states += 1
-    talk.set(state=state)
+    talk.update_info(state=state)
     if isinstance(background := member(update, "background"), list):
-        talk.set(background=entries(background))
+        talk.update_info(background=entries(background))
     if state != "idle":
         turn = talk.begin_turn(is_prompted=False)
         turn.has_run = True
-        return Change(talk.session_id, None)
+        return ConversationChange(talk.session_id, None)
     if before in {None, "idle"}:
-        return Change(talk.session_id, None)
+        return ConversationChange(talk.session_id, None)
     error = member(update, "error")
     told = f"{string(error, 'message')} ({member(error, 'code')})" if error is not None else None
     stop = string(update, "stopReason") or None
-    return talk.ended(stop, told, member(update, "usage"), talk.turn)
+    return talk.end_turn(stop, told, member(update, "usage"), talk.turn)
 
 
-def _plan(talk: Conversation, update: Json) -> Change:
+def _plan(talk: Conversation, update: Json) -> ConversationChange:
     source = member(update, "plan") if "plan" in (update or {}) else update
-    plan, is_new = talk.planned(string(source, "planId"))
+    plan, is_new = talk.plan_of_id(string(source, "planId"))
     steps = entries(member(source, "entries"))
     if isinstance(text := member(source, "content"), str):
         steps = [{"content": line} for line in text.splitlines() if line.strip()]
     plan.replace(steps, talk.cursor.n)
-    return Change(talk.session_id, plan, is_new)
+    return ConversationChange(talk.session_id, plan, is_new)
 
 
-def _plan_removed(talk: Conversation, update: Json) -> Change:
+def _plan_removed(talk: Conversation, update: Json) -> ConversationChange:
     plan_id = string(update, "planId")
     if talk.plan is None:
-        return Change(talk.session_id, None)
-    plan = talk.planned(plan_id)[0] if plan_id else talk.plan
+        return ConversationChange(talk.session_id, None)
+    plan = talk.plan_of_id(plan_id)[0] if plan_id else talk.plan
     plan.replace([], talk.cursor.n)
-    return Change(talk.session_id, plan)
+    return ConversationChange(talk.session_id, plan)
 
 
-def _mode(talk: Conversation, update: Json) -> Change:
+def _mode(talk: Conversation, update: Json) -> ConversationChange:
     mode = string(update, "currentModeId")
-    talk.set(current_mode=mode or talk.surroundings.current_mode)
+    talk.update_info(current_mode=mode or talk.info.current_mode)
     return talk.notice(f"mode: {mode}")
 
 
-def _notice(talk: Conversation, update: Json) -> Change:
+def _notice(talk: Conversation, update: Json) -> ConversationChange:
     parts = (string(update, "title"), string(update, "description"))
     return talk.notice(": ".join(part for part in parts if part) or "a notice without words")
 
@@ -205,62 +205,60 @@ def _compacted(talk: Conversation, update: Json) -> tuple[Compaction, bool]:
     return line, is_new
 
 
-def _compaction(talk: Conversation, update: Json) -> Change:
+def _compaction(talk: Conversation, update: Json) -> ConversationChange:
     line, is_new = _compacted(talk, update)
     told = isinstance(update, dict) and "summary" in update
     summary = entries(member(update, "summary")) if told else None
     line.change(talk.cursor.n, string(update, "status") or "in_progress", summary)
-    return Change(talk.session_id, line, is_new)
+    return ConversationChange(talk.session_id, line, is_new)
 
 
-def _compaction_chunk(talk: Conversation, update: Json) -> Change:
+def _compaction_chunk(talk: Conversation, update: Json) -> ConversationChange:
     line, is_new = _compacted(talk, update)
     line.add(member(update, "content"), talk.cursor.n)
-    return Change(talk.session_id, line, is_new)
+    return ConversationChange(talk.session_id, line, is_new)
 
 
-def _subagent(talk: Conversation, update: Json) -> Change:
+def _subagent(talk: Conversation, update: Json) -> ConversationChange:
     child = string(update, "sessionId")
     title = string(update, "title") or string(update, "description")
     state = string(member(update, "state"), "state")
     said = ", ".join(part for part in (title, state) if part) or child
     line, is_new = talk.entity(Notice, f"subagent {child}", "subagent")
     line.rewrite(f"subagent: {said}", talk.cursor.n)
-    return Change(talk.session_id, line, is_new)
+    return ConversationChange(talk.session_id, line, is_new)
 
 
-def _session_message(talk: Conversation, update: Json) -> Change:
+def _session_message(talk: Conversation, update: Json) -> ConversationChange:
     message, is_new = talk.text(SessionMessage, string(update, "messageId") or None)
     if sender := string(update, "senderSessionId"):
         message.sender.set(talk.cursor.n, sender)
     if "content" in (update or {}):
         message.replace(entries(member(update, "content")), talk.cursor.n)
-    return Change(talk.session_id, message, is_new)
+    return ConversationChange(talk.session_id, message, is_new)
 
 
-def _offer(talk: Conversation, update: Json) -> Change:
-    talk.offer(update)
-    return Change(talk.session_id, None)
+def _offer(talk: Conversation, update: Json) -> ConversationChange:
+    talk.update_options(update)
+    return ConversationChange(talk.session_id, None)
 
 
-def _usage(talk: Conversation, update: Json) -> Change:
+def _usage(talk: Conversation, update: Json) -> ConversationChange:
     usage: dict[str, Json] = {}
     if talk.version >= 2 and "cost" not in (update or {}):
         # Version 2: a cost that is not told again stays.
-        usage = (
-            {"cost": cost} if (cost := member(talk.surroundings.usage, "cost")) is not None else {}
-        )
+        usage = {"cost": cost} if (cost := member(talk.info.usage, "cost")) is not None else {}
     told = cast("Mapping[str, Json]", update).items()
     usage |= {name: value for name, value in told if name != "sessionUpdate"}
-    talk.set(usage=usage)
-    return Change(talk.session_id, None)
+    talk.update_info(usage=usage)
+    return ConversationChange(talk.session_id, None)
 
 
-def _info(talk: Conversation, update: Json) -> Change:
+def _info(talk: Conversation, update: Json) -> ConversationChange:
     if "title" in (update or {}):
         # Null clears, in both versions.
-        talk.set(title=string(update, "title") or None)
-    return Change(talk.session_id, None)
+        talk.update_info(title=string(update, "title") or None)
+    return ConversationChange(talk.session_id, None)
 
 
 UPDATES: Final[Mapping[str, Apply]] = {

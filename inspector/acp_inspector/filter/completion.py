@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
-from acp_inspector.filter.expressions import quoted
+from acp_inspector.filter.ast import quote
 from acp_inspector.filter.fields import FIELDS, OPERATORS, Field
 from acp_inspector.filter.grammar import COMPARE, KEYWORDS, PATH, REGEX, STRING, WORD
 from acp_protocol.schema.methods import METHODS
@@ -49,7 +49,7 @@ class Completion:
     """Something that may stand here, in place of the characters from `start` to `end`."""
 
     text: str
-    about: str
+    description: str
     """One line for people."""
     start: int
     end: int
@@ -126,7 +126,7 @@ def _offers(
         case "condition":
             paths = _PATHS if partial.startswith("$") else ()
             yield from ((path, "a place in the message") for path in paths)
-            yield from ((field.name, field.about) for field in FIELDS.values())
+            yield from ((field.name, field.description) for field in FIELDS.values())
             yield "not", _ABOUT["not"]
         case "operator":
             field = FIELDS.get(subject)
@@ -151,7 +151,7 @@ def _joints() -> Iterable[tuple[str, str]]:
 
 
 def _values(field: Field, seen: Sequence[str]) -> Iterable[tuple[str, str]]:
-    known = dict.fromkeys(field.values, field.about)
+    known = dict.fromkeys(field.values, field.description)
     if field.name == "method":
         known = _methods()
     # What was seen comes first, with what is known about it.
@@ -168,7 +168,7 @@ def _methods() -> dict[str, str]:
 
 def _written(word: str) -> str:
     is_plain = re.fullmatch(WORD, word) and not word.startswith(("/", "$"))
-    return word if is_plain and word.lower() not in KEYWORDS else quoted(word)
+    return word if is_plain and word.lower() not in KEYWORDS else quote(word)
 
 
 def _fitting(offers: Iterable[tuple[str, str]], partial: str) -> Iterable[tuple[str, str]]:

@@ -6,18 +6,18 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from acp_inspector.analysis.annotations import NO_NOTES, Notes
+from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.index import MAX_WAITING, Envelope, Pairing, envelope
 from acp_inspector.recording.reader import Row
 
-ENTRY: Final = (Frame, StderrText, JournalEvent)
+ENTRY_TYPES: Final = (Frame, StderrChunk, JournalEvent)
 """Rows that are entries; the others are headers, footers and unreadable lines."""
 
 
-class Entries(Protocol):
+class EntrySequence(Protocol):
     """Rows in order; `RecordingFile` is one such."""
 
     def __len__(self) -> int:
@@ -28,11 +28,11 @@ class Entries(Protocol):
         """Return what stands in a row."""
         ...
 
-    def question_of(self, row: int) -> int | None:
+    def request_row(self, row: int) -> int | None:
         """Return the row of the request that a row responds to."""
         ...
 
-    def answer_of(self, row: int) -> int | None:
+    def response_row(self, row: int) -> int | None:
         """Return the row of the response to the request in a row, if it has come."""
         ...
 
@@ -52,7 +52,7 @@ class EntryList:
         envelopes = [
             (place, found)
             for place, entry in enumerate(fresh)
-            if isinstance(entry, Frame) and (found := envelope(entry.side, entry.raw))
+            if isinstance(entry, Frame) and (found := envelope(entry.side, entry.data))
         ]
         restarts = [
             place
@@ -67,31 +67,31 @@ class EntryList:
     def __getitem__(self, row: int, /) -> Entry:
         return self._entries[row]
 
-    def question_of(self, row: int) -> int | None:
+    def request_row(self, row: int) -> int | None:
         """Return the row of the request that a row responds to."""
         return self._pairing.request_of(row)
 
-    def answer_of(self, row: int) -> int | None:
+    def response_row(self, row: int) -> int | None:
         """Return the row of the response to the request in a row, if it has come."""
         return self._pairing.response_of(row)
 
 
-class PassingFrames:
+class StreamedFrames:
     """Frames as they come, of which only requests without a response are kept."""
 
     def __init__(self, max_waiting: int = MAX_WAITING) -> None:
         self._max_waiting = max_waiting
         self._waiting: dict[Envelope, deque[Frame]] = {}
 
-    def pass_event(self, event: JournalEvent) -> None:
+    def add_event(self, event: JournalEvent) -> None:
         """Take the next event: another process has other ids."""
         if event.begins_connection:
             self._waiting.clear()
 
-    def exchanges_before(self, frame: Frame) -> Exchanges:
+    def add_frame(self, frame: Frame) -> Exchanges:
         """Take the next frame; return exchanges that hold the request it responds to."""
         exchanges = Exchanges()
-        found = envelope(frame.side, frame.raw)
+        found = envelope(frame.side, frame.data)
         if found is None:
             return exchanges
         key = found._replace(is_response=False)
@@ -106,12 +106,12 @@ class PassingFrames:
         return exchanges
 
 
-def exchange_around(entries: Entries, row: int) -> Exchanges:
+def exchange_of_row(entries: EntrySequence, row: int) -> Exchanges:
     """Return exchanges that hold only the request and the response that a row belongs to."""
     exchanges = Exchanges()
-    request = entries.question_of(row)
+    request = entries.request_row(row)
     first = row if request is None else request
-    response = entries.answer_of(row) if request is None else row
+    response = entries.response_row(row) if request is None else row
     for each in (first, response):
         entry = None if each is None else entries[each]
         if isinstance(entry, Frame):
@@ -119,10 +119,15 @@ def exchange_around(entries: Entries, row: int) -> Exchanges:
     return exchanges
 
 
-def facts_of(
-    entries: Entries, row: int, entry: Entry, *, is_alone: bool = False, notes: Notes = NO_NOTES
-) -> FrameFacts:
+def fields_of_row(
+    entries: EntrySequence,
+    row: int,
+    entry: Entry,
+    *,
+    is_alone: bool = False,
+    notes: FrameNotes = NO_NOTES,
+) -> EntryFields:
     """Return the fields of the entry in a row; `is_alone`: without its request and response."""
     if is_alone or not isinstance(entry, Frame):
-        return FrameFacts(entry, notes=notes)
-    return FrameFacts(entry, exchange_around(entries, row), notes=notes)
+        return EntryFields(entry, notes=notes)
+    return EntryFields(entry, exchange_of_row(entries, row), notes=notes)

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from acp_protocol.errors import AcpError
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 
-SENTENCE_WIDTH: Final = 400
+MAX_REASON: Final = 400
 """Characters of a sentence, at most."""
-PICTURE_WIDTH: Final = 200
+MAX_POINTER: Final = 200
 """Characters of an expression that a picture shows, at most."""
 
 
@@ -22,7 +22,7 @@ class FilterError(AcpError):
     def __init__(
         self, text: str, position: int, sentence: str, suggestion: str = "", *, length: int = 1
     ) -> None:
-        sentence, suggestion = (one_line(part, SENTENCE_WIDTH) for part in (sentence, suggestion))
+        sentence, suggestion = (single_line(part, MAX_REASON) for part in (sentence, suggestion))
         super().__init__(f"{sentence}; {suggestion}" if suggestion else sentence)
         self.text = text
         """The whole expression."""
@@ -30,24 +30,24 @@ class FilterError(AcpError):
         """Where in it, in characters from 0; its length when something is missing at the end."""
         self.length = max(length, 1)
         """Characters that are meant."""
-        self.sentence = sentence
+        self.reason = sentence
         """What is wrong; like all here that is for people, safe to show."""
         self.suggestion = suggestion
         """What to write instead; empty when there is no guess."""
 
     @property
-    def picture(self) -> str:
+    def pointer(self) -> str:
         """The expression on one line, safe to show, and carets below what is meant."""
-        begin = max(self.position - PICTURE_WIDTH // 2, 0)
+        begin = max(self.position - MAX_POINTER // 2, 0)
         # A character may stand for itself only: a tab or an escape would move the caret.
-        shown = [one_line(sign, 9) for sign in self.text[begin : begin + PICTURE_WIDTH]]
+        shown = [single_line(sign, 9) for sign in self.text[begin : begin + MAX_POINTER]]
         at = self.position - begin
         before = _cells("".join(shown[:at]))
         meant = _cells("".join(shown[at : at + self.length]))
         return f"{''.join(shown)}\n{' ' * before}{'^' * max(meant, 1)}"
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a suggestion with the known word closest to `word`; empty if none is close."""
     found = difflib.get_close_matches(word.lower(), list(known), n=1)
     return f"did you mean `{found[0]}`?" if found else ""

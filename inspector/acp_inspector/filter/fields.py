@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from acp_inspector.filter.frames import FrameFacts
+from acp_inspector.filter.frames import EntryFields
 
-Type: TypeAlias = Literal["text", "number", "time", "size", "id", "flag", "severity", "json"]
-Cost: TypeAlias = Literal["entry", "message", "exchanges", "notes"]
+ValueType: TypeAlias = Literal["text", "number", "time", "size", "id", "flag", "severity", "json"]
+Source: TypeAlias = Literal["entry", "message", "exchanges", "notes"]
 Operator: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">=", "~", "contains", "in", "exists"]
 
 _EQUALITY: Final[tuple[Operator, ...]] = ("==", "!=")
 _ORDER: Final[tuple[Operator, ...]] = ("<", "<=", ">", ">=")
 _SEARCH: Final[tuple[Operator, ...]] = ("~", "contains")
 
-OPERATORS: Final[dict[Type, tuple[Operator, ...]]] = {
+OPERATORS: Final[dict[ValueType, tuple[Operator, ...]]] = {
     "text": (*_EQUALITY, *_SEARCH, "in", "exists"),
     "number": (*_EQUALITY, *_ORDER, "in", "exists"),
     "time": (*_EQUALITY, *_ORDER, "in", "exists"),
@@ -28,7 +28,7 @@ OPERATORS: Final[dict[Type, tuple[Operator, ...]]] = {
 }
 """Which operators fit which type."""
 
-UNITS: Final[dict[Type, dict[str, tuple[int, int]]]] = {
+UNITS: Final[dict[ValueType, dict[str, tuple[int, int]]]] = {
     "time": {"ms": (1, 1000), "s": (1, 1), "m": (60, 1)},
     "size": {"b": (1, 1), "kb": (1024, 1), "mb": (1024 * 1024, 1)},
 }
@@ -63,12 +63,12 @@ class Field:
     """What a word on the left of an operator stands for."""
 
     name: str
-    type: Type
-    cost: Cost
+    type: ValueType
+    cost: Source
     """What has to be known for it."""
-    about: str
+    description: str
     """One line for people."""
-    read: Callable[[FrameFacts], Any]
+    read: Callable[[EntryFields], Any]
     """Its value, None when absent; a sequence of values where `is_many`."""
     values: tuple[str, ...] = ()
     """The words that it may hold."""
@@ -85,8 +85,8 @@ class Field:
 
 
 _ALL: Final = (
-    Field("n", "number", "entry", "number of the entry, from 1", lambda facts: facts.n),
-    Field("t", "time", "entry", "time since the start", lambda facts: facts.at),
+    Field("n", "number", "entry", "number of the entry, from 1", lambda facts: facts.seq),
+    Field("t", "time", "entry", "time since the start", lambda facts: facts.time),
     Field("from", "text", "entry", "who sent it", lambda facts: facts.side, SIDES),
     Field("kind", "text", "message", "what it is", lambda facts: facts.kind, KINDS),
     Field(
@@ -155,7 +155,7 @@ _ALL: Final = (
         "severity",
         "notes",
         "severity of a finding",
-        lambda facts: [each.severity for each in facts.notes.verdicts],
+        lambda facts: [each.severity for each in facts.notes.violations],
         SEVERITIES,
         stands_alone=True,
         is_many=True,
@@ -165,7 +165,7 @@ _ALL: Final = (
         "text",
         "notes",
         "rule of a finding",
-        lambda facts: [each.rule for each in facts.notes.verdicts],
+        lambda facts: [each.rule for each in facts.notes.violations],
         stands_alone=True,
         is_many=True,
     ),
@@ -212,7 +212,7 @@ _ALL: Final = (
         "number",
         "notes",
         "protocol version it is read by",
-        lambda facts: facts.notes.schema,
+        lambda facts: facts.notes.version,
     ),
 )
 

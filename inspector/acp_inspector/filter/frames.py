@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias, cast
 
-from acp_inspector.analysis.annotations import NO_NOTES, Notes
+from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes
 from acp_inspector.analysis.exchanges import Exchange, Exchanges
-from acp_inspector.filter.paths import Member, Path, look_up
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.jsonpath import JSONPath, Member, find_all
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
     Batch,
-    Failure,
+    ErrorResponse,
+    InvalidMessage,
     Json,
-    Malformed,
     Message,
     Notification,
     Request,
     RequestId,
-    Result,
+    SuccessResponse,
     encode,
     parse,
     read_message,
@@ -36,16 +36,16 @@ FrameKind: TypeAlias = Literal[
 _KINDS: Final[dict[type[Message], FrameKind]] = {
     Request: "request",
     Notification: "notification",
-    Result: "result",
-    Failure: "error",
+    SuccessResponse: "result",
+    ErrorResponse: "error",
     Batch: "batch",
-    Malformed: "malformed",
+    InvalidMessage: "malformed",
 }
 _ENVELOPE: Final = frozenset({"id", "method", "params", "result"})
 _ERROR: Final = frozenset({"code", "message", "data"})
 
 
-class FrameFacts:
+class EntryFields:
     """The fields of one entry."""
 
     __slots__ = ("_document", "_entry", "_exchanges", "_message", "_notes")
@@ -56,7 +56,7 @@ class FrameFacts:
         exchanges: Exchanges | None = None,
         *,
         message: Message | None = None,
-        notes: Notes = NO_NOTES,
+        notes: FrameNotes = NO_NOTES,
     ) -> None:
         """Read `entry`.
 
@@ -70,7 +70,7 @@ class FrameFacts:
         self._exchanges = exchanges
         self._message = message
         self._document: Json = None
-        self._notes: Notes | None = notes
+        self._notes: FrameNotes | None = notes
 
     @property
     def entry(self) -> Entry:
@@ -79,19 +79,19 @@ class FrameFacts:
         return entry
 
     @property
-    def notes(self) -> Notes:
+    def notes(self) -> FrameNotes:
         """What others know of it."""
         return self._notes or NO_NOTES
 
     @property
-    def n(self) -> int:
+    def seq(self) -> int:
         """Its number."""
-        return self.entry.n
+        return self.entry.seq
 
     @property
-    def at(self) -> float:
+    def time(self) -> float:
         """Seconds since the journal began."""
-        return self.entry.at
+        return self.entry.time
 
     @property
     def side(self) -> Side | None:
@@ -99,7 +99,7 @@ class FrameFacts:
         entry = self.entry
         if isinstance(entry, Frame):
             return entry.side
-        return "agent" if isinstance(entry, StderrText) else None
+        return "agent" if isinstance(entry, StderrChunk) else None
 
     @property
     def size(self) -> int | None:
@@ -111,9 +111,9 @@ class FrameFacts:
         """Its bytes; an event's, as JSON."""
         entry = self.entry
         match entry:
-            case Frame(raw=raw):
+            case Frame(data=raw):
                 return raw
-            case StderrText(text=text):
+            case StderrChunk(data=text):
                 return text
             case JournalEvent():
                 return _event_line(entry)
@@ -123,7 +123,7 @@ class FrameFacts:
         message = self._read()
         if message is not None:
             return _KINDS[type(message)]
-        return "stderr" if isinstance(self.entry, StderrText) else "event"
+        return "stderr" if isinstance(self.entry, StderrChunk) else "event"
 
     @property
     def method(self) -> str | None:
@@ -134,7 +134,7 @@ class FrameFacts:
         return message.method if isinstance(message, Request | Notification) else None
 
     @property
-    def answered_method(self) -> str | None:
+    def request_method(self) -> str | None:
         """That of the request it responds to."""
         exchange = self._exchange()
         return exchange.request.method if exchange and self._is_response_of(exchange) else None
@@ -143,7 +143,9 @@ class FrameFacts:
     def ids(self) -> Sequence[RequestId]:
         """The id, where it has one."""
         message = self._read()
-        return (message.id,) if isinstance(message, Request | Result | Failure) else ()
+        return (
+            (message.id,) if isinstance(message, Request | SuccessResponse | ErrorResponse) else ()
+        )
 
     @property
     def session(self) -> str | None:
@@ -178,25 +180,25 @@ class FrameFacts:
         if found:
             return found
         message = self._read()
-        return _text(message.result, name) if isinstance(message, Result) else None
+        return _text(message.result, name) if isinstance(message, SuccessResponse) else None
 
     @property
     def error(self) -> str | None:
         """The message of an error response."""
         message = self._read()
-        return message.message if isinstance(message, Failure) else None
+        return message.message if isinstance(message, ErrorResponse) else None
 
     @property
     def malformed(self) -> str | None:
         """Why it is no message."""
         message = self._read()
-        return message.reason if isinstance(message, Malformed) else None
+        return message.reason if isinstance(message, InvalidMessage) else None
 
     @property
     def code(self) -> int | None:
         """The code of an error response."""
         message = self._read()
-        return message.code if isinstance(message, Failure) else None
+        return message.code if isinstance(message, ErrorResponse) else None
 
     @property
     def latency(self) -> float | None:
@@ -208,13 +210,13 @@ class FrameFacts:
     def is_pending(self) -> bool:
         """Whether it is a request without a response."""
         exchange = self._exchange()
-        return exchange is not None and exchange.answer is None
+        return exchange is not None and exchange.response_frame is None
 
     @property
     def stderr(self) -> str | None:
         """Its text, for a piece of stderr."""
         entry = self.entry
-        return entry.text.decode(errors="replace") if isinstance(entry, StderrText) else None
+        return entry.data.decode(errors="replace") if isinstance(entry, StderrChunk) else None
 
     @property
     def event(self) -> str | None:
@@ -222,29 +224,29 @@ class FrameFacts:
         entry = self.entry
         return entry.name if isinstance(entry, JournalEvent) else None
 
-    def values(self, path: Path) -> Sequence[Json]:
+    def values(self, path: JSONPath) -> Sequence[Json]:
         """Return the values at `path` in the message, or in the data of an event.
 
         Only a path that leaves the envelope of JSON-RPC parses the bytes once more.
         """
         entry = self.entry
         if isinstance(entry, JournalEvent):
-            return look_up({"event": entry.name} | dict(entry.data), path)
-        if isinstance(entry, StderrText):
+            return find_all({"event": entry.name} | dict(entry.data), path)
+        if isinstance(entry, StderrChunk):
             return ()
         message = self._read()
-        if isinstance(message, Batch | Malformed | None) or not _is_in_envelope(path):
-            return look_up(self._whole(), path)
-        return look_up(_envelope(message), path)
+        if isinstance(message, Batch | InvalidMessage | None) or not _is_in_envelope(path):
+            return find_all(self._whole(), path)
+        return find_all(_envelope(message), path)
 
     def _read(self) -> Message | None:
         entry = self.entry
         if self._message is None and isinstance(entry, Frame):
             exchange = self._exchange()
-            if exchange and exchange.question.n == entry.n:
+            if exchange and exchange.request_frame.seq == entry.seq:
                 self._message = exchange.request
             else:
-                self._message = read_message(entry.raw)
+                self._message = read_message(entry.data)
         return self._message
 
     def _whole(self) -> Json:
@@ -263,7 +265,7 @@ class FrameFacts:
         return self._exchanges.of(entry)
 
     def _is_response_of(self, exchange: Exchange) -> bool:
-        return exchange.answer is not None and exchange.answer.n == self.n
+        return exchange.response_frame is not None and exchange.response_frame.seq == self.seq
 
     def _params(self) -> Json:
         """Return the params, or those of the request it responds to."""
@@ -286,9 +288,9 @@ class FrameFacts:
         return found if _text(found, "toolCallId") else None
 
 
-def _is_in_envelope(path: Path) -> bool:
+def _is_in_envelope(path: JSONPath) -> bool:
     """Tell whether the path stays within the members that JSON-RPC defines."""
-    match path.steps:
+    match path.segments:
         case (Member("error"), Member(name), *_):
             return name in _ERROR
         case (Member(name), *_):
@@ -303,11 +305,11 @@ def _envelope(message: Message) -> Json:
             return {"id": id_, "method": method} | _some("params", params)
         case Notification(method=method, params=params):
             return {"method": method} | _some("params", params)
-        case Result(id=id_, result=result):
+        case SuccessResponse(id=id_, result=result):
             return {"id": id_, "result": result}
-        case Failure(id=id_, code=code, message=text, data=data):
+        case ErrorResponse(id=id_, code=code, message=text, data=data):
             return {"id": id_, "error": {"code": code, "message": text} | _some("data", data)}
-        case Batch() | Malformed():
+        case Batch() | InvalidMessage():
             return None
 
 

@@ -14,30 +14,30 @@ from lark import Token
 from lark.exceptions import VisitError
 from lark.visitors import Transformer_NonRecursive
 
-from acp_inspector.filter.errors import FilterError, nearest
-from acp_inspector.filter.expressions import (
-    All,
+from acp_inspector.filter.ast import (
+    And,
     Compare,
     Comparison,
+    ContainsText,
     Exists,
     Expression,
+    In,
     Match,
     Pattern,
     Range,
     Subject,
-    Text,
     Value,
-    Within,
     conjunction,
     disjunction,
     negation,
 )
-from acp_inspector.filter.fields import FIELDS, OPERATORS, UNITS, Field, Operator, Type
+from acp_inspector.filter.errors import FilterError, did_you_mean
+from acp_inspector.filter.fields import FIELDS, OPERATORS, UNITS, Field, Operator, ValueType
 from acp_inspector.filter.grammar import parse
-from acp_inspector.filter.paths import PathError, read_path
-from acp_protocol.patterns import PatternError
+from acp_inspector.jsonpath import JSONPathError, parse_path
+from acp_protocol.safe_regex import PatternError
 
-DEPTH_LIMIT: Final = 50
+MAX_DEPTH: Final = 50
 """Parentheses and `not` within one another, at most."""
 DIGITS_LIMIT: Final = 40
 """Characters of a number, at most."""
@@ -49,7 +49,7 @@ _QUANTITY: Final = re.compile(rf"({_NUMBER})([A-Za-z]*)", re.ASCII)
 _RANGE: Final = re.compile(rf"({_NUMBER}[A-Za-z]*)?\.\.({_NUMBER}[A-Za-z]*)?", re.ASCII)
 _CONSTANTS: Final[dict[str, Value]] = {"true": True, "false": False, "null": None}
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
-_EXPECTED: Final[dict[Type, str]] = {
+_EXPECTED: Final[dict[ValueType, str]] = {
     "number": "a number",
     "time": "a time such as 500ms, 2s or 1m",
     "size": "a size such as 100, 64kb or 1mb",
@@ -57,7 +57,7 @@ _EXPECTED: Final[dict[Type, str]] = {
 _SIGNS: Final = {"&&": "and", "&": "and", "||": "or", "|": "or"}
 
 
-def understand(text: str) -> Expression:
+def parse_expression(text: str) -> Expression:
     """Return what an expression says; one without words lets everything pass.
 
     Raises:
@@ -85,7 +85,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
         self._text = text
 
     def start(self, children: list[_Nested]) -> Expression:
-        return children[0].expression if children else All(())
+        return children[0].expression if children else And(())
 
     def disjunction(self, terms: list[_Nested]) -> _Nested:
         depth = max(term.depth for term in terms)
@@ -103,13 +103,13 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
         return self._deeper(negation(term.expression), term.depth)
 
     def _deeper(self, expression: Expression, depth: int) -> _Nested:
-        if depth >= DEPTH_LIMIT:
-            sentence = f"conditions stand at most {DEPTH_LIMIT} deep within one another"
+        if depth >= MAX_DEPTH:
+            sentence = f"conditions stand at most {MAX_DEPTH} deep within one another"
             raise FilterError(self._text, 0, sentence)
         return _Nested(expression, depth + 1)
 
     def text(self, tokens: list[Token]) -> _Nested:
-        return _Nested(Text(_unquoted(tokens[0])), 0)
+        return _Nested(ContainsText(_unquoted(tokens[0])), 0)
 
     def pattern(self, tokens: list[Token]) -> _Nested:
         return _Nested(Pattern(_read_pattern(self._literal(tokens[0])).pattern), 0)
@@ -128,7 +128,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
                 raise self._error(token, f"`{token}` is no word", f"write `{_SIGNS[token]}`")
         field = FIELDS.get(first)
         if field is None:
-            return _Nested(Text(text), 0)
+            return _Nested(ContainsText(text), 0)
         if len(tokens) == 1 and field.stands_alone:
             return _Nested(Exists(field.name), 0)
         suggestion = f'to look for the text, write "{text}"'
@@ -168,9 +168,9 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
             if not isinstance(choice, Range):
                 suggestion = f"write `in ({written.written})`"
                 raise written.error("`in` takes a list or a range", suggestion)
-            return self._denied(children[1], Within(subject, (choice,)))
+            return self._denied(children[1], In(subject, (choice,)))
         choices = tuple(_read_choice(self._literal(each), subject) for each in literals)
-        return self._denied(children[1], _of_entry(Within(subject, choices)))
+        return self._denied(children[1], _of_entry(In(subject, choices)))
 
     def exists(self, children: list[Token]) -> _Nested:
         return self._denied(children[1], Exists(self._operand(children[0], children[-1])))
@@ -204,13 +204,13 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
     def _subject(self, token: Token) -> Subject:
         if token.type == "PATH":
             try:
-                return read_path(token)
-            except PathError as problem:
+                return parse_path(token)
+            except JSONPathError as problem:
                 at = (token.start_pos or 0) + problem.position
                 raise FilterError(self._text, at, str(problem)) from None
         if token in FIELDS:
             return str(token)
-        guess = nearest(token, FIELDS)
+        guess = did_you_mean(token, FIELDS)
         shown = f"`{token}`" if len(token) <= 40 else "this name"
         raise self._error(token, f"there is no field {shown}", guess or _all_fields())
 
@@ -232,14 +232,14 @@ def _check_order(written: _Literal, value: Value) -> None:
         raise written.error(sentence, "put text in quotes")
 
 
-def _of_entry(condition: Compare | Within) -> Expression:
+def _of_entry(condition: Compare | In) -> Expression:
     """Return an equal condition that does not read the message, where there is one."""
     match condition:
         case Compare("kind", "==", "stderr" | "event" as word):
             return Exists(word)
         case Compare("kind", "!=", "stderr" | "event" as word):
             return negation(Exists(word))
-        case Within("kind", choices) if {"stderr", "event"}.issuperset(choices):
+        case In("kind", choices) if {"stderr", "event"}.issuperset(choices):
             return disjunction([Exists(str(word)) for word in choices])
         case _:
             return condition
@@ -355,7 +355,7 @@ def _quantity(written: _Literal, field: Field) -> int | float:
     return amount
 
 
-def _end(written: _Literal, end: str | None, type_: Type) -> int | float | None:
+def _end(written: _Literal, end: str | None, type_: ValueType) -> int | float | None:
     if end is None:
         return None
     amount = _amount(written, end, type_)
@@ -364,7 +364,7 @@ def _end(written: _Literal, end: str | None, type_: Type) -> int | float | None:
     return amount
 
 
-def _amount(written: _Literal, text: str, type_: Type) -> int | float | None:
+def _amount(written: _Literal, text: str, type_: ValueType) -> int | float | None:
     """Return a number in seconds, bytes, or what it counts; None if it is no such number."""
     found = _QUANTITY.fullmatch(text)
     if not found:
@@ -393,7 +393,7 @@ def _word(written: _Literal, field: Field) -> str:
         return text
     if field.is_open and (written.form == "STRING" or text.startswith("_")):
         return text
-    guess = nearest(text, field.values)
+    guess = did_you_mean(text, field.values)
     if field.is_open and not guess:
         guess = "write it in quotes if it is meant"
     if field.name == "kind" and text in FIELDS["tool.kind"].values:

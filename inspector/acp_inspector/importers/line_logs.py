@@ -24,19 +24,19 @@ from acp_inspector.importers.model import (
     seconds,
 )
 from acp_inspector.journal import split_ending
-from acp_inspector.recording.validity import BOM
+from acp_inspector.recording.format import BOM
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
     Batch,
-    Failure,
+    ErrorResponse,
+    InvalidMessage,
     Json,
-    Malformed,
     Message,
     Notification,
     Request,
     RequestId,
-    Result,
+    SuccessResponse,
 )
 from acp_protocol.schema.methods import VERSIONS, find_method
 
@@ -70,12 +70,12 @@ class SideGuesser:
                 return side, guess
             case Notification():
                 return self._caller(message)
-            case Result() | Failure():
+            case SuccessResponse() | ErrorResponse():
                 return self._side_of_response(message.id)
             case Batch(entries=entries):
                 told = [self._of(entry) for entry in entries]
                 return told[0] if told else ("agent", NOISE)
-            case Malformed():
+            case InvalidMessage():
                 return "agent", NOISE
 
     def _caller(self, message: Request | Notification) -> tuple[Side, str]:

@@ -19,7 +19,7 @@ from types import FrameType, ModuleType
 from typing import Any, Final
 
 from acp_inspector.intercept.controller import WarnOnce
-from acp_inspector.intercept.passage import (
+from acp_inspector.intercept.message import (
     Inject,
     InterceptedFrame,
     InterceptError,
@@ -55,11 +55,11 @@ class AddonFrame:
     """A frame as a hook sees it."""
 
     def __init__(self, frame: Frame) -> None:
-        self.n = frame.n
+        self.n = frame.seq
         """Its number in the recording."""
         self.side: Side = frame.side
         """Who sent it: `client` or `agent`."""
-        self.raw = frame.raw
+        self.raw = frame.data
         """Its bytes, without the line ending."""
 
     def json(self) -> Json:

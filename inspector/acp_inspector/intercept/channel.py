@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, Protocol
 
-from acp_inspector.intercept.passage import EventSink, InterceptedFrame
+from acp_inspector.intercept.message import EventSink, InterceptedFrame
 from acp_inspector.journal import Frame
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
@@ -283,7 +283,7 @@ class Channel:
 
     def put(self, frame: Frame) -> None:
         """Add a frame; wait while too much waits already. Once closed, it is recorded as lost."""
-        size = len(frame.raw)
+        size = len(frame.data)
         with self._changed:
             self._changed.wait_for(
                 lambda: (
@@ -414,7 +414,7 @@ class Channel:
             self._send(self._injected(self._insertions.popleft()))
         elif due := self._reordered.take_due(now, is_flushing=self._is_last()):
             by = due.reordering.by if due.reordering else ""
-            self._events.event("released", of=due.frame.n, by=by, after=self._last_seq)
+            self._events.event("released", of=due.frame.seq, by=by, after=self._last_seq)
             self._send_frame(due)
         elif self._head is not None:
             if wait := self._wait_for_head(now):
@@ -431,13 +431,13 @@ class Channel:
 
     def _take_from_queue(self) -> Frame | None:
         frame = self._queue.popleft()
-        self._queued_bytes -= len(frame.raw)
+        self._queued_bytes -= len(frame.data)
         self._changed.notify_all()
         if not self._hung_by:
             self._is_processing = True
             return frame
-        self._last_seq = frame.n
-        self._events.event("discarded", of=frame.n, by=self._hung_by)
+        self._last_seq = frame.seq
+        self._events.event("discarded", of=frame.seq, by=self._hung_by)
         return None
 
     def _wait_for_head(self, now: float) -> Idle | None:
@@ -458,13 +458,13 @@ class Channel:
             (self._has_ended or self._is_flushing)
             and not self._queue
             and not self._is_processing
-            and (self._head is None or not self._head.frame.end)
+            and (self._head is None or not self._head.frame.line_ending)
         )
 
     def _leave(self, head: InterceptedFrame) -> None:
         """Send the head, put it among the reordered, or drop it."""
         self._head = None
-        self._last_seq = head.frame.n
+        self._last_seq = head.frame.seq
         self._hung_by = head.hung_by
         self._changed.notify_all()
         self._policy.run_side_effects(head)
@@ -482,7 +482,7 @@ class Channel:
             self._closed_by = frame.cut_by
             self._send(frame.portions(), ChannelState.CLOSED)
         else:
-            self._send(frame.portions(), _after_bytes(is_at_boundary=bool(frame.frame.end)))
+            self._send(frame.portions(), _after_bytes(is_at_boundary=bool(frame.frame.line_ending)))
 
     def _has_place(self) -> bool:
         """Return whether an injected frame could say next to which frame it is sent."""
@@ -492,7 +492,7 @@ class Channel:
     def _injected(self, insertion: Insertion) -> Iterator[bytes]:
         number = self._events.frame(self.side, insertion.raw, b"\n")
         waiting = [self._head.frame] if self._head else list(self._queue)[:1]
-        before = waiting[0].n if waiting and self._last_seq is None else None
+        before = waiting[0].seq if waiting and self._last_seq is None else None
         data = {"after": self._last_seq, "before": before, "answers": insertion.answers}
         known = {key: value for key, value in data.items() if value is not None}
         self._events.event("injected", of=number, by=insertion.by, **known)
@@ -525,7 +525,7 @@ class Channel:
         return None
 
     def _lose(self, frame: Frame) -> None:
-        self._events.event("discarded", of=frame.n, by=self._closed_by)
+        self._events.event("discarded", of=frame.seq, by=self._closed_by)
 
     def _close(self) -> None:
         self._state = ChannelState.CLOSED

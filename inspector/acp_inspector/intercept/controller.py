@@ -23,9 +23,9 @@ from typing import Final
 
 from acp_inspector.intercept.channel import Channel, ChannelClosedError, Insertion, PausedFrame
 from acp_inspector.intercept.injection import IdSpace, Injection, Injections
-from acp_inspector.intercept.matching import LiveFilters, Matcher
-from acp_inspector.intercept.passage import (
-    WAIT_LIMIT,
+from acp_inspector.intercept.live_filter import LiveFilters, Matcher
+from acp_inspector.intercept.message import (
+    MAX_WAIT_S,
     EventSink,
     Hook,
     InterceptedFrame,
@@ -35,10 +35,10 @@ from acp_inspector.intercept.passage import (
 from acp_inspector.journal import Frame
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
-HOLD_LIMIT: Final = 60.0
+HOLD_TIMEOUT_S: Final = 60.0
 """Seconds after which a paused frame is released without a decision."""
 ABSENCE_S: Final = 10.0
 """Seconds without a command after which no observer counts as present; a screen polls often."""
@@ -79,7 +79,7 @@ class WarnOnce:
     def warn(self, sentence: str) -> None:
         """Report `sentence`; never raises, because the traffic does not depend on it."""
         try:
-            self._warn(one_line(sentence, MAX_WARNING_CHARS))
+            self._warn(single_line(sentence, MAX_WARNING_CHARS))
         except Exception:  # noqa: BLE001 - there is no other place to report this
             return
 
@@ -130,7 +130,7 @@ class InterceptController:
         kill: Callable[[int], None] = lambda signal: None,
         warn: Callable[[str], None] = lambda text: None,
         clock: Callable[[], float] = time.monotonic,
-        hold_limit: float = HOLD_LIMIT,
+        hold_limit: float = HOLD_TIMEOUT_S,
         ids: IdSpace | None = None,
         filters: LiveFilters | None = None,
     ) -> None:
@@ -186,7 +186,7 @@ class InterceptController:
         return self._is_paused
 
     @property
-    def hold_limit(self) -> float:
+    def hold_timeout(self) -> float:
         """Seconds after which a paused frame is released without a decision."""
         return self._hold_limit
 
@@ -209,8 +209,8 @@ class InterceptController:
         Raises:
             InterceptError: `seconds` is out of range.
         """
-        if seconds is not None and not 0 < seconds <= WAIT_LIMIT:
-            raise InterceptError(f"a hold lasts up to {WAIT_LIMIT:.0f} seconds, not {seconds}")
+        if seconds is not None and not 0 < seconds <= MAX_WAIT_S:
+            raise InterceptError(f"a hold lasts up to {MAX_WAIT_S:.0f} seconds, not {seconds}")
         with self._changed:
             self.heartbeat()
             self._hold_limit = seconds or self._hold_limit
@@ -297,7 +297,7 @@ class InterceptController:
             holds = [
                 Hold(
                     paused.id,
-                    paused.frame.frame.n,
+                    paused.frame.frame.seq,
                     channel.side,
                     paused.frame.raw,
                     paused.breakpoint,
@@ -459,7 +459,7 @@ class InterceptController:
         self._last_id += 1
         now = self._clock()
         why = {} if point is None else {"filter": self._breakpoints[point].expression}
-        self._events.event("held", of=frame.frame.n, by=PERSON, **why)
+        self._events.event("held", of=frame.frame.seq, by=PERSON, **why)
         return PausedFrame(self._last_id, frame, point, now, now + self._hold_limit)
 
     def time_out(self, paused: PausedFrame) -> None:
@@ -486,7 +486,7 @@ class InterceptController:
             sender = frame.frame.side
             other: Side = "agent" if sender == "client" else "client"
             try:
-                self.channels[other].insert(Insertion(raw, by, answers=frame.frame.n))
+                self.channels[other].insert(Insertion(raw, by, answers=frame.frame.seq))
             except ChannelClosedError as problem:
                 self._warnings.once("answer", f"a response could not be sent: {problem}")
         if frame.signal:

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
-from acp_inspector.intercept.passage import InterceptedFrame, check_single_line, encode
+from acp_inspector.intercept.message import InterceptedFrame, check_single_line, encode
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Batch, Json, Malformed, Request, RequestId
+from acp_protocol.jsonrpc import Batch, InvalidMessage, Json, Request, RequestId
 
 MAX_EXPECTED: Final = 1000
 """Injected requests that wait for a response at once; the oldest are given up."""
@@ -168,7 +168,7 @@ class Injections:
 
         A batch that has other entries too passes without the responses to us.
         """
-        raw = frame.frame.raw
+        raw = frame.frame.data
         with self._lock:
             while self._broken and self._broken[0][0] < self._clock():
                 self._broken.popleft()
@@ -177,7 +177,7 @@ class Injections:
                 return False
         message = jsonrpc.read_message(raw)
         entries = message.entries if isinstance(message, Batch) else (message,)
-        value = jsonrpc.parse(raw) if not isinstance(message, Malformed) else _parsed(raw)
+        value = jsonrpc.parse(raw) if not isinstance(message, InvalidMessage) else _parsed(raw)
         values: list[Json] = value if isinstance(message, Batch) else [value]
         sender: Side = "client" if frame.frame.side == "agent" else "agent"
         with self._lock:
@@ -209,9 +209,11 @@ class Injections:
         if keeps_id:
             return Injection(side, line, by)
         message = jsonrpc.read_message(line)
-        is_broken = isinstance(message, Malformed) or (
+        is_broken = isinstance(message, InvalidMessage) or (
             isinstance(message, Batch)
-            and (not message.entries or any(isinstance(it, Malformed) for it in message.entries))
+            and (
+                not message.entries or any(isinstance(it, InvalidMessage) for it in message.entries)
+            )
         )
         value: Any = _parsed(line)
         entries: list[Any] = value if isinstance(message, Batch) else [value]
@@ -243,7 +245,7 @@ def _deliver(frame: InterceptedFrame, values: list[Json], found: list[Injection 
         frame.is_dropped = True
         frame.add_event("discarded", by, answers=ours[0].seq)
     for injection in ours:
-        injection.set_response(frame.frame.raw)
+        injection.set_response(frame.frame.data)
     return not rest
 
 

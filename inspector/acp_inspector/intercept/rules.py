@@ -16,25 +16,25 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, TypeAlias, cast
 
-from acp_inspector.filter.errors import FilterError, nearest
-from acp_inspector.filter.paths import PathError, read_path
-from acp_inspector.filter.patterns import Bounded
-from acp_inspector.intercept.matching import Matcher
-from acp_inspector.intercept.passage import (
+from acp_inspector.filter.errors import FilterError, did_you_mean
+from acp_inspector.filter.patterns import BoundedRegex
+from acp_inspector.intercept.json_edit import delete_at, set_at
+from acp_inspector.intercept.live_filter import Matcher
+from acp_inspector.intercept.message import (
     MAX_COPIES,
-    WAIT_LIMIT,
+    MAX_WAIT_S,
     Inject,
     InterceptedFrame,
     InterceptError,
     encode,
 )
-from acp_inspector.intercept.spelling import delete_at, set_at
+from acp_inspector.jsonpath import JSONPathError, parse_path
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json, Request
-from acp_protocol.patterns import PatternError
+from acp_protocol.safe_regex import PatternError
 
 REORDER_TIMEOUT_S: Final = 5.0
 """Seconds that a reordered frame waits for others by default."""
@@ -146,7 +146,7 @@ def parse_rules(text: str, compile_filter: Callable[[str], Matcher]) -> Sequence
     for number, values in enumerate(top.tables("rule"), 1):
         rule = _read_rule(_Table(values, f"rule {number}"), seed, compile_filter)
         if rule.name in {other.name for other in rules}:
-            name = one_line(rule.name, MAX_NAME_CHARS)
+            name = single_line(rule.name, MAX_NAME_CHARS)
             raise RulesError(f"rule {number}: the name `{name}` is used twice")
         rules.append(rule)
     return tuple(rules)
@@ -161,12 +161,12 @@ class _Table:
 
     def error(self, key: str, sentence: str) -> RulesError:
         begin = f"{self.path}: " if self.path else ""
-        return RulesError(f"{begin}`{one_line(key, MAX_NAME_CHARS)}` {sentence}")
+        return RulesError(f"{begin}`{single_line(key, MAX_NAME_CHARS)}` {sentence}")
 
     def check_keys(self, known: Sequence[str]) -> None:
         for key in self.values:
             if key not in known:
-                guess = nearest(key, known)
+                guess = did_you_mean(key, known)
                 raise self.error(key, f"is not known here{f'; {guess}' if guess else ''}")
 
     def tables(self, key: str) -> list[Mapping[str, Any]]:
@@ -211,7 +211,7 @@ class _Table:
 
 def _read_rule(table: _Table, seed: int, compile_filter: Callable[[str], Matcher]) -> InterceptRule:
     name = table.text("name")
-    table.path = f"rule `{one_line(name, MAX_NAME_CHARS)}`"
+    table.path = f"rule `{single_line(name, MAX_NAME_CHARS)}`"
     if not name or name == "person":
         raise table.error("name", "has to be a name of its own")
     keys = ("name", "filter", "from", "after", "first", "every", "probability")
@@ -261,7 +261,7 @@ def _integer(default: int | None = None, *, least: int = 1, most: int = _MAX_INT
     return lambda table, key: table.integer(key, default, least=least, most=most)
 
 
-def _seconds(default: float | None = None, most: float = WAIT_LIMIT) -> _Reader:
+def _seconds(default: float | None = None, most: float = MAX_WAIT_S) -> _Reader:
     return lambda table, key: table.number(key, default, most=most)
 
 
@@ -288,8 +288,8 @@ def _path(table: _Table, key: str) -> object:
     if not text.startswith("$"):
         raise table.error(key, "has to be a path like `$.params.sessionId`")
     try:
-        return read_path(text)
-    except PathError as problem:
+        return parse_path(text)
+    except JSONPathError as problem:
         raise table.error(key, f"is not a path, see character {problem.position + 1}") from None
 
 
@@ -333,8 +333,8 @@ def _check_nothing(table: _Table, values: dict[str, Any]) -> None:
 def _check_rewrite(table: _Table, values: dict[str, Any]) -> None:
     """Compile the pattern, and find references to groups that it does not have."""
     try:
-        values["pattern"] = Bounded(values["pattern"])
-        _check_line(table, "with", values["pattern"].check(values["with"]))
+        values["pattern"] = BoundedRegex(values["pattern"])
+        _check_line(table, "with", values["pattern"].expand_empty(values["with"]))
     except PatternError as problem:
         raise table.error("pattern", f"is invalid, or `with` does not fit: {problem}") from None
 
@@ -418,7 +418,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "delete": Action({"path": _path}, _delete),
     # Together, seconds and jitter stay below what a single wait may be.
     "delay": Action(
-        {"seconds": _seconds(most=WAIT_LIMIT / 2), "jitter": _seconds(0.0, WAIT_LIMIT / 2)}, _delay
+        {"seconds": _seconds(most=MAX_WAIT_S / 2), "jitter": _seconds(0.0, MAX_WAIT_S / 2)}, _delay
     ),
     "throttle": Action({"rate": _integer()}, lambda frame, v, by, _: frame.throttle(v["rate"], by)),
     "drop": Action({}, lambda frame, v, by, _: frame.drop(by)),

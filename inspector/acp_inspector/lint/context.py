@@ -15,7 +15,7 @@ from acp_inspector.journal import Frame
 from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.state import IdKey, LintState, Point, SeenSession, SentRequest, opposite
 from acp_protocol.framing import Side
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
 
 Kind: TypeAlias = Literal["request", "notification", "result", "failure", "batch", "broken"]
@@ -80,8 +80,8 @@ class Context:
 
     def __init__(self, frame: Frame, state: LintState) -> None:
         self.frame = frame
-        self.seq = frame.n
-        self.time = frame.at
+        self.seq = frame.seq
+        self.time = frame.time
         self.side: Side = frame.side
         self.state = state
         self.previous = state.last.get(frame.side)
@@ -162,7 +162,7 @@ class Context:
 
     def _read(self) -> None:
         try:
-            value = parse(self.frame.raw)
+            value = parse(self.frame.data)
         except ValueError as problem:
             self.reason = str(problem)
             return
@@ -264,4 +264,4 @@ def is_one_of(value: Json, words: Container[str]) -> bool:
 
 def quoted(value: Json) -> str:
     """Return a value as JSON on one line, cut where it is long; safe to show."""
-    return one_line(json.dumps(value, ensure_ascii=False, default=str), QUOTED_CHARACTERS)
+    return single_line(json.dumps(value, ensure_ascii=False, default=str), QUOTED_CHARACTERS)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint import tracker as state_tracker
 from acp_inspector.lint.catalog import LintRule, Severity, rules
 from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
@@ -29,8 +29,8 @@ from acp_inspector.lint.registry import (
     triggers_of,
 )
 from acp_inspector.lint.state import LintState, Point
-from acp_protocol.dialects.dialect import Dialect
-from acp_protocol.dialects.recognition import Recognition
+from acp_protocol.dialects.base import Dialect
+from acp_protocol.dialects.detect import DialectDetector
 from acp_protocol.framing import Side
 
 logger = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class Linter:
 
     def _begin(self) -> None:
         self._dialect = None if self._dialect_name is None else _opened(self._dialect_name)
-        self._recognition = Recognition() if self._dialect is None else None
+        self._recognition = DialectDetector() if self._dialect is None else None
         self._state = LintState(unstable=self._unstable)
         self._last = Point(0, 0.0)
         self._exit: JournalEvent | None = None
@@ -145,11 +145,11 @@ class Linter:
 
     def _whole(self, entry: Entry) -> tuple[Finding, ...]:
         if isinstance(entry, Frame):
-            self._last = Point(entry.n, entry.at)
+            self._last = Point(entry.seq, entry.time)
             return self._noted(self._any_frame(entry))
         is_next = isinstance(entry, JournalEvent) and entry.begins_connection
         before = self._end_of_the_last() if is_next else ()
-        self._last = Point(entry.n, entry.at)
+        self._last = Point(entry.seq, entry.time)
         return before + self._noted(self._beside(entry))
 
     def _end_of_the_last(self) -> tuple[Finding, ...]:
@@ -197,13 +197,13 @@ class Linter:
 
     def _any_frame(self, frame: Frame) -> list[Finding]:
         if self._dialect is not None:
-            meant = self._dialect.read(frame.raw, frame.side).onward
-            return [each for raw in meant for each in self._frame(replace(frame, raw=raw))]
+            meant = self._dialect.read(frame.data, frame.side).forward
+            return [each for raw in meant for each in self._frame(replace(frame, data=raw))]
         if self._recognition is not None:
-            heard = self._recognition.see(frame.raw, frame.side)
+            heard = self._recognition.feed(frame.data, frame.side)
             if heard is not None:
                 self.report.dialects.add(heard)
-            if heard is not None or all(map(self._recognition.has_settled, SIDES)):
+            if heard is not None or all(map(self._recognition.is_settled, SIDES)):
                 self._recognition = None
         return self._frame(frame)
 
@@ -244,7 +244,7 @@ class Linter:
             for tracker in checks.trackers:
                 tracker.update(context)
 
-    def _beside(self, entry: StderrText | JournalEvent) -> list[Finding]:
+    def _beside(self, entry: StderrChunk | JournalEvent) -> list[Finding]:
         found: list[Finding] = []
         for each in registry().event_checks:
             rule = rules()[each.rule]
@@ -318,6 +318,6 @@ def _narrowness(finding: Finding) -> int:
 
 def _opened(name: str) -> Dialect:
     # Dialects are rare, and what they bring along is not.
-    from acp_protocol.dialects.catalogue import open_dialect
+    from acp_protocol.dialects.registry import open_dialect
 
     return open_dialect(name)

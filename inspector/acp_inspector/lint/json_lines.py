@@ -88,7 +88,7 @@ def syntax_error(context: Context) -> JsonSyntaxError | None:
 
 def _slip(context: Context) -> JsonSyntaxError | None:
     try:
-        text = context.frame.raw.decode("utf-8-sig")
+        text = context.frame.data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         return JsonSyntaxError("utf-8", problem.start)
     try:
@@ -128,7 +128,7 @@ def spells_json(text: str) -> bool:
 
 def is_unfinished(context: Context) -> bool:
     """Return whether a line seems to begin a JSON object or array that goes on below."""
-    text = context.frame.raw.rstrip()
+    text = context.frame.data.rstrip()
     wrong = syntax_error(context)
     return text[:1] in {b"{", b"["} and wrong is not None and wrong.place >= len(text)
 
@@ -143,24 +143,24 @@ def pieces_before(context: Context) -> list[Frame]:
 def is_piece(context: Context) -> bool:
     """Return whether an array may be a piece of what began above rather than a line of its own."""
     pieces = pieces_before(context)
-    if not pieces or pieces[0].raw.strip() not in {b"{", b"["}:
+    if not pieces or pieces[0].data.strip() not in {b"{", b"["}:
         return False
-    return not any(isinstance(each, dict) for each in as_array(parse(context.frame.raw)))
+    return not any(isinstance(each, dict) for each in as_array(parse(context.frame.data)))
 
 
 def is_end(context: Context) -> bool:
     """Return whether the pieces and this line are one JSON text together."""
     kept = context.state.of(LineState).pieces[context.side]
-    raw = context.frame.raw
+    raw = context.frame.data
     if not pieces_before(context) or kept.depth + _depth(raw) != 0:
         return False
-    return _is_json(b"\n".join((*(piece.raw for piece in kept.lines), raw)))
+    return _is_json(b"\n".join((*(piece.data for piece in kept.lines), raw)))
 
 
 def keep_pieces(context: Context) -> None:
     """Remember a line that begins a JSON text, or goes on with one."""
     every = context.state.of(LineState).pieces
-    kept, raw = every[context.side], context.frame.raw
+    kept, raw = every[context.side], context.frame.data
     if not pieces_before(context):
         kept = every[context.side] = Pieces()
         if not is_unfinished(context):

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_protocol.errors import FrameTooLongError
-from acp_protocol.framing import AnyFramer, Side
+from acp_protocol.framing import AutoFramer, Side
 
 _Other = TypeVar("_Other")
 
@@ -49,20 +49,20 @@ class Reframer:
         return self._due()
 
     def _due(self) -> list[Entry]:
-        open_ = [each.first.n for each in self._streams.values() if each.first is not None]
+        open_ = [each.first.seq for each in self._streams.values() if each.first is not None]
         if not open_ and len(self._waiting) == 1:
             due, self._waiting = self._waiting, []
             return due
-        due = [each for each in self._waiting if not open_ or each.n < min(open_)]
-        self._waiting = [each for each in self._waiting if open_ and each.n >= min(open_)]
-        return sorted(due, key=lambda each: each.n)
+        due = [each for each in self._waiting if not open_ or each.seq < min(open_)]
+        self._waiting = [each for each in self._waiting if open_ and each.seq >= min(open_)]
+        return sorted(due, key=lambda each: each.seq)
 
 
 def reframe(rows: Iterable[Entry | _Other]) -> Iterator[Entry | _Other]:
     """Return rows in which frames are whole; what is no entry passes at once."""
     joining = Reframer()
     for row in rows:
-        if isinstance(row, Frame | StderrText | JournalEvent):
+        if isinstance(row, Frame | StderrChunk | JournalEvent):
             yield from joining.feed(row)
         else:
             yield row
@@ -75,7 +75,7 @@ class _Stream:
     def __init__(self) -> None:
         self.first: Frame | None = None
         """The line in which the frame begins that is not whole yet."""
-        self._framer: AnyFramer | None = AnyFramer()
+        self._framer: AutoFramer | None = AutoFramer()
         """None once lines are known to be whole frames, or lengths to be nonsense."""
         self.framing = self._framer.framing
 
@@ -84,7 +84,7 @@ class _Stream:
         if self._framer is None:
             return [line]
         try:
-            raws = self._framer.feed(line.raw + line.end)
+            raws = self._framer.feed(line.data + line.line_ending)
         except FrameTooLongError:
             left = self.rest()
             self._framer = None
@@ -108,7 +108,7 @@ class _Stream:
             return []
         return [_frame(first, self._framer.rest(), b"")]
 
-    def _is_within(self, framer: AnyFramer) -> bool:
+    def _is_within(self, framer: AutoFramer) -> bool:
         """Return whether a header has begun; no body has, as a blank line stands before it."""
         begun = framer.rest()
         framer.feed(begun)
@@ -120,4 +120,4 @@ def _opened() -> dict[Side, _Stream]:
 
 
 def _frame(first: Frame, raw: bytes, end: bytes) -> Frame:
-    return Frame(first.n, first.at, first.side, raw, end)
+    return Frame(first.seq, first.time, first.side, raw, end)

@@ -18,7 +18,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
-from acp_inspector.journal import JournalEvent, StderrText
+from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint.catalog import EARLY_FAMILIES, LintRule, rules
 from acp_inspector.lint.context import CheckResult, Context, EndContext
 from acp_inspector.lint.rules import MODULES
@@ -66,7 +66,7 @@ class EventCheck:
     """Looks at stderr text and journal events."""
 
     rule: str
-    look: Callable[[StderrText | JournalEvent, LintState], CheckResult]
+    look: Callable[[StderrChunk | JournalEvent, LintState], CheckResult]
     fix: str
 
 
@@ -82,7 +82,7 @@ class Tracker:
 class EventTracker:
     """Records something about stderr text and journal events."""
 
-    update: Callable[[StderrText | JournalEvent, LintState], None]
+    update: Callable[[StderrChunk | JournalEvent, LintState], None]
 
 
 def on_request(*methods: str) -> tuple[Trigger, ...]:
@@ -147,10 +147,10 @@ def check_at_end(
 
 def check_event(
     rule: str, *, fix: str
-) -> Callable[[Callable[[StderrText | JournalEvent, LintState], CheckResult]], EventCheck]:
+) -> Callable[[Callable[[StderrChunk | JournalEvent, LintState], CheckResult]], EventCheck]:
     """Make a function the check of a rule about stderr text and journal events."""
 
-    def made(look: Callable[[StderrText | JournalEvent, LintState], CheckResult]) -> EventCheck:
+    def made(look: Callable[[StderrChunk | JournalEvent, LintState], CheckResult]) -> EventCheck:
         return EventCheck(rule, look, fix)
 
     return made
@@ -167,7 +167,7 @@ def track(
     return made
 
 
-def track_event(update: Callable[[StderrText | JournalEvent, LintState], None]) -> EventTracker:
+def track_event(update: Callable[[StderrChunk | JournalEvent, LintState], None]) -> EventTracker:
     """Make a function record something of stderr text and events, after all checks looked."""
     return EventTracker(update)
 

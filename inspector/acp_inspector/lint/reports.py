@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from acp_inspector.lint.catalog import BASES, FAMILIES, LintRule, Severity, rules
 from acp_inspector.lint.engine import Finding, LintReport
 from acp_inspector.lint.registry import registry
-from acp_inspector.recording.reader import LineFault
+from acp_inspector.recording.reader import BadLine
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
@@ -29,7 +29,7 @@ _NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 def junit_report(
     reports: Mapping[str, LintReport],
     fails: Callable[[Finding], bool],
-    faults: Mapping[str, Sequence[LineFault]] | None = None,
+    faults: Mapping[str, Sequence[BadLine]] | None = None,
     *,
     faults_fail: bool = False,
 ) -> str:
@@ -102,7 +102,7 @@ LEVELS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "i
 def sarif_report(
     findings: Mapping[str, Sequence[Finding]],
     lines: Mapping[str, Mapping[int, int]],
-    faults: Mapping[str, Sequence[LineFault]] | None = None,
+    faults: Mapping[str, Sequence[BadLine]] | None = None,
     failed: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Json:
     """Return the findings of each file as one log.
@@ -138,7 +138,7 @@ def sarif_report(
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _note(file: str, fault: LineFault) -> Json:
+def _note(file: str, fault: BadLine) -> Json:
     where = _location(file, fault.line)
     return {"level": "warning", "message": {"text": fault.reason}, "locations": [where]}
 

@@ -51,7 +51,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from acp_inspector.proxy.log import Growth, Log
+from acp_inspector.proxy.sinks import ChangeNotifier, LogSource
 from acp_inspector.proxy.socket_dir import socket_directory, socket_name
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
@@ -154,8 +154,8 @@ class ControlServer:
         self,
         name: str,
         about: Mapping[str, Any],
-        open_log: Callable[[], Log],
-        growth: Growth,
+        open_log: Callable[[], LogSource],
+        growth: ChangeNotifier,
         *,
         commands: Mapping[str, Command] | None = None,
         observers_left: Callable[[], None] = lambda: None,
@@ -293,7 +293,7 @@ class ControlServer:
         log = self._open_log()
         try:
             while True:
-                mark, is_over = self._growth.times(), self._growth.is_over
+                mark, is_over = self._growth.version(), self._growth.is_over
                 data, at = log.read(at)
                 if data:
                     peer.sendall(data)
@@ -380,7 +380,7 @@ def _state(controller: InterceptController | None) -> Any:
     controller.heartbeat()
     return {
         "paused": controller.is_paused,
-        "limit": controller.hold_limit,
+        "limit": controller.hold_timeout,
         "breakpoints": [
             {"id": point.id, "filter": point.expression, "lasting": point.is_lasting}
             for point in controller.breakpoints
@@ -443,7 +443,7 @@ def _inject(controller: InterceptController, request: CommandData) -> Any:
     raw, is_forced = _raw(request), request.get("force") is True
     if not is_forced:
         # Imported late, so that a proxy that only forwards starts fast.
-        from acp_inspector.intercept.passage import check_json, check_single_line
+        from acp_inspector.intercept.message import check_json, check_single_line
 
         check_single_line(raw)
         check_json(raw)

@@ -1,6 +1,6 @@
 """The agent's process: raw pipes, a process group of its own, signals, a bounded end.
 
-`acp_protocol.host.processes` does the same with an event loop, which the proxy does not have.
+`acp_protocol.host.process` does the same with an event loop, which the proxy does not have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Final, Self
 
-from acp_protocol.errors import start_error
+from acp_protocol.errors import agent_start_error
 
 GRACE_S: Final = 5.0
 """Seconds that the agent has to end after SIGTERM."""
@@ -64,7 +64,7 @@ class AgentProcess:
                 start_new_session=True,
             )
         except (OSError, ValueError) as problem:
-            raise start_error(command[0], problem) from None
+            raise agent_start_error(command[0], problem) from None
 
     @property
     def pid(self) -> int:

@@ -20,9 +20,9 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Final, Literal, TypeAlias
 
-from acp_inspector.journal import Frame, JournalEvent, StderrText
-from acp_inspector.proxy.log import Sink
-from acp_inspector.recording.encoder import LARGE, Batch, Item, LongLine, Run
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
+from acp_inspector.proxy.sinks import Sink
+from acp_inspector.recording.encoder import LARGE_FRAME, BatchItem, EntryBatch, FrameRun, LargeFrame
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
@@ -209,7 +209,7 @@ class Recorder:
         max_queued_bytes: int = MAX_QUEUED_BYTES,
         queue_timeout: float = QUEUE_TIMEOUT_S,
         max_line_bytes: int = MAX_LINE_BYTES,
-        large: int = LARGE,
+        large: int = LARGE_FRAME,
     ) -> None:
         """Write with `writer`; call `warn`, which must not block, once if something is missing."""
         self._writer = writer
@@ -220,7 +220,7 @@ class Recorder:
         self._budget = ByteBudget(max_queued_bytes, queue_timeout)
         self._max_line_bytes = max_line_bytes
         self._numbering = threading.Lock()
-        self._ready: list[Item] = []
+        self._ready: list[BatchItem] = []
         """What is numbered and not written yet."""
         self._size = self._charge = 0
         """What that has taken of the budget."""
@@ -249,7 +249,7 @@ class Recorder:
     def frame(self, side: Side, raw: bytes, end: bytes) -> int:
         """Record an injected frame without waiting; return its number."""
         at = self._clock() - self._began
-        return self._number_line(at, side, raw, end, self._budget.take_nowait(len(raw))).n
+        return self._number_line(at, side, raw, end, self._budget.take_nowait(len(raw))).seq
 
     def line(self, side: Side, raw: bytes, end: bytes) -> Frame:
         """Record a frame and return it, with its time and its number.
@@ -304,7 +304,7 @@ class Recorder:
                 time.sleep(BATCH_INTERVAL_S)
             while self._write_some():
                 pass
-        self._writer.write(Batch(self._rests()))
+        self._writer.write(EntryBatch(self._rests()))
         self._writer.close()
 
     def _write_some(self) -> bool:
@@ -322,7 +322,7 @@ class Recorder:
             charge, self._charge = self._charge, 0
         if not items and not size:
             return False
-        self._writer.write(Batch(items))
+        self._writer.write(EntryBatch(items))
         self._budget.free(size, charge)
         return True
 
@@ -341,7 +341,7 @@ class Recorder:
         match note:
             case _Chunk():
                 if note.stream == "stderr":
-                    self._keep(StderrText(self._next(), note.at, note.data))
+                    self._keep(StderrChunk(self._next(), note.at, note.data))
                 else:
                     self._cut(note.at, note.stream, note.data)
             case _Line():
@@ -366,14 +366,14 @@ class Recorder:
         if long is not None:
             self._budget.add(len(long))
             self._count(len(long))
-            self._keep(LongLine.of(self._next(), at, side, long))
+            self._keep(LargeFrame.of(self._next(), at, side, long))
         if lines:
-            self._keep(Run(self._number + 1, at, side, lines))
+            self._keep(FrameRun(self._number + 1, at, side, lines))
             self._number += len(lines)
         if cutter.held > self._max_line_bytes:
             self._drop(self._next(), at, side, TOO_LONG, size=cutter.skip())
 
-    def _keep(self, item: Item) -> None:
+    def _keep(self, item: BatchItem) -> None:
         if self._drops:
             self._ready += self._drops.take()
         self._ready.append(item)
@@ -386,12 +386,12 @@ class Recorder:
             self._has_warned = True
             self._warn(f"{why}; what is missing is counted there, and the traffic goes on")
 
-    def _rests(self) -> list[Item]:
+    def _rests(self) -> list[BatchItem]:
         at = self._clock() - self._began
-        rests: list[Item] = []
+        rests: list[BatchItem] = []
         for side, cutter in self._cutters.items():
             if rest := cutter.rest():
-                rests.append(LongLine(self._next(), at, side, rest, b""))
+                rests.append(LargeFrame(self._next(), at, side, rest, b""))
         return rests
 
     def _next(self) -> int:

@@ -20,24 +20,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 from acp_inspector.proxy.control import ControlServer, LazyController, commands_on
 from acp_inspector.proxy.forwarder import Forwarder, InterceptingForwarder
-from acp_inspector.proxy.log import FileLog, Growth, Log, MemoryLog, ObservedSink, Sink
 from acp_inspector.proxy.process import GRACE_S, AgentProcess, Signals
 from acp_inspector.proxy.recorder import Recorder
+from acp_inspector.proxy.sinks import (
+    ChangeNotifier,
+    FileLog,
+    LogSource,
+    MemoryLog,
+    ObservedSink,
+    Sink,
+)
 from acp_inspector.proxy.socket_dir import SocketDirectoryError
-from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
-from acp_inspector.recording.names import recording_path
-from acp_inspector.recording.origin import header_of_this_run
-from acp_inspector.recording.writer import Mode, RecordingWriter
+from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError, new_header
+from acp_inspector.recording.rotation import expand_template
+from acp_inspector.recording.writer import RecordingWriter, WriteMode
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.framing import Side
-from acp_protocol.host.guard import Guard
+from acp_protocol.host.orphan_guard import OrphanGuard
 
 if TYPE_CHECKING:
     from acp_inspector.intercept.addons import Addon
     from acp_inspector.intercept.controller import InterceptController
-    from acp_inspector.intercept.passage import Hook
+    from acp_inspector.intercept.message import Hook
     from acp_inspector.recording.rotation import RotatingWriter
-    from acp_inspector.redaction.sieve import Sieve
+    from acp_inspector.redaction.stream import EntryRedactor
 
 Warn = Callable[[str], None]
 
@@ -81,7 +87,7 @@ def run_proxy(
         process = AgentProcess(command)
         signals.pass_to(process)
         # By now the agent is busy with its own start.
-        guard = Guard(round(GRACE_S), round(GRACE_S))
+        guard = OrphanGuard(round(GRACE_S), round(GRACE_S))
         guard.watch(process.pid)
         if recorder is not None:
             recorder.event("spawn", pid=process.pid)
@@ -101,7 +107,7 @@ def run_proxy(
             forwarder.join(max(limit - time.monotonic(), 0))
         # This ends what the agent has left behind, and with it the last writer of the pipes.
         process.end()
-        guard.dismiss(process.pid)
+        guard.unwatch(process.pid)
         guard.close()
         for forwarder in from_agent:
             _drain(forwarder, signals, drain_timeout)
@@ -183,7 +189,7 @@ class ProxyOptions:
 
     record: str | None = None
     """Where to record: a path, or a pattern for one."""
-    mode: Mode = "new"
+    mode: WriteMode = "new"
     redacts: bool = False
     """Whether secrets are removed from the recording and from what observers read."""
     rotate_size: int | None = None
@@ -238,8 +244,8 @@ class ProxySession:
         Raises:
             AcpError: a filter, a rule or an add-on is wrong.
         """
-        from acp_inspector.intercept.controller import HOLD_LIMIT, InterceptController
-        from acp_inspector.intercept.matching import LiveFilters
+        from acp_inspector.intercept.controller import HOLD_TIMEOUT_S, InterceptController
+        from acp_inspector.intercept.live_filter import LiveFilters
 
         filters = LiveFilters()
         hooks: list[Hook] = []
@@ -257,7 +263,7 @@ class ProxySession:
             hooks=hooks,
             kill=self._kill,
             warn=self.warn,
-            hold_limit=options.hold_limit or HOLD_LIMIT,
+            hold_limit=options.hold_limit or HOLD_TIMEOUT_S,
             filters=filters,
         )
         for expression in options.breakpoints:
@@ -267,7 +273,7 @@ class ProxySession:
     def withdraw_recording(self) -> None:
         """Remove a recording that is empty because no agent was started."""
         if self.writer is not None:
-            self.writer.withdraw()
+            self.writer.discard_if_empty()
 
     def close(self) -> None:
         """Write what is left, give observers a moment to read it, and end."""
@@ -296,7 +302,7 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
     is_plain = not (options.has_control or options.intercepts)
     if options.record is None and is_plain:
         return session
-    header = header_of_this_run(command, _working_directory())
+    header = new_header(command, _working_directory())
     path = _path(command, options)
     sieve = _sieve(path, options)
     if sieve is not None:
@@ -305,19 +311,19 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
     if writer is None and is_plain:
         return session
     session.writer = writer
-    growth = Growth()
+    growth = ChangeNotifier()
     memory = MemoryLog(header)
     # Observers read the file, or the lines in memory if there is none or are several.
     reads_memory = writer is None or options.rotates
     sinks: list[Sink] = [writer] if writer is not None else []
     sink: Sink = ObservedSink([*sinks, memory] if reads_memory else sinks, growth)
     if sieve is not None:
-        from acp_inspector.redaction.sieve import RedactedSink
+        from acp_inspector.redaction.stream import RedactingSink
 
-        sink = RedactedSink(sink, sieve, session.warn)
+        sink = RedactingSink(sink, sieve, session.warn)
     recorder = Recorder(sink, warn=session.warn)
 
-    def open_log() -> Log:
+    def open_log() -> LogSource:
         if path is None or writer is None or options.rotates:
             return memory
         return FileLog(path, writer.has_begun)
@@ -353,12 +359,12 @@ def _path(command: Sequence[str], options: ProxyOptions) -> Path | None:
     if options.record is None:
         return None
     agent = PurePath(command[0]).name
-    return recording_path(
+    return expand_template(
         options.record, agent=agent, pid=os.getpid(), at=datetime.now().astimezone()
     )
 
 
-def _sieve(path: Path | None, options: ProxyOptions) -> Sieve | None:
+def _sieve(path: Path | None, options: ProxyOptions) -> EntryRedactor | None:
     """Return what removes secrets from entries, if that is wanted.
 
     Raises:
@@ -366,14 +372,14 @@ def _sieve(path: Path | None, options: ProxyOptions) -> Sieve | None:
     """
     appended = path if options.mode == "append" else None
     if appended is not None:
-        from acp_inspector.redaction.mixture import refuse_mixture
+        from acp_inspector.redaction.files import check_append
 
-        refuse_mixture(appended, redacts=options.redacts)
+        check_append(appended, redacts=options.redacts)
     if not options.redacts:
         return None
-    from acp_inspector.redaction.sieve import Sieve, next_placeholder
+    from acp_inspector.redaction.stream import EntryRedactor, next_placeholder
 
-    return Sieve(first=1 if appended is None else next_placeholder(appended))
+    return EntryRedactor(first=1 if appended is None else next_placeholder(appended))
 
 
 def _writer(
@@ -384,12 +390,12 @@ def _writer(
         return None
     try:
         if not options.rotates:
-            return RecordingWriter(path, header, mode=options.mode, warn=warn, waits_for_room=True)
-        from acp_inspector.recording.rotation import Limits, RotatingWriter
+            return RecordingWriter(path, header, mode=options.mode, warn=warn, retry_when_full=True)
+        from acp_inspector.recording.rotation import RotatingWriter, RotationLimits
 
-        limits = Limits(options.rotate_size, options.rotate_age)
+        limits = RotationLimits(options.rotate_size, options.rotate_age)
         return RotatingWriter(
-            path, header, limits, mode=options.mode, warn=warn, waits_for_room=True
+            path, header, limits, mode=options.mode, warn=warn, retry_when_full=True
         )
     except RecordingExistsError:
         raise
@@ -402,8 +408,8 @@ def _writer(
 def _control(
     name: str,
     about: Mapping[str, Any],
-    open_log: Callable[[], Log],
-    growth: Growth,
+    open_log: Callable[[], LogSource],
+    growth: ChangeNotifier,
     controller: LazyController,
     warn: Warn,
 ) -> ControlServer | None:

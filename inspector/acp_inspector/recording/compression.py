@@ -27,7 +27,7 @@ _STEP: Final = 1 << 13
 """Bytes that a break in the compressed data may cost, at most."""
 
 
-class RecordingStream:
+class DecompressedFile:
     """The bytes of the file at `path`, decompressed, from the first to the last."""
 
     def __init__(self, path: Path) -> None:
@@ -58,7 +58,7 @@ class RecordingStream:
         return self._decompressed is not None
 
     @property
-    def fault(self) -> str | None:
+    def problem(self) -> str | None:
         """Why the bytes end too early; known once they have ended."""
         return self._decompressed.fault if self._decompressed else None
 

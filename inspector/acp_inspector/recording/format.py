@@ -12,24 +12,33 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import os
+import platform
 import re
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, cast
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.validity import BOM
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
+from acp_protocol.version import SCHEMA_ID, VERSION
+
+BOM: Final = b"\xef\xbb\xbf"
+"""Stands before the text in files of some systems, and never before JSON."""
+
 
 FORMAT_VERSION: Final = 1
 SUFFIX: Final = ".acp.ndjson"
-DEPTH_LIMIT: Final = 200
+MAX_DEPTH: Final = 200
 """Nesting beyond which a frame is kept as text: its reader may have less stack than we."""
 
 _SLOW_LINES: Final = 200
@@ -98,16 +107,16 @@ class Footer:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableLine:
     """A line that says nothing we know; the reader goes on behind it."""
 
     reason: str
 
 
-Line: TypeAlias = Header | Entry | Footer | Unreadable
+RecordingLine: TypeAlias = Header | Entry | Footer | UnreadableLine
 
 
-PLAIN: Final[Mapping[Side, bytes]] = {
+FRAME_LINE: Final[Mapping[Side, bytes]] = {
     "client": b'{"n":%d,"t":%.6f,"from":"client","msg":%b}\n',
     "agent": b'{"n":%d,"t":%.6f,"from":"agent","msg":%b}\n',
 }
@@ -127,26 +136,26 @@ def encode_footer(footer: Footer) -> bytes:
 
 def encode_entry(entry: Entry) -> bytes:
     """Return the entry's line, with its newline."""
-    if isinstance(entry, Frame) and entry.end == b"\n" and is_json(entry.raw):
+    if isinstance(entry, Frame) and entry.line_ending == b"\n" and is_json(entry.data):
         # What almost every line is, spelled in one go: a flood consists of these.
-        return PLAIN[entry.side] % (entry.n, entry.at, entry.raw)
-    start = b'{"n":%d,"t":%.6f' % (entry.n, entry.at)
+        return FRAME_LINE[entry.side] % (entry.seq, entry.time, entry.data)
+    start = b'{"n":%d,"t":%.6f' % (entry.seq, entry.time)
     match entry:
-        case Frame(side=side, raw=raw):
+        case Frame(side=side, data=raw):
             return b'%b,"from":"%b",%b%b}\n' % (
                 start,
                 side.encode(),
                 _content(raw),
-                encoded_end(entry.end),
+                encode_end(entry.line_ending),
             )
-        case StderrText(text=text):
+        case StderrChunk(data=text):
             return b'%b,"from":"agent",%b}\n' % (start, _text("stderr", "stderr_b64", text))
         case JournalEvent(name=name, data=data):
             members = jsonrpc.encode({"event": name} | dict(data))
             return b"%b,%b\n" % (start, members[1:])
 
 
-def decode_line(line: bytes) -> Line:
+def decode_line(line: bytes) -> RecordingLine:
     """Return what a line (without its newline) says; `Unreadable` where it says nothing we know."""
     if start := _FRAME_START.match(line):
         # If what stands between the start and the last brace is one value, there is nothing else.
@@ -157,13 +166,13 @@ def decode_line(line: bytes) -> Line:
     try:
         members = _members(line.decode())
     except UnicodeDecodeError:
-        return Unreadable("no UTF-8")
+        return UnreadableLine("no UTF-8")
     except (ValueError, RecursionError):
-        return Unreadable("no JSON object")
+        return UnreadableLine("no JSON object")
     try:
         return _read(members)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError, binascii.Error):
-        return Unreadable("members are missing or of the wrong type")
+        return UnreadableLine("members are missing or of the wrong type")
 
 
 def is_json(raw: bytes | bytearray) -> bool:
@@ -171,7 +180,7 @@ def is_json(raw: bytes | bytearray) -> bool:
     if raw.startswith(BOM) or b"\n" in raw:
         return False
     # Nesting takes two bytes a level, so short frames need no count.
-    return not (len(raw) > 2 * DEPTH_LIMIT and _is_too_deep(raw)) and _parses(raw)
+    return not (len(raw) > 2 * MAX_DEPTH and _is_too_deep(raw)) and _parses(raw)
 
 
 def are_json(lines: Sequence[bytes], block: bytes) -> bool:
@@ -181,7 +190,7 @@ def are_json(lines: Sequence[bytes], block: bytes) -> bool:
     line is white space.
     """
     longest = max(map(len, lines))
-    if b"\r" in block or (longest > 2 * DEPTH_LIMIT and _has_many_openings(block, len(lines))):
+    if b"\r" in block or (longest > 2 * MAX_DEPTH and _has_many_openings(block, len(lines))):
         return False
     loads = _PARSER.fast(longest, len(lines))
     if loads is None:
@@ -237,7 +246,7 @@ def _has_many_openings(block: bytes | bytearray, lines: int) -> bool:
     """Tell whether there are enough brackets for one line to be too deep; each line adds one."""
     # Counting looks at every byte; replacing leaps from one bracket to the next.
     openings = block.replace(b"{", b"[")
-    return b"[" in openings.replace(b"[", b" ", DEPTH_LIMIT + lines)
+    return b"[" in openings.replace(b"[", b" ", MAX_DEPTH + lines)
 
 
 def _is_too_deep(raw: bytes | bytearray) -> bool:
@@ -246,7 +255,7 @@ def _is_too_deep(raw: bytes | bytearray) -> bool:
         return False
     brackets = _NO_BRACKETS.sub(b"", raw).translate(_TO_SQUARE)
     # Each step takes the innermost level away.
-    for _ in range(DEPTH_LIMIT):
+    for _ in range(MAX_DEPTH):
         brackets = brackets.replace(b"[]", b"")
     return bool(brackets)
 
@@ -262,7 +271,7 @@ def _text(key: str, binary_key: str, raw: bytes) -> bytes:
         return jsonrpc.encode({binary_key: base64.b64encode(raw).decode()})[1:-1]
 
 
-def encoded_end(end: bytes) -> bytes:
+def encode_end(end: bytes) -> bytes:
     """Return the member that tells what ended a frame's line, if that was no newline."""
     return b"" if end == b"\n" else b',"end":' + jsonrpc.encode(end.decode())
 
@@ -308,7 +317,7 @@ def _skip(line: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _read(members: _Members) -> Line:
+def _read(members: _Members) -> RecordingLine:
     values = {key: value for key, (value, _) in members.items()}
     if "acp_recording" in values:
         return _read_header(values)
@@ -321,9 +330,9 @@ def _read(members: _Members) -> Line:
     if "event" in values:
         return JournalEvent(n, at, str(values.pop("event")), values)
     if "stderr" in values:
-        return StderrText(n, at, values["stderr"].encode())
+        return StderrChunk(n, at, values["stderr"].encode())
     if "stderr_b64" in values:
-        return StderrText(n, at, _bytes(values["stderr_b64"]))
+        return StderrChunk(n, at, _bytes(values["stderr_b64"]))
     return Frame(n, at, _side(values["from"]), _raw(members), values.get("end", "\n").encode())
 
 
@@ -347,10 +356,10 @@ def _bytes(value: str) -> bytes:
     return base64.b64decode(value, validate=True)
 
 
-def _read_header(values: dict[str, Json]) -> Header | Unreadable:
+def _read_header(values: dict[str, Json]) -> Header | UnreadableLine:
     version = values.pop("acp_recording")
     if version != FORMAT_VERSION:
-        return Unreadable(f"format version {version} is not known here")
+        return UnreadableLine(f"format version {version} is not known here")
     # A recording comes from anywhere: what is of the wrong type counts as empty.
     redacted = values.get("redacted")
     meta = values.get("meta")
@@ -375,3 +384,20 @@ def _as_text(value: Json) -> str:
 
 def _as_texts(value: Json) -> list[str]:
     return [str(each) for each in cast("list[Json]", value)] if isinstance(value, list) else []
+
+
+def new_header(
+    command: Sequence[str], cwd: Path, *, transport: str = "stdio", about: str | None = None
+) -> Header:
+    """Return the header for a recording that begins now; the environment gives its names only."""
+    return Header(
+        created=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        tool=f"acp-console {VERSION}",
+        schema=SCHEMA_ID,
+        transport=transport,
+        command=list(command),
+        cwd=str(cwd),
+        platform=f"{sys.platform} {platform.machine()} Python {platform.python_version()}",
+        env=sorted(os.environ),
+        about=about,
+    )

@@ -21,15 +21,15 @@ from itertools import accumulate
 from operator import add
 from typing import Final, NamedTuple
 
-from acp_inspector.journal import Frame, JournalEvent, StderrText
-from acp_inspector.recording.format import Footer, Header, Unreadable, decode_line
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
+from acp_inspector.recording.format import Footer, Header, UnreadableLine, decode_line
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
-    Failure,
-    Malformed,
+    ErrorResponse,
+    InvalidMessage,
     Message,
     Request,
-    Result,
+    SuccessResponse,
     encode,
     read_message,
 )
@@ -42,8 +42,8 @@ MAX_METHOD: Final = 256
 """Bytes of the longest method that gets a code."""
 MAX_WAITING: Final = 1 << 16
 """Requests that wait at once, at most; a hostile file may hold any number."""
-NO_PARTNER: Final = 0
-WAITS: Final = 2**32 - 1
+NO_COUNTERPART: Final = 0
+UNANSWERED: Final = 2**32 - 1
 """Stands for a request without a response."""
 
 _CANONICAL: Final = re.compile(
@@ -62,10 +62,10 @@ _SPAWN: Final = b'"spawn"'
 """Stands in every event that begins a connection."""
 
 
-class Kind(IntEnum):
+class LineKind(IntEnum):
     """What a line of a recording is."""
 
-    FAULT = 0
+    BAD = 0
     CLIENT = 1
     AGENT = 2
     STDERR = 3
@@ -76,17 +76,17 @@ class Kind(IntEnum):
 
 _KINDS: Final[dict[bytes, int]] = {
     # Plain integers: arrays take them faster than members of an enumeration.
-    b"": int(Kind.FAULT),
-    b"event": int(Kind.EVENT),
-    **{b'from":"client","' + key: int(Kind.CLIENT) for key in (b"msg", b"text", b"b64")},
-    **{b'from":"agent","' + key: int(Kind.AGENT) for key in (b"msg", b"text", b"b64")},
+    b"": int(LineKind.BAD),
+    b"event": int(LineKind.EVENT),
+    **{b'from":"client","' + key: int(LineKind.CLIENT) for key in (b"msg", b"text", b"b64")},
+    **{b'from":"agent","' + key: int(LineKind.AGENT) for key in (b"msg", b"text", b"b64")},
     **{
-        b'from":"%b","%b' % (side, key): int(Kind.STDERR)
+        b'from":"%b","%b' % (side, key): int(LineKind.STDERR)
         for side in (b"client", b"agent")
         for key in (b"stderr", b"stderr_b64")
     },
 }
-_SIDES: Final[dict[int, Side]] = {int(Kind.CLIENT): "client", int(Kind.AGENT): "agent"}
+_SIDES: Final[dict[int, Side]] = {int(LineKind.CLIENT): "client", int(LineKind.AGENT): "agent"}
 
 
 class Envelope(NamedTuple):
@@ -109,7 +109,7 @@ def _envelope_of(side: Side, message: Message) -> Envelope | None:
     match message:
         case Request(id=id_):
             return _envelope(side, encode(id_), is_response=False)
-        case Result(id=id_) | Failure(id=id_):
+        case SuccessResponse(id=id_) | ErrorResponse(id=id_):
             return _envelope(side, encode(id_), is_response=True)
         case _:
             return None
@@ -152,7 +152,7 @@ class Pairing:
                 self._waiting.clear()
             row, key = first + place, (each.requester, each.id)
             if not each.is_response:
-                self.partners[row] = WAITS
+                self.partners[row] = UNANSWERED
                 rows = self._waiting.setdefault(key, deque())
                 if len(rows) < self._max_waiting:
                     rows.append(row)
@@ -171,17 +171,17 @@ class Pairing:
 
     def is_waiting(self, row: int) -> bool:
         """Tell whether a row is a request without a response."""
-        return self.partners[row] == WAITS
+        return self.partners[row] == UNANSWERED
 
     def request_of(self, row: int) -> int | None:
         """Return the row of the request that a row responds to."""
         partner = self.partners[row]
-        return partner - 1 if NO_PARTNER < partner <= row else None
+        return partner - 1 if NO_COUNTERPART < partner <= row else None
 
     def response_of(self, row: int) -> int | None:
         """Return the row of the response to the request in a row, if there is one."""
         partner = self.partners[row]
-        return partner - 1 if row + 1 < partner < WAITS else None
+        return partner - 1 if row + 1 < partner < UNANSWERED else None
 
 
 class Methods:
@@ -218,14 +218,14 @@ class Methods:
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class RowInfo:
     """What is known of a row without decoding its line."""
 
     offset: int
     """Where the line begins."""
-    at: float
+    time: float
     """Seconds; 0 for what is no entry."""
-    kind: Kind
+    kind: LineKind
     """What the line looks like; decoding may still find it unreadable."""
     method: str | None
     """As it stands at the beginning of the message; None where there is none, or elsewhere."""
@@ -288,7 +288,7 @@ class Index:
         self.offsets.append(offset)
         self.times.append(0.0)
         self.method_codes.append(UNKNOWN_METHOD)
-        self.kinds.append(Kind.FAULT)
+        self.kinds.append(LineKind.BAD)
         self.pairing.add(1, ())
 
     def offset(self, row: int) -> int:
@@ -299,15 +299,17 @@ class Index:
         """Return the method at the beginning of the row's message."""
         return self.methods.name(self.method_codes[row])
 
-    def brief(self, row: int) -> Brief:
+    def row_info(self, row: int) -> RowInfo:
         """Return what is known of a row."""
-        return Brief(self.offsets[row], self.times[row], Kind(self.kinds[row]), self.method(row))
+        return RowInfo(
+            self.offsets[row], self.times[row], LineKind(self.kinds[row]), self.method(row)
+        )
 
     def row_at(self, offset: int) -> int:
         """Return the row whose line holds the byte at `offset`; -1 for the header."""
         return bisect_right(self.offsets, offset) - 1
 
-    def rows_of(self, kind: Kind, first: int = 0) -> Iterator[int]:
+    def rows_of(self, kind: LineKind, first: int = 0) -> Iterator[int]:
         """Yield the rows of one kind from `first` on, in order."""
         with suppress(ValueError):
             while True:
@@ -320,7 +322,7 @@ def _restarts(lines: Sequence[bytes], kinds: Sequence[int]) -> tuple[int, ...]:
     return tuple(
         place
         for place, line in enumerate(lines)
-        if kinds[place] == Kind.EVENT
+        if kinds[place] == LineKind.EVENT
         and _SPAWN in line
         and isinstance(event := decode_line(line), JournalEvent)
         and event.begins_connection
@@ -340,27 +342,27 @@ def _decoded_envelopes(
             entry = decode_line(line)
             if not isinstance(entry, Frame):
                 continue
-            message = read_message(entry.raw)
+            message = read_message(entry.data)
             envelope = _envelope_of(entry.side, message)
             if envelope is not None:
                 found[place] = envelope
-            elif isinstance(message, Malformed):
+            elif isinstance(message, InvalidMessage):
                 codes[place] = UNKNOWN_METHOD
     return found
 
 
-def _decoded_outline(line: bytes) -> tuple[Kind, int, float]:
+def _decoded_outline(line: bytes) -> tuple[LineKind, int, float]:
     """Return kind, number and time of a line that our writer would have written otherwise."""
     match decode_line(line):
-        case Frame(n=n, at=at, side=side):
-            return (Kind.CLIENT if side == "client" else Kind.AGENT), n, at
-        case StderrText(n=n, at=at):
-            return Kind.STDERR, n, at
-        case JournalEvent(n=n, at=at):
-            return Kind.EVENT, n, at
+        case Frame(seq=n, time=at, side=side):
+            return (LineKind.CLIENT if side == "client" else LineKind.AGENT), n, at
+        case StderrChunk(seq=n, time=at):
+            return LineKind.STDERR, n, at
+        case JournalEvent(seq=n, time=at):
+            return LineKind.EVENT, n, at
         case Header():
-            return Kind.HEADER, 0, 0.0
+            return LineKind.HEADER, 0, 0.0
         case Footer():
-            return Kind.FOOTER, 0, 0.0
-        case Unreadable():
-            return Kind.FAULT, 0, 0.0
+            return LineKind.FOOTER, 0, 0.0
+        case UnreadableLine():
+            return LineKind.BAD, 0, 0.0

@@ -5,32 +5,166 @@ Opening is inert: nothing that a recording names is run, fetched or followed.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import io
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias, assert_never
+from typing import BinaryIO, Final, NamedTuple, TypeAlias, assert_never
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.compression import RecordingStream
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.recording.compression import DecompressedFile
 from acp_inspector.recording.format import (
     Footer,
     Header,
     RecordingError,
-    Unreadable,
+    UnreadableLine,
     decode_line,
 )
-from acp_inspector.recording.lines import TOO_LONG, SkippedLine, stream_lines
 from acp_protocol.errors import describe_os_error
+from acp_protocol.framing import MAX_FRAME_BYTES
 
-HEADER_LIMIT: Final = 2**20
+MAX_LINE: Final = 8 * MAX_FRAME_BYTES
+"""Bytes of the longest line that is read: escaped, a frame takes up to six times its bytes."""
+BLOCK: Final = 1 << 17
+"""Bytes that are read in one go; larger blocks do not fit the processor's caches."""
+LINE_TOO_LONG: Final = "the line is too long to be read"
+
+ReadAt: TypeAlias = Callable[[int, int], bytes]
+"""Returns `size` bytes from `offset` on; fewer only at the end."""
+
+
+class SkippedLine(NamedTuple):
+    """A line that is longer than the limit."""
+
+    size: int
+    """Its bytes, with its newline."""
+    has_end: bool
+    """Whether its newline was found."""
+
+
+def _ignore(piece: bytes) -> None:
+    del piece
+
+
+def line_blocks(
+    pieces: Iterable[bytes],
+    max_line: int | None = None,
+    on_skipped: Callable[[bytes], object] = _ignore,
+) -> Iterator[bytes | SkippedLine]:
+    """Yield the bytes of a stream in blocks of whole lines; the last block may lack its newline.
+
+    Args:
+        pieces: The bytes; no piece may be longer than `max_line`.
+        max_line: Bytes of the longest line, `LINE_LIMIT` by default.
+        on_skipped: Called with the bytes of each longer line, before the line is yielded.
+    """
+    limit = MAX_LINE if max_line is None else max_line
+    rest: list[bytes] = []
+    """The bytes behind the last newline."""
+    held = skipped = 0
+    for piece in pieces:
+        begin = 0
+        first = piece.find(b"\n") + 1 or len(piece)
+        if skipped or held + first > limit:
+            for each in (*rest, piece[:first]):
+                on_skipped(each)
+            skipped += held + first
+            rest, held = [], 0
+            if piece[first - 1 : first] != b"\n":
+                continue
+            yield SkippedLine(skipped, has_end=True)
+            skipped, begin = 0, first
+        end = piece.rfind(b"\n") + 1
+        if end > begin:
+            yield b"".join([*rest, piece[begin:end]])
+            rest, held, begin = [], 0, end
+        if begin < len(piece):
+            rest.append(piece[begin:])
+            held += len(piece) - begin
+    if skipped:
+        yield SkippedLine(skipped, has_end=False)
+    elif held:
+        yield b"".join(rest)
+
+
+def stream_lines(
+    file: BinaryIO,
+    max_line: int | None = None,
+    on_skipped: Callable[[bytes], object] = _ignore,
+) -> Iterator[bytes | SkippedLine]:
+    """Yield the lines of `file` with their newlines; the last may have none.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    size = min(BLOCK, MAX_LINE if max_line is None else max_line)
+    for block in line_blocks(iter(lambda: file.read(size), b""), max_line, on_skipped):
+        if isinstance(block, SkippedLine):
+            yield block
+        else:
+            yield from io.BytesIO(block)
+
+
+def read_at(descriptor: int, offset: int, size: int) -> bytes:
+    """Return `size` bytes of a file from `offset` on, fewer at the end.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    piece = os.pread(descriptor, size, offset)
+    if len(piece) == size or not piece:
+        return piece
+    pieces = [piece]
+    while piece and (size := size - len(piece)):
+        offset += len(piece)
+        pieces.append(piece := os.pread(descriptor, size, offset))
+    return b"".join(pieces)
+
+
+def pieces_between(read: ReadAt, begin: int, end: int, size: int = BLOCK) -> Iterator[bytes]:
+    """Yield the bytes between two offsets, at most `size` at a time."""
+    for offset in range(begin, end, size):
+        yield read(offset, min(size, end - offset))
+
+
+def line_begin(read: ReadAt, end: int, begin: int = 0) -> int:
+    """Return where the line begins that ends at `end`, its newline included.
+
+    What stands before `begin` is not searched.
+    """
+    at = max(begin, end - 1)
+    size = 1 << 10
+    while at > begin:
+        low = max(begin, at - size)
+        found = read(low, at - low).rfind(b"\n")
+        if found >= 0:
+            return low + found + 1
+        at, size = low, BLOCK
+    return begin
+
+
+def line_end(read: ReadAt, at: int, end: int) -> int:
+    """Return where the line that begins at `at` ends, its newline included; `end` at most."""
+    size = 1 << 10
+    while at < end and (block := read(at, min(size, end - at))):
+        found = block.find(b"\n")
+        if found >= 0:
+            return at + found + 1
+        at += len(block)
+        size = BLOCK
+    return end
+
+
+MAX_HEADER: Final = 2**20
 """Bytes of the longest header that is read."""
-CUT_LINE: Final = "the file ends in the middle of this line"
-CHANGED: Final = "the digest does not fit: lines before this one were changed"
+LINE_CUT_OFF: Final = "the file ends in the middle of this line"
+DIGEST_MISMATCH: Final = "the digest does not fit: lines before this one were changed"
 
 
 @dataclass(frozen=True, slots=True)
-class LineFault:
+class BadLine:
     """A line of the file that could not be read as it should."""
 
     line: int
@@ -40,7 +174,7 @@ class LineFault:
     """Where it begins: bytes from the beginning, of what a compressed file holds."""
 
 
-Row: TypeAlias = Header | Entry | Footer | LineFault
+Row: TypeAlias = Header | Entry | Footer | BadLine
 """What one line of a recording says."""
 
 
@@ -51,7 +185,7 @@ class Recording:
     path: Path
     header: Header
     entries: tuple[Entry, ...]
-    faults: tuple[LineFault, ...]
+    bad_lines: tuple[BadLine, ...]
     footer: Footer | None
     """None if the recording was not closed cleanly."""
 
@@ -68,16 +202,16 @@ def read_recording(path: Path, *, max_line: int | None = None) -> Recording:
         RecordingError: there is no such file, it cannot be read, or it is no recording.
     """
     entries: list[Entry] = []
-    faults: list[LineFault] = []
+    faults: list[BadLine] = []
     footer: Footer | None = None
     lines = read_lines(path, max_line=max_line)
     header = next(lines)
     assert isinstance(header, Header)
     for line in lines:
         match line:
-            case Frame() | StderrText() | JournalEvent():
+            case Frame() | StderrChunk() | JournalEvent():
                 entries.append(line)
-            case LineFault():
+            case BadLine():
                 faults.append(line)
             case Footer():
                 footer = line
@@ -109,7 +243,7 @@ def read_lines(path: Path, *, max_line: int | None = None) -> Generator[Row]:
         RecordingError: see `read_recording`; also while the file is read.
     """
     try:
-        with RecordingStream(path) as stream:
+        with DecompressedFile(path) as stream:
             yield from _read_stream(path, stream, max_line)
     except OSError as problem:
         raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
@@ -129,14 +263,14 @@ def header_of(path: Path, line: bytes) -> Header:
     return header
 
 
-def _read_stream(path: Path, stream: RecordingStream, max_line: int | None) -> Generator[Row]:
+def _read_stream(path: Path, stream: DecompressedFile, max_line: int | None) -> Generator[Row]:
     # Late: a proxy starts without it.
     import hashlib
 
     # What is foreign may be one endless line, so the first is not read further than a header goes.
-    line = stream.file.readline(HEADER_LIMIT)
-    if not line and stream.fault:
-        raise RecordingError(f"cannot read {path}: {stream.fault}")
+    line = stream.file.readline(MAX_HEADER)
+    if not line and stream.problem:
+        raise RecordingError(f"cannot read {path}: {stream.problem}")
     yield header_of(path, line)
     digest = hashlib.sha256(line)
     offset = len(line)
@@ -144,19 +278,19 @@ def _read_stream(path: Path, stream: RecordingStream, max_line: int | None) -> G
     is_cut = False
     for number, line in enumerate(stream_lines(stream.file, max_line, digest.update), start=2):
         if isinstance(line, SkippedLine):
-            yield LineFault(number, TOO_LONG, offset)
+            yield BadLine(number, LINE_TOO_LONG, offset)
             offset += line.size
             continue
         read = decode_line(line.rstrip(b"\n"))
-        if isinstance(read, Unreadable):
+        if isinstance(read, UnreadableLine):
             is_cut = not line.endswith(b"\n")
-            reason = CUT_LINE if is_cut else read.reason
-            yield LineFault(number, stream.fault or reason if is_cut else reason, offset)
+            reason = LINE_CUT_OFF if is_cut else read.reason
+            yield BadLine(number, stream.problem or reason if is_cut else reason, offset)
         else:
             yield read
             if isinstance(read, Footer) and read.digest != digest.hexdigest():
-                yield LineFault(number, CHANGED, offset)
+                yield BadLine(number, DIGEST_MISMATCH, offset)
         digest.update(line)
         offset += len(line)
-    if stream.fault and not is_cut:
-        yield LineFault(number + 1, stream.fault, offset)
+    if stream.problem and not is_cut:
+        yield BadLine(number + 1, stream.problem, offset)

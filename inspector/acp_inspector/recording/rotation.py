@@ -7,24 +7,123 @@ continued, and one warning says so.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import count
 from pathlib import Path
+from typing import Final
 
 from acp_inspector.journal import Entry
-from acp_inspector.recording.encoder import Batch
-from acp_inspector.recording.format import Header, RecordingError
-from acp_inspector.recording.names import part_path
-from acp_inspector.recording.parts import part_paths, series_of
+from acp_inspector.recording.encoder import EntryBatch
+from acp_inspector.recording.format import SUFFIX, Header, RecordingError
 from acp_inspector.recording.reader import read_header
-from acp_inspector.recording.writer import Mode, RecordingWriter
+from acp_inspector.recording.writer import RecordingWriter, WriteMode
 from acp_protocol.jsonrpc import Json
 
 
+def part_paths(path: Path) -> list[Path]:
+    """Return the files of the recording whose first is `path`, in order, as far as they are there.
+
+    What bears the name of a part but belongs to another recording ends them.
+
+    Raises:
+        RecordingError: the first file is there, but it cannot be read or is no recording.
+    """
+    if not _may_be_read(path):
+        return []
+    series = series_of(path, read_header(path))
+    paths = [path]
+    for number in count(2):
+        part = part_path(path, number)
+        if not _may_be_read(part):
+            break
+        try:
+            header = read_header(part)
+        except RecordingError:
+            break
+        if header.meta.get("series") != series or header.meta.get("part") != number:
+            break
+        paths.append(part)
+    return paths
+
+
+def _may_be_read(path: Path) -> bool:
+    """Tell whether there is anything that nobody would have to wait for, as for a pipe."""
+    return path.exists() and not (path.is_fifo() or path.is_char_device())
+
+
+def series_of(path: Path, header: Header) -> str:
+    """Return what all parts of the recording whose first file is `path` say alike."""
+    series = header.meta.get("series")
+    return series if isinstance(series, str) else f"{path.name} of {header.created}"
+
+
+MAX_AGENT_NAME: Final = 64
+"""Characters of an agent's name that go into a file's name."""
+STRFTIME_DIRECTIVES: Final = "aAbBdfFGHIjmMpSTuUVwWyYzZ"
+"""What may stand behind `%`: the directives of strftime whose text has no slash in it."""
+
+_FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_PLACE: Final = re.compile(r"%%|\{\{|\}\}|%(?P<date>.?)|\{(?P<name>[^{}]*)\}|[{}]", re.DOTALL)
+
+
+def expand_template(pattern: str, *, agent: str, pid: int, at: datetime) -> Path:
+    """Return the path that `pattern` spells.
+
+    `%Y`, `%m` and the like stand for the date `at`, `{agent}` for the last part of the agent's
+    name as far as files may bear it, `{pid}` for the process. `%%`, `{{` and `}}` stand for one.
+
+    Raises:
+        RecordingError: the pattern holds something else behind `%` or between braces, or is empty.
+
+    Source: docs/recording-format.md.
+    """
+    names = {"agent": _file_name(agent), "pid": str(pid)}
+
+    def fill(place: re.Match[str]) -> str:
+        date, name = place["date"], place["name"]
+        if date is not None:
+            if not date or date not in STRFTIME_DIRECTIVES:
+                raise _broken(pattern, f"%{date} is no part of a date")
+            return at.strftime(f"%{date}")
+        if name is not None:
+            if name not in names:
+                raise _broken(pattern, f"{{{name}}} is neither {{agent}} nor {{pid}}")
+            return names[name]
+        if len(place[0]) == 1:
+            raise _broken(pattern, f"a {place[0]} stands alone")
+        return place[0][0]
+
+    path = _PLACE.sub(fill, pattern)
+    if not path or "\0" in path:
+        raise _broken(pattern, "it spells no name")
+    return Path(path)
+
+
+def part_path(path: Path, number: int) -> Path:
+    """Return where part `number` of the recording at `path` is; the first is `path` itself."""
+    if number == 1:
+        return path
+    suffix = SUFFIX if path.name.endswith(SUFFIX) else path.suffix
+    stem = path.name[: len(path.name) - len(suffix)]
+    return path.with_name(f"{stem}.{number}{suffix}")
+
+
+def _file_name(agent: str) -> str:
+    last = agent.rstrip("/").rpartition("/")[2]
+    return _FOREIGN.sub("-", last)[:MAX_AGENT_NAME].strip("-.") or "agent"
+
+
+def _broken(pattern: str, reason: str) -> RecordingError:
+    return RecordingError(f"cannot name a recording by {pattern!r}: {reason}")
+
+
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RotationLimits:
     """When the next file is begun."""
 
     size: int | None = None
@@ -43,12 +142,12 @@ class RotatingWriter:
         self,
         path: Path,
         header: Header,
-        limits: Limits,
+        limits: RotationLimits,
         *,
-        mode: Mode = "new",
+        mode: WriteMode = "new",
         warn: Callable[[str], None] = lambda text: None,
         clock: Callable[[], float] = time.monotonic,
-        waits_for_room: bool = False,
+        retry_when_full: bool = False,
     ) -> None:
         """Open the first file at `path`; with `append`, the last that is there.
 
@@ -65,7 +164,7 @@ class RotatingWriter:
         """Files to be removed: further parts of the recording that is replaced."""
         self._warn = warn
         self._clock = clock
-        self._waits_for_room = waits_for_room
+        self._waits_for_room = retry_when_full
         self._warned: set[str] = set()
         parts = part_paths(path) if mode == "append" else []
         self._series = series_of(path, read_header(path) if parts else header)
@@ -86,12 +185,12 @@ class RotatingWriter:
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Write `entries` in one go, into the next file if this one is old or large enough."""
-        batch = Batch.of(entries)
+        batch = EntryBatch.of(entries)
         if not batch:
             return
         self._remove_replaced()
         # Entries that are missing in a file have to be reported there.
-        if self._has_entries and not self._writer.is_behind and self._is_full():
+        if self._has_entries and not self._writer.has_dropped and self._is_full():
             self._roll_over()
         self._writer.write(batch)
         self._has_entries = True
@@ -104,9 +203,9 @@ class RotatingWriter:
         """Tell whether what stands in the file is this recording."""
         return self._writer.has_begun()
 
-    def withdraw(self) -> None:
+    def discard_if_empty(self) -> None:
         """Let `close` leave everything as it was found, unless there are entries by then."""
-        self._writer.withdraw()
+        self._writer.discard_if_empty()
 
     def _remove_replaced(self) -> None:
         """Remove files that bear the names of parts of this recording."""
@@ -136,7 +235,7 @@ class RotatingWriter:
         self._size_limit = self._limits.size
         self._has_entries = False
 
-    def _open(self, part: int, mode: Mode) -> RecordingWriter:
+    def _open(self, part: int, mode: WriteMode) -> RecordingWriter:
         meta: dict[str, Json] = {"series": self._series, "part": part}
         if part > 1:
             meta["previous"] = part_path(self._first, part - 1).name
@@ -147,7 +246,7 @@ class RotatingWriter:
             header,
             mode=mode,
             warn=lambda text: self._warn_once("write", text),
-            waits_for_room=self._waits_for_room,
+            retry_when_full=self._waits_for_room,
         )
 
     def _warn_once(self, about: str, text: str) -> None:

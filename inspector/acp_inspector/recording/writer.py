@@ -11,24 +11,24 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.encoder import Batch, Part, joined
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.recording.encoder import EntryBatch, Part, join_small_parts
 from acp_inspector.recording.format import (
     Digest,
     Footer,
     Header,
-    Line,
     RecordingError,
     RecordingExistsError,
-    Unreadable,
+    RecordingLine,
+    UnreadableLine,
     decode_line,
     encode_entry,
     encode_footer,
@@ -37,13 +37,13 @@ from acp_inspector.recording.format import (
 from acp_protocol.errors import describe_os_error
 
 if TYPE_CHECKING:
-    from acp_inspector.recording.lines import ReadAt
+    from acp_inspector.recording.reader import ReadAt
 
-Mode: TypeAlias = Literal["new", "append", "overwrite"]
+WriteMode: TypeAlias = Literal["new", "append", "overwrite"]
 
-WRITE: Final = 32 * 2**20
+MAX_WRITE: Final = 32 * 2**20
 """Bytes after which a write is due: more than ever waits, unless a single frame is as large."""
-PARTS: Final = 512
+MAX_PARTS: Final = 512
 """Parts that one write may have; systems take at least twice as many."""
 
 _MODE: Final = 0o600
@@ -64,9 +64,9 @@ class RecordingWriter:
         path: Path,
         header: Header,
         *,
-        mode: Mode = "new",
+        mode: WriteMode = "new",
         warn: Callable[[str], None] = lambda text: None,
-        waits_for_room: bool = False,
+        retry_when_full: bool = False,
     ) -> None:
         """Open `path`, with mode 0600, never through a symbolic link.
 
@@ -78,7 +78,7 @@ class RecordingWriter:
         """
         self._path = path
         self._warn = warn
-        self._waits_for_room = waits_for_room
+        self._waits_for_room = retry_when_full
         self._has_warned = False
         self._counts: Counter[str] = Counter()
         self._digest: Digest | None = None
@@ -121,13 +121,13 @@ class RecordingWriter:
         return not self._pending
 
     @property
-    def is_behind(self) -> bool:
+    def has_dropped(self) -> bool:
         """Whether entries are missing that no event in the file reports yet."""
         return self._last_dropped is not None
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Write `entries` in one go; when that fails, count them and go on."""
-        batch = Batch.of(entries)
+        batch = EntryBatch.of(entries)
         if not batch:
             return
         try:
@@ -143,7 +143,7 @@ class RecordingWriter:
         for kind, count in batch.counts().items():
             self._counts[_COUNTED[kind]] += count
 
-    def withdraw(self) -> None:
+    def discard_if_empty(self) -> None:
         """Let `close` leave everything as it was found, unless there are entries by then."""
         self._is_withdrawn = True
 
@@ -232,7 +232,7 @@ class RecordingWriter:
                 os.ftruncate(self._descriptor, size)
             raise
 
-    def _drop(self, batch: Batch, reason: str) -> None:
+    def _drop(self, batch: EntryBatch, reason: str) -> None:
         self._dropped += batch.counts().total()
         self._last_dropped = batch.last()
         self._reason = reason
@@ -259,14 +259,14 @@ class RecordingWriter:
 
 _COUNTED: Final[dict[type[Entry], str]] = {
     Frame: "frames",
-    StderrText: "stderr",
+    StderrChunk: "stderr",
     JournalEvent: "events",
 }
 
 
 def _hashing(parts: Iterable[Part], digest: Digest) -> Iterator[Part]:
     """Hash each part as soon as it is made, while the processor still has it at hand."""
-    for part in joined(parts):
+    for part in join_small_parts(parts):
         digest.update(part)
         yield part
 
@@ -278,7 +278,7 @@ def _grouped(parts: Iterable[Part]) -> Iterator[list[Part]]:
     for part in parts:
         group.append(part)
         size += len(part)
-        if size >= WRITE:
+        if size >= MAX_WRITE:
             yield group
             group, size = [], 0
     if group:
@@ -286,7 +286,7 @@ def _grouped(parts: Iterable[Part]) -> Iterator[list[Part]]:
 
 
 def _write_all(descriptor: int, parts: Sequence[Part]) -> None:
-    if len(parts) > PARTS:
+    if len(parts) > MAX_PARTS:
         parts = [b"".join(parts)]
     written = os.writev(descriptor, parts)
     for part in parts:
@@ -296,7 +296,7 @@ def _write_all(descriptor: int, parts: Sequence[Part]) -> None:
             rest = rest[os.write(descriptor, rest) :]
 
 
-def _open(path: Path, mode: Mode) -> tuple[int, bool]:
+def _open(path: Path, mode: WriteMode) -> tuple[int, bool]:
     """Return a descriptor, and whether the file has come into being by that."""
     # A pipe without a reader would be waited for.
     flags = os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -351,12 +351,11 @@ def read_append_state(descriptor: int) -> AppendState | None:
     Raises:
         OSError: the file cannot be read.
     """
-    from acp_inspector.recording.lines import line_end, read_at
-    from acp_inspector.recording.reader import HEADER_LIMIT
+    from acp_inspector.recording.reader import MAX_HEADER, line_end, read_at
 
     read = partial(read_at, descriptor)
     size = os.fstat(descriptor).st_size
-    first = read(0, line_end(read, 0, min(size, HEADER_LIMIT)))
+    first = read(0, line_end(read, 0, min(size, MAX_HEADER)))
     if not isinstance(_decoded(first), Header):
         return None
     return _state_by_footer(read, size) or _state_by_lines(read, size)
@@ -366,12 +365,11 @@ def _state_by_footer(read: ReadAt, size: int) -> AppendState | None:
     """Return what the footer says; None if there is none, or if its digest is wrong."""
     import hashlib
 
-    from acp_inspector.recording.lines import line_begin, pieces_between
-    from acp_inspector.recording.reader import HEADER_LIMIT
+    from acp_inspector.recording.reader import MAX_HEADER, line_begin, pieces_between
 
     at = line_begin(read, size)
     # No footer is longer than a header may be.
-    line = read(at, min(size - at, HEADER_LIMIT))
+    line = read(at, min(size - at, MAX_HEADER))
     footer = _decoded(line)
     if not (isinstance(footer, Footer) and line.endswith(b"\n")):
         return None
@@ -387,14 +385,14 @@ def _state_by_footer(read: ReadAt, size: int) -> AppendState | None:
 
 def _last_entry(read: ReadAt, end: int) -> tuple[int, float]:
     """Return number and time of the last entry before `end`; zeros if there is none."""
-    from acp_inspector.recording.lines import LINE_LIMIT, line_begin
+    from acp_inspector.recording.reader import MAX_LINE, line_begin
 
     while end:
         # Before it may stand footers of runs that wrote nothing.
         begin = line_begin(read, end)
-        line = _decoded(read(begin, min(end - begin, LINE_LIMIT)))
-        if isinstance(line, Frame | StderrText | JournalEvent):
-            return line.n, line.at
+        line = _decoded(read(begin, min(end - begin, MAX_LINE)))
+        if isinstance(line, Frame | StderrChunk | JournalEvent):
+            return line.seq, line.time
         end = begin
     return 0, 0.0
 
@@ -402,8 +400,8 @@ def _last_entry(read: ReadAt, end: int) -> tuple[int, float]:
 def _state_by_lines(read: ReadAt, size: int) -> AppendState:
     import hashlib
 
-    from acp_inspector.recording.index import Index, Kind
-    from acp_inspector.recording.lines import SkippedLine, line_blocks, pieces_between
+    from acp_inspector.recording.index import Index, LineKind
+    from acp_inspector.recording.reader import SkippedLine, line_blocks, pieces_between
 
     digest = hashlib.sha256()
     index = Index()
@@ -418,24 +416,59 @@ def _state_by_lines(read: ReadAt, size: int) -> AppendState:
             continue
         begin = block.rfind(b"\n") + 1
         # A last line without its newline counts, unless it was cut off.
-        if block[begin:] and not isinstance(_decoded(block[begin:]), Unreadable):
+        if block[begin:] and not isinstance(_decoded(block[begin:]), UnreadableLine):
             index.add(block + b"\n", 0)
         else:
             index.add(block[:begin], 0)
     names = {
-        Kind.CLIENT: "frames",
-        Kind.AGENT: "frames",
-        Kind.STDERR: "stderr",
-        Kind.EVENT: "events",
+        LineKind.CLIENT: "frames",
+        LineKind.AGENT: "frames",
+        LineKind.STDERR: "stderr",
+        LineKind.EVENT: "events",
     }
     # In the order in which the kinds come, as a writer counts them.
     counts: Counter[str] = Counter()
-    for kind, count in Counter(map(Kind, index.kinds)).items():
+    for kind, count in Counter(map(LineKind, index.kinds)).items():
         if kind in names:
             counts[names[kind]] += count
     time = max(index.times, default=0.0)
     return AppendState(digest, counts, index.last_number, time, read(size - 1, 1) == b"\n")
 
 
-def _decoded(line: bytes) -> Line:
+def _decoded(line: bytes) -> RecordingLine:
     return decode_line(line.rstrip(b"\n"))
+
+
+@contextmanager
+def atomic_replacement(path: Path, *, overwrite: bool) -> Generator[Path]:
+    """Let the block write a file of another name beside `path`; name it so when all went well.
+
+    Raises:
+        RecordingExistsError: there is a file of that name, and it must not be replaced.
+        RecordingError: it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if not overwrite and os.path.lexists(path):
+            raise _exists(path)
+        yield part
+        if overwrite:
+            part.replace(path)
+        else:
+            # A link is refused where the name has come into being meanwhile; a rename is not.
+            os.link(part, path)
+    except FileExistsError:
+        raise _exists(path) from None
+    except RecordingExistsError:
+        raise
+    except RecordingError as problem:
+        # The other name means nothing to users.
+        raise type(problem)(str(problem).replace(str(part), str(path))) from None
+    except OSError as problem:
+        raise RecordingError(f"cannot write {path}: {describe_os_error(problem)}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _exists(path: Path) -> RecordingExistsError:
+    return RecordingExistsError(f"{path} exists already; choose another name, or say --overwrite")

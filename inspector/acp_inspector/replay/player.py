@@ -19,36 +19,36 @@ import anyio
 from acp_inspector.analysis.diff import Ignore, compare
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.id_map import IdMap
-from acp_inspector.analysis.steps import Step, Steps
+from acp_inspector.analysis.steps import JournalStep, Steps
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.result import ReplayResult
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentExitedError, ConnectionClosedError, FrameTooLongError
-from acp_protocol.host.files import FileRefusedError, Roots
-from acp_protocol.host.processes import spawn
+from acp_protocol.host.process import spawn
+from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
 from acp_protocol.jsonrpc import (
-    Failure,
+    ErrorResponse,
     Json,
     Notification,
     Request,
     RequestId,
-    Result,
+    SuccessResponse,
     encode,
     id_key,
     parse,
     read_message,
 )
-from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport import Transport
-from acp_protocol.transport.process import ProcessTransport
+from acp_protocol.transport.stdio import ProcessTransport
 
-TIME_LIMIT: Final = 30.0
+STEP_TIMEOUT: Final = 30.0
 """Seconds that one barrier may take."""
-SETTLE: Final = 0.3
+SETTLE_SECONDS: Final = 0.3
 """Seconds after the last expected step in which the agent may still send too much."""
-QUIET: Final = 2.0
+QUIET_SECONDS: Final = 2.0
 """Seconds of silence after which an agent that owes no response counts as finished."""
 
 
@@ -65,8 +65,8 @@ async def play_as_client(
     command: Sequence[str],
     cwd: Path,
     *,
-    time_limit: float = TIME_LIMIT,
-    settle: float = SETTLE,
+    timeout: float = STEP_TIMEOUT,
+    settle: float = SETTLE_SECONDS,
     ignores: Sequence[Ignore] = (),
     allows_redacted: bool = False,
 ) -> ReplayResult:
@@ -76,7 +76,7 @@ async def play_as_client(
         recording: what is played.
         command: the agent's, with its arguments.
         cwd: where it works.
-        time_limit: seconds for each wait.
+        timeout: seconds for each wait.
         settle: seconds in which the agent may still send too much at the end.
         ignores: what is not compared; each counts how often it applied.
         allows_redacted: send placeholders where the recording has no secrets any more.
@@ -92,10 +92,10 @@ async def play_as_client(
             "allow it with --allow-redacted"
         )
     async with spawn(command, cwd=cwd) as child:
-        player = Player(
+        player = RecordingPlayer(
             recording.frames, ProcessTransport(child), str(cwd), ignores, is_redacted=is_redacted
         )
-        result = await player.play(time_limit=time_limit, settle=settle)
+        result = await player.play(time_limit=timeout, settle=settle)
         if not result.errors or player.is_connected:
             return result
         with anyio.move_on_after(1):
@@ -111,12 +111,12 @@ class _AgentSteps:
 
     def __init__(self) -> None:
         self._decoder, self._exchanges, self._steps = Decoder(), Exchanges(), Steps()
-        self.steps: list[Step] = []
+        self.steps: list[JournalStep] = []
 
     @property
     def owes_response(self) -> bool:
         """Whether a request of the client has no response yet."""
-        return any(exchange.asker == "client" for exchange in self._exchanges.open())
+        return any(exchange.requester == "client" for exchange in self._exchanges.open())
 
     def apply(self, frame: Frame) -> None:
         """Take the next frame of either side."""
@@ -125,7 +125,7 @@ class _AgentSteps:
         self.steps += (step for step in self._steps.steps[known:] if step.side == "agent")
 
 
-class Player:
+class RecordingPlayer:
     """One play of the client's side."""
 
     def __init__(
@@ -149,7 +149,7 @@ class Player:
         self._journal = Journal()
         self._live = _AgentSteps()
         self._grew = anyio.Event()
-        self._files = Roots([Path(live_cwd)])
+        self._files = SandboxedFiles([Path(live_cwd)])
         self._writes: dict[tuple[str, RequestId], Json] = {}
         self._played = 0
         self.is_connected = True
@@ -160,7 +160,7 @@ class Player:
         errors: list[str] = []
         if not any(frame.side == "client" for frame in self._frames):
             errors.append("the recording holds no frame of a client: there is nothing to play")
-        async with OwnedTasks() as tasks:
+        async with BackgroundTasks() as tasks:
             tasks.start_soon(self._listen)
             try:
                 for frame in self._frames:
@@ -197,7 +197,7 @@ class Player:
             while len(self._live.steps) < wanted and self.is_connected:
                 self._grew = anyio.Event()
                 # An agent that owes no response has sent everything a moment later.
-                patience = None if self._live.owes_response else QUIET
+                patience = None if self._live.owes_response else QUIET_SECONDS
                 with anyio.move_on_after(patience) as scope:
                     await self._grew.wait()
                 if scope.cancelled_caught:
@@ -206,7 +206,7 @@ class Player:
             self._bind()
             return
         missing = self._recorded.steps[len(self._live.steps)]
-        before = f"before frame {frame.n}" if frame else "before the end"
+        before = f"before frame {frame.seq}" if frame else "before the end"
         why = self._reason(time_limit)
         raise BarrierError(f"{before}: {why}; {_named(missing)} was recorded next")
 
@@ -253,7 +253,7 @@ class Player:
     def _carry_out_write(self, line: bytes) -> None:
         """Write the file that the recorded client says it has written: later steps read it."""
         message = read_message(line)
-        if not isinstance(message, Result):
+        if not isinstance(message, SuccessResponse):
             return
         match self._writes.pop(id_key(message.id), None):
             case {"path": str(path), "content": str(content)}:
@@ -265,23 +265,23 @@ class Player:
 
     def _to_live(self, frame: Frame) -> bytes:
         """Return a recorded client frame with its ids replaced; its own bytes if it has none."""
-        message = read_message(frame.raw)
-        if not isinstance(message, Request | Notification | Result | Failure):
-            return frame.raw
-        before = cast("dict[str, Json]", parse(frame.raw))
+        message = read_message(frame.data)
+        if not isinstance(message, Request | Notification | SuccessResponse | ErrorResponse):
+            return frame.data
+        before = cast("dict[str, Json]", parse(frame.data))
         after = {
             name: self._ids.to_live(value) if name in {"params", "result"} else value
             for name, value in before.items()
         }
-        if isinstance(message, Result | Failure):
+        if isinstance(message, SuccessResponse | ErrorResponse):
             after["id"] = self._ids.live_id(message.id)
-        return frame.raw if after == before else encode(after)
+        return frame.data if after == before else encode(after)
 
 
 def recorded_directory(frames: Iterable[Frame]) -> str:
     """Return the working directory of the first new session; empty if there is none."""
     for frame in frames:
-        match read_message(frame.raw):
+        match read_message(frame.data):
             case Request(method="session/new", params={"cwd": str(cwd)}):
                 return cwd
             case _:
@@ -289,5 +289,5 @@ def recorded_directory(frames: Iterable[Frame]) -> str:
     return ""
 
 
-def _named(step: Step) -> str:
+def _named(step: JournalStep) -> str:
     return f"{step.name} (recorded frames {', '.join(map(str, step.frames[:5]))})"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
 
-from acp_inspector.analysis.diff import Difference
-from acp_protocol.host.text import visible
+from acp_inspector.analysis.diff import StepDifference
+from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
 MAX_FRAMES = 5
@@ -19,7 +19,7 @@ MAX_FRAMES = 5
 class ReplayResult:
     """The end of a replay."""
 
-    differences: tuple[Difference, ...]
+    differences: tuple[StepDifference, ...]
     """The recording on the left, the live agent on the right."""
     errors: tuple[str, ...]
     """What kept the replay from its end."""
@@ -39,7 +39,7 @@ class ReplayResult:
 
     def render(self) -> str:
         """Return the result as text that is safe to show."""
-        return visible("\n".join(self._lines()))
+        return escape_controls("\n".join(self._lines()))
 
     def _lines(self) -> Iterator[str]:
         counts = f"{self.played} client frames played, {self.compared} steps compared"
@@ -56,7 +56,7 @@ class ReplayResult:
             yield from _difference_lines(difference)
 
 
-def _difference_lines(difference: Difference) -> Iterator[str]:
+def _difference_lines(difference: StepDifference) -> Iterator[str]:
     name = difference.name
     if difference.kind == "right only":
         yield f"\n* {name} is not in the recording (live {_frames(difference.right_frames)})"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from acp_inspector.recording.format import Header, RecordingError
-from acp_protocol.host.files import FileRefusedError, Roots
+from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
 from acp_protocol.jsonrpc import Json
 
 
@@ -22,7 +22,7 @@ def prepare_workspace(header: Header, directory: Path) -> None:
     files: Json = header.meta.get("files", {})
     if not isinstance(files, dict):
         raise RecordingError("the recording's meta.files is no object of names and texts")
-    roots = Roots([directory])
+    roots = SandboxedFiles([directory])
     for name, text in cast("dict[str, Json]", files).items():
         if name.startswith("/"):
             raise RecordingError(f"the recording's file {name!r} is refused: it is absolute")

@@ -19,39 +19,273 @@ Source: ACPex, "Agent Client Protocol Overview".
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Final
 
 from acp_protocol import jsonrpc
-from acp_protocol.dialects.acpex_blocks import read_block, text_of, write_block
-from acp_protocol.dialects.acpex_updates import read_update, write_update
-from acp_protocol.dialects.dialect import Reading
-from acp_protocol.dialects.interpreter import (
+from acp_protocol.dialects.base import (
     Answer,
     Call,
-    Interpreter,
-    Question,
+    DialectBase,
+    PendingRequest,
+    SentText,
+    Translation,
     in_words,
     session_in,
     with_code,
     with_params,
     with_result,
 )
-from acp_protocol.dialects.members import (
+from acp_protocol.dialects.json_fields import (
     OFFICIAL_ALONE,
     Object,
     as_list,
     as_object,
     as_text,
     file_uri,
+    move_to_meta,
+    moved_back,
+    name_of,
     path_of,
     renamed,
-    set_aside,
-    taken_back,
     without,
 )
-from acp_protocol.dialects.streamed import Streamed
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Failure, Json, notification_line
+from acp_protocol.jsonrpc import ErrorResponse, Json, encode, encode_notification, parse
+
+KINDS: Final = frozenset(
+    {
+        "message",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "tool_call",
+        "tool_call_update",
+        "plan",
+    }
+)
+"""The words of this dialect for what an update is."""
+
+_TOOL_KINDS: Final = {
+    "read": ("read", "view", "cat", "open"),
+    "edit": ("edit", "write", "create", "patch", "replace", "insert", "append", "update"),
+    "delete": ("delete", "remove", "rm"),
+    "move": ("move", "rename", "mv"),
+    "search": ("search", "grep", "find", "glob", "list", "ls"),
+    "execute": ("run", "exec", "execute", "shell", "bash", "terminal", "command"),
+    "think": ("think", "thought", "reason"),
+    "fetch": ("fetch", "http", "web", "browse", "url", "download", "curl"),
+}
+_NUMBER: Final = re.compile(r"\s*\d{1,9}[.)]\s+")
+
+
+def read_update(update: Object) -> list[Object] | None:
+    """Turn an update of the dialect into official ones; None where it makes no sense.
+
+    Raises:
+        ValueError: a block's URI is none.
+    """
+    content = update.get("content")
+    members = as_object(content)
+    match update.get("kind"):
+        case "message" if isinstance(content, str):
+            return [_chunk("agent_message_chunk", {"type": "text", "text": content})]
+        case "agent_message_chunk" if isinstance(members.get("content"), list):
+            return [_chunk("agent_message_chunk", read_block(each)) for each in members["content"]]
+        case "agent_thought_chunk" if isinstance(members.get("thought"), str):
+            return [_chunk("agent_thought_chunk", {"type": "text", "text": members["thought"]})]
+        case "tool_call" if isinstance(members.get("toolCallId"), str):
+            return [_read_tool_call(members)]
+        case "tool_call_update" if isinstance(members.get("toolCallId"), str):
+            return [_read_tool_update(members)]
+        case "plan" if isinstance(members.get("steps"), list):
+            entries = [_entry(step) for step in members["steps"] if isinstance(step, str)]
+            return [{"sessionUpdate": "plan", "entries": entries}]
+        case _:
+            return None
+
+
+def write_update(update: Object) -> list[Object] | None:
+    """Turn an official update into those of the dialect; None where it has no words for it.
+
+    Raises:
+        ValueError: a number has no spelling in JSON.
+    """
+    match update.get("sessionUpdate"):
+        case "agent_message_chunk" if "content" in update:
+            content = [write_block(update["content"])]
+            message = {"role": "assistant", "content": content}
+            return [{"kind": "agent_message_chunk", "content": message}]
+        case "agent_thought_chunk" if thought := text_of(update.get("content")):
+            return [{"kind": "agent_thought_chunk", "content": {"thought": thought}}]
+        case "tool_call":
+            output = [] if _output(update) is None else [_write_tool_update(update)]
+            return [_write_tool_call(update), *output]
+        case "tool_call_update" if _output(update) is not None:
+            return [_write_tool_update(update)]
+        case "plan":
+            texts = [as_text(as_object(entry).get("content")) for entry in _entries(update)]
+            steps = [f"{number}. {text}" for number, text in enumerate(texts, start=1)]
+            return [{"kind": "plan", "content": {"steps": steps}}]
+        case _:
+            return None
+
+
+def kind_of(name: str) -> str:
+    """Guess the official kind of a tool from its name."""
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    kinds = (kind for word in words for kind, names in _TOOL_KINDS.items() if word in names)
+    return next(kinds, "other")
+
+
+def tool_output(id: Json, output: Json) -> Object:  # noqa: A002
+    """Return the official update that says what a tool put out.
+
+    Raises:
+        ValueError: a number has no spelling in JSON.
+    """
+    text = output if isinstance(output, str) else encode(output).decode()
+    block = {"type": "text", "text": text}
+    return {
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": id,
+        "status": "completed",
+        "content": [{"type": "content", "content": block}],
+        "rawOutput": output,
+    }
+
+
+def output_text(update: Object) -> str:
+    """Return what an official tool call has put out, as text; empty for nothing.
+
+    Raises:
+        ValueError: a number has no spelling in JSON.
+    """
+    raw = update.get("rawOutput")
+    if isinstance(raw, str):
+        return raw
+    items = (as_object(item) for item in as_list(update.get("content")))
+    text = "".join(text_of(item.get("content")) for item in items)
+    return text or ("" if raw is None else encode(raw).decode())
+
+
+def plan_entry(text: str, status: str = "pending") -> Object:
+    """Return an official plan's entry."""
+    return {"content": text, "priority": "medium", "status": status}
+
+
+def _chunk(tag: str, block: Json) -> Object:
+    return {"sessionUpdate": tag, "content": block}
+
+
+def _read_tool_call(members: Object) -> Object:
+    function = as_object(members.get("function"))
+    name = as_text(function.get("name")) or members["toolCallId"]
+    call = {
+        "sessionUpdate": "tool_call",
+        "toolCallId": members["toolCallId"],
+        "title": name,
+        "kind": kind_of(name),
+        "status": "in_progress",
+    }
+    if "arguments" not in function:
+        return call
+    return call | {"rawInput": _arguments(function["arguments"])}
+
+
+def _arguments(spelled: Json) -> Json:
+    try:
+        return parse(spelled.encode()) if isinstance(spelled, str) else spelled
+    except ValueError:
+        return spelled
+
+
+def _read_tool_update(members: Object) -> Object:
+    if "output" not in members:
+        return {"sessionUpdate": "tool_call_update"} | without(members, "content")
+    return tool_output(members["toolCallId"], members["output"])
+
+
+def _write_tool_call(update: Object) -> Object:
+    arguments = json.dumps(update.get("rawInput", {}), ensure_ascii=False, separators=(",", ":"))
+    function = {"name": as_text(update.get("title")), "arguments": arguments}
+    call = {"toolCallId": update.get("toolCallId"), "type": "function", "function": function}
+    return {"kind": "tool_call", "content": call}
+
+
+def _write_tool_update(update: Object) -> Object:
+    content = {"toolCallId": update.get("toolCallId"), "output": _output(update)}
+    return {"kind": "tool_call_update", "content": content}
+
+
+def _output(update: Object) -> str | None:
+    """Return a tool call's text; None while it may still run and has put out nothing."""
+    text = output_text(update)
+    return text if text or update.get("status") in ("completed", "failed") else None
+
+
+def _entries(update: Object) -> list[Json]:
+    return as_list(update.get("entries"))
+
+
+def _entry(step: str) -> Object:
+    return plan_entry(_NUMBER.sub("", step, count=1) if _NUMBER.match(step) else step)
+
+
+_CONTENTS = ("uri", "mimeType", "text", "blob")
+
+
+def read_block(block: Json) -> Json:
+    """Turn a block of the dialect into an official one.
+
+    Raises:
+        ValueError: its URI is none.
+    """
+    members = as_object(block)
+    match members.get("type"):
+        case "image" | "audio" if isinstance(members.get("source"), dict):
+            return _unwrapped(members)
+        case "resource" if "resource" not in members and isinstance(members.get("uri"), str):
+            return _read_resource(members)
+        case "resource_link" if "name" not in members and isinstance(members.get("uri"), str):
+            return members | {"name": name_of(members["uri"])}
+        case _:
+            return block
+
+
+def write_block(block: Json) -> Json:
+    """Turn an official block into one of the dialect."""
+    members = as_object(block)
+    match members.get("type"):
+        case "image" | "audio" if isinstance(members.get("data"), str):
+            source = {"type": "base64", "mediaType": members.get("mimeType")}
+            rest = without(members, "data", "mimeType")
+            return rest | {"source": source | {"data": members["data"]}}
+        case "resource" if isinstance(members.get("resource"), dict):
+            return without(members, "resource") | as_object(members["resource"])
+        case "resource_link":
+            return without(members, "name")
+        case _:
+            return block
+
+
+def text_of(block: Json) -> str:
+    """Return the text of a block; none for other blocks."""
+    members = as_object(block)
+    return as_text(members.get("text")) if members.get("type") == "text" else ""
+
+
+def _unwrapped(members: Object) -> Object:
+    source = renamed(without(as_object(members["source"]), "type"), {"mediaType": "mimeType"})
+    return without(members, "source") | source
+
+
+def _read_resource(members: Object) -> Object:
+    if "text" not in members and "blob" not in members:
+        return {"name": name_of(members["uri"])} | members | {"type": "resource_link"}
+    contents = {name: members[name] for name in _CONTENTS if name in members}
+    return without(members, *_CONTENTS) | {"resource": contents}
+
 
 NOT_FOUND: Final = -32001
 PERMISSION_DENIED: Final = -32002
@@ -69,23 +303,23 @@ _CODES: Final = {
 }
 
 
-class Acpex(Interpreter):
+class Acpex(DialectBase):
     """Speaks as agents and clients made with ACPex do."""
 
     name: str = "acpex"
 
     def __init__(self) -> None:
         super().__init__()
-        self._streamed = Streamed()
+        self._streamed = SentText()
 
     # Dialect to official
 
-    def read_call(self, call: Call, sent_by: Side) -> Reading:
+    def read_call(self, call: Call, sent_by: Side) -> Translation:
         """Turn a call of the dialect into official v1."""
         params = as_object(call.params)
         match sent_by, call.method:
             case "agent", "session/update":
-                return Reading(self._read_update(call, params))
+                return Translation(self._read_update(call, params))
             case "client", "initialize":
                 params = _read_capabilities(params)
             case "client", "authenticate":
@@ -95,22 +329,22 @@ class Acpex(Interpreter):
                 params = _read_prompt(params)
             case _:
                 pass
-        return Reading((with_params(call, params),))
+        return Translation((with_params(call, params),))
 
-    def read_answer(self, answer: Answer, question: Question) -> Reading:
+    def read_response(self, answer: Answer, question: PendingRequest) -> Translation:
         """Turn an answer of the dialect into official v1."""
-        if isinstance(answer, Failure):
-            return Reading((_read_failure(answer, question.method),))
+        if isinstance(answer, ErrorResponse):
+            return Translation((_read_failure(answer, question.method),))
         match question.method:
             case "initialize":
                 translated = _read_agent_capabilities(as_object(answer.result))
-                return Reading((with_result(answer, translated),))
+                return Translation((with_result(answer, translated),))
             case "session/prompt":
                 result = as_object(answer.result)
                 ended = with_result(answer, _read_stop(result) if result else answer.result)
-                return Reading((*self._read_last(result, question.session), ended))
+                return Translation((*self._read_last(result, question.session), ended))
             case _:
-                return Reading((answer.raw,))
+                return Translation((answer.raw,))
 
     def _read_update(self, call: Call, params: Object) -> tuple[bytes, ...]:
         update = as_object(params.get("update"))
@@ -152,9 +386,9 @@ class Acpex(Interpreter):
                 pass
         return (with_params(call, params),)
 
-    def write_answer(self, answer: Answer, question: Question) -> tuple[bytes, ...]:
+    def write_response(self, answer: Answer, question: PendingRequest) -> tuple[bytes, ...]:
         """Turn an official answer into the dialect."""
-        if isinstance(answer, Failure):
+        if isinstance(answer, ErrorResponse):
             answer = in_words(answer, {"prompt": "content"})
             return (self._write_failure(answer, question.method),)
         result = as_object(answer.result)
@@ -169,7 +403,7 @@ class Acpex(Interpreter):
             case _:
                 return (answer.raw,)
 
-    def _write_failure(self, answer: Failure, method: str) -> bytes:
+    def _write_failure(self, answer: ErrorResponse, method: str) -> bytes:
         match answer.code:
             case jsonrpc.RESOURCE_NOT_FOUND:
                 uri = as_text(as_object(answer.data).get("uri"))
@@ -188,14 +422,14 @@ class Acpex(Interpreter):
 def _read_capabilities(params: Object) -> Object:
     theirs = params.get("capabilities")
     if not isinstance(theirs, dict) or "clientCapabilities" in params:
-        return set_aside(params, ("authenticationMethods",), Acpex.name)
+        return move_to_meta(params, ("authenticationMethods",), Acpex.name)
     ours = renamed(as_object(theirs), {"fileSystem": "fs"})
     if isinstance(ours.get("terminal"), dict):
         terminal = as_object(ours["terminal"])
         ours["terminal"] = all(terminal.get(ability) is True for ability in _TERMINAL)
-    ours = set_aside(ours, ("prompts",), Acpex.name)
+    ours = move_to_meta(ours, ("prompts",), Acpex.name)
     params = without(params, "capabilities") | {"clientCapabilities": ours}
-    return set_aside(params, ("authenticationMethods",), Acpex.name)
+    return move_to_meta(params, ("authenticationMethods",), Acpex.name)
 
 
 def _write_capabilities(params: Object) -> Object:
@@ -203,8 +437,8 @@ def _write_capabilities(params: Object) -> Object:
     theirs: Object = {"fileSystem": as_object(ours.get("fs"))}
     has_terminal = ours.get("terminal") is True
     theirs["terminal"] = dict.fromkeys(_TERMINAL, has_terminal)
-    theirs |= taken_back(without(ours, "fs", "terminal"), ("prompts",), Acpex.name)
-    params = taken_back(params, ("authenticationMethods",), Acpex.name)
+    theirs |= moved_back(without(ours, "fs", "terminal"), ("prompts",), Acpex.name)
+    params = moved_back(params, ("authenticationMethods",), Acpex.name)
     methods: Object = {"authenticationMethods": []}
     return methods | without(params, "clientCapabilities") | {"capabilities": theirs}
 
@@ -262,7 +496,7 @@ def _read_stop(result: Object) -> Object:
     return without(result, "content") | stop
 
 
-def _read_failure(answer: Failure, method: str) -> bytes:
+def _read_failure(answer: ErrorResponse, method: str) -> bytes:
     if answer.code != NOT_FOUND:
         return with_code(answer, _CODES.get(answer.code, answer.code))
     if method == "authenticate":
@@ -273,4 +507,4 @@ def _read_failure(answer: Failure, method: str) -> bytes:
 
 def _update(params: Object, update: Object) -> bytes:
     session = {"sessionId": params.get("sessionId")}
-    return notification_line("session/update", session | {"update": update})
+    return encode_notification("session/update", session | {"update": update})

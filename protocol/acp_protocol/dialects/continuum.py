@@ -24,21 +24,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from acp_protocol import jsonrpc
-from acp_protocol.dialects.continuum_blocks import read_block, write_block
-from acp_protocol.dialects.continuum_tools import (
-    has_tool,
-    option_of,
-    outcome_of,
-    read_permission,
-    read_tool_call,
-    write_permission,
-)
-from acp_protocol.dialects.dialect import Reading
-from acp_protocol.dialects.interpreter import (
+from acp_protocol.dialects.base import (
     Answer,
     Call,
-    Interpreter,
-    Question,
+    DialectBase,
+    PendingRequest,
+    Translation,
     in_words,
     keep,
     marked,
@@ -48,30 +39,206 @@ from acp_protocol.dialects.interpreter import (
     with_params,
     with_result,
 )
-from acp_protocol.dialects.members import (
+from acp_protocol.dialects.json_fields import (
     OFFICIAL_ALONE,
     Object,
     as_list,
     as_object,
     as_text,
-    aside,
+    file_uri,
+    move_to_meta,
+    moved_back,
+    moved_to_meta,
+    name_of,
+    path_of,
     renamed,
-    set_aside,
-    taken_back,
     without,
-    without_aside,
+    without_moved,
 )
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
-    Failure,
+    ErrorResponse,
     Json,
     Request,
     RequestId,
-    failure_line,
-    notification_line,
-    request_line,
-    result_line,
+    encode_error,
+    encode_notification,
+    encode_request,
+    encode_result,
 )
+
+
+def read_block(block: Json) -> Json:
+    """Turn a block of the dialect into an official one.
+
+    Raises:
+        ValueError: its URI is none.
+    """
+    members = as_object(block)
+    match members.get("type"):
+        case "image":
+            return renamed(members, {"mediaType": "mimeType"})
+        case "resource" if "resource" not in members and isinstance(members.get("uri"), str):
+            link = renamed(members, {"mediaType": "mimeType"})
+            return link | {"type": "resource_link", "name": _name(link)}
+        case _:
+            return block
+
+
+def write_block(block: Json) -> Json:
+    """Turn an official block into one of the dialect; audio and contents it has no word for."""
+    members = as_object(block)
+    match members.get("type"):
+        case "image":
+            return renamed(members, {"mimeType": "mediaType"})
+        case "resource_link":
+            reference = without(renamed(members, {"mimeType": "mediaType"}), "name")
+            return reference | {"type": "resource"}
+        case _:
+            return block
+
+
+def _name(link: dict[str, Json]) -> str:
+    return as_text(link.get("name")) or name_of(link["uri"])
+
+
+OPTIONS: Final = {
+    "allow_once": "Allow once",
+    "allow_always": "Allow always",
+    "reject_once": "Reject",
+    "reject_always": "Reject always",
+}
+SELECTED: Final = "selected"
+KINDS: Final = frozenset(
+    {"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"}
+)
+_STATUS: Final = {"ask": "pending", "rejected": "failed"}
+_STATUSES: Final = ("pending", "in_progress", "completed", "failed")
+_MEMBERS: Final = ("toolCallId", "title", "kind", "status", "content", "rawInput", "rawOutput")
+
+
+def has_tool(params: Object) -> bool:
+    """Tell whether params hold a tool call side by side with the session."""
+    return isinstance(params.get("toolCallId"), str) and "toolCall" not in params
+
+
+def read_permission(params: Object) -> Object:
+    """Turn a permission's question into the official one.
+
+    Raises:
+        ValueError: a location's URI is none.
+    """
+    options = [{"optionId": word, "name": name, "kind": word} for word, name in OPTIONS.items()]
+    return {
+        "sessionId": params.get("sessionId"),
+        "toolCall": _tool(params) | {"status": "pending"},
+        "options": params.get("options", options),
+    }
+
+
+def write_permission(params: Object) -> Object:
+    """Turn an official permission's question into the dialect.
+
+    Raises:
+        ValueError: a location's path has no UTF-8 form.
+    """
+    tool = as_object(params["toolCall"])
+    id_ = as_text(tool.get("toolCallId"))
+    places = [_write_location(place) for place in as_list(tool.get("locations"))]
+    return {
+        "sessionId": params.get("sessionId"),
+        "toolCallId": id_,
+        "title": as_text(tool.get("title")) or id_,
+        "kind": tool.get("kind") if as_text(tool.get("kind")) in KINDS else "other",
+        "locations": places,
+    }
+
+
+def option_of(params: Object) -> Object:
+    """Return, for each word that an answer may be, the option that it chooses.
+
+    Whoever answers has not seen the options: of several that last, the first one is chosen, which
+    is the narrowest as a rule, and where none lasts, that which holds once.
+    """
+    options = [as_object(option) for option in as_list(params.get("options"))]
+    if not options:
+        return {word: word for word in OPTIONS}
+    by_id = {as_text(option.get("optionId")): option.get("optionId") for option in options}
+    by_kind = {as_text(each.get("kind")): each.get("optionId") for each in reversed(options)}
+    instead = {f"{deed}_always": by_kind.get(f"{deed}_once") for deed in ("allow", "reject")}
+    return instead | by_kind | by_id
+
+
+def outcome_of(result: Json, options: Object) -> Json:
+    """Turn an answer to a permission's question into the official one.
+
+    Beside the official shape a bare word is understood, alone or as the outcome. All of them may
+    choose by one of the four words, for the options have no other names in the dialect. A word
+    that was not offered allows nothing.
+    """
+    word = as_object(result).get("outcome", result)
+    chosen = as_object(result if word == SELECTED else word)
+    if chosen.get("outcome") == SELECTED:
+        word = chosen.get("optionId")
+    if not isinstance(word, str):
+        return result
+    option = options.get(word)
+    if option is None:
+        return {"outcome": {"outcome": "cancelled"}}
+    return {"outcome": {"outcome": SELECTED, "optionId": option}}
+
+
+def read_tool_call(params: Object, *, is_new: bool) -> Object:
+    """Turn a tool call's progress into an official update.
+
+    Raises:
+        ValueError: a location's URI is none.
+    """
+    tool = _tool(params)
+    if not is_new:
+        return {"sessionUpdate": "tool_call_update"} | tool
+    return {"sessionUpdate": "tool_call"} | {"title": tool["toolCallId"]} | tool
+
+
+def _tool(params: Object) -> Object:
+    tool = {name: params[name] for name in _MEMBERS if name in params}
+    if "locations" in params:
+        tool["locations"] = [_read_location(place) for place in as_list(params["locations"])]
+    if "content" in tool:
+        tool["content"] = [_read_content(item) for item in as_list(tool["content"])]
+    if "status" in tool:
+        status = _status(as_text(tool["status"]))
+        tool = without(tool, "status") | ({"status": status} if status in _STATUSES else {})
+    return tool
+
+
+def _read_content(item: Json) -> Json:
+    if as_text(as_object(item).get("type")) in {"content", "diff", "terminal"}:
+        return item
+    return {"type": "content", "content": read_block(item)}
+
+
+def _status(word: str) -> str:
+    """Return `InProgress` as `in_progress`."""
+    word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word).lower()
+    return _STATUS.get(word, word)
+
+
+def _read_location(place: Json) -> Json:
+    members = as_object(place)
+    if not isinstance(members.get("uri"), str) or "path" in members:
+        return place
+    named = renamed(members, {"uri": "path", "startLine": "line"})
+    return named | {"path": path_of(members["uri"])}
+
+
+def _write_location(place: Json) -> Json:
+    members = as_object(place)
+    if not isinstance(members.get("path"), str):
+        return place
+    named = renamed(members, {"path": "uri", "line": "startLine"})
+    return named | {"uri": file_uri(members["path"])}
+
 
 APPLICATION_ERROR: Final = -32001
 NOT_INITIALIZED: Final = -32002
@@ -96,7 +263,7 @@ _MODES: Final = {"code": "Code", "architect": "Architect"}
 """The modes that its own examples name."""
 
 
-class Continuum(Interpreter):
+class Continuum(DialectBase):
     """Speaks as Continuum Router does, and as its clients do."""
 
     name: str = "continuum"
@@ -116,7 +283,7 @@ class Continuum(Interpreter):
 
     # Dialect to official
 
-    def read_call(self, call: Call, sent_by: Side) -> Reading:
+    def read_call(self, call: Call, sent_by: Side) -> Translation:
         """Turn a call of the dialect into official v1."""
         params = as_object(call.params)
         if sent_by == "agent":
@@ -131,7 +298,7 @@ class Continuum(Interpreter):
             case "authenticate":
                 params = _marked(without(renamed(params, {"method": "methodId"}), "token"))
             case "session/new":
-                params = self._placed(set_aside(params, ("mode",), self.name))
+                params = self._placed(move_to_meta(params, ("mode",), self.name))
             case "session/load":
                 params = self._placed(_marked(params))
             case "session/set_mode":
@@ -140,15 +307,15 @@ class Continuum(Interpreter):
                 params = self._in_session(self._read_prompt(params))
             case _:
                 pass
-        return Reading((with_params(call, params),))
+        return Translation((with_params(call, params),))
 
-    def read_answer(self, answer: Answer, question: Question) -> Reading:
+    def read_response(self, answer: Answer, question: PendingRequest) -> Translation:
         """Turn an answer of the dialect into official v1."""
         if question.notes.get("is_ours") or question.notes.get("is_told"):
             # Officially nobody asked: what was told gets no answer.
-            return Reading(())
-        if isinstance(answer, Failure):
-            return Reading((self._read_failure(answer, question),))
+            return Translation(())
+        if isinstance(answer, ErrorResponse):
+            return Translation((self._read_failure(answer, question),))
         result = as_object(answer.result)
         match question.method:
             case "initialize":
@@ -160,57 +327,57 @@ class Continuum(Interpreter):
                 translated = self._read_history(result, session, question.method)
             case "session/set_mode":
                 self._note_mode(question.session, as_text(result.get("mode")))
-                translated = set_aside(result, ("mode", "previousMode"), self.name)
+                translated = move_to_meta(result, ("mode", "previousMode"), self.name)
             case "session/request_permission":
                 translated = outcome_of(answer.result, question.notes)
             case _:
                 translated = answer.result
-        return Reading((with_result(answer, translated),))
+        return Translation((with_result(answer, translated),))
 
-    def _read_agent(self, call: Call, params: Object) -> Reading:
+    def _read_agent(self, call: Call, params: Object) -> Translation:
         if call.method == "session/request_permission" and has_tool(params):
             if isinstance(call, Request):
-                return Reading((with_params(call, read_permission(params)),))
+                return Translation((with_params(call, read_permission(params)),))
             # Nobody can answer it, so it is shown as what waits, not asked.
             params = params | {"status": "pending"}
         elif call.method != "session/update" or "update" in params:
-            return Reading((call.raw,))
+            return Translation((call.raw,))
         params = self._in_session(params)
         if has_tool(params):
             key = f"{params.get('sessionId')} {params['toolCallId']}"
             is_new = key not in self._tools
             keep(self._tools, key, None)
-            return Reading((_update(params, read_tool_call(params, is_new=is_new)),))
+            return Translation((_update(params, read_tool_call(params, is_new=is_new)),))
         if not isinstance(params.get("content"), list | dict):
-            return Reading((call.raw,))
+            return Translation((call.raw,))
         content = params["content"]
         blocks = as_list(content) if isinstance(content, list) else [content]
-        return Reading(tuple(_update(params, _chunk(read_block(block))) for block in blocks))
+        return Translation(tuple(_update(params, _chunk(read_block(block))) for block in blocks))
 
-    def _read_cancel(self, call: Call, params: Object) -> Reading:
+    def _read_cancel(self, call: Call, params: Object) -> Translation:
         if "sessionId" not in params and self.busy_session is not None:
             params = {"sessionId": self.busy_session} | params
         if not isinstance(call, Request):
-            return Reading((with_params(call, params),))
-        question = Question(call.method, session_in(params), {"is_told": True})
-        self.ask("client", call.id, question)
+            return Translation((with_params(call, params),))
+        question = PendingRequest(call.method, session_in(params), {"is_told": True})
+        self.add_request("client", call.id, question)
         # Without a session there is nothing to cancel, but the question still wants its answer.
-        known = (notification_line(call.method, params),) if session_in(params) else ()
-        return Reading(known, (self._answer_cancel(call.id, params),))
+        known = (encode_notification(call.method, params),) if session_in(params) else ()
+        return Translation(known, (self._answer_cancel(call.id, params),))
 
     def _answer_cancel(self, id_: RequestId, params: Object) -> bytes:
         session = params.get("sessionId")
         if not self.is_initialized:
-            return failure_line(id_, NOT_INITIALIZED, "The first request is initialize")
+            return encode_error(id_, NOT_INITIALIZED, "The first request is initialize")
         if session is not None and not isinstance(session, str):
-            return failure_line(id_, jsonrpc.INVALID_PARAMS, "sessionId is no string")
+            return encode_error(id_, jsonrpc.INVALID_PARAMS, "sessionId is no string")
         if session is not None and not self.knows(session):
             data = {"sessionId": session}
-            return failure_line(id_, APPLICATION_ERROR, "There is no such session", data)
-        return result_line(id_, {})
+            return encode_error(id_, APPLICATION_ERROR, "There is no such session", data)
+        return encode_result(id_, {})
 
     def _read_prompt(self, params: Object) -> Object:
-        params = set_aside(params, _GENERATION, self.name)
+        params = move_to_meta(params, _GENERATION, self.name)
         if "prompt" in params or not isinstance(params.get("content"), list):
             return params
         params = renamed(params, {"content": "prompt"})
@@ -221,14 +388,14 @@ class Continuum(Interpreter):
             return result
         mode = as_text(result.get("mode"))
         self._note_mode(session, mode)
-        translated = set_aside(result, _HISTORY, self.name)
+        translated = move_to_meta(result, _HISTORY, self.name)
         if mode and "modes" not in result:
             names = _MODES | ({} if mode in _MODES else {mode: mode.capitalize()})
             available = [{"id": id_, "name": name} for id_, name in names.items()]
             translated["modes"] = {"currentModeId": mode, "availableModes": available}
         return without(translated, "sessionId") if method == "session/load" else translated
 
-    def _read_failure(self, answer: Failure, question: Question) -> bytes:
+    def _read_failure(self, answer: ErrorResponse, question: PendingRequest) -> bytes:
         if answer.code == NOT_INITIALIZED and not self.is_initialized:
             return with_code(answer, jsonrpc.INVALID_REQUEST)
         if answer.code == APPLICATION_ERROR and _ABSENT.search(answer.message):
@@ -254,20 +421,20 @@ class Continuum(Interpreter):
             case "initialize":
                 params = _write_capabilities(params)
             case "authenticate":
-                params = renamed(without_aside(params, self.name), {"methodId": "method"})
+                params = renamed(without_moved(params, self.name), {"methodId": "method"})
             case "session/new" | "session/load":
-                params = without(taken_back(params, ("mode",), self.name), "cwd", "mcpServers")
+                params = without(moved_back(params, ("mode",), self.name), "cwd", "mcpServers")
             case "session/set_mode":
                 params = self._out_of_session(renamed(params, {"modeId": "mode"}))
             case "session/prompt":
-                params = _write_prompt(taken_back(params, _GENERATION, self.name))
+                params = _write_prompt(moved_back(params, _GENERATION, self.name))
             case _:
                 pass
         return (with_params(call, params),)
 
-    def write_answer(self, answer: Answer, question: Question) -> tuple[bytes, ...]:
+    def write_response(self, answer: Answer, question: PendingRequest) -> tuple[bytes, ...]:
         """Turn an official answer into the dialect."""
-        if isinstance(answer, Failure):
+        if isinstance(answer, ErrorResponse):
             return (self._write_failure(in_words(answer, _WORDS), question),)
         result = as_object(answer.result)
         match question.method:
@@ -301,11 +468,13 @@ class Continuum(Interpreter):
         self._cancels += 1
         # Nobody else numbers like this, so that the answer finds its way to us alone.
         id_ = f"cancel-{self._cancels}"
-        self.ask("client", id_, Question(call.method, session_in(params), {"is_ours": True}))
-        return request_line(id_, call.method, self._out_of_session(params) or None)
+        self.add_request(
+            "client", id_, PendingRequest(call.method, session_in(params), {"is_ours": True})
+        )
+        return encode_request(id_, call.method, self._out_of_session(params) or None)
 
-    def _write_history(self, result: Object, question: Question) -> Object:
-        kept = aside(result, self.name)
+    def _write_history(self, result: Object, question: PendingRequest) -> Object:
+        kept = moved_to_meta(result, self.name)
         session = session_in(result) or question.session
         mode = as_text(as_object(result.get("modes")).get("currentModeId"))
         mode = mode or as_text(kept.get("mode")) or as_text(question.notes.get("mode")) or "code"
@@ -314,18 +483,18 @@ class Continuum(Interpreter):
         history: Object = {"sessionId": session} if session else {}
         history |= {"createdAt": time, "updatedAt": time, "mode": mode, "historyLength": 0}
         kept = kept | {name: _restamped(kept[name]) for name in _TIMES if name in kept}
-        return history | kept | without(without_aside(result, self.name), "modes")
+        return history | kept | without(without_moved(result, self.name), "modes")
 
-    def _write_modes(self, result: Object, question: Question) -> Object:
+    def _write_modes(self, result: Object, question: PendingRequest) -> Object:
         session, mode = question.session, as_text(question.notes.get("mode"))
         # An update that tells of the mode comes before the answer.
         is_told = self._modes.get(session or "") == mode
         before = (self._former if is_told else self._modes).get(session or "")
         self._note_mode(session, mode)
         modes = {"mode": mode} | ({"previousMode": before} if before else {})
-        return modes | taken_back(result, ("mode", "previousMode"), self.name)
+        return modes | moved_back(result, ("mode", "previousMode"), self.name)
 
-    def _write_failure(self, answer: Failure, question: Question) -> bytes:
+    def _write_failure(self, answer: ErrorResponse, question: PendingRequest) -> bytes:
         if answer.code == jsonrpc.INVALID_REQUEST and not self.is_initialized:
             return with_code(answer, NOT_INITIALIZED)
         # An official peer is told so of what cannot be as things stand, too: a session too many, or
@@ -337,13 +506,13 @@ class Continuum(Interpreter):
 
     # What the connection knows
 
-    def notes(self, call: Call) -> Object:
+    def extension_fields(self, call: Call) -> Object:
         """Return the mode that is asked for, or the options that are offered."""
         params = as_object(call.params)
         match call.method:
             case "session/new" | "session/set_mode":
                 mode = params.get("mode", params.get("modeId"))
-                return {"mode": mode or aside(params, self.name).get("mode")}
+                return {"mode": mode or moved_to_meta(params, self.name).get("mode")}
             case "session/request_permission":
                 return option_of(params)
             case _:
@@ -394,7 +563,7 @@ def _read_agent_capabilities(result: Object) -> Object:
     bridge = _BRIDGE if "mcp" in flat else ()
     if not prompts and not bridge:
         return result
-    nested = set_aside(without(flat, *_PROMPTS), bridge, Continuum.name)
+    nested = move_to_meta(without(flat, *_PROMPTS), bridge, Continuum.name)
     nested["promptCapabilities"] = prompts | as_object(flat.get("promptCapabilities"))
     return result | {"agentCapabilities": nested}
 
@@ -404,7 +573,7 @@ def _write_agent_capabilities(result: Object) -> Object:
     prompts = as_object(nested.get("promptCapabilities"))
     flat: Object = {"loadSession": nested.get("loadSession", False)}
     flat |= {name: prompts.get(name, False) for name in _PROMPTS} | {"mcp": False}
-    flat |= taken_back(
+    flat |= moved_back(
         without(nested, "promptCapabilities", *OFFICIAL_ALONE), _BRIDGE, Continuum.name
     )
     answered: Object = {"authMethods": []}
@@ -437,4 +606,4 @@ def _chunk(block: Json) -> Object:
 
 def _update(params: Mapping[str, Json], update: Object) -> bytes:
     session = {"sessionId": params.get("sessionId")}
-    return notification_line("session/update", session | {"update": update})
+    return encode_notification("session/update", session | {"update": update})

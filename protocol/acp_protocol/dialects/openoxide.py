@@ -21,15 +21,19 @@ Source: OpenOxide, "ACP Server".
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from acp_protocol.dialects.dialect import Reading
-from acp_protocol.dialects.interpreter import (
+from acp_protocol.dialects.acpex import kind_of, output_text, plan_entry, tool_output
+from acp_protocol.dialects.base import (
     PROMPT,
+    REMEMBERED,
     Answer,
     Call,
-    Interpreter,
-    Question,
+    DialectBase,
+    PendingRequest,
+    SentText,
+    Translation,
     in_words,
     keep,
     placed,
@@ -37,39 +41,236 @@ from acp_protocol.dialects.interpreter import (
     with_params,
     with_result,
 )
-from acp_protocol.dialects.members import (
+from acp_protocol.dialects.json_fields import (
     Object,
     as_list,
     as_object,
     as_text,
-    aside,
+    move_to_meta,
+    moved_to_meta,
     renamed,
-    set_aside,
     without,
-    without_aside,
+    without_moved,
 )
-from acp_protocol.dialects.openoxide_events import (
-    Events,
-    chunk,
-    is_diff,
-    read_commands,
-)
-from acp_protocol.dialects.streamed import Streamed
+from acp_protocol.dialects.unified_diff import texts_from_diff, write_unified_diff
 from acp_protocol.framing import Framing, Side
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
-    Failure,
+    ErrorResponse,
+    InvalidMessage,
     Json,
-    Malformed,
     Request,
     RequestId,
     encode,
-    failure_line,
-    notification_line,
+    encode_error,
+    encode_notification,
+    encode_request,
+    encode_result,
     parse,
-    request_line,
-    result_line,
 )
+
+_STATUSES: Final = frozenset({"pending", "in_progress", "completed"})
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What the running turn of a session has told."""
+
+    steps: list[Object] = field(default_factory=list[Object])
+    """The plan, as it was read."""
+    told: dict[str, Json] = field(default_factory=dict[str, Json])
+    """The steps that were written, and how far they were."""
+    tool: str | None = None
+
+
+class OpenoxideEvents:
+    """Reads and writes the events of one connection: plans come in steps, diffs without tools."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, _Turn] = {}
+        self._diffs = 0
+
+    def begin(self, session: str | None) -> None:
+        """Forget the plan and the tool of the turn before."""
+        self._turns.pop(session or "", None)
+
+    def read(self, event: Object, session: str | None) -> Object | None:
+        """Return the official update that says the same; None where the event makes no sense.
+
+        Raises:
+            ValueError: a number has no spelling in JSON.
+        """
+        match event.get("type"):
+            case "text_delta" if isinstance(event.get("text"), str):
+                return chunk({"type": "text", "text": event["text"]})
+            case "tool_call" if isinstance(event.get("id"), str):
+                self._turn(session).tool = event["id"]
+                return _read_tool_call(event)
+            case "tool_result" if isinstance(event.get("id"), str):
+                return tool_output(event["id"], event.get("output", ""))
+            case "plan_step" if isinstance(event.get("step"), str):
+                return _read_step(event, self._turn(session).steps)
+            case "diff" if is_diff(event):
+                return self._read_diff(event, self._turn(session).tool)
+            case None if isinstance(event.get("slash_commands"), list):
+                return read_commands(event["slash_commands"])
+            case _:
+                return None
+
+    def write(self, update: Object, session: str | None) -> list[Object] | None:
+        """Turn an official update into events; None where there are none for it.
+
+        Raises:
+            ValueError: a number has no spelling in JSON.
+        """
+        if update.get("sessionUpdate") != "plan":
+            return write_events(update)
+        told = self._turn(session).told
+        entries = [as_object(entry) for entry in as_list(update.get("entries"))]
+        return [step for entry in entries if (step := _write_step(entry, told)) is not None]
+
+    def _turn(self, session: str | None) -> _Turn:
+        turn = self._turns.get(session or "") or _Turn()
+        keep(self._turns, session or "", turn)
+        return turn
+
+    def _read_diff(self, event: Object, running: str | None) -> Object:
+        content = [read_diff(event)]
+        tool = as_text(event.get("id")) or running
+        if tool is not None:
+            return {"sessionUpdate": "tool_call_update", "toolCallId": tool, "content": content}
+        self._diffs += 1
+        return {
+            "sessionUpdate": "tool_call",
+            "toolCallId": f"diff-{self._diffs}",
+            "title": f"Edit {event['path']}",
+            "kind": "edit",
+            "status": "completed",
+            "content": content,
+        }
+
+
+def chunk(block: Json) -> Object:
+    """Return the update of a block that the agent says."""
+    return {"sessionUpdate": "agent_message_chunk", "content": block}
+
+
+def write_events(update: Object) -> list[Object] | None:
+    """Turn an official update that is no plan into events; None where there are none for it.
+
+    Raises:
+        ValueError: a number has no spelling in JSON.
+    """
+    match update.get("sessionUpdate"):
+        case "agent_message_chunk" if as_object(update.get("content")).get("type") == "text":
+            text = as_text(as_object(update["content"]).get("text"))
+            return [{"type": "text_delta", "text": text}]
+        case "tool_call":
+            return [_write_tool_call(update), *_write_tool_update(update)]
+        case "tool_call_update":
+            return _write_tool_update(update) or None
+        case "available_commands_update":
+            return [{"slash_commands": write_commands(update.get("availableCommands"))}]
+        case _:
+            return None
+
+
+def is_diff(value: Object) -> bool:
+    """Tell whether `value` holds a diff."""
+    return all(isinstance(value.get(name), str) for name in ("path", "unified_diff"))
+
+
+def read_diff(value: Object) -> Object:
+    """Return the official tool call content that holds the same diff."""
+    before, after = texts_from_diff(value["unified_diff"])
+    return {"type": "diff", "path": value["path"], "oldText": before, "newText": after}
+
+
+def write_diff(value: Object) -> Object:
+    """Return the diff that an official tool call content holds."""
+    before, after = value.get("oldText"), as_text(value.get("newText"))
+    path = as_text(value.get("path"))
+    diff = write_unified_diff(path, before if isinstance(before, str) else None, after)
+    return {"path": path, "unified_diff": diff}
+
+
+def read_commands(commands: Json) -> Object:
+    """Return the official update that advertises these slash commands."""
+    members = [as_object(command) for command in as_list(commands)]
+    available = [
+        {
+            "name": as_text(command.get("command")).removeprefix("/"),
+            "description": as_text(command.get("description")),
+        }
+        for command in members
+        if as_text(command.get("command")).removeprefix("/")
+    ]
+    return {"sessionUpdate": "available_commands_update", "availableCommands": available}
+
+
+def write_commands(commands: Json) -> list[Json]:
+    """Return officially advertised commands as slash commands."""
+    members = [as_object(command) for command in as_list(commands)]
+    return [
+        {
+            "command": f"/{as_text(command.get('name'))}",
+            "description": as_text(command.get("description")),
+        }
+        for command in members
+    ]
+
+
+def _read_tool_call(event: Object) -> Object:
+    name = as_text(event.get("name")) or event["id"]
+    call = {
+        "sessionUpdate": "tool_call",
+        "toolCallId": event["id"],
+        "title": name,
+        "kind": kind_of(name),
+        "status": "in_progress",
+    }
+    return call | ({"rawInput": event["input"]} if "input" in event else {})
+
+
+def _write_tool_call(update: Object) -> Object:
+    name = as_text(update.get("title"))
+    event = {"type": "tool_call", "id": update.get("toolCallId"), "name": name}
+    return event | ({"input": update["rawInput"]} if "rawInput" in update else {})
+
+
+def _write_tool_update(update: Object) -> list[Object]:
+    id_ = update.get("toolCallId")
+    items = [as_object(item) for item in as_list(update.get("content"))]
+    diffs = [write_diff(item) for item in items if item.get("type") == "diff"]
+    events: list[Object] = [{"type": "diff", "id": id_} | diff for diff in diffs]
+    text = output_text(update)
+    if text or update.get("status") in ("completed", "failed"):
+        events.append({"type": "tool_result", "id": id_, "output": text})
+    return events
+
+
+def _read_step(event: Object, steps: list[Object]) -> Object:
+    """Add a step to the plan; one that is there and comes with a status has come that far."""
+    text, status = event["step"], as_text(event.get("status"))
+    places = [place for place, step in enumerate(steps) if step["content"] == text]
+    entry = plan_entry(text, status if status in _STATUSES else "pending")
+    if status and places:
+        steps[places[0]] = entry
+    elif len(steps) < REMEMBERED:
+        steps.append(entry)
+    return {"sessionUpdate": "plan", "entries": list(steps)}
+
+
+def _write_step(entry: Object, told: dict[str, Json]) -> Object | None:
+    """Return an entry of a plan as a step; None for what was told before."""
+    text, status = as_text(entry.get("content")), as_text(entry.get("status")) or "pending"
+    before = told.get(text)
+    keep(told, text, status)
+    if before == status:
+        return None
+    step = {"type": "plan_step", "step": text}
+    return step if before is None and status == "pending" else step | {"status": status}
+
 
 ABILITIES: Final[Object] = {
     "file_read": True,
@@ -100,7 +301,7 @@ _ROOMS: Final = ("session/", "fs/", "terminal/")
 _OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 
 
-class Openoxide(Interpreter):
+class Openoxide(DialectBase):
     """Speaks as the agent of the OpenOxide blueprint does, and as its clients do."""
 
     name: str = "openoxide"
@@ -110,15 +311,15 @@ class Openoxide(Interpreter):
         """`directory` is where sessions work whose client names none."""
         super().__init__()
         self._directory = directory
-        self._events = Events()
-        self._streamed = Streamed()
+        self._events = OpenoxideEvents()
+        self._streamed = SentText()
         self._commands: list[Json] = []
         self._cancelled: dict[tuple[str, RequestId], None] = {}
         self._prompts = 0
 
     # Dialect to official
 
-    def read_foreign(self, frame: Malformed, sent_by: Side) -> Reading:
+    def read_foreign(self, frame: InvalidMessage, sent_by: Side) -> Translation:
         """Turn a prompt or an event without JSON-RPC around it into official v1."""
         value = as_object(parse(frame.raw))
         session = session_in(value) or self.session
@@ -126,51 +327,53 @@ class Openoxide(Interpreter):
             self._prompts += 1
             # Nobody else numbers like this, so that the answer is known to be for no request.
             id_ = f"prompt-{self._prompts}"
-            self.ask("client", id_, Question(PROMPT, session, {"is_bare": True}))
+            self.add_request("client", id_, PendingRequest(PROMPT, session, {"is_bare": True}))
             params = self._read_prompt({"session_id": session} | value)
-            return Reading((request_line(id_, PROMPT, params),))
+            return Translation((encode_request(id_, PROMPT, params),))
         if sent_by == "agent" and "jsonrpc" not in value and session is not None:
             return self._read_event(value, session, frame.raw)
-        return Reading((frame.raw,))
+        return Translation((frame.raw,))
 
-    def read_call(self, call: Call, sent_by: Side) -> Reading:
+    def read_call(self, call: Call, sent_by: Side) -> Translation:
         """Turn a call of the dialect into official v1."""
         params = as_object(call.params)
         if sent_by == "agent":
             if call.method != "session/update" or "update" in params:
-                return Reading((with_params(call, _official(call.method, params)),))
+                return Translation((with_params(call, _official(call.method, params)),))
             session = session_in(params) or self.session
             return self._read_event(params, session, call.raw)
         if call.method in _CANCELS and ("request_id" in params or call.method == CANCEL):
             return self._read_cancel(call, params)
         if call.method == "session/cancel" and isinstance(call, Request) and session_in(params):
-            official = notification_line(call.method, _official(call.method, params))
-            return Reading((official,), (result_line(call.id, {}),))
+            official = encode_notification(call.method, _official(call.method, params))
+            return Translation((official,), (encode_result(call.id, {}),))
         if call.method == PROMPT:
-            return Reading((with_params(call, self._read_prompt(params)),))
+            return Translation((with_params(call, self._read_prompt(params)),))
         if call.method == "initialize":
             params = VERSION | params
         params = _official(call.method, params)
         if call.method in _OPENING:
-            params = placed(set_aside(params, ("config",), self.name), self._directory, self.name)
-        return Reading((with_params(call, params),))
+            params = placed(
+                move_to_meta(params, ("config",), self.name), self._directory, self.name
+            )
+        return Translation((with_params(call, params),))
 
-    def read_answer(self, answer: Answer, question: Question) -> Reading:
+    def read_response(self, answer: Answer, question: PendingRequest) -> Translation:
         """Turn an answer of the dialect into official v1."""
         if question.method in _CANCELS:
             # Officially nobody asked: what was told gets no answer.
-            return Reading(())
-        if isinstance(answer, Failure):
-            return Reading((answer.raw,))
+            return Translation(())
+        if isinstance(answer, ErrorResponse):
+            return Translation((answer.raw,))
         result = as_object(answer.result)
         match question.method:
             case "initialize":
                 self._commands = as_list(result.get("slash_commands"))
-                return Reading((with_result(answer, _read_abilities(result)),))
+                return Translation((with_result(answer, _read_abilities(result)),))
             case "session/new" | "session/load" | "session/resume" | "session/fork":
                 translated = _official(question.method, result)
                 session = session_in(translated) or question.session
-                return Reading((with_result(answer, translated), *self._advertised(session)))
+                return Translation((with_result(answer, translated), *self._advertised(session)))
             case "session/prompt":
                 is_cancelled = question.notes.get("key") in self._cancelled
                 stop = as_text(result.get("stop_reason", result.get("stopReason")))
@@ -178,21 +381,21 @@ class Openoxide(Interpreter):
                 kept = without(result, "role", "content", "tool_uses", "tool_results")
                 ended = without(kept, "stop_reason") | {"stopReason": stop}
                 last = self._read_last(result, question.session)
-                return Reading((*last, with_result(answer, ended)))
+                return Translation((*last, with_result(answer, ended)))
             case "session/request_permission" if isinstance(result.get("outcome"), dict):
                 outcome = renamed(as_object(result["outcome"]), {"option_id": "optionId"})
-                return Reading((with_result(answer, result | {"outcome": outcome}),))
+                return Translation((with_result(answer, result | {"outcome": outcome}),))
             case _:
                 translated = _official(question.method, result) if result else answer.result
-                return Reading((with_result(answer, translated),))
+                return Translation((with_result(answer, translated),))
 
-    def _read_event(self, event: Object, session: str | None, raw: bytes) -> Reading:
+    def _read_event(self, event: Object, session: str | None, raw: bytes) -> Translation:
         update = self._events.read(event, session)
         if update is None or session is None:
-            return Reading((raw,))
+            return Translation((raw,))
         if event.get("type") == "text_delta":
             self._streamed.add(session, event["text"])
-        return Reading((_update(session, update),))
+        return Translation((_update(session, update),))
 
     def _read_prompt(self, params: Object) -> Object:
         self._events.begin(session_in(params))
@@ -206,19 +409,19 @@ class Openoxide(Interpreter):
             return params
         return params | {"prompt": [_read_block(block) for block in params["prompt"]]}
 
-    def _read_cancel(self, call: Call, params: Object) -> Reading:
+    def _read_cancel(self, call: Call, params: Object) -> Translation:
         if "request_id" not in params:
             problem = "Invalid params: request_id is missing"
             is_request = isinstance(call, Request)
-            refusal = failure_line(call.id, INVALID_PARAMS, problem) if is_request else None
-            return Reading((), (refusal,) if refusal else ())
-        asked = self.asked("client", params["request_id"])
-        back = (result_line(call.id, {}),) if isinstance(call, Request) else ()
+            refusal = encode_error(call.id, INVALID_PARAMS, problem) if is_request else None
+            return Translation((), (refusal,) if refusal else ())
+        asked = self.find_request("client", params["request_id"])
+        back = (encode_result(call.id, {}),) if isinstance(call, Request) else ()
         if asked is not None and asked.method == PROMPT:
             session = {"sessionId": asked.session}
-            return Reading((notification_line("session/cancel", session),), back)
+            return Translation((encode_notification("session/cancel", session),), back)
         official = {"requestId": params["request_id"]}
-        return Reading((notification_line("$/cancel_request", official),), back)
+        return Translation((encode_notification("$/cancel_request", official),), back)
 
     def _read_last(self, result: Object, session: str | None) -> list[bytes]:
         """Return the chunks for what the result says beyond what was streamed."""
@@ -248,16 +451,16 @@ class Openoxide(Interpreter):
                 self._events.begin(session_in(params))
                 params = _write_prompt(params)
             case _ if call.method in _OPENING:
-                config = {"config": aside(params, self.name).get("config", {})}
-                params = without_aside(without(params, "mcpServers"), self.name)
+                config = {"config": moved_to_meta(params, self.name).get("config", {})}
+                params = without_moved(without(params, "mcpServers"), self.name)
                 params = _spoken(call.method, params) | config
             case _:
                 params = _spoken(call.method, params)
         return (with_params(call, params),)
 
-    def write_answer(self, answer: Answer, question: Question) -> tuple[bytes, ...]:
+    def write_response(self, answer: Answer, question: PendingRequest) -> tuple[bytes, ...]:
         """Turn an official answer into the dialect."""
-        if isinstance(answer, Failure):
+        if isinstance(answer, ErrorResponse):
             names = {} if question.notes.get("says_prompt") else {"prompt": "content"}
             answer = in_words(answer, _WIRE_NAMES | names)
             is_bare = question.notes.get("is_bare")
@@ -285,18 +488,18 @@ class Openoxide(Interpreter):
         if events is None:
             return (with_params(call, _spoken(call.method, params)),)
         session = {"session_id": params.get("sessionId")}
-        return tuple(notification_line(call.method, session | event) for event in events)
+        return tuple(encode_notification(call.method, session | event) for event in events)
 
     def _write_cancel(self, call: Call, params: Object) -> bytes:
         id_: Json = params.get("requestId")
         if call.method == "session/cancel":
-            id_ = self.waiting("client", PROMPT, session_in(params) or "")
+            id_ = self.find_pending("client", PROMPT, session_in(params) or "")
         if type(id_) not in (str, int):
             return call.raw
         keep(self._cancelled, (type(id_).__name__, id_), None)
-        return notification_line(CANCEL, {"request_id": id_})
+        return encode_notification(CANCEL, {"request_id": id_})
 
-    def notes(self, call: Call) -> Object:
+    def extension_fields(self, call: Call) -> Object:
         """Return the id of a prompt, for telling whether it was cancelled, and its words."""
         if isinstance(call, Request) and call.method == PROMPT:
             says_prompt = "prompt" in as_object(call.params)
@@ -307,7 +510,7 @@ class Openoxide(Interpreter):
 def _read_abilities(result: Object) -> Object:
     if not result.keys() & ABILITIES.keys():
         return result
-    official = set_aside(result, ABILITIES, Openoxide.name)
+    official = move_to_meta(result, ABILITIES, Openoxide.name)
     capabilities = as_object(result.get("agentCapabilities"))
     if result.get("session_fork") is True:
         sessions: Object = {"fork": {}}
@@ -320,7 +523,7 @@ def _write_abilities(result: Object) -> Object:
     capabilities = as_object(result.get("agentCapabilities"))
     sessions = as_object(capabilities.get("sessionCapabilities"))
     abilities = ABILITIES | {"session_fork": isinstance(sessions.get("fork"), dict)}
-    return abilities | aside(result, Openoxide.name)
+    return abilities | moved_to_meta(result, Openoxide.name)
 
 
 def _official(method: str, members: Object) -> Object:
@@ -376,4 +579,4 @@ def _write_prompt(params: Object) -> Object:
 
 
 def _update(session: str, update: Object) -> bytes:
-    return notification_line("session/update", {"sessionId": session, "update": update})
+    return encode_notification("session/update", {"sessionId": session, "update": update})

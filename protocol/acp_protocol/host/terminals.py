@@ -9,8 +9,11 @@ Source: ACP, Terminals.
 
 from __future__ import annotations
 
+import codecs
 import os
+import shutil
 import signal
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +24,133 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentStartError
-from acp_protocol.host.commands import Command, CommandRefusedError, Start, prepare
-from acp_protocol.host.files import Roots
-from acp_protocol.host.output import OutputTail
-from acp_protocol.host.processes import ChildProcess, spawn
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.host.process import ChildProcess, spawn
+from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
+
+_SHELL: Final = "/bin/sh"
+
+
+class CommandRefusedError(AcpError):
+    """A command is not run, and the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """What an agent wants to run."""
+
+    program: str
+    """A program; without `args` it may be a line for the shell."""
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    """Names and values that are put over our own environment; of two of a name the last counts."""
+    cwd: str | None = None
+    """An absolute path inside the roots; None for the session's own directory."""
+    output_limit: int | None = None
+    """Bytes of output to keep; None for as much as a terminal keeps at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCommand:
+    """What a command comes to on this machine."""
+
+    words: tuple[str, ...]
+    """The program and its arguments."""
+    cwd: Path
+    env: Mapping[str, str]
+    """The whole environment."""
+
+
+def prepare_command(command: CommandSpec, cwd: Path, roots: SandboxedFiles) -> PreparedCommand:
+    """Return what is to be started for `command`; this looks at the disk.
+
+    `cwd` is the session's directory, `roots` are those that a command may start in.
+
+    Raises:
+        CommandRefusedError: it names no program, a directory outside, or variables that cannot be.
+    """
+    place = cwd if command.cwd is None else _place(command.cwd, roots)
+    env = _environment(command.env)
+    return PreparedCommand(_words(command, place, env), place, env)
+
+
+def _place(path: str, roots: SandboxedFiles) -> Path:
+    try:
+        return roots.directory(path)
+    except FileRefusedError as problem:
+        raise CommandRefusedError(f"cannot start in {problem}") from None
+
+
+def _environment(added: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Return our own environment with `added` over it."""
+    for name, value in added:
+        if not name or "=" in name or "\0" in name + value:
+            raise CommandRefusedError(f"{name!r} is no environment variable with a value")
+        try:
+            os.fsencode(name + value)
+        except UnicodeEncodeError:
+            raise CommandRefusedError(f"{name!r} has no form in an environment") from None
+    return {**os.environ, **dict(added)}
+
+
+def _words(command: CommandSpec, cwd: Path, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the program to start and its arguments."""
+    program = command.program
+    if not program.strip():
+        raise CommandRefusedError("no command was given to start")
+    is_line = not command.args and len(program.split()) > 1
+    if is_line and not _is_program(program, cwd, env):
+        return _SHELL, "-c", program
+    return program, *command.args
+
+
+def _is_program(name: str, cwd: Path, env: Mapping[str, str]) -> bool:
+    path = str(cwd / name) if os.sep in name else name
+    try:
+        return shutil.which(path, path=env.get("PATH")) is not None
+    except ValueError:
+        return False
+
+
+_SPARE: Final = 6
+"""Bytes kept beyond the limit: one character may be cut at the front, one unfinished at the end."""
+
+
+class OutputTail:
+    """Keeps the last `limit` bytes that were written, cut at a character boundary."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+        self._is_cut = False
+        self._has_ended = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self._kept += chunk
+        excess = len(self._kept) - self._limit - _SPARE
+        if excess > 0:
+            del self._kept[:excess]
+            self._is_cut = True
+
+    def end(self) -> None:
+        """Take a character that is still unfinished for a broken one: no more will come."""
+        self._has_ended = True
+
+    def text(self) -> tuple[str, bool]:
+        """Return the newest output, at most `limit` bytes of UTF-8, and whether it was cut.
+
+        A character whose last bytes have not come yet is left out until they have.
+        """
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        text = decoder.decode(self._kept, final=self._has_ended)
+        encoded = text.encode()
+        if not self._is_cut and len(encoded) <= self._limit:
+            return text, False
+        start = max(len(encoded) - self._limit, 0)
+        return encoded[start:].decode(errors="ignore"), True
+
 
 OUTPUT_LIMIT: Final = 4 * 2**20
 """Bytes of output that one terminal keeps, also where an agent asks for more or names no limit."""
@@ -56,7 +180,7 @@ class ExitStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class TerminalOutput:
     """A terminal at one moment."""
 
     output: str
@@ -66,7 +190,7 @@ class Snapshot:
     """None while the command runs."""
 
 
-class Terminals:
+class TerminalPool:
     """The terminals of one peer's sessions, alive inside `async with`.
 
     On leaving, every command is ended together with what it started, all at once, within about
@@ -75,7 +199,7 @@ class Terminals:
 
     def __init__(self, *, grace: float = GRACE) -> None:
         self._grace = grace
-        self._owned = OwnedTasks()
+        self._owned = BackgroundTasks()
         self._tasks: TaskGroup
         self._sessions: dict[str, dict[str, _Terminal]] = {}
 
@@ -94,7 +218,9 @@ class Terminals:
         await self._owned.__aexit__(kind, error, trace)
         self._sessions.clear()
 
-    async def create(self, session: str, command: Command, *, cwd: Path, roots: Roots) -> str:
+    async def create(
+        self, session: str, command: CommandSpec, *, cwd: Path, roots: SandboxedFiles
+    ) -> str:
         """Start a command for a session and return the id of its terminal; nobody can guess it.
 
         `cwd` is the session's directory, `roots` are those that the command may start in.
@@ -102,7 +228,7 @@ class Terminals:
         Raises:
             CommandRefusedError: it cannot be started, or the session has too many terminals.
         """
-        start = await anyio.to_thread.run_sync(prepare, command, cwd, roots)
+        start = await anyio.to_thread.run_sync(prepare_command, command, cwd, roots)
         held = self._sessions.setdefault(session, {})
         if len(held) >= TERMINAL_LIMIT:
             raise CommandRefusedError(
@@ -122,7 +248,7 @@ class Terminals:
                 del held[id_]
         return id_
 
-    def look(self, session: str, id: str) -> Snapshot:  # noqa: A002
+    def output(self, session: str, id: str) -> TerminalOutput:  # noqa: A002
         """Return what the command has written so far, and how it ended if it has.
 
         Raises:
@@ -176,7 +302,7 @@ class _Terminal:
         self._status: ExitStatus | None = None
         self._child: ChildProcess
 
-    async def run(self, start: Start, *, task_status: TaskStatus) -> None:
+    async def run(self, start: PreparedCommand, *, task_status: TaskStatus) -> None:
         """Start the command and hold it until the terminal is closed.
 
         Raises:
@@ -225,8 +351,8 @@ class _Terminal:
             self._status = _exit_status(code)
             self._ended.set()
 
-    def look(self) -> Snapshot:
-        return Snapshot(*self._output.text(), self._status)
+    def look(self) -> TerminalOutput:
+        return TerminalOutput(*self._output.text(), self._status)
 
     async def wait(self) -> ExitStatus:
         await self._ended.wait()

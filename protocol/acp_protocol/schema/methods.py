@@ -1,25 +1,25 @@
-"""The table of methods: who sends what, with which shapes, and what allows it."""
+"""The table of methods: who sends what, its schema, and the capability that allows it."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from acp_protocol.framing import Side
-from acp_protocol.schema import table_v1, table_v2
-from acp_protocol.schema.method import Kind, Method
+from acp_protocol.schema import methods_v1, methods_v2
+from acp_protocol.schema.method_spec import Kind, MethodSpec
 
-METHODS: Final[tuple[Method, ...]] = table_v1.METHODS + table_v2.METHODS
+METHODS: Final[tuple[MethodSpec, ...]] = methods_v1.METHODS + methods_v2.METHODS
 """Every method of every version that is built in."""
 
 VERSIONS: Final = frozenset(row.version for row in METHODS)
 """The protocol versions that are built in; speaking one is its user's decision."""
 
-_BY_NAME: Final[dict[tuple[int, str, Kind], Method]] = {
+_BY_NAME: Final[dict[tuple[int, str, Kind], MethodSpec]] = {
     (row.version, row.name, row.kind): row for row in METHODS
 }
 
 
-def find_method(name: str, version: int = 1, *, kind: Kind | None = None) -> Method | None:
+def find_method(name: str, version: int = 1, *, kind: Kind | None = None) -> MethodSpec | None:
     """Return the row of `name`; None for extensions (`_…`), future and unknown methods.
 
     A few names are both a request and a notification; without `kind` the request is meant.
@@ -34,7 +34,7 @@ def find_method(name: str, version: int = 1, *, kind: Kind | None = None) -> Met
     return None
 
 
-def methods_sent_by(side: Side, version: int = 1) -> tuple[Method, ...]:
+def methods_sent_by(side: Side, version: int = 1) -> tuple[MethodSpec, ...]:
     """Return the methods that `side` may send, by name; those that both may send are among them.
 
     Raises:

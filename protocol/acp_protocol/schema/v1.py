@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from typing_extensions import NotRequired, TypedDict
 
-from acp_protocol.schema.marks import (
+from acp_protocol.schema.constraints import (
     ELSE,
     I32,
     I64,
@@ -17,8 +17,8 @@ from acp_protocol.schema.marks import (
     U64,
     VALUE,
     VALUE_AND_ITEMS,
-    AtLeast,
-    Tagged,
+    Discriminator,
+    MinLength,
 )
 
 SCHEMA_ID: Final = "v1+ce7881d10c85"
@@ -408,7 +408,7 @@ ContentBlock: TypeAlias = Annotated[
     | ContentBlockAudio
     | ContentBlockResourceLink
     | ContentBlockResource,
-    Tagged("type", ("text", "image", "audio", "resource_link", "resource")),
+    Discriminator("type", ("text", "image", "audio", "resource_link", "resource")),
 ]
 
 
@@ -549,7 +549,8 @@ class SessionConfigOptionSelect(TypedDict, extra_items=Any):
 
 
 SessionConfigOption: TypeAlias = Annotated[
-    SessionConfigOptionSelect | SessionConfigOptionBoolean, Tagged("type", ("select", "boolean"))
+    SessionConfigOptionSelect | SessionConfigOptionBoolean,
+    Discriminator("type", ("select", "boolean")),
 ]
 
 
@@ -580,7 +581,7 @@ class SessionUpdateNotice(TypedDict, extra_items=Any):
 
     sessionUpdate: Literal["notice"]
     severity: NoticeSeverity
-    title: Annotated[str, AtLeast(1)]
+    title: Annotated[str, MinLength(1)]
     description: NotRequired[Annotated[str | None, VALUE]]
     _meta: NotRequired[Meta]
 
@@ -648,7 +649,7 @@ class PlanUpdateContentMarkdown(TypedDict, extra_items=Any):
 
 PlanUpdateContent: TypeAlias = Annotated[
     PlanUpdateContentItems | PlanUpdateContentFile | PlanUpdateContentMarkdown,
-    Tagged("type", ("items", "file", "markdown")),
+    Discriminator("type", ("items", "file", "markdown")),
 ]
 
 
@@ -796,7 +797,7 @@ StateUpdateIdle: TypeAlias = Annotated[
     | StateUpdateIdleError
     | StateUpdateIdleOther
     | StateUpdateIdleNone,
-    Tagged(
+    Discriminator(
         "stopReason",
         (
             "end_turn",
@@ -845,7 +846,7 @@ StateUpdate: TypeAlias = Annotated[
     | StateUpdateRequiresAction
     | StateUpdateUnknown
     | StateUpdateOther,
-    Tagged("state", ("running", "idle", "requires_action", "unknown", ELSE)),
+    Discriminator("state", ("running", "idle", "requires_action", "unknown", ELSE)),
 ]
 
 
@@ -907,7 +908,7 @@ class ToolCallContentTerminal(TypedDict, extra_items=Any):
 
 ToolCallContent: TypeAlias = Annotated[
     ToolCallContentContent | ToolCallContentDiff | ToolCallContentTerminal,
-    Tagged("type", ("content", "diff", "terminal")),
+    Discriminator("type", ("content", "diff", "terminal")),
 ]
 
 
@@ -1009,7 +1010,7 @@ SessionUpdate: TypeAlias = Annotated[
     | SessionUpdateSubagentUpdate
     | SessionUpdateSessionMessage
     | SessionUpdateSessionMessageChunk,
-    Tagged(
+    Discriminator(
         "sessionUpdate",
         (
             "user_message_chunk",
@@ -1089,7 +1090,7 @@ class TitledMultiSelectItems(TypedDict, extra_items=Any):
 
 MultiSelectItems: TypeAlias = Annotated[
     MultiSelectItemsString | MultiSelectItemsOther | TitledMultiSelectItems,
-    Tagged("type", ("string", ELSE, None)),
+    Discriminator("type", ("string", ELSE, None)),
 ]
 
 
@@ -1172,7 +1173,7 @@ ElicitationPropertySchema: TypeAlias = Annotated[
     | ElicitationPropertySchemaBoolean
     | ElicitationPropertySchemaArray
     | ElicitationPropertySchemaOther,
-    Tagged("type", ("string", "number", "integer", "boolean", "array", ELSE)),
+    Discriminator("type", ("string", "number", "integer", "boolean", "array", ELSE)),
 ]
 
 
@@ -1263,7 +1264,7 @@ CreateElicitationRequest: TypeAlias = Annotated[
     | CreateElicitationRequestUrlRequest
     | CreateElicitationRequestOtherSession
     | CreateElicitationRequestOtherRequest,
-    Tagged("mode", ("form", "form", "url", "url", ELSE, ELSE)),
+    Discriminator("mode", ("form", "form", "url", "url", ELSE, ELSE)),
 ]
 
 
@@ -1511,7 +1512,7 @@ class TaggedAuthMethodTerminal(TypedDict, extra_items=Any):
 
 
 AuthMethod: TypeAlias = Annotated[
-    TaggedAuthMethodTerminal | AuthMethodAgent, Tagged("type", ("terminal", None))
+    TaggedAuthMethodTerminal | AuthMethodAgent, Discriminator("type", ("terminal", None))
 ]
 
 
@@ -1961,7 +1962,7 @@ class TaggedMcpServerSse(TypedDict, extra_items=Any):
 
 McpServer: TypeAlias = Annotated[
     TaggedMcpServerHttp | TaggedMcpServerSse | TaggedMcpServerAcp | McpServerStdio,
-    Tagged("type", ("http", "sse", "acp", None)),
+    Discriminator("type", ("http", "sse", "acp", None)),
 ]
 
 
@@ -2098,7 +2099,7 @@ class SetSessionConfigOptionRequestValueId(TypedDict, extra_items=Any):
 
 SetSessionConfigOptionRequest: TypeAlias = Annotated[
     SetSessionConfigOptionRequestBoolean | SetSessionConfigOptionRequestValueId,
-    Tagged("type", ("boolean", None)),
+    Discriminator("type", ("boolean", None)),
 ]
 
 
@@ -2194,7 +2195,7 @@ CreateElicitationResponse: TypeAlias = Annotated[
     | CreateElicitationResponseDecline
     | CreateElicitationResponseCancel
     | CreateElicitationResponseOther,
-    Tagged("action", ("accept", "decline", "cancel", ELSE)),
+    Discriminator("action", ("accept", "decline", "cancel", ELSE)),
 ]
 
 
@@ -2265,7 +2266,7 @@ class RequestPermissionOutcomeSelected(TypedDict, extra_items=Any):
 
 RequestPermissionOutcome: TypeAlias = Annotated[
     RequestPermissionOutcomeCancelled | RequestPermissionOutcomeSelected,
-    Tagged("outcome", ("cancelled", "selected")),
+    Discriminator("outcome", ("cancelled", "selected")),
 ]
 
 
@@ -2537,7 +2538,7 @@ IdleStateUpdate: TypeAlias = Annotated[
     | IdleStateUpdateError
     | IdleStateUpdateOther
     | IdleStateUpdateNone,
-    Tagged(
+    Discriminator(
         "stopReason",
         (
             "end_turn",
@@ -2635,7 +2636,7 @@ class Notice(TypedDict, extra_items=Any):
     """Source: ACP schema, Notice."""
 
     severity: NoticeSeverity
-    title: Annotated[str, AtLeast(1)]
+    title: Annotated[str, MinLength(1)]
     description: NotRequired[Annotated[str | None, VALUE]]
     _meta: NotRequired[Meta]
 

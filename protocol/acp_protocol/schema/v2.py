@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from typing_extensions import NotRequired, TypedDict
 
-from acp_protocol.schema.marks import (
+from acp_protocol.schema.constraints import (
     ELSE,
     I32,
     I64,
@@ -18,9 +18,9 @@ from acp_protocol.schema.marks import (
     U64,
     VALUE,
     VALUE_AND_ITEMS,
-    AtLeast,
-    Bounds,
-    Tagged,
+    Discriminator,
+    MinLength,
+    Range,
 )
 
 SCHEMA_ID: Final = "v2+49e10f8c1935"
@@ -289,7 +289,7 @@ class Annotations(TypedDict, extra_items=Any):
 
     audience: NotRequired[Annotated[list[Role] | None, VALUE_AND_ITEMS]]
     lastModified: NotRequired[Annotated[str | None, VALUE]]
-    priority: NotRequired[Annotated[Annotated[float, Bounds(0, 1)] | None, VALUE]]
+    priority: NotRequired[Annotated[Annotated[float, Range(0, 1)] | None, VALUE]]
     _meta: NotRequired[Meta]
 
 
@@ -397,7 +397,7 @@ ContentBlock: TypeAlias = Annotated[
     | ContentBlockResourceLink
     | ContentBlockResource
     | ContentBlockOther,
-    Tagged("type", ("text", "image", "audio", "resource_link", "resource", ELSE)),
+    Discriminator("type", ("text", "image", "audio", "resource_link", "resource", ELSE)),
 ]
 
 
@@ -501,7 +501,7 @@ class AvailableCommandInputText(TypedDict, extra_items=Any):
 
 
 AvailableCommandInput: TypeAlias = Annotated[
-    AvailableCommandInputText | AvailableCommandInputOther, Tagged("type", ("text", ELSE))
+    AvailableCommandInputText | AvailableCommandInputOther, Discriminator("type", ("text", ELSE))
 ]
 
 
@@ -524,7 +524,7 @@ class AvailableCommandOther(TypedDict, extra_items=Any):
 
 
 AvailableCommand: TypeAlias = Annotated[
-    AvailableCommandCommand | AvailableCommandOther, Tagged("type", ("command", ELSE))
+    AvailableCommandCommand | AvailableCommandOther, Discriminator("type", ("command", ELSE))
 ]
 
 
@@ -613,13 +613,13 @@ class SessionConfigSelectGroup(TypedDict, extra_items=Any):
 
     groupId: SessionConfigGroupId
     name: str
-    options: Annotated[Annotated[list[SessionConfigSelectOption], AtLeast(1)], VALUE_AND_ITEMS]
+    options: Annotated[Annotated[list[SessionConfigSelectOption], MinLength(1)], VALUE_AND_ITEMS]
     _meta: NotRequired[Meta]
 
 
 SessionConfigSelectOptions: TypeAlias = (
-    Annotated[list[SessionConfigSelectOption], AtLeast(1)]
-    | Annotated[list[SessionConfigSelectGroup], AtLeast(1)]
+    Annotated[list[SessionConfigSelectOption], MinLength(1)]
+    | Annotated[list[SessionConfigSelectGroup], MinLength(1)]
 )
 
 
@@ -638,7 +638,7 @@ class SessionConfigOptionSelect(TypedDict, extra_items=Any):
 
 SessionConfigOption: TypeAlias = Annotated[
     SessionConfigOptionSelect | SessionConfigOptionBoolean | SessionConfigOptionOther,
-    Tagged("type", ("select", "boolean", ELSE)),
+    Discriminator("type", ("select", "boolean", ELSE)),
 ]
 
 
@@ -658,7 +658,7 @@ class SessionUpdateNotice(TypedDict, extra_items=Any):
 
     sessionUpdate: Literal["notice"]
     severity: NoticeSeverity
-    title: Annotated[str, AtLeast(1)]
+    title: Annotated[str, MinLength(1)]
     description: NotRequired[Annotated[str | None, VALUE]]
     _meta: NotRequired[Meta]
 
@@ -734,7 +734,7 @@ PlanUpdateContent: TypeAlias = Annotated[
     | PlanUpdateContentFile
     | PlanUpdateContentMarkdown
     | PlanUpdateContentOther,
-    Tagged("type", ("items", "file", "markdown", ELSE)),
+    Discriminator("type", ("items", "file", "markdown", ELSE)),
 ]
 
 
@@ -815,7 +815,7 @@ class BackgroundWorkToolCall(TypedDict, extra_items=Any):
 
 BackgroundWork: TypeAlias = Annotated[
     BackgroundWorkTerminal | BackgroundWorkToolCall | BackgroundWorkSubagent | BackgroundWorkOther,
-    Tagged("type", ("terminal", "tool_call", "subagent", ELSE)),
+    Discriminator("type", ("terminal", "tool_call", "subagent", ELSE)),
 ]
 
 
@@ -963,7 +963,7 @@ SessionUpdateStateUpdateIdle: TypeAlias = Annotated[
     | SessionUpdateStateUpdateIdleError
     | SessionUpdateStateUpdateIdleOther
     | SessionUpdateStateUpdateIdleNone,
-    Tagged(
+    Discriminator(
         "stopReason",
         (
             "end_turn",
@@ -1019,7 +1019,7 @@ SessionUpdateStateUpdate: TypeAlias = Annotated[
     | SessionUpdateStateUpdateRequiresAction
     | SessionUpdateStateUpdateUnknown
     | SessionUpdateStateUpdateOther,
-    Tagged("state", ("running", "idle", "requires_action", "unknown", ELSE)),
+    Discriminator("state", ("running", "idle", "requires_action", "unknown", ELSE)),
 ]
 
 
@@ -1113,7 +1113,7 @@ StateUpdateIdle: TypeAlias = Annotated[
     | StateUpdateIdleError
     | StateUpdateIdleOther
     | StateUpdateIdleNone,
-    Tagged(
+    Discriminator(
         "stopReason",
         (
             "end_turn",
@@ -1165,7 +1165,7 @@ StateUpdate: TypeAlias = Annotated[
     | StateUpdateRequiresAction
     | StateUpdateUnknown
     | StateUpdateOther,
-    Tagged("state", ("running", "idle", "requires_action", "unknown", ELSE)),
+    Discriminator("state", ("running", "idle", "requires_action", "unknown", ELSE)),
 ]
 
 
@@ -1236,8 +1236,8 @@ class TerminalOutput(TypedDict, extra_items=Any):
 class TerminalSize(TypedDict, extra_items=Any):
     """Source: ACP schema, TerminalSize."""
 
-    cols: Annotated[U16, Bounds(1, 65535)]
-    rows: Annotated[U16, Bounds(1, 65535)]
+    cols: Annotated[U16, Range(1, 65535)]
+    rows: Annotated[U16, Range(1, 65535)]
     _meta: NotRequired[Meta]
 
 
@@ -1334,7 +1334,7 @@ DiffChange: TypeAlias = Annotated[
     | DiffChangeMove
     | DiffChangeCopy
     | DiffChangeOther,
-    Tagged("operation", ("add", "delete", "modify", "move", "copy", ELSE)),
+    Discriminator("operation", ("add", "delete", "modify", "move", "copy", ELSE)),
 ]
 
 
@@ -1374,7 +1374,7 @@ class ToolCallContentTerminal(TypedDict, extra_items=Any):
 
 ToolCallContent: TypeAlias = Annotated[
     ToolCallContentContent | ToolCallContentDiff | ToolCallContentTerminal | ToolCallContentOther,
-    Tagged("type", ("content", "diff", "terminal", ELSE)),
+    Discriminator("type", ("content", "diff", "terminal", ELSE)),
 ]
 
 
@@ -1404,7 +1404,7 @@ class ToolCallLocation(TypedDict, extra_items=Any):
     """Source: ACP schema, ToolCallLocation."""
 
     path: AbsolutePath
-    line: NotRequired[Annotated[Annotated[U32, Bounds(1, None)] | None, VALUE]]
+    line: NotRequired[Annotated[Annotated[U32, Range(1, None)] | None, VALUE]]
     _meta: NotRequired[Meta]
 
 
@@ -1508,7 +1508,7 @@ SessionUpdate: TypeAlias = Annotated[
     | SessionUpdateSessionMessage
     | SessionUpdateSessionMessageChunk
     | SessionUpdateOther,
-    Tagged(
+    Discriminator(
         "sessionUpdate",
         (
             "user_message_chunk",
@@ -1571,7 +1571,7 @@ class MultiSelectItemsString(TypedDict, extra_items=Any):
     """Source: ACP schema, MultiSelectItems, String."""
 
     type: Literal["string"]
-    enum: Annotated[list[str], AtLeast(1)]
+    enum: Annotated[list[str], MinLength(1)]
     _meta: NotRequired[Meta]
 
 
@@ -1587,13 +1587,13 @@ class EnumOption(TypedDict, extra_items=Any):
 class TitledMultiSelectItems(TypedDict, extra_items=Any):
     """Source: ACP schema, TitledMultiSelectItems."""
 
-    anyOf: Annotated[list[EnumOption], AtLeast(1)]
+    anyOf: Annotated[list[EnumOption], MinLength(1)]
     _meta: NotRequired[Meta]
 
 
 MultiSelectItems: TypeAlias = Annotated[
     MultiSelectItemsString | MultiSelectItemsOther | TitledMultiSelectItems,
-    Tagged("type", ("string", ELSE, None)),
+    Discriminator("type", ("string", ELSE, None)),
 ]
 
 
@@ -1664,8 +1664,8 @@ class ElicitationPropertySchemaString(TypedDict, extra_items=Any):
     pattern: NotRequired[str | None]
     format: NotRequired[StringFormat | None]
     default: NotRequired[Annotated[str | None, VALUE]]
-    enum: NotRequired[Annotated[list[str], AtLeast(1)] | None]
-    oneOf: NotRequired[Annotated[list[EnumOption], AtLeast(1)] | None]
+    enum: NotRequired[Annotated[list[str], MinLength(1)] | None]
+    oneOf: NotRequired[Annotated[list[EnumOption], MinLength(1)] | None]
     _meta: NotRequired[Meta]
 
 
@@ -1676,7 +1676,7 @@ ElicitationPropertySchema: TypeAlias = Annotated[
     | ElicitationPropertySchemaBoolean
     | ElicitationPropertySchemaArray
     | ElicitationPropertySchemaOther,
-    Tagged("type", ("string", "number", "integer", "boolean", "array", ELSE)),
+    Discriminator("type", ("string", "number", "integer", "boolean", "array", ELSE)),
 ]
 
 
@@ -1767,7 +1767,7 @@ CreateElicitationRequest: TypeAlias = Annotated[
     | CreateElicitationRequestUrlRequest
     | CreateElicitationRequestOtherSession
     | CreateElicitationRequestOtherRequest,
-    Tagged("mode", ("form", "form", "url", "url", ELSE, ELSE)),
+    Discriminator("mode", ("form", "form", "url", "url", ELSE, ELSE)),
 ]
 
 
@@ -1852,7 +1852,7 @@ RequestPermissionSubject: TypeAlias = Annotated[
     RequestPermissionSubjectToolCall
     | RequestPermissionSubjectCommand
     | RequestPermissionSubjectOther,
-    Tagged("type", ("tool_call", "command", ELSE)),
+    Discriminator("type", ("tool_call", "command", ELSE)),
 ]
 
 
@@ -1863,7 +1863,7 @@ class RequestPermissionRequest(TypedDict, extra_items=Any):
     title: str
     description: NotRequired[Annotated[str | None, VALUE]]
     subject: NotRequired[RequestPermissionSubject | None]
-    options: Annotated[list[PermissionOption], AtLeast(1)]
+    options: Annotated[list[PermissionOption], MinLength(1)]
     _meta: NotRequired[Meta]
 
 
@@ -1976,7 +1976,7 @@ class TaggedAuthMethodTerminal(TypedDict, extra_items=Any):
 
 AuthMethod: TypeAlias = Annotated[
     TaggedAuthMethodTerminal | TaggedAuthMethodAgent | AuthMethodOther,
-    Tagged("type", ("terminal", "agent", ELSE)),
+    Discriminator("type", ("terminal", "agent", ELSE)),
 ]
 
 
@@ -2414,7 +2414,7 @@ class TaggedMcpServerStdio(TypedDict, extra_items=Any):
 
 McpServer: TypeAlias = Annotated[
     TaggedMcpServerHttp | TaggedMcpServerAcp | TaggedMcpServerStdio | McpServerOther,
-    Tagged("type", ("http", "acp", "stdio", ELSE)),
+    Discriminator("type", ("http", "acp", "stdio", ELSE)),
 ]
 
 
@@ -2494,7 +2494,7 @@ class PromptRequest(TypedDict, extra_items=Any):
     """Source: ACP schema, PromptRequest."""
 
     sessionId: SessionId
-    prompt: Annotated[list[ContentBlock], AtLeast(1)]
+    prompt: Annotated[list[ContentBlock], MinLength(1)]
     _meta: NotRequired[Meta]
 
 
@@ -2512,7 +2512,7 @@ class TaggedReplayFromStart(TypedDict, extra_items=Any):
 
 
 ReplayFrom: TypeAlias = Annotated[
-    TaggedReplayFromStart | ReplayFromOther, Tagged("type", ("start", ELSE))
+    TaggedReplayFromStart | ReplayFromOther, Discriminator("type", ("start", ELSE))
 ]
 
 
@@ -2579,7 +2579,7 @@ SetSessionConfigOptionRequest: TypeAlias = Annotated[
     SetSessionConfigOptionRequestId
     | SetSessionConfigOptionRequestBoolean
     | SetSessionConfigOptionRequestOther,
-    Tagged("type", ("id", "boolean", ELSE)),
+    Discriminator("type", ("id", "boolean", ELSE)),
 ]
 
 
@@ -2667,7 +2667,7 @@ CreateElicitationResponse: TypeAlias = Annotated[
     | CreateElicitationResponseDecline
     | CreateElicitationResponseCancel
     | CreateElicitationResponseOther,
-    Tagged("action", ("accept", "decline", "cancel", ELSE)),
+    Discriminator("action", ("accept", "decline", "cancel", ELSE)),
 ]
 
 
@@ -2721,7 +2721,7 @@ RequestPermissionOutcome: TypeAlias = Annotated[
     RequestPermissionOutcomeCancelled
     | RequestPermissionOutcomeSelected
     | RequestPermissionOutcomeOther,
-    Tagged("outcome", ("cancelled", "selected", ELSE)),
+    Discriminator("outcome", ("cancelled", "selected", ELSE)),
 ]
 
 
@@ -2982,7 +2982,7 @@ IdleStateUpdate: TypeAlias = Annotated[
     | IdleStateUpdateError
     | IdleStateUpdateOther
     | IdleStateUpdateNone,
-    Tagged(
+    Discriminator(
         "stopReason",
         (
             "end_turn",
@@ -3081,7 +3081,7 @@ class Notice(TypedDict, extra_items=Any):
     """Source: ACP schema, Notice."""
 
     severity: NoticeSeverity
-    title: Annotated[str, AtLeast(1)]
+    title: Annotated[str, MinLength(1)]
     description: NotRequired[Annotated[str | None, VALUE]]
     _meta: NotRequired[Meta]
 
@@ -3271,7 +3271,7 @@ class SessionMessageChunk(TypedDict, extra_items=Any):
 class StringMultiSelectItems(TypedDict, extra_items=Any):
     """Source: ACP schema, StringMultiSelectItems."""
 
-    enum: Annotated[list[str], AtLeast(1)]
+    enum: Annotated[list[str], MinLength(1)]
     _meta: NotRequired[Meta]
 
 
@@ -3285,8 +3285,8 @@ class StringPropertySchema(TypedDict, extra_items=Any):
     pattern: NotRequired[str | None]
     format: NotRequired[StringFormat | None]
     default: NotRequired[Annotated[str | None, VALUE]]
-    enum: NotRequired[Annotated[list[str], AtLeast(1)] | None]
-    oneOf: NotRequired[Annotated[list[EnumOption], AtLeast(1)] | None]
+    enum: NotRequired[Annotated[list[str], MinLength(1)] | None]
+    oneOf: NotRequired[Annotated[list[EnumOption], MinLength(1)] | None]
     _meta: NotRequired[Meta]
 
 

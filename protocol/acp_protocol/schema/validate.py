@@ -13,32 +13,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.complaints import Complaint, find_complaints
-from acp_protocol.schema.leniency import borne
-from acp_protocol.schema.marks import ELSE
-from acp_protocol.schema.method import Kind
+from acp_protocol.schema.constraints import ELSE
+from acp_protocol.schema.explain import SchemaError, drop_invalid, find_errors
+from acp_protocol.schema.method_spec import Kind
 from acp_protocol.schema.methods import VERSIONS, find_method
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 __all__ = [
-    "Complaint",
+    "SchemaError",
     "accepts",
-    "check",
-    "check_params",
-    "check_result",
-    "read_params",
-    "shape",
+    "parse_params",
+    "schema_type",
+    "validate",
+    "validate_params",
+    "validate_result",
 ]
 
 _adapters: Final[dict[tuple[str, int], TypeAdapter[Any]]] = {}
 _lock: Final = threading.Lock()
 
 
-def check_params(
+def validate_params(
     method: str, params: Json, version: int = 1, *, kind: Kind | None = None
-) -> tuple[Complaint, ...]:
+) -> tuple[SchemaError, ...]:
     """Return what is wrong with the params of `method`; nothing if the method is not known.
 
     Absent params (None) are taken for an empty object: it is members that are required. A name that
@@ -47,12 +46,12 @@ def check_params(
     row = find_method(method, version, kind=kind)
     if row is None or row.params is None:
         return ()
-    return check(row.params, {} if params is None else params, version, path="params")
+    return validate(row.params, {} if params is None else params, version, path="params")
 
 
-def read_params(
+def parse_params(
     method: str, params: Json, version: int = 1, *, kind: Kind | None = None
-) -> tuple[Json, tuple[Complaint, ...]]:
+) -> tuple[Json, tuple[SchemaError, ...]]:
     """Return the params of `method` without what a reader bears, and what was wrong with them.
 
     Absent params (None) are read as an empty object. What is wrong beyond bearing stays in place.
@@ -62,22 +61,22 @@ def read_params(
     if row is None or row.params is None:
         return value, ()
     # The exact look alone: what asks for params to be read must start without pydantic.
-    wanted = shape(row.params, version)
-    complaints = tuple(find_complaints(wanted, value, "params"))
-    return (borne(wanted, value) if complaints else value), complaints
+    wanted = schema_type(row.params, version)
+    complaints = tuple(find_errors(wanted, value, "params"))
+    return (drop_invalid(wanted, value) if complaints else value), complaints
 
 
-def check_result(method: str, result: Json, version: int = 1) -> tuple[Complaint, ...]:
+def validate_result(method: str, result: Json, version: int = 1) -> tuple[SchemaError, ...]:
     """Return what is wrong with the result of `method`; nothing if the method is not known."""
     row = find_method(method, version, kind="request")
     if row is None or row.result is None:
         return ()
-    return check(row.result, result, version, path="result")
+    return validate(row.result, result, version, path="result")
 
 
-def check(
+def validate(
     definition: str, value: Json, version: int = 1, *, path: str = ""
-) -> tuple[Complaint, ...]:
+) -> tuple[SchemaError, ...]:
     """Return what is wrong with `value`, which stands at `path`, as the definition of that name.
 
     Raises:
@@ -86,7 +85,7 @@ def check(
     """
     if _adapter(definition, version).validator.isinstance_python(value, strict=True):
         return ()
-    return tuple(find_complaints(shape(definition, version), value, path))
+    return tuple(find_errors(schema_type(definition, version), value, path))
 
 
 def accepts(
@@ -132,7 +131,7 @@ def _closed(schema: Any) -> Any:
     return changed
 
 
-def shape(definition: str, version: int = 1) -> Any:
+def schema_type(definition: str, version: int = 1) -> Any:
     """Return the shape of a definition: a TypedDict, or an alias for what is no plain object.
 
     Raises:
@@ -149,5 +148,5 @@ def _adapter(definition: str, version: int) -> TypeAdapter[Any]:
         if (definition, version) not in _adapters:
             from pydantic import TypeAdapter
 
-            _adapters[definition, version] = TypeAdapter(shape(definition, version))
+            _adapters[definition, version] = TypeAdapter(schema_type(definition, version))
         return _adapters[definition, version]

@@ -7,13 +7,90 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
+from typing import TYPE_CHECKING
 
-from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
-from acp_protocol.framing import Framing
-from acp_protocol.transport.lines import LineTransport
+import anyio
+from anyio.abc import ByteReceiveStream, ByteSendStream
+
+from acp_protocol.errors import ConnectionClosedError
+from acp_protocol.framing import (
+    MAX_FRAME_BYTES,
+    AutoFramer,
+    Framing,
+    HeaderFramer,
+    LineFramer,
+    encode_frame,
+)
+from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 
 
-def open_stdio(*, framing: Framing | None = "lines") -> LineTransport:
+class StreamTransport:
+    """Frames over two byte streams, which it owns; each frame is a line unless `framing` differs.
+
+    With `framing` None it follows the peer: lines until the peer's first frame shows its framing.
+
+    Source: ACP, Transports, "stdio"; OpenOxide, "Local Transport".
+    """
+
+    def __init__(
+        self,
+        incoming: ByteReceiveStream,
+        outgoing: ByteSendStream,
+        *,
+        limit: int = MAX_FRAME_BYTES,
+        framing: Framing | None = "lines",
+    ) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._framer = _open_framer(framing, limit)
+        self._frames: deque[bytes] = deque()
+        self._has_ended = False
+
+    @property
+    def framing(self) -> Framing | None:
+        """The framing that is used; None while the peer has not shown it."""
+        return self._framer.framing
+
+    async def send(self, line: bytes) -> None:
+        """Write `line` in its framing, at once."""
+        try:
+            await self._outgoing.send(encode_frame(line, self._framer.framing or "lines"))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise ConnectionClosedError from None
+
+    async def receive(self) -> bytes:
+        """Return the next frame; the last one may lack its end."""
+        while not self._frames:
+            if self._has_ended:
+                raise ConnectionClosedError
+            try:
+                chunk = await self._incoming.receive()
+            except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                self._has_ended = True
+                if rest := self._framer.rest():
+                    return rest
+            else:
+                self._frames.extend(self._framer.feed(chunk))
+        return self._frames.popleft()
+
+    async def aclose(self) -> None:
+        """Close both streams."""
+        await self._outgoing.aclose()
+        await self._incoming.aclose()
+
+
+def _open_framer(framing: Framing | None, limit: int) -> LineFramer | HeaderFramer | AutoFramer:
+    match framing:
+        case "lines":
+            return LineFramer(limit)
+        case "headers":
+            return HeaderFramer(limit)
+        case None:
+            return AutoFramer(limit)
+
+
+def open_stdio(*, framing: Framing | None = "lines") -> StreamTransport:
     """Return our stdin and stdout as a transport; see `LineTransport` for `framing`.
 
     From then on `print` and child processes write to stderr, because stdout is for frames only, and
@@ -25,4 +102,21 @@ def open_stdio(*, framing: Framing | None = "lines") -> LineTransport:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    return LineTransport(DescriptorReader(incoming), DescriptorWriter(outgoing), framing=framing)
+    return StreamTransport(FdReceiveStream(incoming), FdSendStream(outgoing), framing=framing)
+
+
+if TYPE_CHECKING:
+    from acp_protocol.host.process import ChildProcess
+
+
+class ProcessTransport(StreamTransport):
+    """Frames to and from a child process, which the transport does not start or end."""
+
+    def __init__(
+        self,
+        child: ChildProcess,
+        *,
+        limit: int = MAX_FRAME_BYTES,
+        framing: Framing | None = "lines",
+    ) -> None:
+        super().__init__(child.stdout, child.stdin, limit=limit, framing=framing)

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.commands.catalogue import (
+from acp_agent.models.demo import DemoModel
+from acp_agent.turn.slash_command_list import (
     COMPACT,
     HELP,
     INIT,
     PERMISSIONS,
     TOOLS,
     USAGE,
-    offered,
-    order_in,
+    available_commands,
+    parse_command,
 )
-from acp_agent.models.demo import DemoModel
 from tests.agent.visits import Counting
 
 
 def test_a_model_that_understands_words_can_be_given_every_command() -> None:
-    assert offered(Counting()) == [HELP, TOOLS, USAGE, PERMISSIONS, COMPACT, INIT]
+    assert available_commands(Counting()) == [HELP, TOOLS, USAGE, PERMISSIONS, COMPACT, INIT]
 
 
 def test_a_scripted_model_keeps_its_own_and_gets_no_tasks() -> None:
     demo = DemoModel()
-    assert offered(demo) == [*demo.commands, USAGE, PERMISSIONS]
+    assert available_commands(demo) == [*demo.commands, USAGE, PERMISSIONS]
     for text in ("/help", "/tools", "/tour", "/init", "/compact"):
-        assert order_in(text, demo) is None
+        assert parse_command(text, demo) is None
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ def test_a_scripted_model_keeps_its_own_and_gets_no_tasks() -> None:
     ],
 )
 def test_what_stands_behind_a_command_is_its_rest(text: str, rest: str) -> None:
-    order = order_in(text, Counting())
+    order = parse_command(text, Counting())
     assert order is not None
     assert (order.command, order.rest) == (INIT, rest)
 
 
 @pytest.mark.parametrize("text", ["", "/", "/ help", "/helping", "/Help", " /help", "/etc/hosts"])
 def test_all_else_is_said_to_the_model(text: str) -> None:
-    assert order_in(text, Counting()) is None
+    assert parse_command(text, Counting()) is None

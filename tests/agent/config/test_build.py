@@ -11,13 +11,13 @@ import pytest
 
 from acp_agent.config.build import build_conduct, build_mcp, build_models, build_store
 from acp_agent.config.load import load_settings
-from acp_agent.mcp.declarations import StdioServer, WebServer
-from acp_agent.models.choice import ModelChoice
-from acp_agent.models.model import ModelFailedError, UserSaid
-from acp_agent.models.services import SettingsError
-from acp_agent.sessions.errors import StoreError
-from acp_agent.settings import Mcp, Settings, settings_with
-from acp_agent.standing import StandingRule
+from acp_agent.mcp.config import StdioServer, WebServer
+from acp_agent.models.factory import ModelSettings
+from acp_agent.models.providers import SettingsError
+from acp_agent.models.types import ModelFailedError, PromptMessage
+from acp_agent.permissions.policy import PolicyRule
+from acp_agent.sessions.store import StoreError
+from acp_agent.settings import McpServerSettings, Settings, settings_with
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import providing, replied, sse, streamed
@@ -28,7 +28,7 @@ WORKING = "You are a coding agent"
 
 
 def mcp(environment: dict[str, str], **members: Any) -> list[Any]:
-    return list(build_mcp(Mcp(**members), environment).configured)
+    return list(build_mcp(McpServerSettings(**members), environment).configured)
 
 
 def test_policies_lists_and_limits_reach_the_turns(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_policies_lists_and_limits_reach_the_turns(tmp_path: Path) -> None:
             "permissions.default_policy": "ask_always",
             "permissions.auto_allow": ("read", "search"),
             "permissions.always_ask": ("edit",),
-            "permissions.rules": (StandingRule("deny", "delete"),),
+            "permissions.rules": (PolicyRule("deny", "delete"),),
             "permissions.audit": tmp_path / "audit",
             "agent.instructions": ("CLAUDE.md",),
             "limits.requests": 3,
@@ -48,7 +48,7 @@ def test_policies_lists_and_limits_reach_the_turns(tmp_path: Path) -> None:
     conduct = build_conduct(configuration)
     assert conduct.rules.default_policy == "ask_always"
     assert (conduct.rules.auto_allow, conduct.rules.always_ask) == ({"read", "search"}, {"edit"})
-    assert conduct.rules.standing == (StandingRule("deny", "delete"),)
+    assert conduct.rules.rules == (PolicyRule("deny", "delete"),)
     assert conduct.instructions == ("CLAUDE.md",)
     limits = conduct.limits
     assert (limits.requests, limits.tokens, limits.seconds) == (3, 5, 7.0)
@@ -62,7 +62,7 @@ async def test_what_may_be_fetched_reaches_the_tool(tmp_path: Path) -> None:
     for address, is_asked in (("10.1.2.3", False), ("192.168.0.1", True)):
         arguments: Json = {"url": f"http://{address}/"}
         call = await conduct.tools["fetch"].prepare(arguments, Workspace("s", tmp_path))
-        assert call.asks_always is is_asked
+        assert call.must_ask is is_asked
     assert build_conduct(Settings()).tools == {}
 
 
@@ -120,7 +120,9 @@ def test_a_server_whose_variable_is_not_set_is_left_out_and_named(
 
 def test_a_server_that_is_not_allowed_needs_no_variables(caplog: pytest.LogCaptureFixture) -> None:
     servers = {"files": {"command": "files", "env": {"A": "${TOKEN}"}}}
-    settings = build_mcp(Mcp(servers=servers, allowed_servers=("web",), max_connections=2), {})
+    settings = build_mcp(
+        McpServerSettings(servers=servers, allowed_servers=("web",), max_connections=2), {}
+    )
     assert (settings.allowed, settings.configured) == (("web",), ())
     assert caplog.records == []
     assert settings.limits.connections == 2
@@ -128,7 +130,7 @@ def test_a_server_that_is_not_allowed_needs_no_variables(caplog: pytest.LogCaptu
 
 async def test_a_model_is_asked_where_and_as_it_was_set() -> None:
     async with providing(streamed(sse(STOP, done=True))) as provider:
-        choice = ModelChoice(
+        choice = ModelSettings(
             name="openai:m",
             base_url=f"{provider.url}/v1",
             api_key_env="MY_KEY",
@@ -137,7 +139,7 @@ async def test_a_model_is_asked_where_and_as_it_was_set() -> None:
         )
         environment = {"MY_KEY": "mine", "OPENAI_API_KEY": "theirs", "OPENAI_BASE_URL": "http://x"}
         [model] = build_models(Settings(model=choice), environment)
-        assert await replied(model, [UserSaid("hi")]) == []
+        assert await replied(model, [PromptMessage("hi")]) == []
     [asked] = provider.asked
     assert asked.headers["authorization"] == "Bearer mine"
     assert asked.body["messages"][0] == {"role": "system", "content": "Be brief."}
@@ -148,29 +150,31 @@ async def test_a_key_that_is_not_there_is_told_when_the_model_is_asked(
     base_url: str | None,
 ) -> None:
     """Nothing is sent with another key; and who does not ask this model does not mind."""
-    choice = ModelChoice(name="openai:m", base_url=base_url, api_key_env="MY_KEY")
+    choice = ModelSettings(name="openai:m", base_url=base_url, api_key_env="MY_KEY")
     [model] = build_models(Settings(model=choice), {"OPENAI_API_KEY": "theirs"})
     with pytest.raises(ModelFailedError, match="MY_KEY") as failed:
-        await replied(model, [UserSaid("hi")])
+        await replied(model, [PromptMessage("hi")])
     assert failed.value.needs_key
 
 
 async def test_the_most_that_is_logged_holds_no_key(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     async with providing(streamed(sse(STOP, done=True))) as provider:
-        choice = ModelChoice(name="openai:m", base_url=f"{provider.url}/v1", api_key_env="MY_KEY")
+        choice = ModelSettings(name="openai:m", base_url=f"{provider.url}/v1", api_key_env="MY_KEY")
         [model] = build_models(Settings(model=choice), {"MY_KEY": "canary-0123456789"})
-        assert await replied(model, [UserSaid("hi")]) == []
+        assert await replied(model, [PromptMessage("hi")]) == []
     assert caplog.text
     assert "canary" not in caplog.text
 
 
 async def test_no_key_goes_to_an_address_that_names_none() -> None:
     async with providing(streamed(sse(STOP, done=True))) as provider:
-        choice = ModelChoice(name="openai:m", base_url=f"{provider.url}/v1", system_prompt="Brief.")
+        choice = ModelSettings(
+            name="openai:m", base_url=f"{provider.url}/v1", system_prompt="Brief."
+        )
         environment = {"OPENAI_API_KEY": "theirs"}
         [model] = build_models(Settings(model=choice), environment)
-        assert await replied(model, [UserSaid("hi")]) == []
+        assert await replied(model, [PromptMessage("hi")]) == []
     [asked] = provider.asked
     assert "authorization" not in asked.headers
     told = json.dumps(asked.body["messages"][0])
@@ -181,12 +185,12 @@ async def test_no_key_goes_to_an_address_that_names_none() -> None:
 @pytest.mark.parametrize(
     ("choice", "environment", "reason"),
     [
-        (ModelChoice(name="openai:m", api_key_env="K"), {"K": "a b"}, "K holds signs"),
-        (ModelChoice(name="openai:m", base_url="ftp://x"), {}, "base_url is no address"),
+        (ModelSettings(name="openai:m", api_key_env="K"), {"K": "a b"}, "K holds signs"),
+        (ModelSettings(name="openai:m", base_url="ftp://x"), {}, "base_url is no address"),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_sent(
-    choice: ModelChoice, environment: dict[str, str], reason: str
+    choice: ModelSettings, environment: dict[str, str], reason: str
 ) -> None:
     with pytest.raises(SettingsError, match=reason):
         build_models(Settings(model=choice), environment)

@@ -15,8 +15,8 @@ from acp_agent.config.rules import RuleTable, rule_table
 from acp_agent.config.show import as_json, as_toml
 from acp_agent.config.source import InvalidFileError, parse_toml
 from acp_agent.config.yaml_source import parse_yaml
-from acp_agent.standing import StandingRule
-from acp_agent.tools.tool import KINDS
+from acp_agent.permissions.policy import PolicyRule
+from acp_agent.tools.call import TOOL_KINDS
 from acp_protocol.jsonrpc import Json
 
 TOML = """\
@@ -38,8 +38,8 @@ acp:
       - { path: "docs/**", decision: deny }
 """
 BOTH = (
-    StandingRule("allow", "execute", "command", "git *"),
-    StandingRule("deny", None, "path", "docs/**"),
+    PolicyRule("allow", "execute", "command", "git *"),
+    PolicyRule("deny", None, "path", "docs/**"),
 )
 
 
@@ -191,7 +191,7 @@ def test_file_with_a_mistake_is_refused(tmp_path: Path) -> None:
 
 TABLES: st.SearchStrategy[dict[str, Json]] = st.dictionaries(
     st.sampled_from(sorted(RuleTable.model_fields)),
-    st.sampled_from([*KINDS, "allow", "ask", "deny", "", "a/**", "'", "..", "~", 3, None, []])
+    st.sampled_from([*TOOL_KINDS, "allow", "ask", "deny", "", "a/**", "'", "..", "~", 3, None, []])
     | st.text(),
 )
 

@@ -13,8 +13,8 @@ import anyio
 import httpx
 
 from acp_agent.continuum.admin import AdminSocket, AgentStatus, serve_admin
+from acp_agent.sessions.suspended import SuspendedSession
 from acp_agent.settings import Settings
-from acp_agent.slumber import Asleep
 
 LIMIT = 20.0
 """Seconds after which a test counts as hung."""
@@ -27,7 +27,7 @@ class IdleAgent:
 
     version = None
     open_sessions = ()
-    sleeping_sessions: Mapping[str, Asleep] = MappingProxyType({})
+    sleeping_sessions: Mapping[str, SuspendedSession] = MappingProxyType({})
 
     def recorded(self, session_id: str) -> None:
         del session_id

@@ -19,9 +19,9 @@ import pytest
 
 from acp_agent.agent_card import agent_json
 from acp_agent.continuum.admin import MAX_CONNECTIONS, AdminSocket, configured_token, token_file
-from acp_agent.models.services import SettingsError
+from acp_agent.models.providers import SettingsError
 from acp_agent.settings import settings_with
-from acp_protocol.jsonrpc import request_line
+from acp_protocol.jsonrpc import encode_request
 from acp_protocol.version import SCHEMA_ID, VERSION
 from tests.agent.conftest import talk
 from tests.agent.continuum.admin_client import ENVIRONMENT, TOKEN, admin_client, serving_admin
@@ -355,7 +355,7 @@ def test_nothing_listens_by_default(cwd: Path) -> None:
 
 
 def test_second_agent_with_the_same_address_serves_its_client() -> None:
-    asked = request_line(0, "initialize", {"protocolVersion": 1}) + b"\n"
+    asked = encode_request(0, "initialize", {"protocolVersion": 1}) + b"\n"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = ran("--admin", f"127.0.0.1:{taken.getsockname()[1]}", stdin=asked)
     assert done.returncode == 0

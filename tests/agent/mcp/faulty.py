@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
-from acp_agent.mcp.declarations import WebServer
-from acp_protocol.tasks import OwnedTasks
+from acp_agent.mcp.config import WebServer
+from acp_protocol.concurrency import BackgroundTasks
 
 Asked: TypeAlias = dict[str, Any]
 Fault: TypeAlias = Callable[[SocketStream, Asked], Awaitable[None]]
@@ -140,7 +140,7 @@ async def faulty(
     """
     server = _Faulty(fault, is_sse=is_sse, is_at_post=is_at_post)
     listeners = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    async with listeners, OwnedTasks() as tasks:
+    async with listeners, BackgroundTasks() as tasks:
         tasks.start_soon(listeners.serve, server.serve)
         port = listeners.extra(SocketAttribute.local_port)
         path = "sse" if is_sse else "mcp"

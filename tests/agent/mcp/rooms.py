@@ -11,16 +11,15 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from acp_agent.mcp.declarations import Server, StdioServer, WebServer
-from acp_agent.mcp.limits import Limits
-from acp_agent.mcp.link import Link
+from acp_agent.mcp.config import Limits, Server, StdioServer, WebServer
+from acp_agent.mcp.link import McpConnection
 from acp_agent.mcp.servers import McpClient, McpServers
-from acp_agent.terminals import Asker
-from acp_agent.tools.tool import Content, Outcome
+from acp_agent.terminals import RequestSender
+from acp_agent.tools.call import Content, Outcome
 from acp_agent.workspace import Workspace
-from acp_protocol.host.processes import ChildProcess, spawn
+from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tasks import OwnedTasks
 
 LIMIT = 60.0
 """Seconds after which a talk counts as hung."""
@@ -52,12 +51,12 @@ async def opened(
     cwd: Path,
     *servers: Server,
     limits: Limits = LIMITS,
-    client: Asker | None = None,
+    client: RequestSender | None = None,
     additional: Sequence[Path] = (),
 ) -> AsyncGenerator[McpServers]:
     """Open a room, and close it at the end."""
     with anyio.fail_after(LIMIT):
-        async with OwnedTasks() as tasks:
+        async with BackgroundTasks() as tasks:
             room = McpServers()
             await room.open(servers, McpClient(client or Nobody(), tasks, limits), cwd, additional)
             try:
@@ -86,11 +85,11 @@ async def listed_anew(room: McpServers) -> AsyncGenerator[None]:
     """At the end, wait until a server that has changed its tools meanwhile was asked for them."""
     changed = anyio.Event()
 
-    async def wait(link: Link) -> None:
+    async def wait(link: McpConnection) -> None:
         await link.wait_listed()
         changed.set()
 
-    async with OwnedTasks() as tasks:
+    async with BackgroundTasks() as tasks:
         for link in room._links:
             tasks.start_soon(wait, link)
         await anyio.lowlevel.checkpoint()

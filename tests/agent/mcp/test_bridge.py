@@ -11,12 +11,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.mcp.bridge import Bridge
-from acp_agent.mcp.declarations import Server
-from acp_agent.mcp.limits import Limits
+from acp_agent.continuum.mcp_bridge import Bridge
+from acp_agent.mcp.config import Limits, Server
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tasks import OwnedTasks
 from tests.agent.mcp.rooms import LIMIT, LIMITS, is_running, on_web, scripted, weather
 
 HELLO: Json = {
@@ -46,7 +45,7 @@ async def bridged(
     """Open a bridge, and close it at the end."""
     names, client = count(1), Client()
     with anyio.fail_after(LIMIT):
-        async with OwnedTasks() as tasks:
+        async with BackgroundTasks() as tasks:
             bridge = Bridge(
                 servers,
                 client,

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from acp_agent.mcp.process import LOG_HELD, LOG_LINES, MINUTE, StderrLog
-from acp_agent.tools.tool import ToolFailedError
+from acp_agent.tools.call import ToolFailedError
 from tests.agent.mcp.rooms import LIMIT, LIMITS, call, logged, opened, scripted, weather
 from tests.protocol.host.test_processes import is_running
 

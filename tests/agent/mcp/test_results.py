@@ -15,9 +15,9 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.config import Limits
 from acp_agent.mcp.results import outcome_of
-from acp_agent.tools.tool import TEXT_LIMIT
+from acp_agent.tools.call import MAX_TEXT_CHARS
 
 PICTURE = ImageContent(type="image", data="A" * 1000, mime_type="image/png")
 
@@ -64,10 +64,10 @@ def test_a_structured_result_alone_is_told_as_json() -> None:
 
 
 def test_a_long_text_is_shortened_for_everybody() -> None:
-    block = TextContent(type="text", text="x" * (TEXT_LIMIT + 5))
+    block = TextContent(type="text", text="x" * (MAX_TEXT_CHARS + 5))
     outcome = outcome_of(CallToolResult(content=[block]), Limits())
     assert outcome.text.endswith("… 5 more characters")
-    assert len(json.dumps(outcome.content)) < TEXT_LIMIT + 200
+    assert len(json.dumps(outcome.content)) < MAX_TEXT_CHARS + 200
     assert set(outcome.raw) == {"isError", "leftOut"}
 
 

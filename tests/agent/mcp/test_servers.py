@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from acp_agent.mcp.servers import McpClient, McpServers
-from acp_agent.permissions import Permissions
-from acp_agent.tools.tool import ToolFailedError
+from acp_agent.permissions.decide import SessionPermissions
+from acp_agent.tools.call import ToolFailedError
 from acp_agent.workspace import Workspace
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.concurrency import BackgroundTasks
 from tests.agent.mcp.rooms import (
     LIMITS,
     Nobody,
@@ -46,10 +46,10 @@ async def test_a_call_is_asked_about_whatever_the_server_says_of_itself(tmp_path
         prepared = await room["w__look"].prepare({"place": "Rome"}, Workspace("s", tmp_path))
     assert (prepared.kind, prepared.scope) == ("execute", "w__look")
     assert prepared.title == "Look␛[2J outside (w)"
-    permissions = Permissions()
-    assert permissions.known(prepared) is None
+    permissions = SessionPermissions()
+    assert permissions.decide(prepared) is None
     permissions.mode = "architect"
-    ruling = permissions.known(prepared)
+    ruling = permissions.decide(prepared)
     assert ruling is not None
     assert ruling.verdict == "forbidden"
 
@@ -176,7 +176,7 @@ async def test_cancelled_while_it_opens_a_room_leaves_nothing_running(tmp_path: 
     code = f"import os, sys; print(os.getpid(), file=sys.stderr, flush=True)\n{HANGING}"
     room = McpServers()
     with logged() as log:
-        async with OwnedTasks() as tasks:
+        async with BackgroundTasks() as tasks:
             home = McpClient(Nobody(), tasks, LIMITS)
             async with anyio.create_task_group() as opening:
                 opening.start_soon(room.open, [scripted(code)], home, tmp_path)
@@ -194,7 +194,7 @@ async def test_a_session_without_servers_starts_nothing(tmp_path: Path) -> None:
 
 def test_the_sdk_comes_in_with_the_first_server_and_not_before() -> None:
     code = (
-        "import sys, acp_agent.mcp.servers, acp_agent.mcp.bridge, acp_agent.mcp.declarations;"
+        "import sys, acp_agent.mcp.servers, acp_agent.continuum.mcp_bridge, acp_agent.mcp.config;"
         "print({name.split('.')[0] for name in sys.modules} & {'mcp', 'mcp_types', 'httpx2'})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

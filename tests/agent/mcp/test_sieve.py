@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from mcp_types.methods import parse_server_result
 
-from acp_agent.mcp.sieve import LOOKED_AT, METHOD, NAMED, LeftOut, Sieve, told
+from acp_agent.mcp.tool_filter import LOOKED_AT, METHOD, NAMED, LeftOut, ToolFilter, told
 from acp_protocol.jsonrpc import Json
 from tests.agent.mcp.rooms import call, logged, opened, scripted
 from tests.agent.mcp.test_process import ANSWERING
@@ -33,7 +33,7 @@ ODD: Sequence[tuple[Json, str]] = [
 
 def sifted(*tools: Json, version: str | None = None) -> tuple[list[Json], list[LeftOut]]:
     """Return the tools that come through, and those that do not."""
-    sieve = Sieve()
+    sieve = ToolFilter()
     sieve.version = version or sieve.version
     result = sieve.sift({"tools": list(tools), "nextCursor": "more"})
     assert result["nextCursor"] == "more"
@@ -65,7 +65,7 @@ def test_what_the_sdk_would_drop_in_silence_is_told() -> None:
 
 
 def test_an_answer_that_holds_no_list_is_left_to_the_sdk() -> None:
-    assert Sieve().sift({"tools": 7}) == {"tools": 7}
+    assert ToolFilter().sift({"tools": 7}) == {"tools": 7}
 
 
 def test_no_more_tools_are_looked_at_than_anybody_offers() -> None:

@@ -10,33 +10,33 @@ import pytest
 from acp_agent.mcp.names import tool_name
 from acp_agent.mcp.servers import McpClient, McpServers
 from acp_agent.mcp.tool import McpTool
-from acp_agent.models.model import (
-    CallTool,
-    Command,
+from acp_agent.models.types import (
     HistoryEntry,
     ModelEvent,
-    Say,
-    ToolAnswered,
-    ToolOffer,
+    SlashCommand,
+    TextDelta,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
 )
-from acp_agent.permissions import Permissions
-from acp_agent.rules import PermissionRules
-from acp_agent.standing import Decision, StandingRule
-from acp_agent.tools.catalogue import builtin_tools
-from acp_agent.tools.tool import Outcome
+from acp_agent.permissions.decide import SessionPermissions
+from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.policy import Effect, PolicyRule
+from acp_agent.tools.call import Outcome
+from acp_agent.tools.registry import builtin_tools
 from acp_agent.workspace import Workspace
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tasks import OwnedTasks
 from tests.agent.conftest import Talk, selected, talk
 from tests.agent.mcp.rooms import LIMITS, weather
 
 TOOLS = builtin_tools()
 
 CALLS = (
-    CallTool("w__look", {"place": "Rome"}),
-    CallTool("w__paint", {}),
-    CallTool("w__fail", {}),
-    CallTool("w__nothing", {}),
+    ToolUse("w__look", {"place": "Rome"}),
+    ToolUse("w__paint", {}),
+    ToolUse("w__fail", {}),
+    ToolUse("w__nothing", {}),
 )
 
 
@@ -44,30 +44,30 @@ class Forecaster:
     """A model that makes all the calls, and then tells what has come of them."""
 
     name = "forecaster"
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
 
     def __init__(self) -> None:
         self.offered: list[str] = []
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         """Call everything once."""
         self.offered = [tool.name for tool in tools]
-        answers = [entry for entry in history if isinstance(entry, ToolAnswered)]
+        answers = [entry for entry in history if isinstance(entry, ToolResult)]
         if not answers:
             for call in CALLS:
                 yield call
         for answer in answers:
-            yield Say(f"{answer.name}: {answer.text}\n")
+            yield TextDelta(f"{answer.name}: {answer.text}\n")
 
 
 async def forecast(it: Talk) -> None:
     """Run the turn in a session whose tools are its own and those of a server."""
     surface = it.server._handlers
     assert surface is not None
-    desk = surface.open.awake[it.session_id]._context.desk
-    async with OwnedTasks() as tasks:
+    desk = surface.open.awake[it.session_id]._context.tool_context
+    async with BackgroundTasks() as tasks:
         room = McpServers(TOOLS)
         await room.open([weather()], McpClient(desk.client, tasks, LIMITS), it.cwd)
         desk.tools = room
@@ -108,17 +108,17 @@ async def test_consent_for_good_holds_for_one_tool_of_one_server(cwd: Path) -> N
 
 @pytest.mark.parametrize("decision", ["deny", "ask", "allow"])
 async def test_a_rule_about_a_tool_holds_for_its_double_where_it_is_strict(
-    workspace: Workspace, decision: Decision
+    workspace: Workspace, decision: Effect
 ) -> None:
     async def run(arguments: Mapping[str, Json]) -> Outcome:
         del arguments
         return Outcome("")
 
     double = tool_name("odd", "good", {"odd__good"})
-    tool = McpTool(ToolOffer(double, "", {}), "odd", "Good", run)
+    tool = McpTool(ToolSpec(double, "", {}), "odd", "Good", run)
     call = await tool.prepare({}, workspace)
-    rule = StandingRule(decision, None, "name", "odd__good")
+    rule = PolicyRule(decision, None, "name", "odd__good")
     policy = "ask_always" if decision == "allow" else "allow_all"
-    known = Permissions(PermissionRules(policy, standing=(rule,))).known(call)
+    known = SessionPermissions(PermissionSettings(policy, rules=(rule,))).decide(call)
     assert (known and known.verdict) == ("forbidden" if decision == "deny" else None)
-    assert [str(each) for each in call.about] == [double]
+    assert [str(each) for each in call.touched] == [double]

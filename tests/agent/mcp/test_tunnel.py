@@ -10,14 +10,14 @@ from typing import cast
 import anyio
 import pytest
 
-from acp_agent.mcp.declarations import AcpServer
+from acp_agent.mcp.config import AcpServer
 from acp_agent.mcp.servers import McpClient, McpServers
-from acp_agent.tools.tool import ToolFailedError
+from acp_agent.tools.call import ToolFailedError
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.schema.validate import check_params
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.schema.validate import validate_params
 from acp_protocol.transport.memory import memory_pair
 from tests.agent.mcp.rooms import LIMIT, LIMITS, call
 
@@ -43,7 +43,7 @@ class Editor:
 
     async def handle_request(self, request: Request) -> Json:
         """Answer an inner request with a carrier."""
-        self.complaints += map(str, check_params(request.method, request.params))
+        self.complaints += map(str, validate_params(request.method, request.params))
         params = cast("Mapping[str, Json]", request.params)
         self.asked.append(params)
         match params["method"]:
@@ -104,7 +104,7 @@ async def talk(
         async with (
             Connection(theirs, agent) as connection,
             Connection(ours, editor) as client,
-            OwnedTasks() as tasks,
+            BackgroundTasks() as tasks,
         ):
             editor.changes = client if tells_changes else None
             agent.home = McpClient(connection, tasks, patience)

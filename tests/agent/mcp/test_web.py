@@ -13,9 +13,9 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
-from acp_agent.mcp.declarations import WebServer
-from acp_agent.tools.tool import ToolFailedError
-from acp_protocol.tasks import OwnedTasks
+from acp_agent.mcp.config import WebServer
+from acp_agent.tools.call import ToolFailedError
+from acp_protocol.concurrency import BackgroundTasks
 from tests.agent.mcp.faulty import (
     EVENTS,
     Asked,
@@ -90,7 +90,7 @@ async def answering(answer: bytes, heard: list[bytes]) -> AsyncGenerator[str]:
             await stream.send(answer)
 
     listeners = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    async with listeners, OwnedTasks() as tasks:
+    async with listeners, BackgroundTasks() as tasks:
         tasks.start_soon(listeners.serve, handle)
         yield f"http://127.0.0.1:{listeners.extra(anyio.abc.SocketAttribute.local_port)}/mcp"
 

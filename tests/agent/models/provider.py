@@ -11,8 +11,8 @@ from typing import Literal
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
-from acp_agent.models.model import HistoryEntry, Model, ModelEvent, Say, ToolOffer
-from acp_agent.models.services import SERVICES, Service
+from acp_agent.models.providers import PROVIDERS, Provider
+from acp_agent.models.types import HistoryEntry, Model, ModelEvent, TextDelta, ToolSpec
 from acp_protocol.jsonrpc import Json
 
 LIMIT = 10.0
@@ -42,7 +42,7 @@ class Asked:
 
 
 @dataclass
-class Provider:
+class LocalProvider:
     """What a test sees of the service."""
 
     url: str = ""
@@ -93,9 +93,9 @@ async def _send(socket: SocketStream, answer: Answer) -> None:
 
 
 @asynccontextmanager
-async def providing(*answers: Answer) -> AsyncGenerator[Provider]:
+async def providing(*answers: Answer) -> AsyncGenerator[LocalProvider]:
     """Serve `answers` one after the other; at the end all of them must have been asked for."""
-    provider = Provider(answers=list(answers))
+    provider = LocalProvider(answers=list(answers))
     with anyio.fail_after(LIMIT):
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
         port = listener.extra(SocketAttribute.local_port)
@@ -107,9 +107,9 @@ async def providing(*answers: Answer) -> AsyncGenerator[Provider]:
     assert provider.answers == []
 
 
-def found(prefix: str, url: str, key: str | None = "sk-canary-0123456789") -> Service:
+def found(prefix: str, url: str, key: str | None = "sk-canary-0123456789") -> Provider:
     """Return the service of that prefix as if it ran at `url`."""
-    return replace(SERVICES[prefix], base_url=url, key=key, is_bearer=prefix != "anthropic")
+    return replace(PROVIDERS[prefix], base_url=url, key=key, is_bearer=prefix != "anthropic")
 
 
 def sse(*messages: Json, done: bool = False) -> bytes:
@@ -135,7 +135,7 @@ def refused(status: int, body: Json | bytes = b"", **headers: str) -> Answer:
 
 
 async def replied(
-    model: Model, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer] = ()
+    model: Model, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec] = ()
 ) -> list[ModelEvent]:
     """Return all that a model replies."""
     return [event async for event in model.reply(history, tools)]
@@ -143,4 +143,4 @@ async def replied(
 
 def said(events: Iterable[ModelEvent]) -> str:
     """Return what events say in words."""
-    return "".join(event.text for event in events if isinstance(event, Say))
+    return "".join(event.text for event in events if isinstance(event, TextDelta))

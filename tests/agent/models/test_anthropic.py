@@ -10,36 +10,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import LENGTH, MessagesModel, MessagesReader, conversation
-from acp_agent.models.errors import Refusals, ServiceFailedError
-from acp_agent.models.model import (
-    CallTool,
-    Guidance,
+from acp_agent.models.errors import ServiceErrors, ServiceFailedError
+from acp_agent.models.providers import PROVIDERS
+from acp_agent.models.system_prompt import INSTRUCTIONS
+from acp_agent.models.types import (
+    AssistantMessage,
+    Continue,
     HistoryEntry,
     Image,
     ModelEvent,
     ModelFailedError,
     ModelOptions,
-    ModelSaid,
-    Paused,
     Prices,
-    Say,
-    Sealed,
-    Stopped,
-    Think,
-    ToolAnswered,
-    ToolOffer,
-    Used,
-    UserSaid,
+    ProjectInstructions,
+    PromptMessage,
+    ProviderBlock,
+    ReasoningDelta,
+    Stop,
+    TextDelta,
+    TokenUsage,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
 )
-from acp_agent.models.services import SERVICES
-from acp_agent.models.system_prompt import INSTRUCTIONS
 from acp_agent.models.wire import ToolNames
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found, providing, replied, sse, streamed
 
 CACHED = {"cache_control": {"type": "ephemeral"}}
 SCHEMA: Json = {"type": "object", "properties": {}}
-NAMES = ToolNames([ToolOffer("re.ad", "Reads.", {})])
+NAMES = ToolNames([ToolSpec("re.ad", "Reads.", {})])
 STOP: Json = {"type": "message_stop"}
 START: Json = {
     "type": "message_start",
@@ -89,7 +89,7 @@ def ended(reason: str) -> Json:
 
 def folded(*messages: Json, options: ModelOptions | None = None) -> list[ModelEvent]:
     reading = MessagesReader(
-        Refusals(SERVICES["anthropic"], "m"), "anthropic:m", options or ModelOptions(), NAMES
+        ServiceErrors(PROVIDERS["anthropic"], "m"), "anthropic:m", options or ModelOptions(), NAMES
     )
     events = [event for message in messages for event in reading.feed(message)]
     return events if reading.is_over else [*events, *reading.ended()]
@@ -97,11 +97,11 @@ def folded(*messages: Json, options: ModelOptions | None = None) -> list[ModelEv
 
 async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> None:
     answer = sse(START, {"type": "ping"}, *text(0, "Grüß ", "dich 語"), ended("end_turn"), STOP)
-    tool = ToolOffer("read", "Reads.", {"type": "object"})
+    tool = ToolSpec("read", "Reads.", {"type": "object"})
     async with providing(streamed(answer)) as provider:
         model = MessagesModel(found("anthropic", provider.url), "claude-x", ModelOptions())
-        events = await replied(model, [UserSaid("hi")], [tool])
-    assert events == [Say("Grüß "), Say("dich 語"), Used(130, 30, 0, 100, 20)]
+        events = await replied(model, [PromptMessage("hi")], [tool])
+    assert events == [TextDelta("Grüß "), TextDelta("dich 語"), TokenUsage(130, 30, 0, 100, 20)]
     [asked] = provider.asked
     assert asked.path == "/v1/messages"
     assert asked.headers["x-api-key"] == "sk-canary-0123456789"
@@ -120,7 +120,7 @@ async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> N
 async def test_what_the_project_tells_stands_behind_what_we_tell() -> None:
     async with providing(streamed(sse(START, ended("end_turn"), STOP))) as provider:
         model = MessagesModel(found("anthropic", provider.url), "claude-x", ModelOptions())
-        await replied(model, [Guidance("Use tabs."), UserSaid("hi")])
+        await replied(model, [ProjectInstructions("Use tabs."), PromptMessage("hi")])
     body = provider.asked[0].body
     told = f"{INSTRUCTIONS}\nUse tabs."
     assert body["system"] == [{"type": "text", "text": told, **CACHED}]
@@ -131,11 +131,13 @@ def test_thoughts_are_shown_and_kept_sealed() -> None:
     redacted = {"type": "redacted_thinking", "data": "…"}
     events = folded(*thinking(0, "hm, ", "so"), *block(1, redacted), *text(2, "yes"), STOP)
     assert events == [
-        Think("hm, "),
-        Think("so"),
-        Sealed("anthropic:m", {"type": "thinking", "thinking": "hm, so", "signature": "seal"}),
-        Sealed("anthropic:m", redacted),
-        Say("yes"),
+        ReasoningDelta("hm, "),
+        ReasoningDelta("so"),
+        ProviderBlock(
+            "anthropic:m", {"type": "thinking", "thinking": "hm, so", "signature": "seal"}
+        ),
+        ProviderBlock("anthropic:m", redacted),
+        TextDelta("yes"),
     ]
 
 
@@ -147,16 +149,16 @@ def test_parallel_calls_come_each_when_it_is_whole() -> None:
         ended("tool_use"),
         STOP,
     )
-    assert events[:2] == [CallTool("read", {"path": "x"}, "a"), CallTool("read", {}, "b")]
-    assert isinstance(events[2], CallTool)
+    assert events[:2] == [ToolUse("read", {"path": "x"}, "a"), ToolUse("read", {}, "b")]
+    assert isinstance(events[2], ToolUse)
     assert events[2].fault is not None
 
 
 def test_tools_are_called_as_the_service_takes_it() -> None:
     named: Json = {"type": "tool_use", "id": "a", "name": "re_ad", "input": {}}
     events = folded(*block(0, named), STOP)
-    assert events == [CallTool("re.ad", {}, "a")]
-    history: list[HistoryEntry] = [ModelSaid(tuple(events)), ToolAnswered("re.ad", "x")]
+    assert events == [ToolUse("re.ad", {}, "a")]
+    history: list[HistoryEntry] = [AssistantMessage(tuple(events)), ToolResult("re.ad", "x")]
     assert conversation(history, "m", NAMES, takes_images=False)[0]["content"] == [named]
 
 
@@ -164,7 +166,7 @@ def test_what_a_reply_took_is_told_with_its_price() -> None:
     options = ModelOptions(prices=Prices(3.0, 15.0, 0.3, 3.75), window=1000)
     [used] = folded(START, ended("end_turn"), STOP, options=options)
     cost = (10 * 3 + 30 * 15 + 100 * 0.3 + 20 * 3.75) / 1e6
-    assert used == Used(130, 30, 0, 100, 20, cost, 1000)
+    assert used == TokenUsage(130, 30, 0, 100, 20, cost, 1000)
 
 
 @pytest.mark.parametrize(
@@ -177,14 +179,14 @@ def test_what_a_reply_took_is_told_with_its_price() -> None:
 )
 def test_an_unusual_end_ends_the_turn(reason: str, stopped: Any) -> None:
     last = folded(*text(0, "a"), ended(reason), STOP)[-1]
-    assert isinstance(last, Stopped)
+    assert isinstance(last, Stop)
     assert last.reason == stopped
     assert last.why
 
 
 @pytest.mark.parametrize("reason", ["end_turn", "stop_sequence", "tool_use", "new_reason", ""])
 def test_any_other_end_is_a_usual_one(reason: str) -> None:
-    assert folded(*text(0, "a"), ended(reason), STOP) == [Say("a"), Used(0, 30)]
+    assert folded(*text(0, "a"), ended(reason), STOP) == [TextDelta("a"), TokenUsage(0, 30)]
 
 
 async def test_a_paused_reply_is_sent_back_as_it_came_and_goes_on() -> None:
@@ -196,10 +198,12 @@ async def test_a_paused_reply_is_sent_back_as_it_came_and_goes_on() -> None:
     second = sse(START, *text(0, "it is."), ended("end_turn"), STOP)
     async with providing(streamed(first), streamed(second)) as provider:
         model = MessagesModel(found("anthropic", provider.url), "m", ModelOptions())
-        events = await replied(model, [UserSaid("hi")])
-        assert events[-1] == Paused()
-        kept = tuple(event for event in events if not isinstance(event, Used | Paused))
-        assert (await replied(model, [UserSaid("hi"), ModelSaid(kept)]))[0] == Say("it is.")
+        events = await replied(model, [PromptMessage("hi")])
+        assert events[-1] == Continue()
+        kept = tuple(event for event in events if not isinstance(event, TokenUsage | Continue))
+        assert (await replied(model, [PromptMessage("hi"), AssistantMessage(kept)]))[
+            0
+        ] == TextDelta("it is.")
     assert provider.asked[1].body["messages"] == [
         {"role": "user", "content": [{"type": "text", "text": "hi", **CACHED}]},
         {
@@ -225,7 +229,7 @@ def test_an_answer_without_an_end_is_cut() -> None:
 def test_an_error_amid_the_stream_is_told(kind: str, is_passing: bool) -> None:
     with pytest.raises(ServiceFailedError, match=r"broke its answer off: Sorry\.$") as caught:
         folded(START, {"type": "error", "error": {"type": kind, "message": "Sorry"}})
-    assert caught.value.is_passing == is_passing
+    assert caught.value.is_transient == is_passing
 
 
 def test_kinds_of_messages_that_are_new_are_passed_over() -> None:
@@ -237,20 +241,20 @@ def test_kinds_of_messages_that_are_new_are_passed_over() -> None:
 def test_the_history_becomes_messages_that_take_turns() -> None:
     seal = {"type": "thinking", "thinking": "hm", "signature": "seal"}
     replies = (
-        Think("hm"),
-        Sealed("m", seal),
-        Say("I "),
-        Say("read."),
-        CallTool("read", {"path": "x"}, "a"),
-        CallTool("read", {"path": "y"}),
+        ReasoningDelta("hm"),
+        ProviderBlock("m", seal),
+        TextDelta("I "),
+        TextDelta("read."),
+        ToolUse("read", {"path": "x"}, "a"),
+        ToolUse("read", {"path": "y"}),
     )
     history: list[HistoryEntry] = [
-        UserSaid("look"),
-        ModelSaid(replies),
-        ToolAnswered("read", "text"),
-        ToolAnswered("read", "", is_failed=True),
-        ModelSaid(()),
-        UserSaid("again"),
+        PromptMessage("look"),
+        AssistantMessage(replies),
+        ToolResult("read", "text"),
+        ToolResult("read", "", is_failed=True),
+        AssistantMessage(()),
+        PromptMessage("again"),
     ]
     assert conversation(history, "m", NAMES, takes_images=True) == [
         {"role": "user", "content": [{"type": "text", "text": "look"}]},
@@ -281,14 +285,16 @@ def test_the_history_becomes_messages_that_take_turns() -> None:
 
 
 def test_thoughts_that_led_to_nothing_do_not_go_back() -> None:
-    lonely = ModelSaid((Think("hm"), Sealed("m", {"type": "thinking"}), Say(" ")))
-    history = [UserSaid("a"), lonely, UserSaid("b")]
+    lonely = AssistantMessage(
+        (ReasoningDelta("hm"), ProviderBlock("m", {"type": "thinking"}), TextDelta(" "))
+    )
+    history = [PromptMessage("a"), lonely, PromptMessage("b")]
     [message] = conversation(history, "m", NAMES, takes_images=True)
     assert [part["text"] for part in message["content"]] == ["a", "b"]
 
 
 def test_images_go_to_who_takes_them_and_are_named_to_others() -> None:
-    history = [UserSaid("look", (), (Image("image/png", "aGk="),))]
+    history = [PromptMessage("look", (), (Image("image/png", "aGk="),))]
     source = {"type": "base64", "media_type": "image/png", "data": "aGk="}
     [message] = conversation(history, "m", NAMES, takes_images=True)
     assert message["content"][0] == {"type": "image", "source": source}
@@ -317,7 +323,7 @@ async def test_wishes_are_told_in_the_words_of_the_service(
     options = ModelOptions(thinking=thinking, max_tokens=9)
     async with providing(streamed(sse(STOP))) as provider:
         await replied(
-            MessagesModel(found("anthropic", provider.url), "m", options), [UserSaid("x")]
+            MessagesModel(found("anthropic", provider.url), "m", options), [PromptMessage("x")]
         )
     body = provider.asked[0].body
     assert {name: body.get(name) for name in members} == members

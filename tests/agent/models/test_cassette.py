@@ -16,21 +16,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_agent.models.cassette import RecordingCassette, ReplayingCassette
-from acp_agent.models.http import Tape, Timeouts
-from acp_agent.models.model import (
-    CallTool,
+from acp_agent.models.http import Cassette, Timeouts
+from acp_agent.models.openai import ChatModel
+from acp_agent.models.providers import SettingsError
+from acp_agent.models.sse import STREAM
+from acp_agent.models.types import (
+    AssistantMessage,
     HistoryEntry,
     ModelEvent,
     ModelFailedError,
     ModelOptions,
-    ModelSaid,
-    Say,
-    ToolAnswered,
-    UserSaid,
+    PromptMessage,
+    TextDelta,
+    ToolResult,
+    ToolUse,
 )
-from acp_agent.models.openai import ChatModel
-from acp_agent.models.services import SettingsError
-from acp_agent.models.sse import STREAM
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import (
     Answer,
@@ -45,7 +45,7 @@ from tests.agent.models.provider import (
 
 KEY = "sk-canary-0123456789"
 PACKED = {"Content-Type": STREAM, "Content-Encoding": "gzip"}
-GO = [UserSaid("gö")]
+GO = [PromptMessage("gö")]
 END = sse({"choices": [{"delta": {}, "finish_reason": "stop"}]}, done=True)
 
 
@@ -53,7 +53,7 @@ def words(text: str) -> bytes:
     return sse({"choices": [{"delta": {"content": text}}]})
 
 
-def model_with(tape: Tape, url: str = "http://nowhere", key: str | None = KEY) -> ChatModel:
+def model_with(tape: Cassette, url: str = "http://nowhere", key: str | None = KEY) -> ChatModel:
     timeouts = Timeouts(first_delay_s=0.0, max_attempts=3)
     return ChatModel(
         found("openai", url, key), "gpt-x", ModelOptions(), tape=tape, timeouts=timeouts
@@ -153,7 +153,7 @@ async def test_the_file_holds_no_header_of_a_request_and_is_for_its_owner_alone(
 ) -> None:
     path = tmp_path / "tape"
     answer = streamed(words(f"the key is {KEY[:5]}"), words("x"), END)
-    history = [UserSaid(f"my key is {KEY}")]
+    history = [PromptMessage(f"my key is {KEY}")]
     async with providing(answer) as provider:
         await replied(model_with(RecordingCassette(path), provider.url, KEY), history)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -174,11 +174,18 @@ async def test_a_key_that_an_answer_repeats_does_not_change_what_is_asked_next(
     async with providing(repeats, streamed(words("b"), END)) as provider:
         model = model_with(RecordingCassette(path), provider.url, KEY)
         first = said(await replied(model, GO))
-        await replied(model, [*GO, ModelSaid((Say(first),)), UserSaid("more")])
+        await replied(model, [*GO, AssistantMessage((TextDelta(first),)), PromptMessage("more")])
     model = model_with(ReplayingCassette(path), key=key)
     first = said(await replied(model, GO))
     assert first == f"it is {'*' * len(KEY)}"
-    assert said(await replied(model, [*GO, ModelSaid((Say(first),)), UserSaid("more")])) == "b"
+    assert (
+        said(
+            await replied(
+                model, [*GO, AssistantMessage((TextDelta(first),)), PromptMessage("more")]
+            )
+        )
+        == "b"
+    )
 
 
 class Offline:
@@ -221,11 +228,11 @@ async def test_no_tape_holds_the_key_and_each_talk_plays_back(
     answers = [cuts, [words("b"), END]]
 
     async def talk(model: ChatModel, held: str) -> list[str]:
-        asking = [UserSaid(f"my .env says {held}")]
+        asking = [PromptMessage(f"my .env says {held}")]
         first = said(await replied(model, asking))
         more = [
-            ModelSaid((Say(first), CallTool("read", {"path": held}, "1"))),
-            ToolAnswered("read", held),
+            AssistantMessage((TextDelta(first), ToolUse("read", {"path": held}, "1"))),
+            ToolResult("read", held),
         ]
         return [first, said(await replied(model, [*asking, *more]))]
 
@@ -246,7 +253,7 @@ async def test_requests_are_told_apart_by_what_they_say_and_answered_in_order(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "tape"
-    other = [*GO, ModelSaid((Say("a"),)), UserSaid("more")]
+    other = [*GO, AssistantMessage((TextDelta("a"),)), PromptMessage("more")]
     async with providing(*(streamed(words(text), END) for text in "abc")) as provider:
         model = model_with(RecordingCassette(path), provider.url)
         for history in (GO, other, GO):
@@ -256,17 +263,17 @@ async def test_requests_are_told_apart_by_what_they_say_and_answered_in_order(
     with pytest.raises(ModelFailedError, match="nobody asked so often when it was recorded"):
         await replied(model, GO)
     with pytest.raises(ModelFailedError, match=r"nobody asked like this .* Record it anew\.$"):
-        await replied(model, [UserSaid("something else")])
+        await replied(model, [PromptMessage("something else")])
 
 
 async def test_an_answer_that_was_left_plays_back_up_to_there(tmp_path: Path) -> None:
     path = tmp_path / "tape"
     async with providing(streamed(words("a"), end="hold")) as provider:
         reply = model_with(RecordingCassette(path), provider.url).reply(GO, [])
-        assert await anext(reply) == Say("a")
+        assert await anext(reply) == TextDelta("a")
         await reply.aclose()
     reply = model_with(ReplayingCassette(path)).reply(GO, [])
-    assert await anext(reply) == Say("a")
+    assert await anext(reply) == TextDelta("a")
     with pytest.raises(ModelFailedError, match="it was cancelled when it was recorded"):
         await anext(reply)
 

@@ -10,12 +10,12 @@ import pytest
 
 from acp_agent.flags import given_settings, new_parser
 from acp_agent.models.anthropic import MessagesModel
-from acp_agent.models.choice import chosen
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.model import Model, UserSaid, takes_images
+from acp_agent.models.factory import create_model
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.routed import RoutedModel
-from acp_agent.models.services import SERVICES, SettingsError
+from acp_agent.models.providers import PROVIDERS, SettingsError
+from acp_agent.models.routed import ProviderModel
+from acp_agent.models.types import Model, PromptMessage, takes_images
 from acp_agent.settings import settings_with
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import providing, replied, sse, streamed
@@ -27,7 +27,7 @@ def choice(*arguments: str, environment: Mapping[str, str] | None = None) -> Mod
     parser = new_parser()
     parser.exit_on_error = False
     settings = settings_with(given_settings(parser.parse_args(arguments)))
-    return chosen(settings.model, environment or {})
+    return create_model(settings.model, environment or {})
 
 
 def test_nothing_said_means_the_demo_model() -> None:
@@ -35,12 +35,12 @@ def test_nothing_said_means_the_demo_model() -> None:
     assert isinstance(choice("--model", "demo", environment={"OPENAI_API_KEY": "x"}), DemoModel)
 
 
-@pytest.mark.parametrize("prefix", SERVICES)
+@pytest.mark.parametrize("prefix", PROVIDERS)
 def test_every_service_can_be_chosen_without_a_key(prefix: str) -> None:
     model = choice("--model", f"{prefix}:org/name:tag")
     assert model.name == f"{prefix}:org/name:tag"
     kind = MessagesModel if prefix == "anthropic" else ChatModel
-    assert isinstance(model, RoutedModel)
+    assert isinstance(model, ProviderModel)
     assert isinstance(model.now, kind)
 
 
@@ -101,7 +101,7 @@ async def test_a_cassette_records_and_then_stands_in_for_the_service(tmp_path: P
     async with providing(streamed(sse(STOP, done=True))) as provider:
         environment = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": "k"}
         model = choice(*tape, *options, "--cassette-mode", "record", environment=environment)
-        assert await replied(model, [UserSaid("hi")]) == []
+        assert await replied(model, [PromptMessage("hi")]) == []
     assert provider.asked[0].path == "/v1/chat/completions"
     assert provider.asked[0].body["reasoning_effort"] == "high"
-    assert await replied(choice(*tape, *options), [UserSaid("hi")]) == []
+    assert await replied(choice(*tape, *options), [PromptMessage("hi")]) == []

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models.demo import PIECE, DemoModel, pieces
-from acp_agent.models.model import (
-    CallTool,
+from acp_agent.models.types import (
+    AssistantMessage,
     HistoryEntry,
     ModelEvent,
-    ModelSaid,
-    Say,
-    ShowPlan,
-    Think,
-    ToolAnswered,
-    UserSaid,
+    PlanChange,
+    PromptMessage,
+    ReasoningDelta,
+    TextDelta,
+    ToolResult,
+    ToolUse,
 )
 
 
@@ -26,40 +26,40 @@ async def replied(history: Sequence[HistoryEntry]) -> list[ModelEvent]:
 
 
 def said(events: Sequence[ModelEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, Say))
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 async def test_what_follows_depends_on_the_answers_so_far() -> None:
-    history: list[HistoryEntry] = [UserSaid("read a then read b")]
+    history: list[HistoryEntry] = [PromptMessage("read a then read b")]
     first = await replied(history)
-    assert first[-1] == CallTool("read", {"path": "a"})
+    assert first[-1] == ToolUse("read", {"path": "a"})
     assert said(first) == "I read `a`.\n\n"
-    history += [ModelSaid(tuple(first)), ToolAnswered("read", "one\ntwo")]
+    history += [AssistantMessage(tuple(first)), ToolResult("read", "one\ntwo")]
     second = await replied(history)
-    assert second[-1] == CallTool("read", {"path": "b"})
+    assert second[-1] == ToolUse("read", {"path": "b"})
     assert said(second) == "`a` gave 2 lines:\n\n```\none\ntwo\n```\n\nI read `b`.\n\n"
-    history += [ModelSaid(tuple(second)), ToolAnswered("read", "no such file", is_failed=True)]
+    history += [AssistantMessage(tuple(second)), ToolResult("read", "no such file", is_failed=True)]
     third = await replied(history)
     assert said(third) == "`b` failed: no such file\n\n"
-    assert not any(isinstance(event, CallTool) for event in third)
+    assert not any(isinstance(event, ToolUse) for event in third)
 
 
 async def test_only_the_last_prompt_counts() -> None:
-    history = [UserSaid("read a"), ToolAnswered("read", "x"), UserSaid("read b")]
-    assert (await replied(history))[-1] == CallTool("read", {"path": "b"})
+    history = [PromptMessage("read a"), ToolResult("read", "x"), PromptMessage("read b")]
+    assert (await replied(history))[-1] == ToolUse("read", {"path": "b"})
 
 
 async def test_the_same_history_gives_the_same_events() -> None:
-    history = [UserSaid("/tour")]
+    history = [PromptMessage("/tour")]
     assert await replied(history) == await replied(history)
 
 
 async def test_text_comes_in_pieces_and_plans_and_calls_whole() -> None:
-    events = await replied([UserSaid("think then plan then read a")])
+    events = await replied([PromptMessage("think then plan then read a")])
     kinds = [type(event) for event in events]
-    assert kinds.count(Think) > 1
-    assert kinds.count(ShowPlan) == 4
-    assert kinds.count(CallTool) == 1
+    assert kinds.count(ReasoningDelta) > 1
+    assert kinds.count(PlanChange) == 4
+    assert kinds.count(ToolUse) == 1
 
 
 @given(text=st.text(alphabet=st.sampled_from("ab \n\t語")))

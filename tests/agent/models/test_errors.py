@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import MessagesModel
-from acp_agent.models.choice import ModelChoice, chosen
-from acp_agent.models.errors import QUOTED, Refusals, ServiceFailedError
+from acp_agent.models.errors import MAX_QUOTE, ServiceErrors, ServiceFailedError
+from acp_agent.models.factory import ModelSettings, create_model
 from acp_agent.models.http import Timeouts
-from acp_agent.models.model import ModelOptions
-from acp_agent.models.routed import RoutedModel
-from acp_agent.models.services import SERVICES
+from acp_agent.models.providers import PROVIDERS
+from acp_agent.models.routed import ProviderModel
+from acp_agent.models.types import ModelOptions
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.models.provider import Answer, Provider, found, providing, sse, streamed
+from tests.agent.models.provider import Answer, LocalProvider, found, providing, sse, streamed
 from tests.agent.models.provider import refused as service_refused
 from tests.agent.visits import visit
 
@@ -30,8 +30,8 @@ KEY = "sk-canary-0123456789"
 OLLAMA = "Ollama has no model gpt-x"
 
 
-def refusals(prefix: str = "openai", key: str | None = KEY) -> Refusals:
-    return Refusals(replace(SERVICES[prefix], key=key), "gpt-x")
+def refusals(prefix: str = "openai", key: str | None = KEY) -> ServiceErrors:
+    return ServiceErrors(replace(PROVIDERS[prefix], key=key), "gpt-x")
 
 
 def refused(
@@ -127,10 +127,10 @@ def test_a_key_is_told_in_none_of_its_spellings(depth: int) -> None:
 def test_a_key_that_is_wanted_is_brought_where_the_agent_looks_for_it(
     environment: dict[str, str], url: str | None, variable: str | None, sentence: str
 ) -> None:
-    choice = ModelChoice(name="openai:m", base_url=url, api_key_env=variable)
-    model = chosen(choice, environment)
-    assert isinstance(model, RoutedModel)
-    told = Refusals(model.service, "m")
+    choice = ModelSettings(name="openai:m", base_url=url, api_key_env=variable)
+    model = create_model(choice, environment)
+    assert isinstance(model, ProviderModel)
+    told = ServiceErrors(model.service, "m")
     assert str(told.refused(401, {}, b"")) == sentence
     address = "base_url" if url else "OPENAI_BASE_URL"
     assert str(told.malformed("x")).endswith(f"Is {address} right?")
@@ -144,10 +144,10 @@ def test_a_key_that_is_wanted_is_brought_where_the_agent_looks_for_it(
     ],
 )
 def test_where_the_client_leads_it_brings_the_key(headers: dict[str, str], sentence: str) -> None:
-    model = chosen(ModelChoice(name="openai:m"), {"OPENAI_API_KEY": "sk-of-the-user"})
-    assert isinstance(model, RoutedModel)
+    model = create_model(ModelSettings(name="openai:m"), {"OPENAI_API_KEY": "sk-of-the-user"})
+    assert isinstance(model, ProviderModel)
     model.route("http://own", headers)
-    told = Refusals(model.service, "m")
+    told = ServiceErrors(model.service, "m")
     assert str(told.refused(401, {}, b"")) == f"OpenAI {sentence}"
     assert "the address that the client has set" in str(told.malformed("x"))
 
@@ -167,12 +167,12 @@ def test_a_conversation_that_is_too_long_is_told_as_that(status: int, body: Json
     problem = refused(status, body)
     assert str(problem).startswith("The conversation is too long for gpt-x")
     assert str(problem).endswith("`/compact` makes room, or begin a new session.")
-    assert not problem.is_passing
+    assert not problem.is_transient
 
 
 def test_who_has_used_up_what_was_paid_need_not_try_again() -> None:
     problem = refused(429, openai_error("You exceeded your quota", "insufficient_quota"))
-    assert not problem.is_passing
+    assert not problem.is_transient
     assert "wants to be paid" in str(problem)
 
 
@@ -199,13 +199,13 @@ def test_a_key_that_is_missing_is_told_as_that() -> None:
     ],
 )
 def test_a_service_may_say_when_to_come_again(headers: dict[str, str], wait: float | None) -> None:
-    assert refused(429, b"", headers).wait == wait
+    assert refused(429, b"", headers).retry_after_s == wait
 
 
 def test_a_time_to_come_again_is_told_from_now() -> None:
     told = refused(429, b"", {"retry-after": formatdate(time() + 1000, usegmt=True)})
-    assert told.wait is not None
-    assert 900 < told.wait < 1001
+    assert told.retry_after_s is not None
+    assert 900 < told.retry_after_s < 1001
 
 
 @given(said=st.text(max_size=50), status=st.integers(300, 599))
@@ -218,7 +218,7 @@ def test_no_key_and_nothing_that_a_screen_obeys_is_quoted(said: str, status: int
 
 
 def test_long_words_are_cut() -> None:
-    assert len(str(refused(400, openai_error("x" * 100_000)))) < 2 * QUOTED
+    assert len(str(refused(400, openai_error("x" * 100_000)))) < 2 * MAX_QUOTE
 
 
 # What a client hears, from a service that fails over real sockets.
@@ -255,7 +255,7 @@ def replying(*messages: Json) -> Answer:
     return streamed(sse(*messages))
 
 
-def messages_at(provider: Provider) -> MessagesModel:
+def messages_at(provider: LocalProvider) -> MessagesModel:
     service = found("anthropic", provider.url)
     return MessagesModel(service, "m", ModelOptions(), timeouts=QUICK)
 

@@ -19,11 +19,11 @@ import acp_agent.models.sse as answer_module
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.errors import ServiceFailedError
 from acp_agent.models.http import Timeouts
-from acp_agent.models.model import CallTool, Delayed, Model, ModelOptions, Say, UserSaid
 from acp_agent.models.openai import ChatModel
+from acp_agent.models.types import Model, ModelOptions, PromptMessage, Retrying, TextDelta, ToolUse
 from tests.agent.models.provider import (
     Answer,
-    Provider,
+    LocalProvider,
     found,
     providing,
     refused,
@@ -35,7 +35,7 @@ from tests.agent.models.provider import (
 
 KEY = "sk-canary-0123456789"
 QUICK = Timeouts(first_delay_s=0.0)
-GO = [UserSaid("go")]
+GO = [PromptMessage("go")]
 WORDS = sse({"choices": [{"delta": {"content": "wörds 語 😀"}}]})
 CALL = sse(
     {
@@ -54,7 +54,7 @@ def model_at(url: str, timeouts: Timeouts = QUICK, key: str | None = KEY) -> Cha
     return ChatModel(found("openai", url, key), "gpt-x", ModelOptions(), timeouts=timeouts)
 
 
-async def failure(provider: Provider, timeouts: Timeouts = QUICK) -> ServiceFailedError:
+async def failure(provider: LocalProvider, timeouts: Timeouts = QUICK) -> ServiceFailedError:
     """Return how asking fails; the key must not be in what is said of it."""
     with pytest.raises(ServiceFailedError) as caught:
         await replied(model_at(provider.url, timeouts), GO)
@@ -102,7 +102,7 @@ async def test_nobody_hears_the_same_words_twice() -> None:
 async def test_a_failure_that_stays_is_not_tried_again(status: int) -> None:
     async with providing(refused(status, {"error": {"message": f"no {KEY}"}})) as provider:
         problem = await failure(provider)
-    assert not problem.is_passing
+    assert not problem.is_transient
     assert problem.needs_key == (status == 401)
 
 
@@ -150,9 +150,9 @@ async def test_a_long_wait_is_told_before_it_begins_and_a_short_one_is_not(
     async with providing(short, long, long, WHOLE) as provider:
         async for event in model_at(provider.url).reply(GO, []):
             happened += [event]
-    delayed = Delayed("OpenAI has too much to do just now.", 3.0)
+    delayed = Retrying("OpenAI has too much to do just now.", 3.0)
     assert happened[:-1] == [0.5, delayed, 3.0, delayed, 3.0]
-    assert happened[-1] == Say("wörds 語 😀")
+    assert happened[-1] == TextDelta("wörds 語 😀")
 
 
 async def test_a_service_that_wants_too_long_a_rest_is_not_asked_again() -> None:
@@ -218,7 +218,7 @@ async def test_a_cancellation_ends_the_rest_before_the_next_try(
 async def test_a_reply_that_is_left_early_hangs_up() -> None:
     async with providing(streamed(WORDS, end="hold")) as provider:
         reply = model_at(provider.url).reply(GO, [])
-        assert isinstance(await anext(reply), Say)
+        assert isinstance(await anext(reply), TextDelta)
         await reply.aclose()
         await provider.hung_up.wait()
 
@@ -237,7 +237,7 @@ async def test_who_is_not_there_cannot_be_reached() -> None:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
         with pytest.raises(ServiceFailedError, match=r"cannot be reached at .*running") as caught:
             await replied(model_at(url, Timeouts(first_delay_s=1000.0)), GO)
-    assert not caught.value.is_passing
+    assert not caught.value.is_transient
 
 
 @pytest.mark.parametrize("kind", ["text/html", "application/json", ""])
@@ -298,7 +298,7 @@ async def test_what_cannot_be_unpacked_is_told(packing: str, why: str) -> None:
     async with providing(Answer(200, headers, [b"\x8b" * 50])) as provider:
         problem = await failure(provider)
     assert why in str(problem)
-    assert not problem.is_passing
+    assert not problem.is_transient
 
 
 async def test_an_error_in_the_place_of_a_stream_is_told() -> None:
@@ -311,7 +311,7 @@ async def test_an_error_in_the_place_of_a_stream_is_told() -> None:
 async def test_a_call_that_is_cut_in_its_middle_is_asked_for_again() -> None:
     first = streamed(CALL[: len(CALL) // 2], end="cut")
     async with providing(first, streamed(CALL, END)) as provider:
-        assert await replied(model_at(provider.url), GO) == [CallTool("read", {"é": 1}, "a")]
+        assert await replied(model_at(provider.url), GO) == [ToolUse("read", {"é": 1}, "a")]
 
 
 async def test_a_key_goes_nowhere_else() -> None:
@@ -399,7 +399,7 @@ async def test_chat_completions_are_the_same_however_they_are_cut(
     events = await replied(
         ChatModel(service, "m", ModelOptions(), tape=_Cuts(cut(raw, places))), GO
     )
-    assert events == [Say("wörds 語 😀"), CallTool("read", {"é": 1}, "a")]
+    assert events == [TextDelta("wörds 語 😀"), ToolUse("read", {"é": 1}, "a")]
 
 
 MESSAGES = sse(
@@ -419,7 +419,7 @@ async def test_messages_are_the_same_however_they_are_cut(
     service = found("anthropic", "http://service")
     tape = _Cuts(cut(raw, places))
     events = await replied(MessagesModel(service, "m", ModelOptions(), tape=tape), GO)
-    assert events == [Say("é語😀")]
+    assert events == [TextDelta("é語😀")]
 
 
 @given(raw=st.binary(max_size=200), places=places)

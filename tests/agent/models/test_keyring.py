@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.models.keyring import Keyring, keyring
-from acp_agent.models.services import SettingsError
+from acp_agent.models.keys import Keyring, keyring
+from acp_agent.models.providers import SettingsError
 
 
 def test_keys_are_kept_for_their_owner_alone(tmp_path: Path) -> None:

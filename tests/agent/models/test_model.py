@@ -13,8 +13,8 @@ from anyio.to_thread import run_sync
 
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.http import Timeouts
-from acp_agent.models.model import Model, ModelOptions, Prices
 from acp_agent.models.openai import ChatModel
+from acp_agent.models.types import Model, ModelOptions, Prices
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from acp_agent.config.build import build_models
-from acp_agent.models.choice import ModelChoice, expanded
+from acp_agent.models.factory import ModelSettings, expand_choices
 from acp_agent.models.model_list import MODEL_LIMIT, PAGE_LIMIT, SIZE_LIMIT, list_models
-from acp_agent.models.services import SERVICES, SettingsError
+from acp_agent.models.providers import PROVIDERS, SettingsError
 from acp_agent.settings import Settings
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found
@@ -117,7 +117,7 @@ def test_nobody_waits_for_ever(silent: str) -> None:
         list_models(found("ollama", silent), timeout=0.05)
     told = r"^Ollama at http://127.0.0.1:1 does .* it is not reached\..*check OLLAMA_HOST\.$"
     with pytest.raises(SettingsError, match=told):
-        list_models(replace(SERVICES["ollama"], base_url="http://127.0.0.1:1"))
+        list_models(replace(PROVIDERS["ollama"], base_url="http://127.0.0.1:1"))
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def test_a_service_on_this_machine_is_not_listed_through_a_proxy(
 
 def test_all_models_of_a_service_can_be_chosen(caplog: pytest.LogCaptureFixture) -> None:
     with serving(Listing(listed("b", "a"))) as listing:
-        here = ModelChoice(name="ollama:*", base_url=listing.url, max_tokens=7)
-        gone = ModelChoice(name="vllm:*", base_url="http://127.0.0.1:1")
-        configuration = Settings(model=ModelChoice(), others=[here, gone])
+        here = ModelSettings(name="ollama:*", base_url=listing.url, max_tokens=7)
+        gone = ModelSettings(name="vllm:*", base_url="http://127.0.0.1:1")
+        configuration = Settings(model=ModelSettings(), others=[here, gone])
         names = [model.name for model in build_models(configuration, {})]
-        assert [each.max_tokens for each in expanded(here, {})] == [7, 7]
+        assert [each.max_tokens for each in expand_choices(here, {})] == [7, 7]
     assert names == ["demo", "ollama:b", "ollama:a"]
     assert "vLLM at http://127.0.0.1:1 does not say which models it has" in caplog.text
     assert "or check base_url" in caplog.text
@@ -190,4 +190,4 @@ def test_all_models_of_a_service_can_be_chosen(caplog: pytest.LogCaptureFixture)
 
 def test_one_cassette_is_not_for_all_models() -> None:
     with pytest.raises(SettingsError, match="one model"):
-        expanded(ModelChoice(name="ollama:*", cassette=Path("x")), {})
+        expand_choices(ModelSettings(name="ollama:*", cassette=Path("x")), {})

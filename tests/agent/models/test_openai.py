@@ -9,38 +9,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.models.errors import Refusals, ServiceFailedError
+from acp_agent.models.errors import ServiceErrors, ServiceFailedError
 from acp_agent.models.http import Timeouts
-from acp_agent.models.model import (
+from acp_agent.models.openai import FILTERED, TOO_LONG, ChatModel, ChatReader, conversation
+from acp_agent.models.providers import PROVIDERS
+from acp_agent.models.system_prompt import INSTRUCTIONS
+from acp_agent.models.types import (
+    AssistantMessage,
     Attachment,
-    CallTool,
-    Guidance,
     HistoryEntry,
     Image,
     ModelEvent,
     ModelFailedError,
     ModelOptions,
-    ModelSaid,
     Prices,
-    Say,
-    Sealed,
-    Stopped,
-    Think,
-    ToolAnswered,
-    ToolOffer,
-    Used,
-    UserSaid,
+    ProjectInstructions,
+    PromptMessage,
+    ProviderBlock,
+    ReasoningDelta,
+    Stop,
+    TextDelta,
+    TokenUsage,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
 )
-from acp_agent.models.openai import FILTERED, TOO_LONG, ChatModel, ChatReader, conversation
-from acp_agent.models.services import SERVICES
-from acp_agent.models.system_prompt import INSTRUCTIONS
 from acp_agent.models.wire import ToolNames
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found, providing, replied, sse, streamed
 
-READ = ToolOffer("read", "Reads.", {"type": "object"})
+READ = ToolSpec("read", "Reads.", {"type": "object"})
 NONE = ModelOptions()
-NAMES = ToolNames([READ, ToolOffer("git.hub__find", "Finds.", {})])
+NAMES = ToolNames([READ, ToolSpec("git.hub__find", "Finds.", {})])
 
 
 def chunk(reason: str | None = None, **delta: Json) -> dict[str, Json]:
@@ -57,7 +57,7 @@ def piece(index: int | None, arguments: Json, **members: Json) -> dict[str, Json
 
 
 def reader(options: ModelOptions = NONE) -> ChatReader:
-    return ChatReader(Refusals(SERVICES["openai"], "m"), "openai:m", options, NAMES)
+    return ChatReader(ServiceErrors(PROVIDERS["openai"], "m"), "openai:m", options, NAMES)
 
 
 def folded(*messages: Json, options: ModelOptions = NONE) -> list[ModelEvent]:
@@ -76,8 +76,8 @@ async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> N
     )
     async with providing(streamed(answer)) as provider:
         model = ChatModel(found("openai", provider.url), "gpt-x", NONE)
-        events = await replied(model, [UserSaid("hi")], [READ])
-    assert events == [Say("Grüß "), Say("dich 語"), Used(10, 4)]
+        events = await replied(model, [PromptMessage("hi")], [READ])
+    assert events == [TextDelta("Grüß "), TextDelta("dich 語"), TokenUsage(10, 4)]
     [asked] = provider.asked
     assert asked.path == "/chat/completions"
     assert asked.headers["authorization"] == "Bearer sk-canary-0123456789"
@@ -105,7 +105,7 @@ async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> N
 async def test_what_the_project_tells_stands_behind_what_we_tell() -> None:
     async with providing(streamed(sse(chunk("stop"), done=True))) as provider:
         model = ChatModel(found("openai", provider.url), "gpt-x", NONE)
-        await replied(model, [Guidance("Use tabs."), UserSaid("hi")])
+        await replied(model, [ProjectInstructions("Use tabs."), PromptMessage("hi")])
     assert provider.asked[0].body["messages"] == [
         {"role": "system", "content": f"{INSTRUCTIONS}\nUse tabs."},
         {"role": "user", "content": "hi"},
@@ -114,7 +114,9 @@ async def test_what_the_project_tells_stands_behind_what_we_tell() -> None:
 
 async def test_without_a_key_none_is_sent() -> None:
     async with providing(streamed(sse(chunk("stop"), done=True))) as provider:
-        await replied(ChatModel(found("ollama", provider.url, None), "m", NONE), [UserSaid("hi")])
+        await replied(
+            ChatModel(found("ollama", provider.url, None), "m", NONE), [PromptMessage("hi")]
+        )
     assert "authorization" not in provider.asked[0].headers
 
 
@@ -127,7 +129,7 @@ def test_parallel_calls_are_put_together_from_their_pieces() -> None:
         piece(0, ': "x"}'),
         chunk("tool_calls"),
     )
-    assert events == [CallTool("read", {"path": "x"}, "a"), CallTool("write", {"path": "y"}, "b")]
+    assert events == [ToolUse("read", {"path": "x"}, "a"), ToolUse("write", {"path": "y"}, "b")]
 
 
 def test_a_count_of_calls_may_have_gaps_and_their_ids_may_be_one() -> None:
@@ -137,8 +139,8 @@ def test_a_count_of_calls_may_have_gaps_and_their_ids_may_be_one() -> None:
         piece(3, "1}"),
         chunk("tool_calls"),
     )
-    assert events == [CallTool("read", {"a": 1}, "x"), CallTool("read", {}, "x")]
-    called, *_ = conversation([ModelSaid(tuple(events))], "m", NAMES, takes_images=False)
+    assert events == [ToolUse("read", {"a": 1}, "x"), ToolUse("read", {}, "x")]
+    called, *_ = conversation([AssistantMessage(tuple(events))], "m", NAMES, takes_images=False)
     assert [call["id"] for call in called["tool_calls"]] == ["x", "call_0_1"]
 
 
@@ -149,13 +151,16 @@ def test_calls_without_a_count_are_told_apart_by_their_ids() -> None:
             piece(index, '{"path": "y"}', id="b", name="read"),
             chunk("stop"),
         )
-        assert [event.id for event in events if isinstance(event, CallTool)] == ["a", "b"]
+        assert [event.id for event in events if isinstance(event, ToolUse)] == ["a", "b"]
 
 
 def test_tools_are_called_as_the_service_takes_it() -> None:
     events = folded(piece(0, "", id="a", name="git_hub__find"), chunk("tool_calls"))
-    assert events == [CallTool("git.hub__find", {}, "a")]
-    history: list[HistoryEntry] = [ModelSaid(tuple(events)), ToolAnswered("git.hub__find", "x")]
+    assert events == [ToolUse("git.hub__find", {}, "a")]
+    history: list[HistoryEntry] = [
+        AssistantMessage(tuple(events)),
+        ToolResult("git.hub__find", "x"),
+    ]
     message = conversation(history, "m", NAMES, takes_images=False)[0]
     assert message["tool_calls"][0]["function"]["name"] == "git_hub__find"
 
@@ -164,23 +169,23 @@ def test_arguments_may_come_as_an_object_or_not_at_all() -> None:
     events = folded(
         piece(0, {"path": "x"}, name="read"), piece(1, "", name="list"), chunk("tool_calls")
     )
-    assert events == [CallTool("read", {"path": "x"}), CallTool("list", {})]
+    assert events == [ToolUse("read", {"path": "x"}), ToolUse("list", {})]
 
 
 @pytest.mark.parametrize("member", ["reasoning_content", "reasoning"])
 def test_thoughts_are_told_apart_and_go_back_with_the_results_of_calls(member: str) -> None:
     thoughts: list[dict[str, Json]] = [chunk(**{member: "hm, "}), chunk(**{member: "so"})]
     assert folded(*thoughts, chunk("stop", content="yes")) == [
-        Think("hm, "),
-        Think("so"),
-        Say("yes"),
+        ReasoningDelta("hm, "),
+        ReasoningDelta("so"),
+        TextDelta("yes"),
     ]
     events = folded(*thoughts, piece(0, "", id="a", name="list"), chunk("tool_calls"))
-    assert events[2:] == [Sealed("openai:m", {member: "hm, so"}), CallTool("list", {}, "a")]
+    assert events[2:] == [ProviderBlock("openai:m", {member: "hm, so"}), ToolUse("list", {}, "a")]
     history: list[HistoryEntry] = [
-        UserSaid("go"),
-        ModelSaid(tuple(events)),
-        ToolAnswered("list", "x"),
+        PromptMessage("go"),
+        AssistantMessage(tuple(events)),
+        ToolResult("list", "x"),
     ]
     assert conversation(history, "openai:m", NAMES, takes_images=False)[1][member] == "hm, so"
     assert member not in conversation(history, "openai:other", NAMES, takes_images=False)[1]
@@ -195,9 +200,9 @@ def test_what_a_reply_took_is_told_with_its_price() -> None:
     }
     options = ModelOptions(prices=Prices(2.0, 10.0, cached_read=0.5), window=8000)
     [used] = folded(chunk("stop"), {"choices": [], "usage": usage}, options=options)
-    assert used == Used(1000, 100, 40, 600, 0, (400 * 2 + 100 * 10 + 600 * 0.5) / 1e6, 8000)
+    assert used == TokenUsage(1000, 100, 40, 600, 0, (400 * 2 + 100 * 10 + 600 * 0.5) / 1e6, 8000)
     [told] = folded(chunk("stop"), {"choices": [], "usage": {**usage, "cost": 7}}, options=options)
-    assert isinstance(told, Used)
+    assert isinstance(told, TokenUsage)
     assert told.cost == 7
 
 
@@ -207,29 +212,29 @@ def test_what_a_reply_took_is_told_with_its_price() -> None:
         (chunk("length"), TOO_LONG),
         (chunk("model_length"), TOO_LONG),
         (chunk("content_filter"), FILTERED),
-        (chunk("stop", refusal="No."), Stopped("refusal")),
+        (chunk("stop", refusal="No."), Stop("refusal")),
     ],
 )
-def test_an_unusual_end_ends_the_turn(last: Json, stopped: Stopped) -> None:
+def test_an_unusual_end_ends_the_turn(last: Json, stopped: Stop) -> None:
     assert folded(chunk(content="a"), last)[-1] == stopped
 
 
 @pytest.mark.parametrize("reason", ["stop", "tool_calls", "function_call", "new_reason"])
 def test_any_other_end_is_a_usual_one(reason: str) -> None:
-    assert folded(chunk(content="a"), chunk(reason)) == [Say("a")]
+    assert folded(chunk(content="a"), chunk(reason)) == [TextDelta("a")]
 
 
 @pytest.mark.parametrize("reason", ["error", "abort", "insufficient_system_resource"])
 def test_an_end_that_is_a_failure_is_told_as_one(reason: str) -> None:
     with pytest.raises(ServiceFailedError, match=reason) as caught:
         folded(chunk(content="a"), chunk(reason))
-    assert caught.value.is_passing
+    assert caught.value.is_transient
 
 
 def test_a_call_in_the_word_of_old_is_one() -> None:
     pieces = [{"name": "read", "arguments": ""}, {"arguments": '{"a":'}, {"arguments": "1}"}]
     chunks = [chunk(function_call=each) for each in pieces]
-    assert folded(*chunks, chunk("function_call")) == [CallTool("read", {"a": 1})]
+    assert folded(*chunks, chunk("function_call")) == [ToolUse("read", {"a": 1})]
 
 
 def test_a_call_that_was_cut_by_the_length_is_none() -> None:
@@ -239,7 +244,7 @@ def test_a_call_that_was_cut_by_the_length_is_none() -> None:
 @pytest.mark.parametrize("written", ['{"path": ', "[1]", "nope", '"x"'])
 def test_arguments_that_are_no_object_are_told_to_the_model(written: str) -> None:
     [call] = folded(piece(0, written, id="a", name="read"), chunk("tool_calls"))
-    assert isinstance(call, CallTool)
+    assert isinstance(call, ToolUse)
     assert call.arguments == {}
     assert call.fault is not None
     assert call.fault.startswith("the arguments are no JSON")
@@ -256,10 +261,10 @@ CALLED = piece(0, '{"path": "a"}', id="a", name="read")
 @pytest.mark.parametrize(
     ("chunks", "events"),
     [
-        ([chunk(content="a"), chunk()], [Say("a")]),
-        ([CALLED], [CallTool("read", {"path": "a"}, "a")]),
-        ([chunk(content="a"), CALLED], [Say("a"), CallTool("read", {"path": "a"}, "a")]),
-        ([chunk(refusal="No.")], [Say("No."), Stopped("refusal")]),
+        ([chunk(content="a"), chunk()], [TextDelta("a")]),
+        ([CALLED], [ToolUse("read", {"path": "a"}, "a")]),
+        ([chunk(content="a"), CALLED], [TextDelta("a"), ToolUse("read", {"path": "a"}, "a")]),
+        ([chunk(refusal="No.")], [TextDelta("No."), Stop("refusal")]),
     ],
 )
 async def test_an_end_that_is_told_without_a_reason_is_one(
@@ -267,7 +272,7 @@ async def test_an_end_that_is_told_without_a_reason_is_one(
 ) -> None:
     async with providing(streamed(sse(*chunks, done=True))) as provider:
         model = ChatModel(found("llamacpp", provider.url), "m", NONE)
-        assert await replied(model, [UserSaid("x")], [READ]) == events
+        assert await replied(model, [PromptMessage("x")], [READ]) == events
 
 
 @pytest.mark.parametrize(
@@ -284,7 +289,7 @@ async def test_an_end_that_is_told_amid_an_answer_is_none(chunks: list[Json]) ->
         once = Timeouts(max_attempts=1)
         model = ChatModel(found("llamacpp", provider.url), "m", NONE, timeouts=once)
         with pytest.raises(ModelFailedError, match=r"was cut before the answer was whole\.$"):
-            await replied(model, [UserSaid("x")], [READ])
+            await replied(model, [PromptMessage("x")], [READ])
 
 
 @pytest.mark.parametrize(
@@ -302,12 +307,19 @@ def test_an_error_amid_the_stream_is_told(error: Json) -> None:
 
 def test_the_history_becomes_messages() -> None:
     history = [
-        UserSaid("look", (Attachment("file:///a", "text"), Attachment("file:///b", None))),
-        ModelSaid((Think("hm"), Say("I "), Say("read."), CallTool("read", {"path": "é"}))),
-        ToolAnswered("read", "no such file", is_failed=True),
-        ModelSaid(()),
-        UserSaid("again"),
-        UserSaid("and again"),
+        PromptMessage("look", (Attachment("file:///a", "text"), Attachment("file:///b", None))),
+        AssistantMessage(
+            (
+                ReasoningDelta("hm"),
+                TextDelta("I "),
+                TextDelta("read."),
+                ToolUse("read", {"path": "é"}),
+            )
+        ),
+        ToolResult("read", "no such file", is_failed=True),
+        AssistantMessage(()),
+        PromptMessage("again"),
+        PromptMessage("and again"),
     ]
     call = {"name": "read", "arguments": '{"path": "é"}'}
     assert conversation(history, "m", NAMES, takes_images=True) == [
@@ -330,7 +342,7 @@ def test_the_history_becomes_messages() -> None:
 
 
 def test_images_go_to_who_takes_them_and_are_named_to_others() -> None:
-    history = [UserSaid("look", (), (Image("image/png", "aGk="),))]
+    history = [PromptMessage("look", (), (Image("image/png", "aGk="),))]
     seen = conversation(history, "m", NAMES, takes_images=True)[0]["content"]
     assert seen[1] == {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
     unseen = conversation(history, "m", NAMES, takes_images=False)[0]["content"]
@@ -351,7 +363,7 @@ async def test_wishes_are_told_in_the_words_of_the_service(
 ) -> None:
     options = ModelOptions(thinking=thinking, max_tokens=9)
     async with providing(streamed(sse(chunk("stop"), done=True))) as provider:
-        await replied(ChatModel(found(prefix, provider.url), "m", options), [UserSaid("hi")])
+        await replied(ChatModel(found(prefix, provider.url), "m", options), [PromptMessage("hi")])
     body = provider.asked[0].body
     assert {name: body.get(name) for name in members} == members
 

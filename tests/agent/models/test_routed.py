@@ -6,28 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.models.choice import ModelChoice, chosen
-from acp_agent.models.model import Effort, Model, Thinker, UserSaid
-from tests.agent.models.provider import Provider, providing, replied, said, sse, streamed
+from acp_agent.models.factory import ModelSettings, create_model
+from acp_agent.models.types import Effort, Model, PromptMessage, SupportsEffort
+from tests.agent.models.provider import LocalProvider, providing, replied, said, sse, streamed
 from tests.agent.visits import visit
 
 _CHOICE = {"index": 0, "delta": {"content": "Well."}, "finish_reason": "stop"}
 WELL = streamed(sse({"choices": [_CHOICE]}, done=True))
 
 
-def model(provider: Provider, thinking: Effort | None = None) -> Model:
+def model(provider: LocalProvider, thinking: Effort | None = None) -> Model:
     """Return a model of a service that needs no key."""
-    choice = ModelChoice(name="openai:m", base_url=provider.url, thinking=thinking)
-    return chosen(choice, {})
+    choice = ModelSettings(name="openai:m", base_url=provider.url, thinking=thinking)
+    return create_model(choice, {})
 
 
 async def test_an_effort_holds_for_whoever_chose_it() -> None:
     async with providing(WELL, WELL, WELL) as provider:
         routed = model(provider, "low")
-        assert isinstance(routed, Thinker)
+        assert isinstance(routed, SupportsEffort)
         for each in (routed, routed.at("high"), routed):
             assert each.name == "openai:m"
-            assert said(await replied(each, [UserSaid("hello")])) == "Well."
+            assert said(await replied(each, [PromptMessage("hello")])) == "Well."
         efforts = [asked.body["reasoning_effort"] for asked in provider.asked]
     assert efforts == ["low", "high", "low"]
 

@@ -5,43 +5,43 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.models.demo import HELP, TOUR_FILE, script
-from acp_agent.models.model import (
+from acp_agent.models.types import (
     Attachment,
-    CallTool,
     ModelEvent,
-    Say,
-    ShowPlan,
-    Think,
-    ToolAnswered,
-    ToolOffer,
-    UserSaid,
+    PlanChange,
+    PromptMessage,
+    ReasoningDelta,
+    TextDelta,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
 )
 
-DONE = ToolAnswered("any", "")
+DONE = ToolResult("any", "")
 
 
-def played(prompt: str | UserSaid, *answers: ToolAnswered) -> list[ModelEvent]:
+def played(prompt: str | PromptMessage, *answers: ToolResult) -> list[ModelEvent]:
     """Return all that is said and done on `prompt`; calls without an answer here succeed."""
-    running = script(UserSaid(prompt) if isinstance(prompt, str) else prompt)
+    running = script(PromptMessage(prompt) if isinstance(prompt, str) else prompt)
     given = iter(answers)
     events: list[ModelEvent] = []
-    answer: ToolAnswered | None = None
+    answer: ToolResult | None = None
     while True:
         try:
             event = running.send(answer)
         except StopIteration:
             return events
         events.append(event)
-        answer = next(given, DONE) if isinstance(event, CallTool) else None
+        answer = next(given, DONE) if isinstance(event, ToolUse) else None
 
 
-def calls(prompt: str, *answers: ToolAnswered) -> list[tuple[str, dict[str, object]]]:
+def calls(prompt: str, *answers: ToolResult) -> list[tuple[str, dict[str, object]]]:
     events = played(prompt, *answers)
-    return [(event.name, dict(event.arguments)) for event in events if isinstance(event, CallTool)]
+    return [(event.name, dict(event.arguments)) for event in events if isinstance(event, ToolUse)]
 
 
 def said(events: list[ModelEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, Say))
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_move_that_does_not_say_where_to_is_told(prompt: str) -> None:
 
 def test_a_command_line_that_cannot_be_taken_apart_is_told() -> None:
     events = played("run echo 'a")
-    assert [type(event) for event in events] == [Say]
+    assert [type(event) for event in events] == [TextDelta]
     assert "cannot be" not in said(events)
     assert "that I can take apart" in said(events)
 
@@ -100,22 +100,22 @@ def test_arguments_that_cannot_be_read_are_told(told: str) -> None:
 
 
 def test_the_tools_are_named_as_they_are_offered() -> None:
-    offers = (ToolOffer("look", "Look out", {}), ToolOffer("w__go", "Go", {}))
-    events = list(script(UserSaid("tools then help"), offers))
+    offers = (ToolSpec("look", "Look out", {}), ToolSpec("w__go", "Go", {}))
+    events = list(script(PromptMessage("tools then help"), offers))
     assert "- `look`: Look out" in said(events)
     assert "- `w__go`: Go" in said(events)
 
 
 def test_a_plan_goes_from_its_first_step_to_the_last() -> None:
-    plans = [event for event in played("plan") if isinstance(event, ShowPlan)]
-    done = [[step.status for step in plan.steps].count("completed") for plan in plans]
+    plans = [event for event in played("plan") if isinstance(event, PlanChange)]
+    done = [[step.status for step in plan.entries].count("completed") for plan in plans]
     assert done == [0, 1, 2, 3]
-    assert [step.status for step in plans[1].steps] == ["completed", "in_progress", "pending"]
+    assert [step.status for step in plans[1].entries] == ["completed", "in_progress", "pending"]
 
 
 def test_thoughts_come_before_words() -> None:
     events = played("think about it")
-    assert [type(event) for event in events] == [Think, Say]
+    assert [type(event) for event in events] == [ReasoningDelta, TextDelta]
 
 
 @pytest.mark.parametrize("prompt", ["help", "/help me", "", "  \n "])
@@ -139,40 +139,40 @@ def test_many_lines_that_are_no_orders_get_one_answer() -> None:
 
 
 def test_an_answer_that_holds_a_fence_stays_in_its_own() -> None:
-    text = said(played("read a", ToolAnswered("read", "```\nx\n```")))
+    text = said(played("read a", ToolResult("read", "```\nx\n```")))
     assert "````\n```\nx\n```\n````" in text
 
 
 def test_a_long_answer_is_repeated_in_part() -> None:
-    text = said(played("read a", ToolAnswered("read", "\n".join(map(str, range(20))))))
+    text = said(played("read a", ToolResult("read", "\n".join(map(str, range(20))))))
     assert "gave 20 lines" in text
     assert "7\n… 12 more\n```" in text
 
 
 def test_the_tour_shows_each_feature_and_cleans_up() -> None:
     events = played("/tour")
-    assert {type(event) for event in events} == {Think, Say, ShowPlan, CallTool}
-    names = [event.name for event in events if isinstance(event, CallTool)]
+    assert {type(event) for event in events} == {ReasoningDelta, TextDelta, PlanChange, ToolUse}
+    names = [event.name for event in events if isinstance(event, ToolUse)]
     assert names == ["write", "read", "search", "edit", "run", "delete"]
     assert "```python" in said(events)
     assert "|---|" in said(events)
 
 
 def test_the_tour_ends_where_its_file_was_not_written() -> None:
-    events = played("/tour", ToolAnswered("write", "it is there already", is_failed=True))
-    assert [event.name for event in events if isinstance(event, CallTool)] == ["write"]
+    events = played("/tour", ToolResult("write", "it is there already", is_failed=True))
+    assert [event.name for event in events if isinstance(event, ToolUse)] == ["write"]
     assert said(events).endswith(
         "It was not written: it is there already. So the tour ends here.\n\n"
     )
 
 
 def test_a_tour_that_may_not_clean_up_says_what_stays() -> None:
-    no = ToolAnswered("delete", "rejected by the user", is_failed=True)
+    no = ToolResult("delete", "rejected by the user", is_failed=True)
     text = said(played("/tour", DONE, DONE, DONE, DONE, DONE, no))
     assert f"`{TOUR_FILE}` stays: rejected by the user." in text
 
 
 def test_attachments_are_noticed() -> None:
     attachments = (Attachment("file:///a", "abc"), Attachment("file:///b", None))
-    text = said(played(UserSaid("think", attachments)))
+    text = said(played(PromptMessage("think", attachments)))
     assert text.startswith("You attached:\n\n- `file:///a`, 3 characters\n- `file:///b`, no text\n")

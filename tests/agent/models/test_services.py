@@ -4,39 +4,43 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.models.services import SERVICES, SettingsError, service_found
+from acp_agent.models.providers import PROVIDERS, SettingsError, provider_from_environment
 
 
-@pytest.mark.parametrize("prefix", SERVICES)
+@pytest.mark.parametrize("prefix", PROVIDERS)
 def test_an_empty_environment_leaves_a_service_where_it_is(prefix: str) -> None:
-    service = SERVICES[prefix]
-    assert service_found(prefix, {}) == service
-    assert service_found(prefix, {service.url_variable: " ", service.key_variables[0]: ""}) == (
-        service
-    )
+    service = PROVIDERS[prefix]
+    assert provider_from_environment(prefix, {}) == service
+    assert provider_from_environment(
+        prefix, {service.url_variable: " ", service.key_variables[0]: ""}
+    ) == (service)
 
 
 def test_a_key_is_taken_and_not_shown() -> None:
-    service = service_found("openai", {"OPENAI_API_KEY": " sk-canary\n"})
+    service = provider_from_environment("openai", {"OPENAI_API_KEY": " sk-canary\n"})
     assert service.key == "sk-canary"
     assert "sk-canary" not in repr(service)
 
 
 def test_an_address_of_ones_own_needs_no_key() -> None:
-    service = service_found("openai", {"OPENAI_BASE_URL": "http://host:1/v1/"})
+    service = provider_from_environment("openai", {"OPENAI_BASE_URL": "http://host:1/v1/"})
     assert service.base_url == "http://host:1/v1"
     assert not service.needs_key
 
 
 def test_the_version_is_not_said_twice() -> None:
-    service = service_found("anthropic", {"ANTHROPIC_BASE_URL": "http://host:1/below/v1/"})
+    service = provider_from_environment(
+        "anthropic", {"ANTHROPIC_BASE_URL": "http://host:1/below/v1/"}
+    )
     assert service.base_url == "http://host:1/below"
 
 
 def test_anthropic_tells_its_keys_from_tokens() -> None:
-    key = service_found("anthropic", {"ANTHROPIC_API_KEY": "a", "ANTHROPIC_AUTH_TOKEN": "b"})
+    key = provider_from_environment(
+        "anthropic", {"ANTHROPIC_API_KEY": "a", "ANTHROPIC_AUTH_TOKEN": "b"}
+    )
     assert (key.key, key.is_bearer) == ("a", False)
-    token = service_found("anthropic", {"ANTHROPIC_AUTH_TOKEN": "b"})
+    token = provider_from_environment("anthropic", {"ANTHROPIC_AUTH_TOKEN": "b"})
     assert (token.key, token.is_bearer) == ("b", True)
     assert token.key_variables == ("ANTHROPIC_AUTH_TOKEN",)
 
@@ -55,7 +59,7 @@ def test_anthropic_tells_its_keys_from_tokens() -> None:
     ],
 )
 def test_the_host_of_ollama_may_be_told_in_its_own_ways(host: str, url: str) -> None:
-    assert service_found("ollama", {"OLLAMA_HOST": host}).base_url == url
+    assert provider_from_environment("ollama", {"OLLAMA_HOST": host}).base_url == url
 
 
 @pytest.mark.parametrize(
@@ -74,14 +78,14 @@ def test_the_host_of_ollama_may_be_told_in_its_own_ways(host: str, url: str) -> 
     ],
 )
 def test_an_address_that_cannot_be_is_refused_without_its_secrets(prefix: str, url: str) -> None:
-    variable = SERVICES[prefix].url_variable
+    variable = PROVIDERS[prefix].url_variable
     with pytest.raises(SettingsError, match=variable) as caught:
-        service_found(prefix, {variable: url})
+        provider_from_environment(prefix, {variable: url})
     assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["sk canary", "sk-cañary", "sk\ncanary", "sk\x00canary"])
 def test_a_key_that_cannot_be_sent_is_refused_without_saying_it(key: str) -> None:
     with pytest.raises(SettingsError, match="OPENAI_API_KEY holds signs") as caught:
-        service_found("openai", {"OPENAI_API_KEY": key})
+        provider_from_environment("openai", {"OPENAI_API_KEY": key})
     assert "canary" not in str(caught.value)

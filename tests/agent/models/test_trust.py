@@ -52,7 +52,7 @@ async def test_who_does_not_speak_tls_is_told_and_not_asked_again() -> None:
     async with serving(answer) as url:
         problem = await failure(url)
     assert "it does not speak TLS as we do" in str(problem)
-    assert not problem.is_passing
+    assert not problem.is_transient
 
 
 async def test_whose_certificate_nobody_knows_is_told_and_not_asked_again(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ async def test_whose_certificate_nobody_knows_is_told_and_not_asked_again(tmp_pa
         problem = await failure(url)
     assert "its certificate is not trusted, self-signed certificate" in str(problem)
     assert "SSL_CERT_FILE" in str(problem)
-    assert not problem.is_passing
+    assert not problem.is_transient
 
 
 def self_signed(folder: Path) -> Path:

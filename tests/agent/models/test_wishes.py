@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.models.model import ModelOptions, Prices, Used
+from acp_agent.models.types import ModelOptions, Prices, TokenUsage
 
-USED = Used(1_000_000, 500_000, cached_read=200_000, cached_written=100_000)
+USED = TokenUsage(1_000_000, 500_000, cache_read_tokens=200_000, cache_write_tokens=100_000)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_without_prices_nobody_says_what_it_costs() -> None:
 
 
 def test_what_is_used_adds_up() -> None:
-    one, other = Used(1, 2, 3, 4, 5, 0.5, 100), Used(10, 20, 30, 40, 50, None, 100)
-    assert one + other == Used(11, 22, 33, 44, 55, 0.5)
+    one, other = TokenUsage(1, 2, 3, 4, 5, 0.5, 100), TokenUsage(10, 20, 30, 40, 50, None, 100)
+    assert one + other == TokenUsage(11, 22, 33, 44, 55, 0.5)
     assert (other + other).cost is None
     assert one.total == 3

@@ -7,7 +7,7 @@ from base64 import b64decode
 import pytest
 
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.validate import check_params
+from acp_protocol.schema.validate import validate_params
 from tests.agent.scripted.stages import Client, played, steps
 
 NEUTRAL = """
@@ -45,7 +45,7 @@ def problems(client: Client, version: int) -> list[str]:
         str(complaint)
         for message in client.messages
         if "method" in message
-        for complaint in check_params(message["method"], message["params"], version)
+        for complaint in validate_params(message["method"], message["params"], version)
     ]
 
 

@@ -22,8 +22,8 @@ from acp.schema import (
 from acp_agent.scripted.command import EXAMPLES
 from acp_agent.scripted.parser import load_scenario
 from acp_console.client.agents import command_agent
-from acp_console.client.host import ClientHost
-from acp_console.client.link import open_link
+from acp_console.client.connection import connect_agent
+from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PolicyDecider
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
@@ -31,11 +31,11 @@ from acp_protocol.jsonrpc import (
     Json,
     Notification,
     Request,
-    notification_line,
+    encode_notification,
+    encode_request,
     read_message,
-    request_line,
 )
-from acp_protocol.schema.validate import check_params, check_result
+from acp_protocol.schema.validate import validate_params, validate_result
 from tests.agent.scripted.sdk_client import AGENT, LIMIT, sdk
 from tests.agent.scripted.stages import HELLO
 from tests.agent.visits import lint_errors
@@ -107,14 +107,14 @@ def misshapen(frames: list[Frame], version: int) -> list[str]:
     found: list[str] = []
     asked: dict[Json, str] = {}
     for frame in frames:
-        message = read_message(frame.raw)
+        message = read_message(frame.data)
         if isinstance(message, Request) and frame.side == "client":
             asked[message.id] = message.method
-        fields: Any = json.loads(frame.raw)
+        fields: Any = json.loads(frame.data)
         if frame.side == "agent" and "method" in fields:
-            found += map(str, check_params(fields["method"], fields["params"], version))
+            found += map(str, validate_params(fields["method"], fields["params"], version))
         elif frame.side == "agent" and "result" in fields:
-            found += map(str, check_result(asked[fields["id"]], fields["result"], version))
+            found += map(str, validate_result(asked[fields["id"]], fields["result"], version))
     return found
 
 
@@ -156,10 +156,10 @@ def test_our_client_bears_a_fault(words: str) -> None:
 
 async def test_our_client_bears_one_fault_after_the_other_in_one_session(tmp_path: Path) -> None:
     journal = Journal()
-    host = ClientHost(PolicyDecider("all", lambda _: None))
+    host = ClientHandlers(PolicyDecider("all", lambda _: None))
     spec = command_agent([*AGENT, "--script", "faults"])
     with anyio.fail_after(LIMIT):
-        async with open_link(spec, cwd=tmp_path, journal=journal, host=host) as link:
+        async with connect_agent(spec, cwd=tmp_path, journal=journal, handlers=host) as link:
             session = await link.new_session(tmp_path)
             for words, shown in SURVIVED.items():
                 begin = len(journal.entries)
@@ -174,7 +174,7 @@ async def test_our_client_bears_one_fault_after_the_other_in_one_session(tmp_pat
 def _text_of(frames: list[Frame]) -> str:
     texts: list[str] = []
     for frame in frames:
-        message = read_message(frame.raw)
+        message = read_message(frame.data)
         if isinstance(message, Notification) and message.method == "session/update":
             texts.append(message.params["update"].get("content", {}).get("text", ""))
     return "".join(texts)
@@ -204,15 +204,17 @@ def test_our_client_bears_what_chance_brings(seed: str) -> None:
 
 def opening(version: int = 1) -> bytes:
     lines = [
-        request_line(0, "initialize", HELLO[version]),
-        request_line(1, "session/new", {"cwd": "/project", "mcpServers": []}),
+        encode_request(0, "initialize", HELLO[version]),
+        encode_request(1, "session/new", {"cwd": "/project", "mcpServers": []}),
     ]
     return b"".join(line + b"\n" for line in lines)
 
 
 def prompt_line(id_: int, text: str) -> bytes:
     prompt = [{"type": "text", "text": text}]
-    return request_line(id_, "session/prompt", {"sessionId": "session-1", "prompt": prompt}) + b"\n"
+    return (
+        encode_request(id_, "session/prompt", {"sessionId": "session-1", "prompt": prompt}) + b"\n"
+    )
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
@@ -317,7 +319,7 @@ def test_the_end_of_input_ends_what_waits() -> None:
 
 
 def test_a_cancel_is_ignored_where_that_is_wanted() -> None:
-    cancel = notification_line("session/cancel", {"sessionId": "session-1"}) + b"\n"
+    cancel = encode_notification("session/cancel", {"sessionId": "session-1"}) + b"\n"
     done = ran("--script", "cancel", stdin=opening() + prompt_line(2, "be stubborn") + cancel)
     assert b"heard" in done.stdout
     assert json.loads(done.stdout.splitlines()[-1])["result"] == {"stopReason": "end_turn"}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from acp_agent.scripted import parser as vocabulary
-from acp_agent.tools.tool import KINDS
+from acp_agent.tools.call import TOOL_KINDS
 
 
 def test_kinds_are_those_that_the_agent_has_tools_of() -> None:
-    assert set(vocabulary.kinds()) == set(KINDS)
+    assert set(vocabulary.kinds()) == set(TOOL_KINDS)
 
 
 def test_the_words_of_both_versions_are_known_once() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.scripted.run import ClientRequests, PendingRequests
-from acp_protocol.jsonrpc import Json, Request, RequestId, read_message, request_line
+from acp_protocol.jsonrpc import Json, Request, RequestId, encode_request, read_message
 
 
 def request(id_: RequestId, method: str = "session/prompt") -> Request:
-    read = read_message(request_line(id_, method, {}))
+    read = read_message(encode_request(id_, method, {}))
     assert isinstance(read, Request)
     return read
 

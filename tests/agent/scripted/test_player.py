@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_agent.scripted.wire import CrashExit
-from acp_protocol.jsonrpc import notification_line, request_line
+from acp_protocol.jsonrpc import encode_notification, encode_request
 from tests.agent.scripted.stages import HELLO, Client, heard, played
 from tests.agent.scripted.test_parser_faults import SAMPLES as FAULT_SAMPLES
 from tests.agent.scripted.test_parser_steps import SAMPLES as DEED_SAMPLES
 
 OPENING = (
-    request_line(0, "initialize", HELLO[1]),
-    request_line(1, "session/new", {"cwd": "/project", "mcpServers": []}),
+    encode_request(0, "initialize", HELLO[1]),
+    encode_request(1, "session/new", {"cwd": "/project", "mcpServers": []}),
 )
 FAULTS = """
 [[fault]]
@@ -53,17 +53,17 @@ LINES = st.lists(
     st.sampled_from(
         [
             *OPENING,
-            request_line("s", "session/new", {"cwd": "/", "mcpServers": []}),
-            request_line(
+            encode_request("s", "session/new", {"cwd": "/", "mcpServers": []}),
+            encode_request(
                 5, "session/prompt", {"sessionId": "session-1", "prompt": [{"type": "text"}]}
             ),
-            request_line(6, "session/prompt", {"sessionId": "session-1", "prompt": []}),
-            request_line(7, "session/list"),
-            request_line(8, "session/load", {"sessionId": "session-1"}),
-            request_line(None, "what/ever", [1]),
-            notification_line("session/cancel", {"sessionId": "session-1"}),
-            notification_line("$/cancel_request", {"requestId": 5}),
-            notification_line("$/cancel_request", {"requestId": {}}),
+            encode_request(6, "session/prompt", {"sessionId": "session-1", "prompt": []}),
+            encode_request(7, "session/list"),
+            encode_request(8, "session/load", {"sessionId": "session-1"}),
+            encode_request(None, "what/ever", [1]),
+            encode_notification("session/cancel", {"sessionId": "session-1"}),
+            encode_notification("$/cancel_request", {"requestId": 5}),
+            encode_notification("$/cancel_request", {"requestId": {}}),
             b'{"jsonrpc":"2.0","id":1,"result":null}',
             b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}',
             b'{"jsonrpc":"2.0","id":1,"error":1}',
@@ -124,7 +124,7 @@ TIMES = re.compile(rb'"(?:created|updated)At":"[^"]*"')
 
 
 def test_other_seeds_give_other_bytes() -> None:
-    prompt = request_line(
+    prompt = encode_request(
         5, "session/prompt", {"sessionId": "session-1", "prompt": [{"type": "text", "text": "a"}]}
     )
     assert len({ended(FAULTS, [*OPENING, prompt], seed).raw for seed in range(5)}) == 5
@@ -152,7 +152,7 @@ def test_any_steps_are_played_whatever_is_said(
     text = f"{speaks}\nstart = [{fields}]\n[[prompt]]\nsteps = [{fields}]\n"
     text += f"after = [{fields}]\ncancel = [{fields}]\n"
     prompt = {"sessionId": "session-1", "prompt": [{"type": "text", "text": "$prompt"}]}
-    spoken = [*OPENING, request_line("p", "session/prompt", prompt), *lines]
+    spoken = [*OPENING, encode_request("p", "session/prompt", prompt), *lines]
     first, second = (ended(text, spoken, seed, version).pipe.writes for _ in range(2))
     assert [len(each) for each in first] == [len(each) for each in second]
     # Continuum tells the time of the clock.
@@ -204,7 +204,7 @@ async def test_what_comes_in_bits_is_put_together() -> None:
 
 
 async def test_all_that_was_asked_before_the_end_is_answered() -> None:
-    lines = [request_line(id_, "session/list") for id_ in range(300)]
+    lines = [encode_request(id_, "session/list") for id_ in range(300)]
     client = await heard("", *OPENING, *lines[2:])
     assert [each["id"] for each in client.messages] == list(range(300))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.validate import check_params
+from acp_protocol.schema.validate import validate_params
 from tests.agent.scripted.stages import Client, played, steps
 
 CONSENT = """
@@ -65,7 +65,7 @@ async def test_it_goes_on_by_what_was_chosen(version: int, result: Json, shown: 
         pending = await answered(client, CONSENTS, result)
     assert client.text == shown
     assert client.lint == [] or shown == "failed"
-    assert check_params(CONSENTS, pending["params"], version) == ()
+    assert validate_params(CONSENTS, pending["params"], version) == ()
 
 
 async def test_an_error_is_no_consent() -> None:
@@ -177,7 +177,7 @@ async def test_a_command_is_run_to_its_end_and_its_terminal_let_go() -> None:
             "terminal/release": {},
         }.items():
             pending = await client.pending(method)
-            assert check_params(method, pending["params"]) == ()
+            assert validate_params(method, pending["params"]) == ()
             client.answer(pending, result)
         await client.answer_to(asked)
     assert client.text == "a"
@@ -203,7 +203,7 @@ async def test_a_form_goes_on_by_what_the_user_did(version: int, result: Json, s
     )
     async with played(text, version=version, offers=OFFERS) as client:
         pending = await answered(client, "elicitation/create", result)
-    assert check_params("elicitation/create", pending["params"], version) == ()
+    assert validate_params("elicitation/create", pending["params"], version) == ()
     assert client.text == shown
 
 
@@ -211,7 +211,7 @@ async def test_an_address_is_shown_to_who_can_visit_it() -> None:
     text = steps("{ elicit = 'Log in', url = 'https://example.org', name = 'e1' }")
     async with played(text, offers={"elicitation": {"url": {}}}) as client:
         pending = await answered(client, "elicitation/create", {"action": "accept"})
-    assert check_params("elicitation/create", pending["params"]) == ()
+    assert validate_params("elicitation/create", pending["params"]) == ()
     assert (pending["params"]["mode"], pending["params"]["elicitationId"]) == ("url", "e1")
 
 

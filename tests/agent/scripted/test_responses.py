@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.validate import check_result
+from acp_protocol.schema.validate import validate_result
 from tests.agent.scripted.stages import HELLO, Client, played
 
 CARD = """
@@ -41,7 +41,7 @@ def code(answer: Json) -> int:
 async def fitting(client: Client, method: str, **params: Any) -> Json:
     """Ask, and return the result, which fits its shape."""
     answer = await client.ask(method, **params)
-    assert check_result(method, answer["result"], client.player.connection.version) == ()
+    assert validate_result(method, answer["result"], client.player.connection.version) == ()
     return answer["result"]
 
 

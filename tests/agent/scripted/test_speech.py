@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from acp_agent.scripted.speech import FRAMINGS, frame_codec
 from acp_agent.scripted.wire import OutgoingFrame
 from acp_protocol.framing import Framing
-from acp_protocol.jsonrpc import Json, request_line
+from acp_protocol.jsonrpc import Json, encode_request
 from tests.agent.scripted.sdk_client import AGENT, LIMIT
 from tests.agent.scripted.stages import HELLO, heard, played
 
@@ -48,7 +48,7 @@ def test_a_dialect_has_its_framing_unless_another_is_wanted(
 
 def test_without_a_dialect_bytes_stay_as_they_are() -> None:
     speech = frame_codec(None, None)
-    assert (speech.written(b"{ }"), speech.read(b"{ }").onward) == ((b"{ }",), (b"{ }",))
+    assert (speech.written(b"{ }"), speech.read(b"{ }").forward) == ((b"{ }",), (b"{ }",))
 
 
 PLAYED = """
@@ -106,6 +106,6 @@ async def test_a_dialect_is_heard_and_answered_in_its_own_words() -> None:
 
 async def test_a_header_with_another_length_is_written() -> None:
     text = "framing = 'content-length'\n[[on]]\nmethod = 'initialize'\nlength = -7"
-    client = await heard(text, request_line(1, "initialize", HELLO[1]))
+    client = await heard(text, encode_request(1, "initialize", HELLO[1]))
     header, body = client.raw.split(b"\r\n\r\n")
     assert header == b"Content-Length: %d" % (len(body) - 7)

@@ -10,8 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.sessions.errors import BusyError
-from acp_agent.sessions.store import FILE, Store, Wanted, retry_busy
+from acp_agent.sessions.store import FILE, BusyError, SessionQuery, SessionStore, retry_busy
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.visits import Visit, items, visit
@@ -52,7 +51,7 @@ async def test_what_finds_the_store_busy_is_tried_again() -> None:
 async def test_a_turn_is_cancelled_while_the_store_is_busy(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    store = Store(tmp_path / "kept")
+    store = SessionStore(tmp_path / "kept")
     async with visit(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
         session_id = await it.new()
         it.visitor.is_silent = True
@@ -79,7 +78,7 @@ async def test_a_turn_is_cancelled_while_the_store_is_busy(
 async def test_what_is_said_waits_for_a_busy_store_and_is_told_then(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    store = Store(tmp_path / "kept")
+    store = SessionStore(tmp_path / "kept")
     async with visit(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
         session_id = await it.new()
         with locked(tmp_path / "kept"):
@@ -95,7 +94,7 @@ async def test_what_is_said_waits_for_a_busy_store_and_is_told_then(
 async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_nothing(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    async with visit(cwd, version, store=Store(tmp_path / "kept")) as it:
+    async with visit(cwd, version, store=SessionStore(tmp_path / "kept")) as it:
         session_id = await it.new()
         with locked(tmp_path / "kept"):
             async with anyio.create_task_group() as tasks:
@@ -112,14 +111,14 @@ async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_noth
                 await it.cancel(session_id)
         assert it.server._handlers is not None
         session = it.server._handlers.open.awake[session_id]
-        assert list(session.log.told()) == []
+        assert list(session.log.replayable()) == []
 
 
 @VERSIONS
 async def test_a_store_that_stays_busy_is_told_as_such(
     cwd: Path, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with visit(cwd, version, store=Store(tmp_path / "kept"), unstable=True) as it:
+    async with visit(cwd, version, store=SessionStore(tmp_path / "kept"), unstable=True) as it:
         session_id = await it.new()
         monkeypatch.setattr("acp_agent.sessions.store.BUSY_TIMEOUT_S", 0.02)
         with locked(tmp_path / "kept"):
@@ -139,7 +138,7 @@ async def test_a_store_that_stays_busy_is_told_as_such(
 async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store(
     cwd: Path, version: int, tmp_path: Path, *, is_asleep: bool
 ) -> None:
-    store = Store(tmp_path / "kept")
+    store = SessionStore(tmp_path / "kept")
     async with visit(cwd, version, store=store) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
@@ -163,7 +162,7 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
                     await it.ask("session/list")
         assert (await it.ask("session/list"))["sessions"] == []
         assert not handlers.open.awake
-        assert not handlers.open.asleep
+        assert not handlers.open.suspended
         assert not store.claims.is_taken(1)
 
 
@@ -171,7 +170,7 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
 async def test_a_session_sleeps_only_when_all_of_it_is_kept(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    store = Store(tmp_path / "kept")
+    store = SessionStore(tmp_path / "kept")
     async with visit(cwd, version, store=store) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
@@ -179,11 +178,11 @@ async def test_a_session_sleeps_only_when_all_of_it_is_kept(
         assert handlers is not None
         session = handlers.open.awake[session_id]
         with locked(tmp_path / "kept"):
-            session.log.note(title="it")
+            session.log.update(title="it")
             await handlers.open.suspend_idle(0.0)
             assert session_id in handlers.open.awake
         await handlers.open.suspend_idle(0.0)
-        assert session_id in handlers.open.asleep
+        assert session_id in handlers.open.suspended
         assert session.log.current().title == "it"
 
 
@@ -191,16 +190,16 @@ async def test_a_session_sleeps_only_when_all_of_it_is_kept(
 async def test_a_place_is_free_as_soon_as_the_store_is(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    async with visit(cwd, version, store=Store(tmp_path / "kept"), limit=1) as it:
+    async with visit(cwd, version, store=SessionStore(tmp_path / "kept"), limit=1) as it:
         first, second = await it.new(), await it.new()
         handlers = it.server._handlers
         assert handlers is not None
         async with anyio.create_task_group() as tasks:
             with locked(tmp_path / "kept"):
-                handlers.open.awake[second].log.note(title="it")
+                handlers.open.awake[second].log.update(title="it")
                 tasks.start_soon(it.choose, first, "mode", "code")
                 await it.ask("session/list")
-        assert (list(handlers.open.awake), list(handlers.open.asleep)) == ([first], [second])
+        assert (list(handlers.open.awake), list(handlers.open.suspended)) == ([first], [second])
 
 
 @VERSIONS
@@ -208,22 +207,22 @@ async def test_where_the_store_keeps_a_place_taken_that_is_told(
     cwd: Path, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("acp_agent.sessions.store.BUSY_TIMEOUT_S", 0.0)
-    async with visit(cwd, version, store=Store(tmp_path / "kept"), limit=1) as it:
+    async with visit(cwd, version, store=SessionStore(tmp_path / "kept"), limit=1) as it:
         first, second = await it.new(), await it.new()
         handlers = it.server._handlers
         assert handlers is not None
         with locked(tmp_path / "kept"):
-            handlers.open.awake[second].log.note(title="it")
+            handlers.open.awake[second].log.update(title="it")
             with pytest.raises(RequestFailedError, match="sessions cannot be kept"):
                 await it.say(first, "hello")
         assert await it.turn(first, "hello") == "end_turn"
 
 
-async def tells_the_same(it: Visit, store: Store, directory: Path) -> None:
+async def tells_the_same(it: Visit, store: SessionStore, directory: Path) -> None:
     """Hold what is told again in another process to what was told."""
     store.close()
-    kept = Store(directory)
-    (record,) = kept.page(Wanted(), 2)
+    kept = SessionStore(directory)
+    (record,) = kept.page(SessionQuery(), 2)
     session_id = record.id
     async with visit(it.cwd, it.version, store=kept) as again:
         await again.reopen(session_id)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.memory import Aside, Compacted, Kept
-from acp_agent.models import model
-from acp_agent.sessions.errors import StoreError
+from acp_agent.models import types
 from acp_agent.sessions.log import joined, read_entry, write_entry
+from acp_agent.sessions.store import StoreError
+from acp_agent.turn.history import HistoryItem, LocalExchange, Summary
 from acp_protocol.jsonrpc import Json
 
 TEXT = st.text()
@@ -26,32 +26,32 @@ def several(of: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
 
 
 EVENTS = st.one_of(
-    st.builds(model.Say, TEXT),
-    st.builds(model.Think, TEXT),
-    st.builds(model.ShowPlan, several(st.builds(model.Step, TEXT, st.just("pending")))),
-    st.builds(model.CallTool, TEXT, JSON, TEXT, st.none() | TEXT),
-    st.builds(model.Sealed, TEXT, JSON),
-    st.builds(model.Stopped, st.just("refusal"), TEXT),
+    st.builds(types.TextDelta, TEXT),
+    st.builds(types.ReasoningDelta, TEXT),
+    st.builds(types.PlanChange, several(st.builds(types.PlanStep, TEXT, st.just("pending")))),
+    st.builds(types.ToolUse, TEXT, JSON, TEXT, st.none() | TEXT),
+    st.builds(types.ProviderBlock, TEXT, JSON),
+    st.builds(types.Stop, st.just("refusal"), TEXT),
 )
 ENTRIES = st.one_of(
     st.builds(
-        model.UserSaid,
+        types.PromptMessage,
         TEXT,
-        several(st.builds(model.Attachment, TEXT, st.none() | TEXT)),
-        several(st.builds(model.Image, TEXT, TEXT)),
+        several(st.builds(types.Attachment, TEXT, st.none() | TEXT)),
+        several(st.builds(types.Image, TEXT, TEXT)),
     ),
-    st.builds(model.ModelSaid, several(EVENTS)),
-    st.builds(model.ToolAnswered, TEXT, TEXT, st.booleans()),
-    st.builds(Aside, TEXT),
-    st.builds(Compacted, TEXT, several(st.builds(model.UserSaid, TEXT))),
+    st.builds(types.AssistantMessage, several(EVENTS)),
+    st.builds(types.ToolResult, TEXT, TEXT, st.booleans()),
+    st.builds(LocalExchange, TEXT),
+    st.builds(Summary, TEXT, several(st.builds(types.PromptMessage, TEXT))),
 )
 
 
 @given(ENTRIES)
-def test_an_entry_is_the_same_when_it_was_written_and_read(entry: Kept) -> None:
+def test_an_entry_is_the_same_when_it_was_written_and_read(entry: HistoryItem) -> None:
     """But for neighbouring pieces of text, which are one afterwards."""
-    if isinstance(entry, model.ModelSaid):
-        entry = model.ModelSaid(tuple(joined(entry.events)))
+    if isinstance(entry, types.AssistantMessage):
+        entry = types.AssistantMessage(tuple(joined(entry.events)))
     assert read_entry(json.loads(json.dumps(write_entry(entry)))) == entry
 
 
@@ -60,7 +60,7 @@ def test_an_entry_is_the_same_when_it_was_written_and_read(entry: Kept) -> None:
     st.lists(st.tuples(st.sampled_from(["agent_message_chunk", "agent_thought_chunk"]), TEXT)),
 )
 def test_an_entry_is_the_same_whatever_rows_it_refers_to(
-    entry: Kept, texts: list[tuple[str, str]]
+    entry: HistoryItem, texts: list[tuple[str, str]]
 ) -> None:
     written = json.loads(json.dumps(write_entry(entry, texts)))
     assert read_entry(written, texts) == read_entry(write_entry(entry))
@@ -75,10 +75,12 @@ def test_an_entry_that_refers_to_no_row_is_damage(behind: Json) -> None:
 
 
 def test_what_a_later_version_adds_is_left_out() -> None:
-    written: Json = write_entry(model.ModelSaid((model.Think("a"), model.Say("b"))))
+    written: Json = write_entry(
+        types.AssistantMessage((types.ReasoningDelta("a"), types.TextDelta("b")))
+    )
     written["members"]["later"] = 1
     written["parts"]["events"][0]["is"] = "Sing"
-    assert read_entry(written) == model.ModelSaid((model.Say("b"),))
+    assert read_entry(written) == types.AssistantMessage((types.TextDelta("b"),))
 
 
 @pytest.mark.parametrize(

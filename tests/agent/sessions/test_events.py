@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.sessions import events
-from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.events import Event
+from acp_agent.sessions.store import StoreError
 from acp_protocol.jsonrpc import Json
 
 PIECES = st.builds(
@@ -46,14 +46,14 @@ def messages(told: list[Event]) -> list[Json]:
 
 @given(EVENTS)
 def test_joined_pieces_say_the_same_in_fewer_events(told: list[Event]) -> None:
-    joined = list(events.joined(told))
+    joined = list(events.join_texts(told))
     assert messages(joined) == messages(told)
     assert len(joined) <= len(told)
 
 
 def test_a_joined_piece_does_not_grow_for_ever() -> None:
     piece = events.text("agent_message_chunk", "a", "x" * 1000)
-    lengths = [len(event["text"]) for event in events.joined([piece] * 1000)]
+    lengths = [len(event["text"]) for event in events.join_texts([piece] * 1000)]
     assert sum(lengths) == 1_000_000
     assert max(lengths) <= events.PIECE_LIMIT + 1000
 
@@ -77,4 +77,4 @@ def test_an_event_takes_a_place_only_where_nothing_is_lost(
 @pytest.mark.parametrize("value", [None, 1, [], {}, {"what": "text"}, {"what": "x"}])
 def test_what_is_no_event_is_damage(value: Json) -> None:
     with pytest.raises(StoreError, match="damaged"):
-        events.checked(value)
+        events.check_event(value)

@@ -17,22 +17,22 @@ from typing import Any
 import pytest
 
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.model import (
-    CallTool,
-    Command,
+from acp_agent.models.types import (
+    AssistantMessage,
     HistoryEntry,
     ModelEvent,
-    ModelSaid,
-    Say,
-    Sealed,
-    ShowPlan,
-    Stopped,
-    Think,
-    ToolAnswered,
-    ToolOffer,
-    UserSaid,
+    PlanChange,
+    PromptMessage,
+    ProviderBlock,
+    ReasoningDelta,
+    SlashCommand,
+    Stop,
+    TextDelta,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
 )
-from acp_agent.sessions.store import FILE, Store
+from acp_agent.sessions.store import FILE, SessionStore
 from acp_protocol.jsonrpc import Json
 from tests.agent.visits import items, visit
 
@@ -40,15 +40,15 @@ STORES = Path(__file__).parent / "stores"
 FORMER = pytest.mark.parametrize("name", sorted(path.stem for path in STORES.glob("*.sql")))
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 KINDS = {
-    UserSaid: "user",
-    ModelSaid: "model",
-    ToolAnswered: "tool result",
-    Say: "text",
-    Think: "thought",
-    ShowPlan: "plan",
-    CallTool: "tool call",
-    Sealed: "sealed",
-    Stopped: "stopped",
+    PromptMessage: "user",
+    AssistantMessage: "model",
+    ToolResult: "tool result",
+    TextDelta: "text",
+    ReasoningDelta: "thought",
+    PlanChange: "plan",
+    ToolUse: "tool call",
+    ProviderBlock: "sealed",
+    Stop: "stopped",
 }
 
 
@@ -56,28 +56,28 @@ class Remembering:
     """A model that keeps the history it is sent."""
 
     name = "service"
-    commands: Sequence[Command] = ()
+    commands: Sequence[SlashCommand] = ()
     takes_images = True
 
     def __init__(self) -> None:
         self.history: Sequence[HistoryEntry] = ()
 
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         del tools
         self.history = list(history)
-        yield Say("well")
+        yield TextDelta("well")
 
 
-def restored(name: str, directory: Path, cwd: Path) -> Store:
+def restored(name: str, directory: Path, cwd: Path) -> SessionStore:
     """Return the store of that name as if its sessions had run in `cwd`."""
     (cwd / "src").mkdir(exist_ok=True)
     directory.mkdir()
     with closing(sqlite3.connect(directory / FILE)) as database:
         dump = (STORES / f"{name}.sql").read_text(encoding="utf-8")
         database.executescript(dump.replace("@CWD@", str(cwd)))
-    return Store(directory)
+    return SessionStore(directory)
 
 
 def known(history: Sequence[HistoryEntry]) -> list[Json]:
@@ -85,12 +85,12 @@ def known(history: Sequence[HistoryEntry]) -> list[Json]:
     found: list[Json] = []
     for entry in history:
         match entry:
-            case UserSaid(text, attachments, images):
+            case PromptMessage(text, attachments, images):
                 brought = [[each.uri, each.text] for each in attachments]
                 found.append(["user", text, brought, [[i.mime_type, i.data] for i in images]])
-            case ToolAnswered(tool, text, is_failed):
+            case ToolResult(tool, text, is_failed):
                 found.append(["tool result", tool, text, is_failed])
-            case ModelSaid(events):
+            case AssistantMessage(events):
                 found.append(["model", joined(events)])
             case _:
                 raise AssertionError(entry)
@@ -101,18 +101,18 @@ def joined(events: Sequence[ModelEvent]) -> list[Json]:
     said: list[Json] = []
     for kind, group in groupby(events, type):
         each: list[Any] = list(group)
-        if kind in {Say, Think}:
+        if kind in {TextDelta, ReasoningDelta}:
             said.append([KINDS[kind], "".join(event.text for event in each)])
             continue
         for event in each:
             match event:
-                case ShowPlan(steps):
+                case PlanChange(steps):
                     said.append(["plan", *([step.content, step.status] for step in steps)])
-                case CallTool(tool, arguments, id_, fault):
+                case ToolUse(tool, arguments, id_, fault):
                     said.append(["tool call", tool, dict(arguments), id_, fault])
-                case Sealed(maker, content):
+                case ProviderBlock(maker, content):
                     said.append(["sealed", maker, dict(content)])
-                case Stopped(reason, why):
+                case Stop(reason, why):
                     said.append(["stopped", reason, why])
                 case _:
                     raise AssertionError(event)
@@ -150,7 +150,7 @@ async def test_sessions_of_former_stores_are_listed_replayed_and_continued(
     # What was migrated and mended is the same when it is opened again.
     store.close()
     async with visit(
-        cwd, version, store=Store(tmp_path / "kept"), model=DemoModel(), others=[model]
+        cwd, version, store=SessionStore(tmp_path / "kept"), model=DemoModel(), others=[model]
     ) as it:
         for session_id in sorted(each for each in found if each != "listed"):
             await it.reopen(session_id)

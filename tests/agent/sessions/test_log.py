@@ -9,12 +9,18 @@ from typing import Any
 import anyio
 import pytest
 
-from acp_agent.models.model import ModelSaid, Say, Sealed, ShowPlan, Think, UserSaid
+from acp_agent.models.types import (
+    AssistantMessage,
+    PlanChange,
+    PromptMessage,
+    ProviderBlock,
+    ReasoningDelta,
+    TextDelta,
+)
 from acp_agent.sessions import events
-from acp_agent.sessions.errors import BusyError, StoreError
 from acp_agent.sessions.log import History, SessionLog
-from acp_agent.sessions.restore import revive
-from acp_agent.sessions.store import Store
+from acp_agent.sessions.restore import restore
+from acp_agent.sessions.store import BusyError, SessionStore, StoreError
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from tests.agent.conftest import selected
@@ -25,7 +31,7 @@ VERSIONS = pytest.mark.parametrize("version", [1, 2])
 FULL = "there is no room left on the disk"
 
 
-def fill(store: Store) -> None:
+def fill(store: SessionStore) -> None:
     """Leave no room in a store, not even for a few words."""
     (pages,) = store._database.execute("PRAGMA page_count").fetchone()
     store._database.execute(f"PRAGMA max_page_count = {pages}")
@@ -39,12 +45,12 @@ def fill(store: Store) -> None:
                 break
 
 
-def make_room(store: Store) -> None:
+def make_room(store: SessionStore) -> None:
     store._database.execute("PRAGMA max_page_count = 1000000")
 
 
-def fillable(directory: Path) -> Store:
-    store = Store(directory)
+def fillable(directory: Path) -> SessionStore:
+    store = SessionStore(directory)
     store.claims.release(store.create("filler", "/", [], {}).number)
     return store
 
@@ -58,48 +64,48 @@ def piece(text: str) -> events.Event:
 
 
 async def test_what_could_not_be_kept_at_once_is_kept_in_its_order(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = SessionStore(tmp_path)
     log = SessionLog(store, store.create("a", "/", [], {}))
-    await log.secure(piece("one"))
+    await log.append_now(piece("one"))
     with locked(tmp_path):
-        log.keep(piece("two"))
-        log.note(title="it")
-        assert not log.is_settled()
+        log.append(piece("two"))
+        log.update(title="it")
+        assert not log.is_flushed()
         with pytest.raises(BusyError):
-            await log.settle(0.0)
+            await log.flush(0.0)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(log.secure, piece("given up"))
+            tasks.start_soon(log.append_now, piece("given up"))
             await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
         assert pieces(log) == ["one"]
         assert log.current().title is None
-    await log.secure(piece("three"))
+    await log.append_now(piece("three"))
     assert pieces(log) == ["onetwothree"]
     assert log.current().title == "it"
-    assert log.is_settled()
+    assert log.is_flushed()
 
 
 async def test_pieces_of_one_message_take_one_row(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = SessionStore(tmp_path)
     log = SessionLog(store, store.create("a", "/", [], {}))
     for text in ("one ", "two ", "three"):
-        await log.secure(piece(text))
+        await log.append_now(piece(text))
         # Whatever was secured is in the store, in case the process is killed.
         assert pieces(SessionLog(store, log.record))[-1].endswith(text)
     assert pieces(log) == ["one two three"]
-    await log.secure(events.plan([]))
-    await log.secure(piece("four"))
-    await log.secure(events.text("agent_message_chunk", "other", "five"))
-    await log.secure(events.text("agent_thought_chunk", "other", "six"))
+    await log.append_now(events.plan([]))
+    await log.append_now(piece("four"))
+    await log.append_now(events.text("agent_message_chunk", "other", "five"))
+    await log.append_now(events.text("agent_thought_chunk", "other", "six"))
     told = [event.get("text") for event in log.events()]
     assert told == ["one two three", None, "four", "five", "six"]
 
 
 async def test_a_long_message_takes_several_rows(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = SessionStore(tmp_path)
     log = SessionLog(store, store.create("a", "/", [], {}))
     for _ in range(30):
-        await log.secure(piece("x" * 1000))
+        await log.append_now(piece("x" * 1000))
     lengths = [len(each) for each in pieces(log)]
     assert sum(lengths) == 30_000
     assert max(lengths) <= events.ROW_LIMIT + 1000
@@ -107,38 +113,45 @@ async def test_a_long_message_takes_several_rows(tmp_path: Path) -> None:
 
 
 async def test_the_words_of_a_reply_are_stored_once(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = SessionStore(tmp_path)
     log = SessionLog(store, store.create("a", "/", [], {}))
     history = History([], log)
-    await log.secure(events.user("u", [{"type": "text", "text": "hello"}]))
-    history.append(UserSaid("hello"))
-    await log.secure(events.text("agent_thought_chunk", "t", "First I "))
-    await log.secure(events.text("agent_thought_chunk", "t", "think."))
-    await log.secure(piece("A "))
-    await log.secure(piece("reply."))
-    await log.secure(events.plan([]))
-    await log.secure(piece(" More."))
-    seal = Sealed("service", {"signature": "x"})
-    said = (Think("First I "), Think("think."), seal, Say("A "), Say("reply."), ShowPlan(()))
-    history.append(ModelSaid((*said, Say(" More."), Say("unseen"))))
+    await log.append_now(events.user("u", [{"type": "text", "text": "hello"}]))
+    history.append(PromptMessage("hello"))
+    await log.append_now(events.text("agent_thought_chunk", "t", "First I "))
+    await log.append_now(events.text("agent_thought_chunk", "t", "think."))
+    await log.append_now(piece("A "))
+    await log.append_now(piece("reply."))
+    await log.append_now(events.plan([]))
+    await log.append_now(piece(" More."))
+    seal = ProviderBlock("service", {"signature": "x"})
+    said = (
+        ReasoningDelta("First I "),
+        ReasoningDelta("think."),
+        seal,
+        TextDelta("A "),
+        TextDelta("reply."),
+        PlanChange(()),
+    )
+    history.append(AssistantMessage((*said, TextDelta(" More."), TextDelta("unseen"))))
     bodies = "\n".join(store.events(log.record.number))
     for words in ("think.", "reply.", "More.", "unseen"):
         assert bodies.count(words) == 1
-    joined = (Think("First I think."), seal, Say("A reply."), ShowPlan(()))
+    joined = (ReasoningDelta("First I think."), seal, TextDelta("A reply."), PlanChange(()))
     # Words that were not shown are a part of the reply all the same.
-    known = [UserSaid("hello"), ModelSaid((*joined, Say(" More.unseen")))]
-    assert revive(SessionLog(store, log.record)).history == known
+    known = [PromptMessage("hello"), AssistantMessage((*joined, TextDelta(" More.unseen")))]
+    assert restore(SessionLog(store, log.record)).history == known
 
 
 async def test_what_was_refused_for_want_of_room_is_not_kept_later(tmp_path: Path) -> None:
     store = fillable(tmp_path)
     log = SessionLog(store, store.create("a", "/", [], {}))
     fill(store)
-    log.keep(piece("known " * 99))
+    log.append(piece("known " * 99))
     with pytest.raises(StoreError, match=FULL):
-        await log.secure(piece("refused " * 99))
+        await log.append_now(piece("refused " * 99))
     make_room(store)
-    await log.settle()
+    await log.flush()
     assert pieces(log) == ["known " * 99]
 
 
@@ -218,9 +231,9 @@ async def test_a_prompt_that_cannot_be_kept_is_refused_and_leaves_nothing(
         assert history_of(it, session_id) == []
         make_room(store)
         assert await it.turn(session_id, "hello") == "end_turn"
-        record = it.server.recorded(session_id)
+        record = it.server.session_record(session_id)
         assert record is not None
-        told = [event["what"] for event in SessionLog(store, record).told()]
+        told = [event["what"] for event in SessionLog(store, record).replayable()]
         assert told.count("user") == 1
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.sessions.errors import StoreError
-from acp_agent.sessions.store import FILE, MIGRATIONS, Store
+from acp_agent.sessions.store import FILE, MIGRATIONS, SessionStore, StoreError
 
 
 def migrations(path: Path) -> list[int]:
@@ -22,35 +21,35 @@ def migrations(path: Path) -> list[int]:
 
 def test_a_store_is_migrated_once_and_keeps_what_is_in_it(tmp_path: Path) -> None:
     formats = len(MIGRATIONS)
-    store = Store(tmp_path)
+    store = SessionStore(tmp_path)
     store.create("a", "/", [], {})
     store.close()
     assert migrations(tmp_path / FILE) == list(range(1, formats + 1))
     later = (*MIGRATIONS, ("ALTER TABLE session ADD COLUMN colour TEXT",))
     for _ in range(2):
-        store = Store(tmp_path, later)
+        store = SessionStore(tmp_path, later)
         assert store.get("a") is not None
         store.close()
     assert migrations(tmp_path / FILE) == list(range(1, formats + 2))
     with pytest.raises(StoreError, match="newer acp-agent"):
-        Store(tmp_path)
+        SessionStore(tmp_path)
 
 
 def test_a_session_of_the_first_format_was_made_when_it_was_used(tmp_path: Path) -> None:
-    Store(tmp_path, MIGRATIONS[:1]).close()
+    SessionStore(tmp_path, MIGRATIONS[:1]).close()
     with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
         database.execute("INSERT INTO session (id, cwd, updated) VALUES ('a', '/', 'then')")
-    record = Store(tmp_path).get("a")
+    record = SessionStore(tmp_path).get("a")
     assert record is not None
     assert (record.created, record.updated) == ("then", "then")
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
-    Store(tmp_path).close()
+    SessionStore(tmp_path).close()
     broken = (*MIGRATIONS, ("CREATE TABLE half (x)", "CREATE NONSENSE"))
     with pytest.raises(StoreError):
-        Store(tmp_path, broken)
+        SessionStore(tmp_path, broken)
     with closing(sqlite3.connect(tmp_path / FILE)) as database:
         names = [name for (name,) in database.execute("SELECT name FROM sqlite_master")]
     assert "half" not in names
-    Store(tmp_path).close()
+    SessionStore(tmp_path).close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.sessions.options import options_for
-from acp_agent.sessions.store import Store
+from acp_agent.sessions.store import SessionStore
 from acp_protocol.errors import RequestFailedError
 from tests.agent.visits import Counting, items, visit
 
@@ -22,7 +22,7 @@ async def test_a_mode_is_a_mode_and_an_option_at_once(cwd: Path) -> None:
         assert answer["configOptions"][0]["currentValue"] == "code"
         kinds = [kind for kind in it.visitor.kinds() if kind != "available_commands_update"]
         assert kinds == ["current_mode_update", "config_option_update"] * 2
-        assert it.conversation(session_id).surroundings.current_mode == "code"
+        assert it.conversation(session_id).info.current_mode == "code"
         await it.ask("session/close", sessionId=session_id)
         again = await it.reopen(session_id)
         assert again["modes"]["currentModeId"] == "code"
@@ -71,12 +71,12 @@ async def test_what_cannot_be_chosen_changes_nothing(cwd: Path, version: int) ->
 
 @VERSIONS
 async def test_another_model_answers_where_it_is_chosen(cwd: Path, version: int) -> None:
-    store = Store()
+    store = SessionStore()
     async with visit(cwd, version, store=store, others=[Counting()]) as it:
         session_id = await it.new()
         await it.choose(session_id, "model", "counting")
         await it.turn(session_id, "hello")
-        names = [command["name"] for command in it.conversation(session_id).surroundings.commands]
+        names = [command["name"] for command in it.conversation(session_id).info.commands]
         assert names == ["help", "tools", "usage", "permissions", "compact", "init"]
         assert items(it.conversation(session_id))[-1] == ("AgentMessage", "well", [])
         await it.ask("session/close", sessionId=session_id)

@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from acp_agent.memory import Aside, Compacted
-from acp_agent.models.model import CallTool, ModelSaid, Say, ToolAnswered, UserSaid
+from acp_agent.models.types import AssistantMessage, PromptMessage, TextDelta, ToolResult, ToolUse
 from acp_agent.sessions import events
 from acp_agent.sessions.log import SessionLog
-from acp_agent.sessions.restore import REASON, revive
-from acp_agent.sessions.store import Store
+from acp_agent.sessions.restore import REASON, restore
+from acp_agent.sessions.store import SessionStore
+from acp_agent.turn.history import LocalExchange, Summary
 from acp_protocol.jsonrpc import Json
 from tests.agent.sessions.programs import program
 from tests.agent.visits import items, lint_errors
@@ -23,51 +23,54 @@ VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 def begun() -> SessionLog:
     """Return the log of a new session."""
-    store = Store()
+    store = SessionStore()
     return SessionLog(store, store.create("a", "/", [], {}))
 
 
 def test_a_whole_session_is_left_as_it_is() -> None:
     log = begun()
-    log.keep(events.user("m", [{"type": "text", "text": "hello"}]))
-    history = [UserSaid("hello"), ModelSaid((Say("well"), CallTool("read", {"path": "a"})))]
-    history += [ToolAnswered("read", "text"), ModelSaid((Say("done"),))]
+    log.append(events.user("m", [{"type": "text", "text": "hello"}]))
+    history = [
+        PromptMessage("hello"),
+        AssistantMessage((TextDelta("well"), ToolUse("read", {"path": "a"}))),
+    ]
+    history += [ToolResult("read", "text"), AssistantMessage((TextDelta("done"),))]
     for entry in history:
-        log.remember(entry)
+        log.append_entry(entry)
     before = list(log.events())
-    assert revive(log).history == history
+    assert restore(log).history == history
     assert list(log.events()) == before
 
 
 def test_what_the_agent_answered_by_itself_is_nothing_that_the_model_knows() -> None:
     """Also where it was killed before, amid or behind its answer."""
     log = begun()
-    log.keep(events.user("m", [{"type": "text", "text": "/help"}]))
-    log.remember(Aside("/help"))
-    assert revive(log).history == [Aside("/help")]
-    log.keep(events.text("agent_message_chunk", "n", "Say what"))
-    assert revive(log).history == [Aside("/help")]
-    log.keep(events.user("o", [{"type": "text", "text": "hello"}]))
-    log.remember(UserSaid("hello"))
-    log.keep(events.text("agent_message_chunk", "p", "well"))
-    said = [Aside("/help"), UserSaid("hello"), ModelSaid((Say("well"),))]
-    assert revive(log).history == said
+    log.append(events.user("m", [{"type": "text", "text": "/help"}]))
+    log.append_entry(LocalExchange("/help"))
+    assert restore(log).history == [LocalExchange("/help")]
+    log.append(events.text("agent_message_chunk", "n", "Say what"))
+    assert restore(log).history == [LocalExchange("/help")]
+    log.append(events.user("o", [{"type": "text", "text": "hello"}]))
+    log.append_entry(PromptMessage("hello"))
+    log.append(events.text("agent_message_chunk", "p", "well"))
+    said = [LocalExchange("/help"), PromptMessage("hello"), AssistantMessage((TextDelta("well"),))]
+    assert restore(log).history == said
 
 
 @pytest.mark.parametrize("is_done", [True, False])
 def test_a_compaction_that_was_cut_off_has_ended_as_far_as_it_came(*, is_done: bool) -> None:
     log = begun()
-    log.remember(UserSaid("a"))
-    log.remember(ModelSaid((Say("b"),)))
-    log.keep(events.compaction("c", {"status": "in_progress"}))
+    log.append_entry(PromptMessage("a"))
+    log.append_entry(AssistantMessage((TextDelta("b"),)))
+    log.append(events.compaction("c", {"status": "in_progress"}))
     if is_done:
-        log.remember(Compacted("so far"))
+        log.append_entry(Summary("so far"))
     before = len(list(log.events()))
-    revive(log)
+    restore(log)
     (ending,) = list(log.events())[before:]
     assert (ending["what"], ending["id"]) == ("compaction", "c")
     assert ending["members"]["status"] == ("completed" if is_done else "cancelled")
-    revive(log)
+    restore(log)
     assert len(list(log.events())) == before + 1
 
 
@@ -75,52 +78,55 @@ def test_no_two_calls_bear_one_name() -> None:
     """Also where a call was cancelled before anybody was told of it."""
     log = begun()
     for name in ("call_1", "call_7", "odd", "call_²"):
-        log.keep(events.call(name, {"status": "pending"}))
-    assert revive(log).calls == 9
+        log.append(events.call(name, {"status": "pending"}))
+    assert restore(log).calls == 9
 
 
 def test_what_was_cut_off_is_mended_once() -> None:
     log = begun()
     blocks: list[Json] = [{"type": "text", "text": "write"}]
-    log.keep(events.user("m", blocks))
-    log.remember(UserSaid("write"))
-    called = ModelSaid((Say("so"), CallTool("write", {}), CallTool("run", {})))
-    log.keep(events.text("agent_message_chunk", "n", "so"))
-    log.remember(called)
-    log.keep(events.call("call_1", {"status": "pending"}))
-    log.keep(events.tool("call_1", {"status": "in_progress"}))
-    revived = revive(log)
+    log.append(events.user("m", blocks))
+    log.append_entry(PromptMessage("write"))
+    called = AssistantMessage((TextDelta("so"), ToolUse("write", {}), ToolUse("run", {})))
+    log.append(events.text("agent_message_chunk", "n", "so"))
+    log.append_entry(called)
+    log.append(events.call("call_1", {"status": "pending"}))
+    log.append(events.tool("call_1", {"status": "in_progress"}))
+    revived = restore(log)
     assert revived.calls == 1
     assert revived.history[1:] == [
         called,
-        ToolAnswered("write", REASON, is_failed=True),
-        ToolAnswered("run", REASON, is_failed=True),
+        ToolResult("write", REASON, is_failed=True),
+        ToolResult("run", REASON, is_failed=True),
     ]
-    last = list(log.told())[-1]
+    last = list(log.replayable())[-1]
     assert (last["id"], last["members"]["status"]) == ("call_1", "failed")
     mended = list(log.events())
-    assert revive(log) == revived
+    assert restore(log) == revived
     assert list(log.events()) == mended
 
 
 def test_the_model_knows_what_it_had_said_of_an_unfinished_reply() -> None:
     log = begun()
-    log.keep(events.user("m", [{"type": "text", "text": "speak"}]))
-    log.remember(UserSaid("speak"))
-    log.keep(events.text("agent_message_chunk", "n", "one "))
-    log.keep(events.text("agent_message_chunk", "n", "two"))
-    history = revive(log).history
-    assert history == [UserSaid("speak"), ModelSaid((Say("one two"),))]
+    log.append(events.user("m", [{"type": "text", "text": "speak"}]))
+    log.append_entry(PromptMessage("speak"))
+    log.append(events.text("agent_message_chunk", "n", "one "))
+    log.append(events.text("agent_message_chunk", "n", "two"))
+    history = restore(log).history
+    assert history == [PromptMessage("speak"), AssistantMessage((TextDelta("one two"),))]
 
 
 def test_a_prompt_that_nobody_has_taken_up_is_left_to_the_session() -> None:
     log = begun()
-    log.keep(events.user("m", [{"type": "text", "text": "speak"}]))
-    log.keep(events.text("agent_message_chunk", "n", "beware"))
+    log.append(events.user("m", [{"type": "text", "text": "speak"}]))
+    log.append(events.text("agent_message_chunk", "n", "beware"))
     for _ in range(2):
-        revived = revive(log)
+        revived = restore(log)
         assert revived.history == []
-        assert (revived.unheard, revived.loose) == (UserSaid("speak"), (Say("beware"),))
+        assert (revived.pending_prompt, revived.partial_reply) == (
+            PromptMessage("speak"),
+            (TextDelta("beware"),),
+        )
 
 
 @VERSIONS
@@ -196,7 +202,7 @@ def test_a_session_is_open_in_one_process_at_a_time(
         first.kill()
         assert second.ask("session/status", sessionId=session_id)["result"]["status"] == "saved"
         assert "result" in second.reopen(session_id)
-        assert second.conversation(session_id).surroundings.title == "Shared"
+        assert second.conversation(session_id).info.title == "Shared"
 
 
 @VERSIONS

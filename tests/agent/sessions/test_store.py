@@ -16,8 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_agent.sessions.errors import StoreError
-from acp_agent.sessions.store import FILE, MEMORY_LIMIT, Store, Wanted
+from acp_agent.sessions.store import FILE, MEMORY_LIMIT, SessionQuery, SessionStore, StoreError
 
 LIMIT = 30
 """Seconds that another process may take."""
@@ -42,12 +41,12 @@ anyio.run(write)
 
 
 def test_what_was_kept_is_there_for_the_next(tmp_path: Path) -> None:
-    first = Store(tmp_path / "kept")
+    first = SessionStore(tmp_path / "kept")
     record = first.create("a", "/work", ["/more"], {"mode": "code"})
     first.append(record.number, '{"x": 1}')
     first.change(record.number, title="it", usage={"used": 1, "size": 2})
     first.close()
-    second = Store(tmp_path / "kept")
+    second = SessionStore(tmp_path / "kept")
     again = second.get("a")
     assert again is not None
     assert (again.cwd, again.directories, again.title) == ("/work", ("/more",), "it")
@@ -58,26 +57,26 @@ def test_what_was_kept_is_there_for_the_next(tmp_path: Path) -> None:
 
 def test_half_a_sign_is_kept_as_it_came(tmp_path: Path) -> None:
     half = "/x \ud800"
-    first = Store(tmp_path / "kept")
+    first = SessionStore(tmp_path / "kept")
     record = first.create("a", half, [half], {"mode": half})
     assert first.suggest_title(record.number, half)
     first.copy(record.number, half, half, [half])
     first.close()
-    second = Store(tmp_path / "kept")
+    second = SessionStore(tmp_path / "kept")
     for id_ in ("a", half):
         again = second.get(id_)
         assert again is not None
         assert (again.id, again.cwd, again.directories) == (id_, half, (half,))
         assert (again.title, again.settings) == (half, {"mode": half})
-    assert {each.id for each in second.page(Wanted(half), 9)} == {"a", half}
+    assert {each.id for each in second.page(SessionQuery(half), 9)} == {"a", half}
     assert second.get("\udfff") is None
-    assert second.page(Wanted("\udfff"), 9) == []
+    assert second.page(SessionQuery("\udfff"), 9) == []
 
 
 def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        store = Store(tmp_path / "kept")
+        store = SessionStore(tmp_path / "kept")
         store.create("a", "/", [], {})
     finally:
         os.umask(before)
@@ -91,7 +90,7 @@ def test_more_events_than_are_read_at_once_come_in_their_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("acp_agent.sessions.store.STRIDE", 3)
-    store = Store()
+    store = SessionStore()
     one, two = (store.create(name, "/", [], {}) for name in "ab")
     for n in range(9):
         store.append(one.number, str(n))
@@ -100,7 +99,7 @@ def test_more_events_than_are_read_at_once_come_in_their_order(
 
 
 def test_a_copy_is_one_and_what_is_deleted_leaves_nothing() -> None:
-    store = Store()
+    store = SessionStore()
     source = store.create("a", "/", ["/b"], {"mode": "code"})
     store.append(source.number, "1")
     store.change(source.number, title="it", is_archived=1)
@@ -113,7 +112,7 @@ def test_a_copy_is_one_and_what_is_deleted_leaves_nothing() -> None:
 
 
 def test_a_title_is_only_suggested_where_there_is_none() -> None:
-    store = Store()
+    store = SessionStore()
     record = store.create("a", "/", [], {})
     assert store.suggest_title(record.number, "first")
     assert not store.suggest_title(record.number, "second")
@@ -122,13 +121,13 @@ def test_a_title_is_only_suggested_where_there_is_none() -> None:
 def test_in_memory_the_oldest_closed_session_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("acp_agent.sessions.store.MEMORY_LIMIT", 3)
     assert MEMORY_LIMIT > 3
-    store = Store()
+    store = SessionStore()
     first, second = (store.create(name, "/", [], {}) for name in "ab")
     store.claims.release(second.number)
     for name in "cdef":
         record = store.create(name, "/", [], {})
         store.claims.release(record.number)
-    ids = {record.id for record in store.page(Wanted(), 10)}
+    ids = {record.id for record in store.page(SessionQuery(), 10)}
     assert first.id in ids
     assert len(ids) == 3
 
@@ -138,22 +137,22 @@ def test_in_memory_the_oldest_closed_session_makes_room(monkeypatch: pytest.Monk
 def test_damage_to_what_is_set_costs_the_settings_and_not_the_session(
     column: str, value: str | bytes
 ) -> None:
-    store = Store()
+    store = SessionStore()
     record = store.create("a", "/", ["/b"], {"mode": "code"})
     store.change(record.number, **{column: value})
-    (listed,) = store.page(Wanted(), 9)
+    (listed,) = store.page(SessionQuery(), 9)
     assert (listed.id, listed.cwd) == ("a", "/")
     assert listed == store.get("a")
     assert all(isinstance(each, str) for each in listed.settings.values())
 
 
 def test_one_session_that_makes_no_sense_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    store = Store()
+    store = SessionStore()
     numbers = [store.create(name, "/", [], {}).number for name in "abcdefg"]
     for number in numbers[2:6]:
         store.change(number, cwd=b"\xff")
-    assert [record.id for record in store.page(Wanted(), 9)] == ["g", "b", "a"]
-    assert [record.id for record in store.page(Wanted(), 2)] == ["g", "b"]
+    assert [record.id for record in store.page(SessionQuery(), 9)] == ["g", "b", "a"]
+    assert [record.id for record in store.page(SessionQuery(), 2)] == ["g", "b"]
     assert "4 sessions" in caplog.messages[0]
     with pytest.raises(StoreError, match="damaged"):
         store.get("c")
@@ -198,7 +197,7 @@ def a_directory(path: Path) -> None:
 def test_a_store_that_cannot_be_used_is_told_in_a_sentence(
     tmp_path: Path, spoil: Callable[[Path], None], sentence: str
 ) -> None:
-    store = Store(tmp_path)
+    store = SessionStore(tmp_path)
     record = store.create("a", "/", [], {})
     for n in range(1000):
         store.append(record.number, f'"{n}"')
@@ -207,7 +206,7 @@ def test_a_store_that_cannot_be_used_is_told_in_a_sentence(
         path.unlink()
     spoil(tmp_path / FILE)
     with pytest.raises(StoreError, match=sentence):
-        list(Store(tmp_path).events(1))
+        list(SessionStore(tmp_path).events(1))
     command = [sys.executable, "-m", "acp_agent", "--sessions", str(tmp_path)]
     if spoil is not truncated:
         done = subprocess.run(
@@ -221,7 +220,7 @@ def test_a_store_that_cannot_be_used_is_told_in_a_sentence(
 def test_a_directory_that_cannot_be_made_is_told_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="Not a directory"):
-        Store(tmp_path / "file" / "kept")
+        SessionStore(tmp_path / "file" / "kept")
 
 
 @settings(
@@ -232,7 +231,7 @@ def test_damage_anywhere_is_a_sentence_or_does_no_harm(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     directory = tmp_path_factory.mktemp("kept")
-    store = Store(directory)
+    store = SessionStore(directory)
     record = store.create("a", "/", [], {})
     for n in range(200):
         store.append(record.number, f'"{n}"')
@@ -243,8 +242,8 @@ def test_damage_anywhere_is_a_sentence_or_does_no_harm(
         content[place] = data.draw(st.integers(0, 255))
     (directory / FILE).write_bytes(content)
     with suppress(StoreError):
-        spoiled = Store(directory)
-        for found in spoiled.page(Wanted(archived="include"), 10):
+        spoiled = SessionStore(directory)
+        for found in spoiled.page(SessionQuery(archived="include"), 10):
             list(spoiled.events(found.number))
         spoiled.create("b", "/", [], {})
         spoiled.close()
@@ -258,8 +257,8 @@ def test_two_processes_write_one_store(tmp_path: Path) -> None:
     ]
     running = [subprocess.Popen(command) for command in commands]
     assert [process.wait(LIMIT) for process in running] == [0, 0, 0]
-    store = Store(tmp_path / "kept")
-    records = store.page(Wanted(), 1000)
+    store = SessionStore(tmp_path / "kept")
+    records = store.page(SessionQuery(), 1000)
     assert len(records) == 3 * count
     for record in records:
         assert list(store.events(record.number)) == [f'{{"n": {m}}}' for m in range(5)]
@@ -267,7 +266,7 @@ def test_two_processes_write_one_store(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_told_as_such_and_loses_nothing(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = SessionStore(tmp_path)
     record = store.create("a", "/", [], {})
     (pages,) = store._database.execute("PRAGMA page_count").fetchone()
     store._database.execute(f"PRAGMA max_page_count = {pages + 2}")
@@ -283,7 +282,7 @@ def test_a_full_disk_is_told_as_such_and_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_a_store_that_was_left_behind_is_closed_by_whoever_finds_it() -> None:
-    stores = [Store()]
+    stores = [SessionStore()]
     database = stores[0]._database
     finder = threading.Thread(target=stores.clear)
     finder.start()

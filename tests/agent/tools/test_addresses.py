@@ -5,8 +5,14 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from acp_agent.tools import addresses
-from acp_agent.tools.addresses import PrivateHosts, addresses_of, are_public, called, spelled_out
+from acp_agent.tools import net
+from acp_agent.tools.net import (
+    PrivateHosts,
+    are_all_public,
+    canonical_host,
+    literal_addresses,
+    resolve_host,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +32,7 @@ from acp_agent.tools.addresses import PrivateHosts, addresses_of, are_public, ca
     ],
 )
 def test_a_host_has_one_name_however_it_is_spelled(host: str, name: str) -> None:
-    assert called(host) == name
+    assert canonical_host(host) == name
 
 
 @pytest.mark.parametrize(
@@ -57,26 +63,26 @@ def test_a_host_has_one_name_however_it_is_spelled(host: str, name: str) -> None
     ],
 )
 def test_an_address_is_not_public(address: str) -> None:
-    assert not are_public([address])
-    assert not are_public(["8.8.8.8", address])
+    assert not are_all_public([address])
+    assert not are_all_public(["8.8.8.8", address])
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8"])
 def test_an_address_is_public(address: str) -> None:
-    assert are_public([address])
+    assert are_all_public([address])
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1"])
 async def test_a_number_however_it_is_spelled_leads_to_this_machine(host: str) -> None:
-    assert await addresses_of(host, 80) == ["127.0.0.1"]
-    assert spelled_out(host) == ["127.0.0.1"]
+    assert await resolve_host(host, 80) == ["127.0.0.1"]
+    assert literal_addresses(host) == ["127.0.0.1"]
 
 
 @pytest.mark.parametrize("host", ["", "x" * 300, "a..b", "no such host", "\ud800"])
 async def test_what_is_no_host_leads_nowhere(host: str) -> None:
-    assert spelled_out(host) == []
-    found = await addresses_of(host, 80)
-    assert found == [] or not are_public(found)
+    assert literal_addresses(host) == []
+    found = await resolve_host(host, 80)
+    assert found == [] or not are_all_public(found)
 
 
 async def test_a_name_that_nobody_answers_for_leads_nowhere(
@@ -85,9 +91,9 @@ async def test_a_name_that_nobody_answers_for_leads_nowhere(
     async def silent(*_: object, **__: object) -> object:
         return await anyio.sleep_forever()
 
-    monkeypatch.setattr(addresses, "TIME_LIMIT", 0.01)
+    monkeypatch.setattr(net, "TIME_LIMIT", 0.01)
     monkeypatch.setattr(anyio, "getaddrinfo", silent)
-    assert await addresses_of("example.com", 80) == []
+    assert await resolve_host("example.com", 80) == []
 
 
 @pytest.mark.parametrize(

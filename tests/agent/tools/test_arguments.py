@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from acp_agent.tools.catalogue import builtin_tools
-from acp_agent.tools.tool import Call, ToolFailedError
+from acp_agent.tools.call import PreparedCall, ToolFailedError
+from acp_agent.tools.registry import builtin_tools
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -40,8 +40,8 @@ def optional_arguments(name: str) -> list[str]:
 async def test_null_for_an_optional_argument_means_absent(workspace: Workspace, name: str) -> None:
     nulls = dict.fromkeys(optional_arguments(name))
     nulls.pop("new", None)
-    absent: Call = await TOOLS[name].prepare(REQUIRED[name], workspace)
-    null: Call = await TOOLS[name].prepare({**REQUIRED[name], **nulls}, workspace)
+    absent: PreparedCall = await TOOLS[name].prepare(REQUIRED[name], workspace)
+    null: PreparedCall = await TOOLS[name].prepare({**REQUIRED[name], **nulls}, workspace)
     assert (null.title, null.content, null.subjects) == (
         absent.title,
         absent.content,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.conduct import Conduct
-from acp_agent.elicitation import Reply
-from acp_agent.rules import PermissionRules
-from acp_agent.standing import StandingRule
-from acp_agent.tools.ask import AskTool, OpenTool
-from acp_agent.tools.tool import ToolFailedError
+from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.policy import PolicyRule
+from acp_agent.tools.ask import AskUserTool, OpenPageTool
+from acp_agent.tools.call import ToolFailedError
+from acp_agent.turn.limits import Conduct
+from acp_agent.updates.elicitation import ElicitationResult
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
@@ -21,10 +21,10 @@ from tests.agent.conftest import talk
 class Nobody:
     """A user who is not asked."""
 
-    async def form(self, message: str, schema: Mapping[str, Json]) -> Reply:
+    async def form(self, message: str, schema: Mapping[str, Json]) -> ElicitationResult:
         raise AssertionError((message, schema))
 
-    async def page(self, message: str, url: str) -> Reply:
+    async def page(self, message: str, url: str) -> ElicitationResult:
         raise AssertionError((message, url))
 
 
@@ -51,7 +51,7 @@ async def test_a_question_that_makes_no_sense_is_not_asked(
     workspace: Workspace, arguments: dict[str, Json], reason: str
 ) -> None:
     with pytest.raises(ToolFailedError, match=reason):
-        await AskTool(Nobody()).prepare(arguments, workspace)
+        await AskUserTool(Nobody()).prepare(arguments, workspace)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ async def test_a_question_that_makes_no_sense_is_not_asked(
 )
 async def test_a_page_that_nobody_should_open_is_not_opened(workspace: Workspace, url: str) -> None:
     with pytest.raises(ToolFailedError):
-        await OpenTool(Nobody()).prepare({"url": url, "reason": "x"}, workspace)
+        await OpenPageTool(Nobody()).prepare({"url": url, "reason": "x"}, workspace)
 
 
 @pytest.mark.parametrize(
@@ -95,25 +95,27 @@ async def test_a_page_that_nobody_should_open_is_not_opened(workspace: Workspace
     ],
 )
 async def test_a_page_without_secrets_is_opened(workspace: Workspace, url: str) -> None:
-    await OpenTool(Nobody()).prepare({"url": url, "reason": "x"}, workspace)
+    await OpenPageTool(Nobody()).prepare({"url": url, "reason": "x"}, workspace)
 
 
 async def test_what_is_asked_stands_on_one_line(workspace: Workspace) -> None:
-    call = await AskTool(Nobody()).prepare({"question": "a\x1b[2J\nb"}, workspace)
+    call = await AskUserTool(Nobody()).prepare({"question": "a\x1b[2J\nb"}, workspace)
     assert call.title == "Ask: a␛[2J⏎b"
-    near = await OpenTool(Nobody()).prepare({"url": "http://localhost:1", "reason": ""}, workspace)
+    near = await OpenPageTool(Nobody()).prepare(
+        {"url": "http://localhost:1", "reason": ""}, workspace
+    )
     assert near.title == "Open http://localhost:1"
 
 
 @pytest.mark.parametrize(
     "rules",
     [
-        PermissionRules("ask_always"),
-        PermissionRules("ask_always", always_ask=frozenset({"think"})),
-        PermissionRules("ask_always", standing=(StandingRule("ask", "think"),)),
+        PermissionSettings("ask_always"),
+        PermissionSettings("ask_always", always_ask=frozenset({"think"})),
+        PermissionSettings("ask_always", rules=(PolicyRule("ask", "think"),)),
     ],
 )
-async def test_a_question_is_the_only_question(cwd: Path, rules: PermissionRules) -> None:
+async def test_a_question_is_the_only_question(cwd: Path, rules: PermissionSettings) -> None:
     answers: dict[str, Json] = {
         "elicitation/create": {"action": "accept", "content": {"answer": "red"}}
     }

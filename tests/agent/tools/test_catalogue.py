@@ -14,10 +14,16 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from acp_agent.models.demo import script
-from acp_agent.models.model import CallTool, UserSaid
-from acp_agent.permissions import Permissions
-from acp_agent.tools.catalogue import builtin_tools
-from acp_agent.tools.tool import NAME_WIDTH, REASON_LIMIT, TEXT_LIMIT, Content, ToolFailedError
+from acp_agent.models.types import PromptMessage, ToolUse
+from acp_agent.permissions.decide import SessionPermissions
+from acp_agent.tools.call import (
+    MAX_REASON_CHARS,
+    MAX_TEXT_CHARS,
+    NAME_WIDTH,
+    Content,
+    ToolFailedError,
+)
+from acp_agent.tools.registry import builtin_tools
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -28,7 +34,7 @@ TOOLS = builtin_tools()
 def test_a_tool_says_what_it_does_and_what_it_takes(name: str) -> None:
     offer = TOOLS[name].offer
     assert offer.name == name
-    assert offer.about.endswith(".")
+    assert offer.description.endswith(".")
     Draft202012Validator.check_schema(offer.parameters)
     assert offer.parameters["type"] == "object"
 
@@ -54,8 +60,8 @@ def test_a_tool_says_what_it_does_and_what_it_takes(name: str) -> None:
     ],
 )
 def test_what_the_demo_model_calls_fits_what_it_is_told(prompt: str) -> None:
-    running = script(UserSaid(prompt))
-    call = next(event for event in running if isinstance(event, CallTool))
+    running = script(PromptMessage(prompt))
+    call = next(event for event in running if isinstance(event, ToolUse))
     schema = TOOLS[call.name].offer.parameters
     given = {name: value for name, value in call.arguments.items() if value is not None}
     assert list(Draft202012Validator(schema).iter_errors(given)) == []
@@ -115,7 +121,7 @@ def furnished(folder: Path) -> Path:
 
 def checked(reason: str) -> str:
     """Return why a tool has failed: there is a reason, it is short, and can be sent."""
-    assert 0 < len(reason) <= REASON_LIMIT + 1
+    assert 0 < len(reason) <= MAX_REASON_CHARS + 1
     assert reason.encode()
     return reason
 
@@ -128,14 +134,14 @@ async def called(name: str, arguments: dict[str, Json], workspace: Workspace) ->
 
     try:
         call = await TOOLS[name].prepare(arguments, workspace)
-        Permissions().options(call)
+        SessionPermissions().options(call)
         assert len(call.title) <= 3 * NAME_WIDTH
         outcome = await call.run(report)
     except ToolFailedError as problem:
         return checked(str(problem))
     shown = [*call.content, *outcome.content, *call.locations, dict(outcome.raw)]
     json.dumps(shown, ensure_ascii=False).encode()
-    assert len(outcome.text) < TEXT_LIMIT + 1000
+    assert len(outcome.text) < MAX_TEXT_CHARS + 1000
     return outcome.text
 
 
@@ -213,7 +219,7 @@ async def test_no_program_and_no_address_is_made_of_nonsense(
 ) -> None:
     with pytest.raises(ToolFailedError) as failed:
         await (await TOOLS[name].prepare(arguments, workspace)).run(ignore)
-    assert len(str(failed.value)) <= REASON_LIMIT + 1
+    assert len(str(failed.value)) <= MAX_REASON_CHARS + 1
 
 
 async def ignore(content: Content) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.permissions import Permissions
-from acp_agent.rules import PermissionRules
-from acp_agent.tools.catalogue import builtin_tools
+from acp_agent.permissions.decide import SessionPermissions
+from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
 from acp_agent.tools.control_files import controlled_program
+from acp_agent.tools.registry import builtin_tools
 from acp_agent.tools.subject import command_subject, path_subject
-from acp_agent.tools.tool import Call, Outcome, Report
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
@@ -21,7 +21,7 @@ from tests.agent.conftest import selected
 TOOLS = builtin_tools()
 
 
-async def nothing(report: Report) -> Outcome:
+async def nothing(report: ReportContent) -> Outcome:
     del report
     return Outcome("")
 
@@ -86,13 +86,15 @@ async def test_a_change_of_what_git_obeys_is_asked_about_each_time(
     (workspace.cwd / ".git" / "config").write_text("[core]\n")
     call = await TOOLS[tool].prepare(arguments, workspace)
     assert call.title == f"{title} (git may run what it says)"
-    permissions = Permissions(PermissionRules(auto_allow=frozenset({call.kind})), workspace.cwd)
+    permissions = SessionPermissions(
+        PermissionSettings(auto_allow=frozenset({call.kind})), workspace.cwd
+    )
     other = {"write": "edit", "patch": "edit"}.get(tool, tool)
     more: dict[str, dict[str, Json]] = {"edit": {"new": "x"}, "move": {"to": "src/other.py"}}
     plain = await TOOLS[other].prepare({"path": "src/main.py", **more.get(other, {})}, workspace)
-    permissions.decided(plain, selected("allow-all"))
-    assert permissions.known(plain) is not None
-    assert permissions.known(call) is None
+    permissions.record_choice(plain, selected("allow-all"))
+    assert permissions.decide(plain) is not None
+    assert permissions.decide(call) is None
     offered = [each["optionId"] for each in permissions.options(call)]
     assert offered == ["allow", "reject"]
 
@@ -104,13 +106,13 @@ async def test_all_edits_and_git_status_for_good_run_no_program(
 ) -> None:
     """Each step is one that a model may take; all that is not asked about is done."""
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    permissions = Permissions(cwd=workspace.cwd)
+    permissions = SessionPermissions(cwd=workspace.cwd)
     if place == ".git":
         subprocess.run(["git", "init", "-q", str(workspace.cwd)], check=True)
     edit = await TOOLS["edit"].prepare({"path": "src/main.py", "new": "x"}, workspace)
-    permissions.decided(edit, selected("allow-all"))
-    look = Call("x", "execute", nothing, subjects=[command_subject(["git", "status"])])
-    permissions.decided(look, selected("allow-always"))
+    permissions.record_choice(edit, selected("allow-all"))
+    look = PreparedCall("x", "execute", nothing, subjects=[command_subject(["git", "status"])])
+    permissions.record_choice(look, selected("allow-always"))
     core = {"repositoryformatversion": "0", "bare": "false", "worktree": ".."}
     core["fsmonitor"] = f'"touch {workspace.cwd}/ran; false"'
     config = "[core]\n" + "".join(f"\t{key} = {value}\n" for key, value in core.items())
@@ -121,9 +123,9 @@ async def test_all_edits_and_git_status_for_good_run_no_program(
         (f"{place}/HEAD", "ref: refs/heads/main\n"),
     ):
         call = await TOOLS["write"].prepare({"path": path, "text": text}, workspace)
-        if permissions.known(call) is not None:
+        if permissions.decide(call) is not None:
             await call.run(lambda _: nothing_to_tell())
-    assert permissions.known(look) is not None
+    assert permissions.decide(look) is not None
     where = workspace.cwd / place if place == "store" else workspace.cwd
     subprocess.run(["git", "status"], cwd=where, check=False, capture_output=True)
     assert not (workspace.cwd / "ran").exists()

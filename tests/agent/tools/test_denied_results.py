@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.conduct import Conduct
-from acp_agent.permissions import Permissions
-from acp_agent.rules import PermissionRules
-from acp_agent.standing import Decision, StandingRule
+from acp_agent.permissions.decide import SessionPermissions
+from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.policy import Effect, PolicyRule
 from acp_agent.tools import ripgrep
-from acp_agent.tools.catalogue import builtin_tools
-from acp_agent.tools.tool import Content, Kind
+from acp_agent.tools.call import Content, ToolKind
+from acp_agent.tools.registry import builtin_tools
+from acp_agent.turn.limits import Conduct
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected, talk
@@ -23,7 +23,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Each test holds with ripgrep and without it."""
     if request.param == "ourselves":
         monkeypatch.setattr(ripgrep, "is_there", lambda: False)
-    elif not ripgrep.is_there():
+    elif not ripgrep.is_installed():
         pytest.skip("ripgrep is not installed")
 
 
@@ -37,12 +37,16 @@ def tree(cwd: Path) -> Path:
     return cwd
 
 
-def permissions(cwd: Path, decision: Decision, kind: Kind | None, pattern: str) -> Permissions:
-    rule = StandingRule(decision, kind, "path", pattern)
-    return Permissions(PermissionRules("allow_all", standing=(rule,)), cwd)
+def permissions(
+    cwd: Path, decision: Effect, kind: ToolKind | None, pattern: str
+) -> SessionPermissions:
+    rule = PolicyRule(decision, kind, "path", pattern)
+    return SessionPermissions(PermissionSettings("allow_all", rules=(rule,)), cwd)
 
 
-async def result(permissions: Permissions, cwd: Path, name: str, **arguments: Json) -> list[str]:
+async def result(
+    permissions: SessionPermissions, cwd: Path, name: str, **arguments: Json
+) -> list[str]:
     async def report(content: Content) -> None:
         del content
 
@@ -111,26 +115,26 @@ async def test_what_a_rule_asks_about_is_found_only_where_that_was_asked(tree: P
     assert [line.partition(":")[0] for line in hits] == ["lib/c.pem", "open.txt"]
     workspace = Workspace("s", tree)
     call = await builtin_tools()["search"].prepare({"pattern": "x", "path": "keys"}, workspace)
-    assert asking.known(call) is None
+    assert asking.decide(call) is None
     named = await result(asking, tree, "search", pattern="needle", path="keys")
     assert [line.partition(":")[0] for line in named] == ["keys/a.pem", "keys/deep/b.txt"]
-    asking.decided(call, selected("allow-all"))
+    asking.record_choice(call, selected("allow-all"))
     assert len(await result(asking, tree, "search", pattern="needle")) == 4
 
 
 async def test_what_the_user_has_rejected_for_good_is_not_found(tree: Path) -> None:
-    chosen = Permissions(cwd=tree)
+    chosen = SessionPermissions(cwd=tree)
     workspace = Workspace("s", tree)
     for name, path in (("read", "keys/a.pem"), ("search", "lib/c.pem")):
         more: dict[str, Json] = {"pattern": "x"} if name == "search" else {}
         call = await builtin_tools()[name].prepare({"path": path, **more}, workspace)
-        chosen.decided(call, selected("reject-always"))
+        chosen.record_choice(call, selected("reject-always"))
     hits = await result(chosen, tree, "search", pattern="needle")
     assert hits == ["open.txt:1: needle"]
 
 
 async def test_a_denied_directory_that_a_call_names_is_refused_whole(tree: Path) -> None:
-    rules = PermissionRules(standing=(StandingRule("deny", None, "path", "keys/**"),))
+    rules = PermissionSettings(rules=(PolicyRule("deny", None, "path", "keys/**"),))
     async with talk(tree, conduct=Conduct(rules)) as it:
         await it.prompt('call search {"pattern": "needle", "path": "keys"}')
         await it.prompt('call find {"pattern": "*", "path": "keys/deep"}')
@@ -141,7 +145,7 @@ async def test_a_denied_directory_that_a_call_names_is_refused_whole(tree: Path)
 
 
 async def test_a_session_applies_its_rules_to_results(tree: Path) -> None:
-    rules = PermissionRules(standing=(StandingRule("deny", None, "path", "keys/**"),))
+    rules = PermissionSettings(rules=(PolicyRule("deny", None, "path", "keys/**"),))
     async with talk(tree, conduct=Conduct(rules)) as it:
         await it.prompt('call search {"pattern": "needle"}')
         await it.prompt('call find {"pattern": "*.*"}')

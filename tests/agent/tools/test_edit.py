@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from acp_agent.tools.call import Content, Outcome, PreparedCall, Tool, ToolFailedError
 from acp_agent.tools.edit import EditTool, PatchTool
-from acp_agent.tools.tool import Call, Content, Outcome, Tool, ToolFailedError
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -131,7 +131,7 @@ async def test_a_file_that_changed_while_the_user_thought_is_left_alone(
 
 
 async def test_a_patch_changes_and_makes_files(workspace: Workspace) -> None:
-    call: Call = await PatchTool().prepare({"patch": PATCH}, workspace)
+    call: PreparedCall = await PatchTool().prepare({"patch": PATCH}, workspace)
     assert (call.title, call.kind) == ("Patch notes.md and 1 more", "edit")
     assert [diff["path"] for diff in call.content] == [
         str(workspace.cwd / name) for name in ("notes.md", "new/it.txt")

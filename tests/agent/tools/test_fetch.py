@@ -10,11 +10,11 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from acp_agent.conduct import Conduct
 from acp_agent.tools import fetch
-from acp_agent.tools.addresses import PrivateHosts
+from acp_agent.tools.call import Content, Outcome, PreparedCall, ToolFailedError
 from acp_agent.tools.fetch import FetchTool
-from acp_agent.tools.tool import Call, Content, Outcome, ToolFailedError
+from acp_agent.tools.net import PrivateHosts
+from acp_agent.turn.limits import Conduct
 from acp_agent.workspace import Workspace
 from tests.agent.conftest import LIMIT, selected, talk
 
@@ -69,7 +69,7 @@ async def ignore(content: Content) -> None:
     del content
 
 
-async def prepared(workspace: Workspace, url: str) -> Call:
+async def prepared(workspace: Workspace, url: str) -> PreparedCall:
     return await FetchTool().prepare({"url": url}, workspace)
 
 
@@ -244,9 +244,9 @@ async def test_a_private_address_is_asked_about_each_time_and_says_so(
     workspace: Workspace,
 ) -> None:
     call = await prepared(workspace, "http://127.1:8080/x")
-    assert call.asks_always
+    assert call.must_ask
     assert "leads to 127.0.0.1" in call.content[0]["content"]["text"]
-    assert str(call.about[0]) == "127.0.0.1:8080"
+    assert str(call.touched[0]) == "127.0.0.1:8080"
 
 
 @pytest.mark.parametrize("url", ["http://a b/", "http://x.invalid/"])
@@ -276,8 +276,8 @@ async def test_a_name_is_asked_about_before_anybody_looks_it_up(
     names = Names(monkeypatch, "8.8.8.8")
     call = await prepared(workspace, "https://a-secret.example.com/a?b=c")
     assert (call.title, call.kind) == ("Fetch https://a-secret.example.com/a?b=c", "fetch")
-    assert not call.asks_always
-    assert str(call.about[0]) == "a-secret.example.com"
+    assert not call.must_ask
+    assert str(call.touched[0]) == "a-secret.example.com"
     assert names.looked_up == []
 
 
@@ -331,7 +331,7 @@ async def test_a_name_that_turns_private_is_not_followed_and_another_not_looked_
 async def test_this_machine_is_asked_about_each_time_by_any_name(
     workspace: Workspace, host: str
 ) -> None:
-    assert (await prepared(workspace, f"http://{host}/")).asks_always
+    assert (await prepared(workspace, f"http://{host}/")).must_ask
 
 
 async def test_a_private_address_is_asked_about_whatever_the_mode_says(cwd: Path) -> None:
@@ -373,7 +373,7 @@ async def test_a_listed_name_is_fetched_where_it_was_found_and_judged_anew_each_
 
     monkeypatch.setattr(tool, "_fetched", fetched_from)
     call = await tool.prepare({"url": "http://wiki.intra/"}, workspace)
-    assert (call.asks_always, names.looked_up) == (False, [])
+    assert (call.must_ask, names.looked_up) == (False, [])
     await call.run(ignore)
     assert (located, names.looked_up) == ([["10.255.255.1"]], ["wiki.intra"])
     Names(monkeypatch, "10.255.255.1", "169.254.169.254")

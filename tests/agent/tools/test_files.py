@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.tools.call import MAX_TEXT_CHARS, Content, Outcome, Tool, ToolFailedError
 from acp_agent.tools.files import DeleteTool, ReadTool, WriteTool
-from acp_agent.tools.tool import TEXT_LIMIT, Content, Outcome, Tool, ToolFailedError
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -31,17 +31,17 @@ async def test_a_file_is_read_as_it_is(workspace: Workspace, text: str, lines: i
 
 
 async def test_of_a_large_file_the_beginning_is_read(workspace: Workspace) -> None:
-    (workspace.cwd / "it").write_text("x" * (TEXT_LIMIT + 1))
+    (workspace.cwd / "it").write_text("x" * (MAX_TEXT_CHARS + 1))
     outcome = await done(ReadTool(), workspace, path="it")
     assert outcome.text.endswith("x\n… 1 more characters")
-    assert len(outcome.content[0]["content"]["text"]) < TEXT_LIMIT + 100
+    assert len(outcome.content[0]["content"]["text"]) < MAX_TEXT_CHARS + 100
 
 
 async def test_of_a_large_file_it_is_told_where_to_read_on(workspace: Workspace) -> None:
-    (workspace.cwd / "it").write_text("0123456\n" * (TEXT_LIMIT // 8 + 3))
+    (workspace.cwd / "it").write_text("0123456\n" * (MAX_TEXT_CHARS // 8 + 3))
     text = (await done(ReadTool(), workspace, path="it")).text
-    assert text.endswith(f"0123456\n… 24 more characters, from line {TEXT_LIMIT // 8 + 1} on")
-    outcome = await done(ReadTool(), workspace, path="it", line=TEXT_LIMIT // 8 + 1)
+    assert text.endswith(f"0123456\n… 24 more characters, from line {MAX_TEXT_CHARS // 8 + 1} on")
+    outcome = await done(ReadTool(), workspace, path="it", line=MAX_TEXT_CHARS // 8 + 1)
     assert (outcome.text, outcome.raw["lines"]) == ("0123456\n" * 3, 3)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from acp_agent.tools import list_find, ripgrep
+from acp_agent.tools.call import Content, Outcome, Tool, ToolFailedError
 from acp_agent.tools.list_find import FindTool, ListTool
-from acp_agent.tools.tool import Content, Outcome, Tool, ToolFailedError
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -28,7 +28,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """A test holds for both who look."""
     if request.param == "ourselves":
         monkeypatch.setattr(ripgrep, "is_there", lambda: False)
-    elif not ripgrep.is_there():
+    elif not ripgrep.is_installed():
         pytest.skip("ripgrep is not installed")
 
 
@@ -135,7 +135,7 @@ async def test_the_names_of_a_swapped_directory_are_not_told(
     (outside / "far.py").touch()
     pattern: dict[str, Json] = {} if tool.offer.name == "list" else {"pattern": "*"}
     call = await tool.prepare({"path": "src", **pattern}, workspace)
-    scan, asked = os.scandir, ripgrep.asked
+    scan, asked = os.scandir, ripgrep.run_ripgrep
 
     def swap() -> None:
         src.rename(workspace.cwd / "away")

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.permissions import Permissions
-from acp_agent.rules import PermissionRules
-from acp_agent.standing import Decision, StandingRule
-from acp_agent.tools.move import MoveTool
-from acp_agent.tools.tool import (
-    Call,
+from acp_agent.permissions.decide import SessionPermissions
+from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.policy import Effect, PolicyRule
+from acp_agent.tools.call import (
     Content,
-    Kind,
     Outcome,
-    Report,
+    PreparedCall,
+    ReportContent,
     ToolFailedError,
+    ToolKind,
     move_content,
 )
+from acp_agent.tools.move import MoveTool
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected, talk
@@ -47,7 +47,7 @@ async def test_both_ends_are_shown_and_are_what_consent_is_about(workspace: Work
     assert (call.title, call.kind) == ("Move src to ./lib/a", "move")
     assert call.locations == [{"path": src}, {"path": lib}]
     assert call.content == [move_content(src, lib, "directory")]
-    assert [str(subject) for subject in call.about] == ["src", "lib/a"]
+    assert [str(subject) for subject in call.touched] == ["src", "lib/a"]
 
 
 async def test_what_is_taken_over_is_told_before(workspace: Workspace) -> None:
@@ -95,7 +95,7 @@ async def test_a_directory_that_git_obeys_is_asked_about_each_time(
 ) -> None:
     (workspace.cwd / path).mkdir()
     call = await MoveTool().prepare({"path": path, "to": goal}, workspace)
-    assert call.asks_always
+    assert call.must_ask
     assert "may run what it says" in call.title
 
 
@@ -111,19 +111,21 @@ async def test_a_directory_that_git_obeys_is_asked_about_each_time(
     ],
 )
 async def test_a_move_counts_as_what_it_does(
-    workspace: Workspace, kind: Kind, pattern: str, path: str, goal: str
+    workspace: Workspace, kind: ToolKind, pattern: str, path: str, goal: str
 ) -> None:
-    decisions: list[Decision] = ["deny", "ask"]
+    decisions: list[Effect] = ["deny", "ask"]
     wanted = await MoveTool().prepare({"path": path, "to": goal}, workspace)
     for decision in decisions:
-        rule = StandingRule(decision, kind, "path", pattern)
-        permissions = Permissions(PermissionRules("allow_all", standing=(rule,)), workspace.cwd)
-        known = permissions.known(wanted)
+        rule = PolicyRule(decision, kind, "path", pattern)
+        permissions = SessionPermissions(
+            PermissionSettings("allow_all", rules=(rule,)), workspace.cwd
+        )
+        known = permissions.decide(wanted)
         assert (known and known.verdict) == ("forbidden" if decision == "deny" else None)
     # That it may be written does not mean that something may be moved there.
-    allowing = StandingRule("allow", kind, "path", "**")
-    rules = PermissionRules(standing=(allowing,))
-    assert Permissions(rules, workspace.cwd).known(wanted) is None
+    allowing = PolicyRule("allow", kind, "path", "**")
+    rules = PermissionSettings(rules=(allowing,))
+    assert SessionPermissions(rules, workspace.cwd).decide(wanted) is None
 
 
 async def test_what_is_remembered_of_moves_overwrites_nothing(workspace: Workspace) -> None:
@@ -131,24 +133,24 @@ async def test_what_is_remembered_of_moves_overwrites_nothing(workspace: Workspa
     names: dict[str, Json] = {"path": "src/main.py", "to": "src/b.py"}
     plain = await MoveTool().prepare(names, workspace)
     over = await MoveTool().prepare(names | {"is_over": True}, workspace)
-    permissions = Permissions()
-    permissions.decided(plain, selected("allow-always"))
-    assert permissions.known(plain) is not None
-    assert permissions.known(over) is None
+    permissions = SessionPermissions()
+    permissions.record_choice(plain, selected("allow-always"))
+    assert permissions.decide(plain) is not None
+    assert permissions.decide(over) is None
     assert permissions.options(over)[1]["name"] == (
         "Allow moves under src/ and edits under src/, and do not ask again in this session"
     )
-    permissions.decided(over, selected("allow-always"))
-    assert permissions.known(over) is not None
-    edits = Permissions()
-    written = Call("Write", "edit", _none, subjects=over.subjects[1:])
-    edits.decided(written, selected("reject-always"))
-    known = edits.known(plain)
+    permissions.record_choice(over, selected("allow-always"))
+    assert permissions.decide(over) is not None
+    edits = SessionPermissions()
+    written = PreparedCall("Write", "edit", _none, subjects=over.subjects[1:])
+    edits.record_choice(written, selected("reject-always"))
+    known = edits.decide(plain)
     assert known is not None
     assert known.verdict == "reject"
 
 
-async def _none(report: Report) -> Outcome:
+async def _none(report: ReportContent) -> Outcome:
     del report
     return Outcome("")
 

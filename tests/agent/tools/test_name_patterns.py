@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.tools.tool import ToolFailedError
+from acp_agent.tools.call import ToolFailedError
 from acp_agent.tools.walk import matcher
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.tools.call import Content, ToolFailedError
 from acp_agent.tools.plan import PlanTool, ThinkTool
-from acp_agent.tools.tool import Content, ToolFailedError
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.tools import ripgrep
-from acp_agent.tools.ripgrep import asked
-from acp_agent.tools.tool import ToolFailedError
+from acp_agent.tools.call import ToolFailedError
+from acp_agent.tools.ripgrep import run_ripgrep
 from tests.agent.tools.test_run import have_ended
 
 
@@ -20,7 +20,7 @@ def program(cwd: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def said(cwd: Path, limit: int = 10) -> tuple[list[str], bool]:
-    found, is_all = await asked(["-x"], cwd, cwd=cwd, ends=[b"\n"], limit=limit)
+    found, is_all = await run_ripgrep(["-x"], cwd, cwd=cwd, ends=[b"\n"], limit=limit)
     return [line for (line,) in found], is_all
 
 
@@ -48,7 +48,7 @@ async def test_a_piece_that_never_ends_is_left_out(
 
 async def test_a_name_may_hold_what_ends_a_line(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(cwd, r"printf 'a\nb\0001:x\nc\0002:y\n'", monkeypatch)
-    found = await asked([], cwd, cwd=cwd, ends=[b"\0", b"\n"], limit=10)
+    found = await run_ripgrep([], cwd, cwd=cwd, ends=[b"\0", b"\n"], limit=10)
     assert found == ([("a\nb", "1:x"), ("c", "2:y")], True)
 
 

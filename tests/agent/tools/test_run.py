@@ -16,13 +16,13 @@ from anyio.abc import TaskGroup
 
 from acp_agent import terminals
 from acp_agent.tools import run
+from acp_agent.tools.call import Content, Outcome, ToolFailedError
 from acp_agent.tools.run import HEAD_LIMIT, TAIL_LIMIT, RunTool
-from acp_agent.tools.tool import Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.host.processes import ChildProcess, spawn
+from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tasks import OwnedTasks
 
 LIMIT = 20.0
 """Seconds after which a program counts as hung."""
@@ -77,10 +77,10 @@ async def test_a_program_runs_in_the_directory_of_the_session(workspace: Workspa
 async def test_another_directory_is_named_in_title_and_subject(workspace: Workspace) -> None:
     (workspace.cwd / "fx").mkdir()
     call = await RunTool().prepare({"command": ["./prog"], "cwd": "fx"}, workspace)
-    assert (call.title, call.subjects[0].place) == ("Run ./prog (in fx)", "fx")
+    assert (call.title, call.subjects[0].directory) == ("Run ./prog (in fx)", "fx")
     assert call.locations == [{"path": str(workspace.cwd / "fx")}]
     own = await RunTool().prepare({"command": ["./prog"], "cwd": "."}, workspace)
-    assert (own.title, own.subjects[0].place, own.locations) == ("Run ./prog", "", [])
+    assert (own.title, own.subjects[0].directory, own.locations) == ("Run ./prog", "", [])
 
 
 async def test_no_shell_reads_the_words(workspace: Workspace) -> None:
@@ -192,7 +192,7 @@ class Editor:
 @pytest.fixture
 async def tasks() -> AsyncGenerator[TaskGroup]:
     """What outlives the turns of a session."""
-    async with OwnedTasks() as group:
+    async with BackgroundTasks() as group:
         yield group
 
 
@@ -339,7 +339,7 @@ async def test_a_terminal_that_is_never_made_keeps_no_task_behind_the_connection
 ) -> None:
     editor = Editor(create="silence")
     before = {task.id for task in anyio.get_running_tasks()}
-    async with OwnedTasks() as connection:
+    async with BackgroundTasks() as connection:
         workspace = watched(editor, cwd, connection)
         async with anyio.create_task_group() as turn:
             turn.start_soon(ran, workspace, "make")

@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from acp_agent.tools import ripgrep, search
+from acp_agent.tools.call import Content, Outcome, ToolFailedError
 from acp_agent.tools.search import SearchTool
-from acp_agent.tools.tool import Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
-from acp_protocol.host.files import Roots
+from acp_protocol.host.sandbox import SandboxedFiles
 from acp_protocol.jsonrpc import Json
 
 
@@ -46,7 +46,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Each test holds for both who look."""
     if request.param == "ourselves":
         monkeypatch.setattr(ripgrep, "is_there", lambda: False)
-    elif not ripgrep.is_there():
+    elif not ripgrep.is_installed():
         pytest.skip("ripgrep is not installed")
     return request.param
 
@@ -235,14 +235,14 @@ async def test_a_search_that_is_no_longer_wanted_stops(
     begun, go_on = anyio.Event(), threading.Event()
     read: list[str] = []
 
-    def read_slowly(self: Roots, path: str) -> str:
+    def read_slowly(self: SandboxedFiles, path: str) -> str:
         del self
         read.append(path)
         anyio.from_thread.run_sync(begun.set)
         go_on.wait()
         return ""
 
-    monkeypatch.setattr(Roots, "read_text", read_slowly)
+    monkeypatch.setattr(SandboxedFiles, "read_text", read_slowly)
     async with anyio.create_task_group() as tasks:
 
         async def look() -> None:
@@ -281,7 +281,7 @@ async def test_what_a_swapped_directory_leads_to_is_not_told(
     (workspace.cwd / "src" / "main.py").write_text("secret one\n")
     call = await SearchTool().prepare({"pattern": "secret", "path": "src"}, workspace)
     if engine == "ripgrep":
-        asked = ripgrep.asked
+        asked = ripgrep.run_ripgrep
 
         async def ask_outside(*arguments: Any, **named: Any) -> Any:
             src = workspace.cwd / "src"

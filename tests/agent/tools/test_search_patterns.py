@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from acp_agent.tools import search
+from acp_agent.tools.call import ToolFailedError
 from acp_agent.tools.search import finder
-from acp_agent.tools.tool import ToolFailedError
 
 EVIL = "(x+x+)+y"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acp_agent.tools.subject import WIDTH, command_subject, name_subject, path_subject
+from acp_agent.tools.subject import DISPLAY_WIDTH, command_subject, name_subject, path_subject
 
 
 def test_a_path_is_told_from_the_directory_of_the_session(cwd: Path) -> None:
@@ -28,5 +28,5 @@ def test_a_path_that_cannot_be_is_kept_as_it_is(cwd: Path) -> None:
 
 def test_a_subject_is_shown_on_one_line() -> None:
     assert str(command_subject(["rm", "a b", "\n\x1b"])) == "rm 'a b' '⏎␛'"
-    assert len(str(command_subject(["x" * 1000]))) == WIDTH
+    assert len(str(command_subject(["x" * 1000]))) == DISPLAY_WIDTH
     assert (str(name_subject("")), name_subject("").words) == ("", ())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.tools.tool import (
-    TEXT_LIMIT,
+from acp_agent.tools.call import (
+    MAX_TEXT_CHARS,
     fence,
     fenced,
-    shortened,
+    shorten,
 )
 
 
@@ -25,6 +25,6 @@ def test_no_text_is_no_content() -> None:
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
-    text = shortened("x" * (TEXT_LIMIT + 5))
-    assert text == "x" * TEXT_LIMIT + "\n… 5 more characters"
-    assert shortened("x" * TEXT_LIMIT) == "x" * TEXT_LIMIT
+    text = shorten("x" * (MAX_TEXT_CHARS + 5))
+    assert text == "x" * MAX_TEXT_CHARS + "\n… 5 more characters"
+    assert shorten("x" * MAX_TEXT_CHARS) == "x" * MAX_TEXT_CHARS

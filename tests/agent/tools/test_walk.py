@@ -11,7 +11,7 @@ import pytest
 from acp_agent.tools import walk
 from acp_agent.tools.walk import files_below
 from acp_agent.workspace import Workspace
-from acp_protocol.host.files import FileRefusedError
+from acp_protocol.host.sandbox import FileRefusedError
 
 
 async def below(place: Path) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from tests.console.conftest import Call
 
 DOCS = Path(__file__).parents[3] / "docs/intercept.md"
@@ -43,7 +43,7 @@ def listed(call: Call, *options: str) -> str:
     """Return the list once the proxy, which has just been started, stands in it."""
     for _ in range(2000):
         outcome = call("attach", "--list", *options)
-        assert outcome.code == exits.DONE
+        assert outcome.code == exit_codes.DONE
         if outcome.out:
             return outcome.out
     raise AssertionError("the proxy never appeared")
@@ -59,7 +59,7 @@ def test_running_proxies_are_listed(call: Call, proxy: subprocess.Popen[bytes]) 
 def test_without_one_the_list_is_empty_and_says_what_to_do(call: Call, alone: None) -> None:
     del alone
     outcome = call("attach", "--list")
-    assert (outcome.code, outcome.out) == (exits.DONE, "")
+    assert (outcome.code, outcome.out) == (exit_codes.DONE, "")
     assert "acp-console proxy -- my-agent" in outcome.err
     assert call("attach", "--list", "--json").out == ""
 
@@ -96,7 +96,7 @@ def hear(process: subprocess.Popen[bytes]) -> bytes:
     return process.stdout.readline().removesuffix(b"\n")
 
 
-def asked(*questions: str, code: int = exits.DONE) -> list[dict[str, Any]]:
+def asked(*questions: str, code: int = exit_codes.DONE) -> list[dict[str, Any]]:
     """Ask from a shell; return the answers."""
     words = [word for question in questions for word in ("--ask", question)]
     command = [sys.executable, "-m", "acp_console", "attach", "work", *words]
@@ -115,7 +115,7 @@ def test_a_frame_is_held_and_changed_by_shell_commands_that_come_and_go(
     assert (hold["text"], hold["breakpoint"]) == ('{"n":1}', point["ok"]["id"])
     assert asked('{"do":"edit","json":{"n":2}}') == [{"ok": None}]
     assert hear(echo) == b'{"n":2}'
-    assert asked('{"do":"release"}', code=exits.FOUND) == [{"error": "no frame is held"}]
+    assert asked('{"do":"release"}', code=exit_codes.FOUND) == [{"error": "no frame is held"}]
 
 
 def test_several_questions_are_answered_in_their_order(echo: subprocess.Popen[bytes]) -> None:
@@ -123,7 +123,7 @@ def test_several_questions_are_answered_in_their_order(echo: subprocess.Popen[by
         '{"do":"inject","from":"agent","json":{"jsonrpc":"2.0","method":"ours"}}',
         '{"do":"nothing"}',
         '{"do":"hello"}',
-        code=exits.FOUND,
+        code=exit_codes.FOUND,
     )
     assert first["ok"]["id"] is None
     assert "there is no command" in second["error"]
@@ -145,7 +145,7 @@ def test_who_asks_line_by_line_is_attached_until_it_leaves(echo: subprocess.Pope
         assert '{\\"n\\":1}' in hear(shell).decode()
         assert shell.stdin is not None
         shell.stdin.close()
-        assert shell.wait(LIMIT) == exits.FOUND
+        assert shell.wait(LIMIT) == exit_codes.FOUND
     assert hear(echo) == b'{"n":1}'
 
 
@@ -158,7 +158,7 @@ def test_the_recording_can_be_watched_from_a_shell(echo: subprocess.Popen[bytes]
         echo.stdin.close()
         assert shell.stdout is not None
         assert b'"event":"exit"' in shell.stdout.read()
-        assert shell.wait(LIMIT) == exits.DONE
+        assert shell.wait(LIMIT) == exit_codes.DONE
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_question_that_cannot_be_asked_is_told_so(
 ) -> None:
     del alone
     outcome = call("attach", *words)
-    assert outcome.code == exits.USAGE
+    assert outcome.code == exit_codes.USAGE
     assert sentence in outcome.err
 
 
@@ -185,7 +185,7 @@ def test_a_number_without_bounds_is_refused_in_a_sentence(
     echo: subprocess.Popen[bytes], number: str
 ) -> None:
     del echo
-    (answer,) = asked(f'{{"do":"keep","seconds":{number}}}', code=exits.FOUND)
+    (answer,) = asked(f'{{"do":"keep","seconds":{number}}}', code=exit_codes.FOUND)
     assert list(answer) == ["error"]
     assert "foreseen" not in answer["error"]
     assert "cannot be done" not in answer["error"]
@@ -194,7 +194,7 @@ def test_a_number_without_bounds_is_refused_in_a_sentence(
 def test_an_error_to_answer_with_reaches_the_proxy(echo: subprocess.Popen[bytes]) -> None:
     del echo
     error = '{"code":-32000,"message":"no"}'
-    assert asked(f'{{"do":"answer","error":{error}}}', code=exits.FOUND) == [
+    assert asked(f'{{"do":"answer","error":{error}}}', code=exit_codes.FOUND) == [
         {"error": "no frame is held"}
     ]
 
@@ -205,7 +205,7 @@ def test_who_watches_leaves_when_nobody_reads_any_more(echo: subprocess.Popen[by
         hear(shell)
         assert shell.stdout is not None
         shell.stdout.close()
-        assert shell.wait(LIMIT) == exits.DONE
+        assert shell.wait(LIMIT) == exit_codes.DONE
     assert echo.poll() is None
 
 
@@ -306,5 +306,5 @@ def test_the_documents_ask_from_a_shell_what_is_answered(
 def test_a_screen_needs_a_terminal(call: Call, alone: None, words: tuple[str, ...]) -> None:
     del alone
     outcome = call(*words)
-    assert outcome.code == exits.USAGE
+    assert outcome.code == exit_codes.USAGE
     assert "Error: " in outcome.err

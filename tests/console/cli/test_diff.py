@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_inspector.filter import patterns
 from acp_inspector.recording.reader import read_recording
 from tests.console.cli.test_studies import SLOW, slow_recording
@@ -30,18 +30,18 @@ def other(tmp_path: Path) -> str:
 def chosen() -> int:
     """Return the number of the frame in which the user allows the edit."""
     frames = read_recording(Path(EDIT)).frames
-    return next(each.n for each in frames if b'"optionId":"allow"}}}' in each.raw)
+    return next(each.seq for each in frames if b'"optionId":"allow"}}}' in each.data)
 
 
 def test_the_same_is_no_difference(call: Call) -> None:
     done = call("diff", EDIT, EDIT)
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert re.fullmatch(r"no difference: (\d+) and \1 steps compared\n", done.out)
 
 
 def test_a_difference_is_shown_with_its_frames_and_safe_to_show(call: Call, other: str) -> None:
     done = call("diff", EDIT, other)
-    assert done.code == exits.FOUND
+    assert done.code == exit_codes.FOUND
     assert "* client: response to session/request_permission at result.outcome.optionId" in done.out
     assert f"frame {chosen()} and frame {chosen()}" in done.out
     assert done.out.replace("\n", "").isprintable()
@@ -60,41 +60,41 @@ def test_json_says_all_of_it(call: Call, other: str) -> None:
 def test_what_is_ignored_is_counted_and_no_difference(call: Call, other: str) -> None:
     place = "$.result.outcome.optionId"
     done = call("diff", "--ignore", place, EDIT, other)
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert f"--ignore {place}: applied 2 times" in done.err
     done = call("diff", "--ignore", "method == session/request_permission", EDIT, other)
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
 
 
 def test_an_ignore_that_means_nothing_fails(call: Call) -> None:
     done = call("diff", "--ignore", "$.no.such.place", EDIT, EDIT)
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "nothing to ignore was found" in done.err
 
 
 def test_an_expression_that_cannot_be_read_is_shown_where(call: Call) -> None:
     done = call("diff", "--ignore", "$.a ==", EDIT, EDIT)
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "--ignore:" in done.err
     assert "^" in done.err
 
 
 def test_two_runs_of_different_things_differ_on_each_level(call: Call) -> None:
     for level in ("strict", "semantic", "shape"):
-        assert call("diff", "--level", level, EDIT, HELLO).code == exits.FOUND
+        assert call("diff", "--level", level, EDIT, HELLO).code == exit_codes.FOUND
 
 
 def test_a_file_that_is_none_is_a_wrong_file(call: Call, tmp_path: Path) -> None:
     done = call("diff", EDIT, str(tmp_path / "none"))
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
 
 
 def test_two_turns_of_one_recording_can_be_compared(call: Call) -> None:
     turns = ("--only-left", "turn == 1", "--only-right", "turn == 2")
     done = call("diff", "--level", "shape", *turns, EDIT, EDIT)
-    assert done.code == exits.FOUND
+    assert done.code == exit_codes.FOUND
     assert "+ agent: session/request_permission" in done.out
-    assert call("diff", "--only-left", "turn ==", EDIT, EDIT).code == exits.USAGE
+    assert call("diff", "--only-left", "turn ==", EDIT, EDIT).code == exit_codes.USAGE
 
 
 @pytest.mark.parametrize("option", ["--ignore", "--only-left", "--only-right"])
@@ -110,5 +110,5 @@ def test_a_pattern_that_takes_too_long_is_told(
 @pytest.mark.parametrize("option", ["--ignore", "--only-left", "--only-right"])
 def test_what_nobody_knows_when_recordings_are_compared_is_refused(call: Call, option: str) -> None:
     done = call("diff", option, "finding >= warning or held", EDIT, EDIT)
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert f"{option}: nobody knows `finding`, `held` here" in done.err

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, Call
 
@@ -43,7 +43,7 @@ def json_lines(text: str) -> list[Any]:
 
 def test_the_answer_stands_on_stdout_and_nothing_else(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent(FRIENDLY))
-    assert (done.code, done.out, done.err) == (exits.DONE, "You said *hello*.\n", "")
+    assert (done.code, done.out, done.err) == (exit_codes.DONE, "You said *hello*.\n", "")
 
 
 def test_tool_calls_are_told_on_stderr_and_keep_quiet_when_asked(agent: Agent, call: Call) -> None:
@@ -63,7 +63,7 @@ end(prompt, usage={"totalTokens": 3})
 hear("never")
 """
     done = call("exec", "--format", "json", "hello", "--", *agent(script))
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert done.out.isascii()
     assert done.out.replace("\n", "").isprintable()
     assert json_lines(done.out) == [
@@ -90,7 +90,7 @@ end(prompt)
 
 def test_an_early_end_is_told(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent('end(hear_prompt(), "max_tokens")'))
-    assert (done.code, done.out) == (exits.DONE, "")
+    assert (done.code, done.out) == (exit_codes.DONE, "")
     assert done.err == "acp-console: the turn ended early: max_tokens\n"
 
 
@@ -121,7 +121,7 @@ def test_the_embedded_agent_answers_where_none_is_named(call: Call, tmp_path: Pa
     (tmp_path / "a.txt").write_text("needle\n")
     named = call("exec", "--cwd", str(tmp_path), "demo", "search needle")
     unnamed = call("exec", "--cwd", str(tmp_path), "search needle")
-    assert named.code == unnamed.code == exits.DONE
+    assert named.code == unnamed.code == exit_codes.DONE
     assert "a.txt" in named.out
     assert named.out == unnamed.out
 
@@ -131,7 +131,7 @@ def test_the_embedded_agent_answers_where_none_is_named(call: Call, tmp_path: Pa
 
 def test_what_is_refused_is_told_with_the_way_to_allow_it(agent: Agent, call: Call) -> None:
     done = call("exec", "go", "--", *agent(CAREFUL))
-    assert (done.code, done.out) == (exits.DONE, "no\n")
+    assert (done.code, done.out) == (exit_codes.DONE, "no\n")
     assert done.err.splitlines()[1] == (
         "acp-console: refused: Run make (execute); --allow all lets it through"
     )
@@ -178,7 +178,7 @@ tell(id=prompt["id"], error=error)
 hear("never")
 """
     done = call("exec", "go", "--", *agent(script))
-    assert done.code == exits.PEER
+    assert done.code == exit_codes.PEER
     shown = (done.out + done.err).replace("\n", "")
     assert shown.isprintable()
     lines = [line for line in done.err.splitlines() if line.startswith("acp-console:")]
@@ -200,9 +200,11 @@ def test_a_terminal_without_the_characters_gets_their_numbers(agent: Agent) -> N
 
 def test_a_turn_is_recorded_private_and_whole(agent: Agent, call: Call, tmp_path: Path) -> None:
     path = tmp_path / "it.acp.ndjson"
-    assert call("exec", "--record", str(path), "hello", "--", *agent(FRIENDLY)).code == exits.DONE
+    assert (
+        call("exec", "--record", str(path), "hello", "--", *agent(FRIENDLY)).code == exit_codes.DONE
+    )
     recording = read_recording(path)
-    assert recording.faults == ()
+    assert recording.bad_lines == ()
     assert recording.footer is not None
     assert [frame.side for frame in recording.frames].count("agent") == 6
     assert path.stat().st_mode & 0o777 == 0o600
@@ -211,7 +213,7 @@ def test_a_turn_is_recorded_private_and_whole(agent: Agent, call: Call, tmp_path
 def test_an_agent_that_cannot_be_started_leaves_no_recording(call: Call, tmp_path: Path) -> None:
     """The name is free for the next try, with its command spelled right."""
     done = call("exec", "--record", str(tmp_path / "a.acp.ndjson"), "hi", "--", "no-such-agent")
-    assert done.code == exits.AGENT
+    assert done.code == exit_codes.AGENT
     assert list(tmp_path.iterdir()) == []
 
 
@@ -219,7 +221,7 @@ def test_a_recording_that_is_there_is_not_touched(agent: Agent, call: Call, tmp_
     path = tmp_path / "it.acp.ndjson"
     path.write_text("mine")
     done = call("exec", "--record", str(path), "hello", "--", *agent(FRIENDLY))
-    assert (done.code, path.read_text()) == (exits.USAGE, "mine")
+    assert (done.code, path.read_text()) == (exit_codes.USAGE, "mine")
     assert "exists already" in done.err
 
 
@@ -229,11 +231,11 @@ def test_what_happened_before_the_agent_died_is_in_the_recording(
     path = tmp_path / "it.acp.ndjson"
     command = agent('hear_prompt(); say("half a"); sys.stderr.write("oh\\n"); os.abort()')
     done = call("exec", "--record", str(path), "hello", "--", *command)
-    assert (done.code, done.out) == (exits.AGENT, "half a\n")
+    assert (done.code, done.out) == (exit_codes.AGENT, "half a\n")
     assert "SIGABRT" in done.err
     assert "  | oh\n" in done.err
     recording = read_recording(path)
-    assert b"half a" in recording.frames[-1].raw
+    assert b"half a" in recording.frames[-1].data
     assert recording.footer is not None
 
 
@@ -242,7 +244,7 @@ def test_what_happened_before_the_agent_died_is_in_the_recording(
 
 def test_a_command_that_does_not_exist(call: Call) -> None:
     done = call("exec", "hello", "--", "/no/such/agent")
-    assert (done.code, done.out) == (exits.AGENT, "")
+    assert (done.code, done.out) == (exit_codes.AGENT, "")
     assert done.err == (
         "acp-console: cannot start /no/such/agent: "
         "there is no such command; check its spelling and PATH\n"
@@ -253,14 +255,14 @@ def test_a_file_that_may_not_be_executed(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "agent"
     path.write_text("")
     done = call("exec", "hello", "--", str(path))
-    assert done.code == exits.AGENT
+    assert done.code == exit_codes.AGENT
     assert "it may not be executed" in done.err
 
 
 def test_an_agent_that_exits_at_once(agent: Agent, call: Call) -> None:
     script = "sys.stderr.write('one\\n\\ntwo: no \\x1b[1mkey\\n'); sys.exit(7)"
     done = call("exec", "hello", "--", *agent(script))
-    assert (done.code, done.out) == (exits.AGENT, "")
+    assert (done.code, done.out) == (exit_codes.AGENT, "")
     assert done.err.splitlines() == [
         "acp-console: the agent exited with code 7; its last words on stderr:",
         "  | one",
@@ -270,12 +272,15 @@ def test_an_agent_that_exits_at_once(agent: Agent, call: Call) -> None:
 
 def test_an_agent_that_exits_at_once_without_a_word(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent("sys.exit(0)"))
-    assert (done.code, done.err) == (exits.AGENT, "acp-console: the agent exited with code 0\n")
+    assert (done.code, done.err) == (
+        exit_codes.AGENT,
+        "acp-console: the agent exited with code 0\n",
+    )
 
 
 def test_an_agent_that_prints_garbage_and_leaves(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent("print('usage: \\x1b[1magent [file]')"))
-    assert done.code == exits.AGENT
+    assert done.code == exit_codes.AGENT
     assert done.err == (
         "acp-console: the agent exited with code 0; "
         "on stdout it said what is no message of ACP: usage: ␛[1magent [file]\n"
@@ -285,7 +290,7 @@ def test_an_agent_that_prints_garbage_and_leaves(agent: Agent, call: Call) -> No
 def test_an_agent_that_prints_garbage_and_stays(agent: Agent, call: Call) -> None:
     command = agent("print('Ready.', flush=True); hear('never')")
     done = call("exec", "--timeout", "0.5", "hello", "--", *command)
-    assert done.code == exits.TIME_LIMIT
+    assert done.code == exit_codes.TIME_LIMIT
     assert done.err == (
         "acp-console: the response to initialize took longer than 0.5 s; "
         "on stdout it said what is no message of ACP: Ready.\n"
@@ -302,13 +307,13 @@ say("fine")
 end(prompt)
 """
     done = call("exec", "hello", "--", *agent(script))
-    assert (done.code, done.out) == (exits.DONE, "fine\n")
+    assert (done.code, done.out) == (exit_codes.DONE, "fine\n")
 
 
 def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
     command = agent("hear_prompt(); say('well'); sys.stderr.write('hm\\n'); hear('never')")
     done = call("exec", "--timeout", "1", "hello", "--", *command)
-    assert (done.code, done.out) == (exits.TIME_LIMIT, "well\n")
+    assert (done.code, done.out) == (exit_codes.TIME_LIMIT, "well\n")
     assert done.err.splitlines() == [
         "acp-console: the turn took longer than 1 s; its last words on stderr:",
         "  | hm",
@@ -317,7 +322,7 @@ def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
 
 def test_an_agent_of_another_protocol_version(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent("greet(2); hear('never')"))
-    assert done.code == exits.PEER
+    assert done.code == exit_codes.PEER
     assert done.err == (
         "acp-console: the agent speaks protocol version 2; this client speaks version 1; "
         "--protocol 2 asks for version 2\n"
@@ -331,7 +336,7 @@ tell(id=hear("session/new")["id"], error={"code": -32000, "message": "Authentica
 hear("never")
 """
     done = call("exec", "hello", "--", *agent(script))
-    assert done.code == exits.PEER
+    assert done.code == exit_codes.PEER
     assert "sign in first (Authentication required); it offers: With a browser." in done.err
 
 
@@ -342,7 +347,7 @@ tell(id=prompt["id"], error={"code": -32603, "message": "Internal error"})
 hear("never")
 """
     done = call("exec", "hello", "--", *agent(script))
-    assert done.code == exits.PEER
+    assert done.code == exit_codes.PEER
     assert done.err == "acp-console: the agent refused: Internal error (-32603)\n"
 
 
@@ -369,7 +374,7 @@ hear("never")
 )
 def test_a_wrong_call_is_told_what_is_wrong(call: Call, words: list[str], sentence: str) -> None:
     done = call("exec", *words)
-    assert (done.code, done.out) == (exits.USAGE, "")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert sentence in done.err
 
 
@@ -391,11 +396,11 @@ end(prompt)
         assert child.stdout.readline() == b"line 0\n"
         child.stdout.close()
         assert child.stderr.read() == b""
-        assert child.wait(30) == exits.DONE
+        assert child.wait(30) == exit_codes.DONE
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, exits.INTERRUPTED), (signal.SIGTERM, 143)]
+    ("number", "code"), [(signal.SIGINT, exit_codes.INTERRUPTED), (signal.SIGTERM, 143)]
 )
 def test_a_signal_ends_the_turn_and_the_agent(agent: Agent, number: int, code: int) -> None:
     command = agent('hear_prompt(); say(f"{os.getpid()}\\n"); hear("never")')
@@ -438,4 +443,4 @@ def test_an_agent_may_run_commands_where_all_is_allowed(
     agent: Agent, call: Call, allow: str, offered: str, said: str
 ) -> None:
     outcome = call("exec", "--allow", allow, "go", "--", *agent(RUNNER % offered))
-    assert (outcome.code, outcome.out) == (exits.DONE, said)
+    assert (outcome.code, outcome.out) == (exit_codes.DONE, said)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_console.cli.main import run
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Call
@@ -19,7 +19,7 @@ SAMPLES = Path(__file__).parents[2] / "inspector/importers/samples"
 def test_it_says_what_it_recognised_and_what_it_guessed(call: Call, tmp_path: Path) -> None:
     out = tmp_path / "out.acp.ndjson"
     done = call("import", str(SAMPLES / "plain.ndjson"), "-o", str(out))
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert done.out == f"{out}: 9 frames from plain messages, one a line\n"
     told = done.err.splitlines()
     assert (
@@ -33,9 +33,9 @@ def test_it_says_what_it_recognised_and_what_it_guessed(call: Call, tmp_path: Pa
 @pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir()))
 def test_what_was_imported_can_be_shown(call: Call, tmp_path: Path, sample: str) -> None:
     out = tmp_path / "out.acp.ndjson"
-    assert call("import", str(SAMPLES / sample), "-o", str(out)).code == exits.DONE
+    assert call("import", str(SAMPLES / sample), "-o", str(out)).code == exit_codes.DONE
     shown = call("show", "--count", str(out))
-    assert (shown.code, shown.err) == (exits.DONE, "")
+    assert (shown.code, shown.err) == (exit_codes.DONE, "")
     assert int(shown.out) >= 3
 
 
@@ -47,14 +47,14 @@ def test_what_was_left_out_is_told(call: Call, tmp_path: Path) -> None:
 def test_the_format_can_be_named(call: Call, tmp_path: Path) -> None:
     sample, out = str(SAMPLES / "plain.ndjson"), str(tmp_path / "out")
     assert "from journal of acpx" in call("import", sample, "-o", out, "--as", "acpx").out
-    assert call("import", sample, "-o", out, "--as", "nope").code == exits.USAGE
+    assert call("import", sample, "-o", out, "--as", "nope").code == exit_codes.USAGE
 
 
 def test_what_is_not_known_is_refused_in_one_sentence(call: Call, tmp_path: Path) -> None:
     source, out = tmp_path / "in", tmp_path / "out"
     source.write_text("hello\n")
     done = call("import", str(source), "-o", str(out))
-    assert (done.code, done.out, done.err.count("\n")) == (exits.USAGE, "", 1)
+    assert (done.code, done.out, done.err.count("\n")) == (exit_codes.USAGE, "", 1)
     assert all(name in done.err for name in ("zed", "jetbrains", "acp.el", "acpx", "ndjson"))
     assert not out.exists()
 
@@ -64,7 +64,7 @@ def test_what_is_called_what_it_is_not_is_refused(call: Call, tmp_path: Path, na
     source, out = tmp_path / "in", tmp_path / "out"
     source.write_text("hello\n")
     done = call("import", "--as", name, str(source), "-o", str(out))
-    assert (done.code, done.out, done.err.count("\n")) == (exits.USAGE, "", 1)
+    assert (done.code, done.out, done.err.count("\n")) == (exit_codes.USAGE, "", 1)
     assert "no message can be read in it" in done.err
     assert not out.exists()
 
@@ -72,9 +72,9 @@ def test_what_is_called_what_it_is_not_is_refused(call: Call, tmp_path: Path, na
 def test_nothing_is_overwritten_unless_that_is_said(call: Call, tmp_path: Path) -> None:
     sample, out = str(SAMPLES / "zed.json"), tmp_path / "out"
     out.write_text("precious")
-    assert call("import", sample, "-o", str(out)).code == exits.USAGE
+    assert call("import", sample, "-o", str(out)).code == exit_codes.USAGE
     assert out.read_text() == "precious"
-    assert call("import", "--overwrite", sample, "-o", str(out)).code == exits.DONE
+    assert call("import", "--overwrite", sample, "-o", str(out)).code == exit_codes.DONE
 
 
 def spoken(path: Path) -> dict[str, bytes]:
@@ -92,7 +92,7 @@ def told(capsysbinary: pytest.CaptureFixture[bytes], *words: str) -> bytes:
     with pytest.raises(SystemExit) as ending:
         run(words)
     shown = capsysbinary.readouterr()
-    assert (ending.value.code, b"Traceback" in shown.err) == (exits.DONE, False), words
+    assert (ending.value.code, b"Traceback" in shown.err) == (exit_codes.DONE, False), words
     return shown.out
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_console.cli.lint import KEPT, lint_json
 from acp_console.cli.lint_text import print_report
 from acp_inspector.lint.catalog import rules
@@ -51,13 +51,13 @@ def heuristic(tmp_path: Path) -> Path:
 def test_our_own_recordings_are_clean(call: Call) -> None:
     files = sorted(map(str, RECORDINGS.glob("*.acp.ndjson")))
     done = call("lint", "--fail-on", "warning", *files)
-    assert (done.code, done.err) == (exits.DONE, "")
+    assert (done.code, done.err) == (exit_codes.DONE, "")
     assert done.out.count("0 errors, 0 warnings, 0 info (version 1)") == len(files)
 
 
 def test_a_finding_has_its_rule_its_frames_and_a_fix(call: Call, wrong: Path) -> None:
     done = call("lint", str(wrong))
-    assert done.code == exits.FOUND
+    assert done.code == exit_codes.FOUND
     assert f"{wrong}: 14 errors" in done.out
     assert "ACP-L041" in done.out
     assert "#5, #6  the unknown method session/summarize was answered with -32603" in done.out
@@ -119,7 +119,7 @@ def noisy(tmp_path: Path) -> Path:
 def test_a_filter_finds_what_lies_behind_those_that_are_kept(call: Call, noisy: Path) -> None:
     done = call("lint", "--filter", f"n > {KEPT + 10}", "--format", "json", str(noisy))
     told = json.loads(done.out)
-    assert done.code == exits.FOUND
+    assert done.code == exit_codes.FOUND
     assert len(told["findings"]) == told["counts"]["error"] > 10
     assert all(max(each["frames"]) > KEPT + 10 for each in told["findings"])
 
@@ -156,8 +156,8 @@ def test_a_damaged_recording_counts_as_a_warning(call: Call, tmp_path: Path) -> 
     talk.open()
     path = write(tmp_path / "cut.acp.ndjson", talk)
     path.write_bytes(path.read_bytes() + b"{ no line\n")
-    assert call("lint", str(path)).code == exits.DONE
-    assert call("lint", "--fail-on", "warning", str(path)).code == exits.FOUND
+    assert call("lint", str(path)).code == exit_codes.DONE
+    assert call("lint", "--fail-on", "warning", str(path)).code == exit_codes.FOUND
 
 
 @pytest.mark.parametrize("n", [200_000_000, 10**23])
@@ -165,7 +165,7 @@ def test_a_number_that_nobody_counts_to_costs_nothing(call: Call, wrong: Path, n
     with wrong.open("a") as file:
         file.write(f'{{"n":{n},"t":1,"from":"agent","text":"no message"}}\n')
     for format_ in ("json", "sarif"):
-        assert call("lint", "--format", format_, str(wrong)).code == exits.FOUND
+        assert call("lint", "--format", format_, str(wrong)).code == exit_codes.FOUND
 
 
 def test_sarif_spells_names_of_files_as_uris(call: Call, wrong: Path) -> None:
@@ -179,10 +179,12 @@ def test_sarif_spells_names_of_files_as_uris(call: Call, wrong: Path) -> None:
 def test_heuristics_never_fail_a_build(call: Call, heuristic: Path) -> None:
     done = call("lint", "--fail-on", "info", str(heuristic))
     assert "ACP-L005" in done.out
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
 
 
-@pytest.mark.parametrize(("level", "code"), [("error", exits.FOUND), ("never", exits.DONE)])
+@pytest.mark.parametrize(
+    ("level", "code"), [("error", exit_codes.FOUND), ("never", exit_codes.DONE)]
+)
 def test_how_grave_a_failure_has_to_be_is_ones_own_choice(
     call: Call, wrong: Path, level: str, code: int
 ) -> None:
@@ -207,7 +209,7 @@ def test_a_filter_may_ask_for_what_stands_in_no_frame(call: Call, wrong: Path) -
 
 def test_a_wrong_filter_is_shown_with_its_place(call: Call, wrong: Path) -> None:
     done = call("lint", "--filter", "methud == x", str(wrong))
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "^" in done.err
 
 
@@ -226,13 +228,13 @@ def test_one_rule_is_told_in_full(call: Call) -> None:
 
 def test_an_unknown_rule_is_a_sentence(call: Call) -> None:
     done = call("lint", "--rules", "ACP-L999")
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "there is no rule ACP-L999" in done.err
 
 
 def test_no_file_is_a_sentence(call: Call) -> None:
     done = call("lint")
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "name a recording" in done.err
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_console.cli.main import COMMANDS, run
 from acp_protocol.version import SCHEMA_ID, VERSION
 from tests.console.conftest import Agent, Call
@@ -16,14 +16,14 @@ from tests.console.conftest import Agent, Call
 def test_the_version_names_the_schema_that_is_built_in(call: Call) -> None:
     done = call("--version")
     assert (done.code, done.out) == (
-        exits.DONE,
+        exit_codes.DONE,
         f"acp-console {VERSION} (ACP schema {SCHEMA_ID})\n",
     )
 
 
 def test_help_lists_every_command(call: Call) -> None:
     done = call("--help")
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     for name in COMMANDS:
         assert f"\n  {name} " in done.out
 
@@ -34,7 +34,7 @@ def test_each_command_has_help_with_an_example(
 ) -> None:
     with pytest.raises(SystemExit) as ending:
         run([command, "--help"])
-    assert ending.value.code == exits.DONE
+    assert ending.value.code == exit_codes.DONE
     shown = capsys.readouterr().out
     assert "acp-" in shown.partition("sage: ")[2].partition("\n")[2]
 
@@ -42,13 +42,13 @@ def test_each_command_has_help_with_an_example(
 @pytest.mark.parametrize("words", [["nothing"], ["--nothing"], ["exec", "--nothing", "hello"]])
 def test_what_is_not_known_is_wrong_usage(call: Call, words: list[str]) -> None:
     done = call(*words)
-    assert (done.code, done.out) == (exits.USAGE, "")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert "nothing" in done.err
 
 
 def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call) -> None:
     done = call()
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert "demo agent" in done.out
     assert done.err == (
         "acp-console: there is no terminal, so this is one turn with the embedded demo agent, "
@@ -58,25 +58,25 @@ def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call
 
 def test_without_a_terminal_a_command_gets_its_turn_too(agent: Agent, call: Call) -> None:
     done = call("--", *agent('end(hear_prompt(), "end_turn")'))
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert "one turn with python" in done.err
 
 
 def test_chat_needs_a_terminal_and_says_what_does_not(call: Call) -> None:
     done = call("chat")
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "chat needs a terminal; without one there is acp-console exec" in done.err
 
 
 def test_nothing_behind_the_dashes_is_wrong_usage(call: Call) -> None:
     for words in (["--"], ["chat", "--"], ["exec", "hello", "--"], ["proxy", "--"]):
-        assert call(*words).code == exits.USAGE
+        assert call(*words).code == exit_codes.USAGE
 
 
 def test_debug_shows_where_and_keeps_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ending:
         run(["--debug", "exec", "hello", "--", "/no/such/agent"])
-    assert ending.value.code == exits.AGENT
+    assert ending.value.code == exit_codes.AGENT
     shown = capsys.readouterr().err
     assert shown.startswith("Traceback")
     assert shown.endswith("there is no such command; check its spelling and PATH\n")
@@ -90,7 +90,7 @@ def test_what_nobody_foresaw_is_one_sentence_too(
 
     monkeypatch.setattr("acp_console.cli.group.home", fail)
     done = call()
-    assert done.code == exits.FOUND
+    assert done.code == exit_codes.FOUND
     assert len(done.err.splitlines()) == 1
     assert done.err.rstrip("\n").isprintable()
     assert "ZeroDivisionError" in done.err
@@ -106,7 +106,7 @@ def test_a_reader_that_has_left_is_no_error(words: list[str]) -> None:
         assert child.stdout is not None
         child.stdout.close()
         assert child.stderr is not None
-        assert (child.stderr.read(), child.wait(30)) == (b"", exits.DONE)
+        assert (child.stderr.read(), child.wait(30)) == (b"", exit_codes.DONE)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.cli import exits
-from acp_console.cli.notes import annotate
-from acp_inspector.filter.language import compile_filter
+from acp_console.cli import exit_codes
+from acp_console.cli.annotate import annotate
+from acp_inspector.filter.compiler import compile_filter
 from tests.console.cli.test_lint import write
 from tests.console.conftest import Call
 from tests.inspector.lint.talk import Talk
@@ -56,10 +56,10 @@ def test_findings_are_shown_where_they_are_asked_for(call: Call, recording: Path
 
 def test_what_asks_for_nothing_reads_nothing(tmp_path: Path) -> None:
     known = annotate(tmp_path / "missing", compile_filter("method == x"))
-    assert (known.found, known.studied) == (0, 0)
+    assert (known.finding_count, known.entries_revision) == (0, 0)
 
 
 def test_what_is_followed_has_no_findings(call: Call, recording: Path) -> None:
     done = call("show", "--follow", "--filter", "finding", str(recording))
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "whole recordings alone" in done.err

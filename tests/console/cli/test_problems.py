@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from acp_console.cli import exits
-from acp_console.cli.problems import report, say
+from acp_console.cli import exit_codes
+from acp_console.cli.errors import report, say
 from acp_console.client.agents import UnknownAgentError
 from acp_console.client.errors import SignInRequiredError
 from acp_inspector.recording.format import RecordingError
@@ -16,29 +16,29 @@ from acp_protocol.errors import (
     ConnectionClosedError,
     FrameTooLongError,
     LocalProtocolError,
+    OperationTimeoutError,
     RemoteProtocolError,
     RequestFailedError,
-    TimeLimitError,
 )
 
 
 @pytest.mark.parametrize(
     ("problem", "code"),
     [
-        (RecordingError("no recording"), exits.USAGE),
-        (UnknownAgentError("no such agent"), exits.USAGE),
-        (AgentStartError("cannot start"), exits.AGENT),
-        (AgentExitedError(-9, ("last words",)), exits.AGENT),
-        (ConnectionClosedError(), exits.AGENT),
-        (FrameTooLongError(10), exits.AGENT),
-        (TimeLimitError("the turn", 3), exits.TIME_LIMIT),
-        (RemoteProtocolError("nonsense"), exits.PEER),
-        (LocalProtocolError("nonsense"), exits.PEER),
-        (RequestFailedError(-32603, "no"), exits.PEER),
-        (SignInRequiredError(RequestFailedError(-32000, "who?"), ()), exits.PEER),
-        (click.UsageError("wrong"), exits.USAGE),
-        (click.Abort(), exits.INTERRUPTED),
-        (ZeroDivisionError(), exits.FOUND),
+        (RecordingError("no recording"), exit_codes.USAGE),
+        (UnknownAgentError("no such agent"), exit_codes.USAGE),
+        (AgentStartError("cannot start"), exit_codes.AGENT),
+        (AgentExitedError(-9, ("last words",)), exit_codes.AGENT),
+        (ConnectionClosedError(), exit_codes.AGENT),
+        (FrameTooLongError(10), exit_codes.AGENT),
+        (OperationTimeoutError("the turn", 3), exit_codes.TIME_LIMIT),
+        (RemoteProtocolError("nonsense"), exit_codes.PEER),
+        (LocalProtocolError("nonsense"), exit_codes.PEER),
+        (RequestFailedError(-32603, "no"), exit_codes.PEER),
+        (SignInRequiredError(RequestFailedError(-32000, "who?"), ()), exit_codes.PEER),
+        (click.UsageError("wrong"), exit_codes.USAGE),
+        (click.Abort(), exit_codes.INTERRUPTED),
+        (ZeroDivisionError(), exit_codes.FOUND),
     ],
 )
 def test_each_problem_has_its_code(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_inspector.recording.reader import read_recording
 
 ECHO = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdout.write(sys.stdin.read())"]
@@ -28,7 +28,7 @@ def test_bytes_and_exit_code_go_through(tmp_path: Path) -> None:
     recording = read_recording(path)
     for side in ("client", "agent"):
         frames = [frame for frame in recording.frames if frame.side == side]
-        assert b"".join(frame.raw + frame.end for frame in frames) == said
+        assert b"".join(frame.data + frame.line_ending for frame in frames) == said
 
 
 @pytest.mark.parametrize(
@@ -41,20 +41,20 @@ def test_the_exit_code_is_the_agents(script: str, code: int) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        ([], exits.USAGE, b"the agent's command has to follow --"),
-        (["--"], exits.USAGE, b"the agent's command has to follow --"),
-        (["--color", "--", "cat"], exits.USAGE, b"unrecognized arguments: --color"),
-        (["--append", "--overwrite", "--", "cat"], exits.USAGE, b"not allowed with"),
-        (["python", "x.py"], exits.USAGE, b"the agent's command has to follow --"),
-        (["python", "-m", "x"], exits.USAGE, b"the agent's command has to follow --"),
-        (["python", "--", "cat"], exits.USAGE, b"unrecognized arguments: python"),
-        (["--color"], exits.USAGE, b"unrecognized arguments: --color"),
-        (["--", ""], exits.USAGE, b"the agent's command is empty"),
-        (["--append", "--", "cat"], exits.USAGE, b"--append needs --record FILE"),
-        (["--overwrite", "--", "cat"], exits.USAGE, b"--overwrite needs --record FILE"),
-        (["--rotate-size", "1mb", "--", "cat"], exits.USAGE, b"--rotate-size needs --record"),
-        (["--rotate-age", "1d", "--", "cat"], exits.USAGE, b"--rotate-age needs --record"),
-        (["--", "/no/such/agent"], exits.AGENT, b"cannot start /no/such/agent"),
+        ([], exit_codes.USAGE, b"the agent's command has to follow --"),
+        (["--"], exit_codes.USAGE, b"the agent's command has to follow --"),
+        (["--color", "--", "cat"], exit_codes.USAGE, b"unrecognized arguments: --color"),
+        (["--append", "--overwrite", "--", "cat"], exit_codes.USAGE, b"not allowed with"),
+        (["python", "x.py"], exit_codes.USAGE, b"the agent's command has to follow --"),
+        (["python", "-m", "x"], exit_codes.USAGE, b"the agent's command has to follow --"),
+        (["python", "--", "cat"], exit_codes.USAGE, b"unrecognized arguments: python"),
+        (["--color"], exit_codes.USAGE, b"unrecognized arguments: --color"),
+        (["--", ""], exit_codes.USAGE, b"the agent's command is empty"),
+        (["--append", "--", "cat"], exit_codes.USAGE, b"--append needs --record FILE"),
+        (["--overwrite", "--", "cat"], exit_codes.USAGE, b"--overwrite needs --record FILE"),
+        (["--rotate-size", "1mb", "--", "cat"], exit_codes.USAGE, b"--rotate-size needs --record"),
+        (["--rotate-age", "1d", "--", "cat"], exit_codes.USAGE, b"--rotate-age needs --record"),
+        (["--", "/no/such/agent"], exit_codes.AGENT, b"cannot start /no/such/agent"),
     ],
 )
 def test_a_wrong_call_is_told_what_is_wrong(words: list[str], code: int, sentence: bytes) -> None:
@@ -86,7 +86,7 @@ def test_a_standard_descriptor_that_is_closed_is_no_place_for_the_recording(
         check=False,
     )
     recording = read_recording(path)
-    assert (done.returncode, recording.faults) == (3, ())
+    assert (done.returncode, recording.bad_lines) == (3, ())
     assert recording.footer is not None
     assert b"Traceback" not in done.stderr
     assert done.stdout == (b"" if {"<&-", ">&-"} & set(closed.split()) else said)
@@ -102,7 +102,7 @@ def test_a_warning_for_a_stderr_that_is_closed_stands_nowhere_else(tmp_path: Pat
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" 2>&-', "sh", *command], capture_output=True, check=False
     )
-    assert (done.returncode, done.stdout) == (exits.AGENT, b"")
+    assert (done.returncode, done.stdout) == (exit_codes.AGENT, b"")
     assert not path.exists()
 
 
@@ -113,20 +113,20 @@ def test_an_agent_that_cannot_be_started_leaves_everything_as_it_was(
     path = tmp_path / "it.acp.ndjson"
     wrong = ("--", "/no/such/agent")
     for way in ((), ("--append",), ("--overwrite",)):
-        assert proxy("--record", str(path), *way, *rotation, *wrong).returncode == exits.AGENT
+        assert proxy("--record", str(path), *way, *rotation, *wrong).returncode == exit_codes.AGENT
         assert list(tmp_path.iterdir()) == []
     # Neither is the retry refused, nor what a mistyped command would have replaced lost.
     assert proxy("--record", str(path), *rotation, "--", *ECHO, stdin=b"{}\n").returncode == 0
     before = {file: file.read_bytes() for file in tmp_path.iterdir()}
     for way in ("--append", "--overwrite"):
-        assert proxy("--record", str(path), way, *rotation, *wrong).returncode == exits.AGENT
+        assert proxy("--record", str(path), way, *rotation, *wrong).returncode == exit_codes.AGENT
     assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
 def test_a_wrong_breakpoint_leaves_no_file(tmp_path: Path) -> None:
     path = tmp_path / "it.acp.ndjson"
     done = proxy("--record", str(path), "--break", "methud == x", "--", "true")
-    assert done.returncode == exits.USAGE
+    assert done.returncode == exit_codes.USAGE
     assert not path.exists()
 
 
@@ -162,7 +162,7 @@ def test_a_recording_that_is_there_is_refused_unless_told_otherwise(tmp_path: Pa
         assert done.returncode == 0
         assert len(read_recording(path).frames) == frames
     done = proxy("--record", str(path), "--", *ECHO, stdin=b"{}\n")
-    assert (done.returncode, done.stdout) == (exits.USAGE, b"")
+    assert (done.returncode, done.stdout) == (exit_codes.USAGE, b"")
     assert b"exists already" in done.stderr
 
 
@@ -192,7 +192,7 @@ def test_a_recording_is_named_by_a_pattern_and_goes_on_in_the_next_file(tmp_path
     files = sorted(tmp_path.iterdir())
     assert len(files) > 3
     assert all(f"-{process.pid}" in file.name for file in files)
-    numbers = [frame.n for file in files for frame in read_recording(file).frames]
+    numbers = [frame.seq for file in files for frame in read_recording(file).frames]
     assert len(numbers) == len(set(numbers)) == 200
 
 
@@ -209,7 +209,7 @@ def test_amounts_and_patterns_that_make_no_sense_are_refused(
     words: tuple[str, str], sentence: bytes
 ) -> None:
     done = proxy(*words, "--", "cat")
-    assert (done.returncode, done.stdout) == (exits.USAGE, b"")
+    assert (done.returncode, done.stdout) == (exit_codes.USAGE, b"")
     assert sentence in done.stderr
 
 

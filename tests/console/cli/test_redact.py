@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
 from tests.console.conftest import Call
@@ -28,7 +28,7 @@ def recording(tmp_path: Path) -> Path:
         Frame(2, 0, "agent", answer),
         Frame(3, 0, "agent", b"\xff"),
     ]
-    writer = RecordingWriter(path, header_of_this_run(["a"], tmp_path))
+    writer = RecordingWriter(path, new_header(["a"], tmp_path))
     writer.write(entries)
     writer.close()
     return path
@@ -37,12 +37,12 @@ def recording(tmp_path: Path) -> Path:
 def test_the_report_counts_by_rule(call: Call, recording: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = call("redact", str(recording), "-o", str(out))
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert done.out == f"{out}: 2 secrets replaced in 3 places\n  anthropic: 1\n  key: 2\n"
     assert done.err == ""
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     assert KEY.encode() not in out.read_bytes()
-    assert [frame.n for frame in read_recording(out).frames] == [1, 2, 3]
+    assert [frame.seq for frame in read_recording(out).frames] == [1, 2, 3]
     again = call("redact", str(out), "-o", str(tmp_path / "again"))
     assert "no secret was found by" in again.out
 
@@ -68,7 +68,7 @@ def test_a_rule_in_vain_is_an_error(
 ) -> None:
     out = tmp_path / "out"
     done = call("redact", str(recording), "-o", str(out), "--rule", "key", "--rule", rule)
-    assert (done.code, done.out) == (exits.USAGE, "")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert sentence in done.err
     assert not out.exists()
 
@@ -79,9 +79,9 @@ def test_nothing_is_overwritten_unless_that_is_said(
     out = tmp_path / "out"
     out.write_text("precious")
     refused = call("redact", str(recording), "-o", str(out))
-    assert (refused.code, out.read_text()) == (exits.USAGE, "precious")
+    assert (refused.code, out.read_text()) == (exit_codes.USAGE, "precious")
     assert "--overwrite" in refused.err
-    assert call("redact", "--overwrite", str(recording), "-o", str(out)).code == exits.DONE
+    assert call("redact", "--overwrite", str(recording), "-o", str(out)).code == exit_codes.DONE
     assert len(read_recording(out).frames) == 3
 
 
@@ -96,15 +96,15 @@ def test_a_value_of_this_processs_environment_is_found(
 def test_a_redacted_recording_still_replays(call: Call, tmp_path: Path) -> None:
     talk, out = tmp_path / "talk.acp.ndjson", tmp_path / "out.acp.ndjson"
     spoken = call("exec", "--record", str(talk), "--cwd", str(tmp_path), f"say {KEY}")
-    assert spoken.code == exits.DONE
-    assert call("redact", str(talk), "-o", str(out), "--rule", "anthropic").code == exits.DONE
-    assert call("scan", str(out)).code == exits.DONE
+    assert spoken.code == exit_codes.DONE
+    assert call("redact", str(talk), "-o", str(out), "--rule", "anthropic").code == exit_codes.DONE
+    assert call("scan", str(out)).code == exit_codes.DONE
     played = call("replay", "--allow-redacted", str(out), "demo", "--cwd", str(tmp_path))
-    assert (played.code, played.err) == (exits.DONE, "")
+    assert (played.code, played.err) == (exit_codes.DONE, "")
 
 
 def test_what_is_no_recording_is_told_in_a_sentence(call: Call, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("hello\n")
     done = call("redact", str(tmp_path / "in"), "-o", str(tmp_path / "out"))
-    assert (done.code, done.err.count("\n")) == (exits.USAGE, 1)
+    assert (done.code, done.err.count("\n")) == (exit_codes.USAGE, 1)
     assert "is no recording" in done.err

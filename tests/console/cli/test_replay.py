@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from tests.console.conftest import Agent, Call
 
 COUNTING = """
@@ -24,7 +24,9 @@ hear("never")
 @pytest.fixture
 def recording(agent: Agent, call: Call, tmp_path: Path) -> Path:
     path = tmp_path / "counting.acp.ndjson"
-    assert call("exec", "--record", str(path), "count", "--", *agent(COUNTING)).code == exits.DONE
+    assert (
+        call("exec", "--record", str(path), "count", "--", *agent(COUNTING)).code == exit_codes.DONE
+    )
     return path
 
 
@@ -34,7 +36,7 @@ def test_an_agent_that_behaves_as_recorded_passes(
     """However it cuts its text."""
     command = agent('prompt = hear_prompt(); say("one, two"); end(prompt); hear("never")')
     done = call("replay", "--as", "client", str(recording), "--", *command)
-    assert (done.code, done.err) == (exits.DONE, "")
+    assert (done.code, done.err) == (exit_codes.DONE, "")
     assert done.out.startswith("counting.acp.ndjson: pass: 3 client frames played")
 
 
@@ -43,7 +45,7 @@ def test_an_agent_that_does_not_fails_with_a_diff(
 ) -> None:
     command = agent('prompt = hear_prompt(); say("one, three\\x1b[2J"); end(prompt); hear("never")')
     done = call("replay", str(recording), "--", *command)
-    assert (done.code, done.err) == (exits.FOUND, "")
+    assert (done.code, done.err) == (exit_codes.FOUND, "")
     assert "counting.acp.ndjson: fail: 1 problem;" in done.out
     assert "- one, two\n" in done.out
     assert "+ one, three␛[2J\n" in done.out
@@ -54,7 +56,7 @@ def test_an_agent_that_dies_fails_with_its_last_words(
 ) -> None:
     command = agent('sys.stderr.write("no key\\n"); sys.exit(7)')
     done = call("replay", str(recording), "--", *command)
-    assert done.code == exits.AGENT
+    assert done.code == exit_codes.AGENT
     assert "the agent exited with code 7\n    | no key\n" in done.out
 
 
@@ -62,7 +64,7 @@ def test_an_agent_that_keeps_silent_fails_in_time(
     recording: Path, agent: Agent, call: Call
 ) -> None:
     done = call("replay", "--timeout", "0.5", str(recording), "--", *agent('hear("never")'))
-    assert done.code == exits.FOUND
+    assert done.code == exit_codes.FOUND
     assert "the agent kept silent for 0.5 s" in done.out
 
 
@@ -73,7 +75,7 @@ def test_a_recording_starts_nothing_by_itself(recording: Path, call: Call, tmp_p
     header["command"] = ["touch", str(tmp_path / "started")]
     recording.write_text(json.dumps(header) + "\n" + "".join(lines[1:]))
     done = call("replay", str(recording))
-    assert (done.code, done.out) == (exits.USAGE, "")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert "a recording's own is never run by itself" in done.err
     assert not (tmp_path / "started").exists()
 
@@ -81,11 +83,11 @@ def test_a_recording_starts_nothing_by_itself(recording: Path, call: Call, tmp_p
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (["nobody"], exits.USAGE, "there is no agent 'nobody'"),
-        (["demo", "--", "cat"], exits.USAGE, "not both"),
-        (["--timeout", "0", "demo"], exits.USAGE, "--timeout"),
-        (["--as", "editor", "demo"], exits.USAGE, "--as"),
-        (["--", "/no/such/agent"], exits.AGENT, "there is no such command"),
+        (["nobody"], exit_codes.USAGE, "there is no agent 'nobody'"),
+        (["demo", "--", "cat"], exit_codes.USAGE, "not both"),
+        (["--timeout", "0", "demo"], exit_codes.USAGE, "--timeout"),
+        (["--as", "editor", "demo"], exit_codes.USAGE, "--as"),
+        (["--", "/no/such/agent"], exit_codes.AGENT, "there is no such command"),
     ],
 )
 def test_a_wrong_call_is_told_what_is_wrong(
@@ -111,10 +113,10 @@ def test_what_is_ignored_is_no_difference_and_is_told(
     recording: Path, agent: Agent, call: Call
 ) -> None:
     command = agent('prompt = hear_prompt(); say("one, three"); end(prompt); hear("never")')
-    assert call("replay", str(recording), "--", *command).code == exits.FOUND
+    assert call("replay", str(recording), "--", *command).code == exit_codes.FOUND
     text = "update == agent_message_chunk"
     done = call("replay", "--ignore", text, str(recording), "--", *command)
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert f"--ignore {text}: applied 3 times" in done.err
 
 
@@ -123,7 +125,7 @@ def test_an_ignore_that_never_applies_is_a_mistake(
 ) -> None:
     command = agent(COUNTING)
     done = call("replay", "--ignore", "method == _never", str(recording), "--", *command)
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "nothing to ignore was found" in done.err
 
 
@@ -140,17 +142,19 @@ end(prompt)
 hear("never")
 """
     command = agent(script.format(started=str(started), key=key))
-    assert call("exec", "--record", str(path), "hello", "--", *command).code == exits.DONE
-    assert call("redact", str(path), "-o", str(public), "--rule", "anthropic").code == exits.DONE
+    assert call("exec", "--record", str(path), "hello", "--", *command).code == exit_codes.DONE
+    assert (
+        call("redact", str(path), "-o", str(public), "--rule", "anthropic").code == exit_codes.DONE
+    )
     started.unlink()
     done = call("replay", str(public), "--", *command)
-    assert (done.code, done.out, started.exists()) == (exits.USAGE, "", False)
+    assert (done.code, done.out, started.exists()) == (exit_codes.USAGE, "", False)
     assert "is redacted" in done.err
     assert "--allow-redacted" in done.err
     for live in (key, "another-key", "«secret:1»"):
         words = agent(script.format(started=str(started), key=live))
-        assert call("replay", "--allow-redacted", str(public), "--", *words).code == exits.DONE
+        assert call("replay", "--allow-redacted", str(public), "--", *words).code == exit_codes.DONE
     # What is not redacted needs no leave, and its texts are compared as they are.
-    for live, code in ((key, exits.DONE), ("another-key", exits.FOUND)):
+    for live, code in ((key, exit_codes.DONE), ("another-key", exit_codes.FOUND)):
         words = agent(script.format(started=str(started), key=live))
         assert call("replay", "--allow-redacted", str(path), "--", *words).code == code

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from tests.console.conftest import Call
 
 KEY = "sk-ant-" + "api03-aB3dE5gH7jK9mN1pQ3sT5"
@@ -22,7 +22,7 @@ def leaky(tmp_path: Path) -> Path:
 
 def test_what_is_left_is_told_and_not_shown(call: Call, leaky: Path) -> None:
     done = call("scan", str(leaky))
-    assert done.code == exits.FOUND
+    assert done.code == exit_codes.FOUND
     first, second = done.out.splitlines()
     assert first.startswith(f"{leaky}:2: anthropic: ")
     assert second.startswith(f"{leaky}:2: assignment: ")
@@ -35,7 +35,7 @@ def test_what_is_left_is_told_and_not_shown(call: Call, leaky: Path) -> None:
 def test_json_tells_file_line_rule_and_excerpt(call: Call, leaky: Path) -> None:
     done = call("scan", "--format", "json", str(leaky))
     told = json.loads(done.out)
-    assert done.code == exits.FOUND
+    assert done.code == exit_codes.FOUND
     assert told["counts"] == {"anthropic": 1, "assignment": 1}
     assert [set(found) for found in told["findings"]] == [{"file", "line", "rule", "excerpt"}] * 2
     assert (told["findings"][0]["file"], told["findings"][0]["line"]) == (str(leaky), 2)
@@ -46,17 +46,17 @@ def test_what_is_clean_is_said_to_be(call: Call, tmp_path: Path) -> None:
     clean = tmp_path / "clean"
     clean.write_text("nothing here\n")
     done = call("scan", str(clean), str(clean))
-    assert (done.code, done.out) == (exits.DONE, "")
+    assert (done.code, done.out) == (exit_codes.DONE, "")
     assert done.err == "acp-console: nothing was found in 2 files\n"
     done = call("scan", "--format", "json", str(clean))
-    assert (done.code, json.loads(done.out)) == (exits.DONE, {"findings": [], "counts": {}})
+    assert (done.code, json.loads(done.out)) == (exit_codes.DONE, {"findings": [], "counts": {}})
 
 
 def test_a_file_that_cannot_be_read_is_no_clean_file(call: Call, tmp_path: Path) -> None:
     done = call("scan", str(tmp_path / "missing"))
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "cannot read" in done.err
 
 
 def test_without_a_file_it_says_how_it_is_used(call: Call) -> None:
-    assert call("scan").code == exits.USAGE
+    assert call("scan").code == exit_codes.USAGE

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_inspector.filter import patterns
 from acp_inspector.journal import Journal
-from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.format import new_header
 from acp_inspector.recording.writer import RecordingWriter
-from acp_protocol.jsonrpc import request_line
+from acp_protocol.jsonrpc import encode_request
 from tests.console.conftest import Call
 
 HELLO = {"sessionId": "s1", "prompt": [{"type": "text", "text": "hello"}]}
 FRAMES = (
-    ("client", request_line(1, "session/prompt", HELLO), b"\n"),
+    ("client", encode_request(1, "session/prompt", HELLO), b"\n"),
     (
         "agent",
         b'{"jsonrpc":"2.0", "id":"\xc2\x9b31m\xe2\x80\xae", "method":"_\\u001b[2J"}',
@@ -49,7 +49,7 @@ def recording(tmp_path: Path) -> Path:
     journal = Journal(clock=Ticks())
     for side, raw, end in FRAMES:
         journal.frame("client" if side == "client" else "agent", raw, end)
-    writer = RecordingWriter(path, header_of_this_run(["a"], tmp_path))
+    writer = RecordingWriter(path, new_header(["a"], tmp_path))
     writer.write(journal.entries)
     writer.close()
     return path
@@ -57,7 +57,7 @@ def recording(tmp_path: Path) -> Path:
 
 def test_the_table_is_plain_where_no_terminal_is(call: Call, recording: Path) -> None:
     done = call("show", str(recording))
-    assert (done.code, done.err) == (exits.DONE, "")
+    assert (done.code, done.err) == (exit_codes.DONE, "")
     assert done.out.replace("\n", "").isprintable()
     head, *rows = [line.split() for line in done.out.splitlines()]
     assert head == ["n", "t", "from", "kind", "method", "id", "latency", "size", "summary"]
@@ -82,7 +82,7 @@ def test_json_is_one_object_a_line_that_no_terminal_obeys(call: Call, recording:
 def test_raw_is_every_byte(recording: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     out = io.TextIOWrapper(io.BytesIO())
     monkeypatch.setattr(sys, "stdout", out)
-    assert call("show", "--format", "raw", str(recording)).code == exits.DONE
+    assert call("show", "--format", "raw", str(recording)).code == exit_codes.DONE
     shown = out.buffer
     assert isinstance(shown, io.BytesIO)
     assert shown.getvalue() == b"".join(raw + end for _, raw, end in FRAMES)
@@ -93,7 +93,7 @@ def test_raw_bytes_do_not_go_to_a_terminal(
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     done = call("show", "--format", "raw", str(recording))
-    assert (done.code, done.out) == (exits.USAGE, "")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
 
 
 def test_only_the_frames_that_hold_the_text_are_shown(call: Call, recording: Path) -> None:
@@ -106,7 +106,7 @@ def test_only_the_frames_that_hold_the_text_are_shown(call: Call, recording: Pat
 def test_an_expression_selects_frames(call: Call, recording: Path) -> None:
     def numbers(expression: str) -> list[str]:
         done = call("show", "--filter", expression, "--fields", "n", str(recording))
-        assert (done.code, done.err) == (exits.DONE, "")
+        assert (done.code, done.err) == (exit_codes.DONE, "")
         return done.out.split()[1:]
 
     assert numbers("from == agent and latency > 500ms") == ["4"]
@@ -129,7 +129,7 @@ def test_stderr_and_events_are_shown_where_a_filter_names_them(call: Call, recor
 
     def shown(expression: str, *options: str) -> str:
         done = call("show", "--filter", expression, *options, str(recording))
-        assert done.code == exits.DONE
+        assert done.code == exit_codes.DONE
         return done.out
 
     assert shown("n > 4", "--count") == "0\n"
@@ -161,17 +161,17 @@ def test_what_is_written_behind_is_shown_as_it_comes(recording: Path) -> None:
         lines = [process.stdout.readline().split() for _ in range(2)]
         assert lines == [[b"5", b"fs/x"], [b"6", b"fs/x"]], "an answer knows its question"
         process.send_signal(signal.SIGINT)
-        assert process.wait() == exits.INTERRUPTED
+        assert process.wait() == exit_codes.INTERRUPTED
 
 
 def test_what_is_followed_has_no_count(call: Call, recording: Path) -> None:
     done = call("show", "--follow", "--count", str(recording))
-    assert (done.code, done.out) == (exits.USAGE, "")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
 
 
 def test_an_expression_that_is_none_is_shown_with_carets(call: Call, recording: Path) -> None:
     done = call("show", "--filter", "size > 4kb and metod == x", str(recording))
-    assert (done.code, done.out) == (exits.USAGE, "")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert "--filter: there is no field `metod`; did you mean `method`?\n" in done.err
     assert "  size > 4kb and metod == x\n                 ^^^^^\n" in done.err
 
@@ -180,13 +180,13 @@ def test_an_expression_reaches_the_terminal_as_what_can_be_shown(
     call: Call, recording: Path
 ) -> None:
     done = call("show", "--filter", "\x1b[2J == 3", str(recording))
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert done.err.replace("\n", "").isprintable()
 
 
 def test_a_field_that_is_none_is_told_with_those_that_are(call: Call, recording: Path) -> None:
     done = call("show", "--fields", "n,color", str(recording))
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "there is no field 'color'; there are: n, t, from" in done.err
 
 
@@ -194,7 +194,7 @@ def test_a_recording_that_was_cut_is_shown_as_far_as_it_goes(call: Call, recordi
     cut = recording.read_bytes().splitlines(keepends=True)
     recording.write_bytes(b"".join(cut[:3]) + cut[3][:20])
     done = call("show", "--count", str(recording))
-    assert (done.code, done.out) == (exits.DONE, "2\n")
+    assert (done.code, done.out) == (exit_codes.DONE, "2\n")
     assert "line 4: the file ends in the middle of this line" in done.err
 
 
@@ -216,14 +216,14 @@ def test_a_foreign_file_is_named_as_such(
     path.write_bytes(content)
     for words in (["show"], ["replay"]):
         done = call(*words, str(path), *(["demo"] if words == ["replay"] else []))
-        assert (done.code, done.out) == (exits.USAGE, "")
+        assert (done.code, done.out) == (exit_codes.USAGE, "")
         assert done.err == f"acp-console: {path} is no recording: {sentence}\n"
 
 
 def test_a_file_that_cannot_be_read_is_told(call: Call, tmp_path: Path) -> None:
     for path, reason in [(tmp_path / "none", "no such file"), (tmp_path, "is a directory")]:
         done = call("show", str(path))
-        assert done.code == exits.USAGE
+        assert done.code == exit_codes.USAGE
         assert f"cannot read {path}: {reason}" in done.err
 
 
@@ -233,9 +233,9 @@ def test_a_filter_whose_pattern_takes_too_long_is_told_at_the_end(
     monkeypatch.setattr(patterns, "PATIENCE", 0.02)
     path, journal = tmp_path / "it.acp.ndjson", Journal(clock=Ticks())
     journal.frame("client", b'{"x":"' + b"a" * 60 + b'b"}', b"\n")
-    writer = RecordingWriter(path, header_of_this_run(["a"], tmp_path))
+    writer = RecordingWriter(path, new_header(["a"], tmp_path))
     writer.write(journal.entries)
     writer.close()
     done = call("show", "--count", "--filter", "/((a|a)+)+$/", str(path))
-    assert (done.code, done.out) == (exits.DONE, "0\n")
+    assert (done.code, done.out) == (exit_codes.DONE, "0\n")
     assert "its pattern takes longer than" in done.err

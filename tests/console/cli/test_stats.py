@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_inspector.journal import Journal
-from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
 from tests.console.conftest import Call
@@ -26,13 +26,13 @@ def table(out: str) -> list[list[str]]:
 
 def counted(call: Call, *words: str) -> dict[str, Any]:
     done = call("stats", "--format", "json", *words, EDIT)
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     return json.loads(done.out)
 
 
 def test_methods_are_counted_with_their_times(call: Call) -> None:
     done = call("stats", EDIT)
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     head, *rows = table(done.out)
     assert " ".join(head) == "from method count errors open size min p50 p90 p99 max"
     assert re.match(r"\d+ frames in \d+\.0 ms, ", done.out)
@@ -66,7 +66,7 @@ def test_a_filter_chooses_what_is_counted(call: Call) -> None:
 
 def test_a_filter_that_cannot_be_read_is_shown_where(call: Call) -> None:
     done = call("stats", "--filter", "turn ==", EDIT)
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "^" in done.err
 
 
@@ -81,10 +81,10 @@ def test_no_word_from_the_wire_is_obeyed(call: Call, tmp_path: Path, by: str) ->
         b"[1,",
     ):
         journal.frame("agent" if b"error" in line else "client", line)
-    writer = RecordingWriter(path, header_of_this_run(["a"], tmp_path))
+    writer = RecordingWriter(path, new_header(["a"], tmp_path))
     writer.write(journal.entries)
     writer.close()
     done = call("stats", "--by", by, str(path))
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert done.out.replace("\n", "").isprintable()
     assert "1 malformed" in done.out

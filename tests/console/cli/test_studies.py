@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.cli import exits
-from acp_console.cli.studies import print_table, study_of
+from acp_console.cli import exit_codes
+from acp_console.cli.reading import print_table, read_study
 from acp_console.render.tables import Layout
 from acp_console.render.values import format_seconds, format_size
 from acp_inspector.filter import patterns
-from acp_inspector.filter.language import compile_filter
+from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.journal import Journal
-from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
 from tests.console.conftest import Call
@@ -42,7 +42,7 @@ def slow_recording(folder: Path) -> Path:
     path, journal = folder / "slow.acp.ndjson", Journal()
     text = b"a" * 60 + b"b"
     journal.frame("client", b'{"jsonrpc":"2.0","id":1,"method":"m","params":["%b"]}' % text)
-    writer = RecordingWriter(path, header_of_this_run(["a"], folder))
+    writer = RecordingWriter(path, new_header(["a"], folder))
     writer.write(journal.entries)
     writer.close()
     return path
@@ -102,11 +102,11 @@ def test_bytes_are_told_in_the_unit_that_fits() -> None:
 def asked() -> int:
     """Return the number of the frame in which the user is asked."""
     frames = read_recording(EDIT).frames
-    return next(each.n for each in frames if b'"session/request_permission"' in each.raw)
+    return next(each.seq for each in frames if b'"session/request_permission"' in each.data)
 
 
 def test_a_study_may_end_before_its_recording() -> None:
-    study = study_of(EDIT, until=asked())
+    study = read_study(EDIT, until=asked())
     assert study.n == asked()
     assert [each.request.method for each in study.exchanges.open()] == [
         *("session/prompt", "session/request_permission")
@@ -114,7 +114,7 @@ def test_a_study_may_end_before_its_recording() -> None:
 
 
 def test_a_filter_that_needs_the_end_knows_it() -> None:
-    study = study_of(EDIT, compile_filter("pending"), until=asked())
+    study = read_study(EDIT, compile_filter("pending"), until=asked())
     assert study.statistics.total.frames == 2
 
 
@@ -134,7 +134,7 @@ def test_every_command_tells_of_a_pattern_that_takes_too_long(
 ) -> None:
     monkeypatch.setattr(patterns, "PATIENCE", 0.02)
     done = call(*words, SLOW, str(slow_recording(tmp_path)))
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert f"{words[-1]} {SLOW}: its pattern" in done.err
 
 
@@ -150,16 +150,16 @@ def test_every_command_shows_the_same_mistake_in_the_same_way(
     call: Call, words: tuple[str, ...]
 ) -> None:
     done = call(*words, "size > 4kb and metod == x", str(EDIT), *(["demo"] * ("replay" in words)))
-    assert (done.code, done.out) == (exits.USAGE, "")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert f"{words[-1]}: there is no field `metod`; did you mean `method`?" in done.err
     assert "  size > 4kb and metod == x\n                 ^^^^^" in done.err
 
 
 def test_what_a_study_does_not_know_is_refused_and_not_silently_absent(call: Call) -> None:
     done = call("stats", "--filter", "finding or turn == 1", str(EDIT))
-    assert done.code == exits.USAGE
+    assert done.code == exit_codes.USAGE
     assert "--filter: nobody knows `finding` here; show and lint do" in done.err
     done = call("show", "--view", "exchanges", "--filter", "turn == 1 or rule", str(EDIT))
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert "session/prompt" in done.out
     assert "initialize" not in done.out

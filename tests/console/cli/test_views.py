@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from acp_console.cli import exits
+from acp_console.cli import exit_codes
 from acp_inspector.journal import Journal
-from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.format import new_header
 from acp_inspector.recording.writer import RecordingWriter
 from tests.console.conftest import Call, Outcome
 from tests.inspector.talks import Said, ask, frames, update
@@ -40,7 +40,7 @@ def view(call: Call, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 def told(view: Call, name: str, *words: str) -> dict[str, Any]:
     done = view("show", "--view", name, "--format", "json", *words)
-    assert (done.code, done.err) == (exits.DONE, "")
+    assert (done.code, done.err) == (exit_codes.DONE, "")
     found = json.loads(done.out)
     assert (found["acp_view"], found["view"]) == (1, name)
     return found
@@ -61,7 +61,7 @@ def test_the_page_has_examples_of_every_view() -> None:
 
 def test_without_a_view_frames_are_shown_as_ever(view: Call) -> None:
     done = view("show", "--count", TROUBLE)
-    assert (done.code, done.out) == (exits.DONE, "18\n")
+    assert (done.code, done.out) == (exit_codes.DONE, "18\n")
 
 
 def test_exchanges_can_be_filtered_and_looked_at_earlier(view: Call) -> None:
@@ -116,7 +116,7 @@ def test_every_capability_of_the_version_is_there_in_json(view: Call) -> None:
     ],
 )
 def test_what_makes_no_sense_is_wrong_usage(view: Call, words: tuple[str, ...]) -> None:
-    assert view("show", *words, TROUBLE).code == exits.USAGE
+    assert view("show", *words, TROUBLE).code == exit_codes.USAGE
 
 
 @pytest.mark.parametrize("name", ["exchanges", "conversation", "waiting", "capabilities"])
@@ -134,10 +134,10 @@ def test_no_view_lets_the_wire_give_orders(view: Call, tmp_path: Path, name: str
         ("client", {"id": 9, "error": {"code": 1, "message": evil}}),
     )
     for frame in frames(*said):
-        journal.frame(frame.side, frame.raw)
-    writer = RecordingWriter(path, header_of_this_run(["a"], tmp_path))
+        journal.frame(frame.side, frame.data)
+    writer = RecordingWriter(path, new_header(["a"], tmp_path))
     writer.write(journal.entries)
     writer.close()
     done = view("show", "--view", name, str(path))
-    assert done.code == exits.DONE
+    assert done.code == exit_codes.DONE
     assert done.out.replace("\n", "").isprintable()

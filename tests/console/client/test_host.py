@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from acp_console.client.host import CALL_LIMIT, SESSION_LIMIT, ClientHost
-from acp_console.client.permissions import PermissionAsk
+from acp_console.client.handlers import MAX_SESSIONS, MAX_TOOL_CALLS, ClientHandlers
+from acp_console.client.permissions import PermissionPrompt
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
@@ -28,9 +28,9 @@ class Deciding:
 
     def __init__(self, answer: str | None = "yes") -> None:
         self.answer = answer
-        self.asks: list[PermissionAsk] = []
+        self.asks: list[PermissionPrompt] = []
 
-    async def decide(self, request: PermissionAsk) -> str | None:
+    async def decide(self, request: PermissionPrompt) -> str | None:
         self.asks.append(request)
         return self.answer
 
@@ -41,28 +41,30 @@ def decider() -> Deciding:
 
 
 @pytest.fixture
-def host(decider: Deciding, tmp_path: Path) -> ClientHost:
-    host = ClientHost(decider)
+def host(decider: Deciding, tmp_path: Path) -> ClientHandlers:
+    host = ClientHandlers(decider)
     host.open_session("s1", tmp_path)
     return host
 
 
-async def ask(host: ClientHost, method: str, **params: Any) -> Any:
+async def ask(host: ClientHandlers, method: str, **params: Any) -> Any:
     return await host.handle_request(Request(1, method, {"sessionId": "s1", **params}, b""))
 
 
-async def ask_consent(host: ClientHost, **tool_call: Any) -> Any:
+async def ask_consent(host: ClientHandlers, **tool_call: Any) -> Any:
     call = {"toolCallId": "t1", **tool_call}
     return await ask(host, "session/request_permission", toolCall=call, options=OPTIONS)
 
 
-async def tell(host: ClientHost, name: str, **members: Any) -> None:
+async def tell(host: ClientHandlers, name: str, **members: Any) -> None:
     update = {"sessionUpdate": name, "toolCallId": "t1", **members}
     params = {"sessionId": "s1", "update": update}
     await host.handle_notification(Notification("session/update", params, b""))
 
 
-async def test_a_file_of_the_session_is_read_and_written(host: ClientHost, tmp_path: Path) -> None:
+async def test_a_file_of_the_session_is_read_and_written(
+    host: ClientHandlers, tmp_path: Path
+) -> None:
     path = str(tmp_path / "notes.txt")
     assert await ask(host, "fs/write_text_file", path=path, content="one\ntwo\n") == {}
     assert await ask(host, "fs/read_text_file", path=path) == {"content": "one\ntwo\n"}
@@ -82,7 +84,7 @@ async def test_a_file_of_the_session_is_read_and_written(host: ClientHost, tmp_p
     ],
 )
 async def test_lines_are_counted_by_their_newlines_alone(
-    host: ClientHost, tmp_path: Path, line: int | None, limit: int | None, content: str
+    host: ClientHandlers, tmp_path: Path, line: int | None, limit: int | None, content: str
 ) -> None:
     path = tmp_path / "strange.txt"
     path.write_bytes("a\x0cb\u2028c\nd\r\ne".encode())
@@ -91,7 +93,7 @@ async def test_lines_are_counted_by_their_newlines_alone(
 
 
 async def test_a_missing_file_is_an_error_and_no_empty_text(
-    host: ClientHost, tmp_path: Path
+    host: ClientHandlers, tmp_path: Path
 ) -> None:
     with pytest.raises(RequestFailedError) as refusal:
         await ask(host, "fs/read_text_file", path=str(tmp_path / "missing"))
@@ -100,7 +102,7 @@ async def test_a_missing_file_is_an_error_and_no_empty_text(
 
 @pytest.mark.parametrize("method", ["fs/read_text_file", "fs/write_text_file"])
 async def test_no_way_leads_out_of_the_session(
-    host: ClientHost, tmp_path: Path, method: str
+    host: ClientHandlers, tmp_path: Path, method: str
 ) -> None:
     (tmp_path / "way-out").symlink_to("/")
     for path in ("/etc/passwd", f"{tmp_path}/../x", f"{tmp_path}/way-out/etc/passwd", "relative"):
@@ -110,14 +112,14 @@ async def test_no_way_leads_out_of_the_session(
 
 
 async def test_a_session_that_was_never_opened_has_no_files(
-    host: ClientHost, tmp_path: Path
+    host: ClientHandlers, tmp_path: Path
 ) -> None:
     with pytest.raises(RequestFailedError, match="No such session"):
         await ask(host, "fs/read_text_file", path=str(tmp_path / "x"), sessionId="s2")
 
 
 async def test_what_is_not_served_is_not_promised(decider: Deciding, tmp_path: Path) -> None:
-    host = ClientHost(decider, reads=True, writes=False)
+    host = ClientHandlers(decider, reads=True, writes=False)
     host.open_session("s1", tmp_path)
     assert host.capabilities["fs"] == {"readTextFile": True, "writeTextFile": False}
     with pytest.raises(RequestFailedError) as refusal:
@@ -129,7 +131,7 @@ async def test_what_is_not_served_is_not_promised(decider: Deciding, tmp_path: P
 async def test_a_host_serves_one_connection_after_the_other(
     decider: Deciding, tmp_path: Path
 ) -> None:
-    host = ClientHost(decider, runs=True)
+    host = ClientHandlers(decider, runs=True)
     host.open_session("s1", tmp_path)
     for _ in range(2):
         async with host:
@@ -141,32 +143,32 @@ async def test_a_host_serves_one_connection_after_the_other(
 
 
 @pytest.mark.parametrize("method", ["terminal/create", "_vendor/thing", "session/update"])
-async def test_an_unknown_request_is_refused_as_unknown(host: ClientHost, method: str) -> None:
+async def test_an_unknown_request_is_refused_as_unknown(host: ClientHandlers, method: str) -> None:
     with pytest.raises(RequestFailedError) as refusal:
         await ask(host, method)
     assert refusal.value.code == METHOD_NOT_FOUND
 
 
-async def test_params_that_do_not_fit_are_refused_by_the_member(host: ClientHost) -> None:
+async def test_params_that_do_not_fit_are_refused_by_the_member(host: ClientHandlers) -> None:
     with pytest.raises(RequestFailedError, match="path") as refusal:
         await ask(host, "fs/read_text_file", path=7)
     assert refusal.value.code == INVALID_PARAMS
 
 
-async def test_the_answer_carries_the_option_that_was_chosen(host: ClientHost) -> None:
+async def test_the_answer_carries_the_option_that_was_chosen(host: ClientHandlers) -> None:
     assert await ask_consent(host) == YES
 
 
 @pytest.mark.parametrize("answer", [None, "never offered"])
 async def test_an_answer_that_was_not_offered_does_not_go_out(
-    host: ClientHost, decider: Deciding, answer: str | None
+    host: ClientHandlers, decider: Deciding, answer: str | None
 ) -> None:
     decider.answer = answer
     assert await ask_consent(host) == CANCELLED
 
 
 async def test_a_cancelled_turn_answers_with_cancelled_until_the_next(
-    host: ClientHost, decider: Deciding
+    host: ClientHandlers, decider: Deciding
 ) -> None:
     host.cancel_turn("s1")
     assert await ask_consent(host) == CANCELLED
@@ -179,17 +181,17 @@ async def test_a_turn_cancelled_while_somebody_decides_answers_with_cancelled(
     tmp_path: Path,
 ) -> None:
     class Slow(Deciding):
-        async def decide(self, request: PermissionAsk) -> str | None:
+        async def decide(self, request: PermissionPrompt) -> str | None:
             host.cancel_turn("s1")
             return "yes"
 
-    host = ClientHost(Slow())
+    host = ClientHandlers(Slow())
     host.open_session("s1", tmp_path)
     assert await ask_consent(host) == CANCELLED
 
 
 async def test_a_question_knows_what_was_said_of_its_call(
-    host: ClientHost, decider: Deciding, tmp_path: Path
+    host: ClientHandlers, decider: Deciding, tmp_path: Path
 ) -> None:
     """Agents need not repeat the kind when they ask, and many do not."""
     await tell(host, "tool_call", title="Look", kind="read")
@@ -201,7 +203,7 @@ async def test_a_question_knows_what_was_said_of_its_call(
 
 
 async def test_a_call_that_has_ended_lends_its_kind_to_no_other(
-    host: ClientHost, decider: Deciding
+    host: ClientHandlers, decider: Deciding
 ) -> None:
     await tell(host, "tool_call", title="Look", kind="read")
     await tell(host, "tool_call_update", status="completed")
@@ -209,18 +211,20 @@ async def test_a_call_that_has_ended_lends_its_kind_to_no_other(
     assert decider.asks[0].kind == "other"
 
 
-async def test_only_so_many_calls_are_remembered(host: ClientHost, decider: Deciding) -> None:
+async def test_only_so_many_calls_are_remembered(host: ClientHandlers, decider: Deciding) -> None:
     await tell(host, "tool_call", kind="read")
-    for number in range(CALL_LIMIT):
+    for number in range(MAX_TOOL_CALLS):
         await tell(host, "tool_call", toolCallId=f"more {number}", kind="read")
     await ask_consent(host)
     await ask_consent(host, toolCallId="more 0")
     assert [ask.kind for ask in decider.asks] == ["other", "read"]
 
 
-async def test_only_so_many_sessions_are_remembered(host: ClientHost, decider: Deciding) -> None:
+async def test_only_so_many_sessions_are_remembered(
+    host: ClientHandlers, decider: Deciding
+) -> None:
     await tell(host, "tool_call", kind="read")
-    for number in range(SESSION_LIMIT):
+    for number in range(MAX_SESSIONS):
         update = {"sessionUpdate": "tool_call", "toolCallId": "t1", "kind": "read"}
         params = {"sessionId": f"more {number}", "update": update}
         await host.handle_notification(Notification("session/update", params, b""))
@@ -230,7 +234,7 @@ async def test_only_so_many_sessions_are_remembered(host: ClientHost, decider: D
 
 @pytest.mark.parametrize("status", [[], {}, 1.5, True])
 async def test_a_status_of_no_kind_ends_no_call(
-    host: ClientHost, decider: Deciding, status: object
+    host: ClientHandlers, decider: Deciding, status: object
 ) -> None:
     await tell(host, "tool_call", kind="read", status=status)
     await ask_consent(host)

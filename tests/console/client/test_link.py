@@ -11,35 +11,35 @@ import anyio
 import pytest
 
 from acp_console.client.agents import command_agent
+from acp_console.client.connection import AgentConnection, connect_agent
 from acp_console.client.errors import SignInRequiredError
-from acp_console.client.host import ClientHost
-from acp_console.client.link import AgentLink, open_link
+from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PolicyDecider
-from acp_inspector.journal import Frame, Journal, JournalEvent, StderrText
+from acp_inspector.journal import Frame, Journal, JournalEvent, StderrChunk
 from acp_protocol.errors import (
     AgentExitedError,
     AgentStartError,
+    OperationTimeoutError,
     RemoteProtocolError,
     RequestFailedError,
-    TimeLimitError,
 )
 from acp_protocol.jsonrpc import Request, read_message
-from acp_protocol.schema.validate import check_params
+from acp_protocol.schema.validate import validate_params
 from tests.console.conftest import Agent
 
 
 @asynccontextmanager
 async def linked(
     command: list[str], cwd: Path, journal: Journal | None = None, start_limit: float = 20
-) -> AsyncGenerator[AgentLink]:
-    host = ClientHost(PolicyDecider("reads", lambda ask: None))
+) -> AsyncGenerator[AgentConnection]:
+    host = ClientHandlers(PolicyDecider("reads", lambda ask: None))
     with anyio.fail_after(30):
-        async with open_link(
+        async with connect_agent(
             command_agent(command),
             cwd=cwd,
             journal=Journal() if journal is None else journal,
-            host=host,
-            start_limit=start_limit,
+            handlers=host,
+            start_timeout=start_limit,
         ) as link:
             yield link
 
@@ -64,8 +64,8 @@ hear("never")
     assert (events[0], events[-1]) == ("spawn", "exit")
     frames = [entry for entry in journal.entries if isinstance(entry, Frame)]
     assert [frame.side[0] for frame in frames] == ["c", "a", "c", "a", "c", "a", "a"]
-    assert b"HELLO" in frames[5].raw
-    stderr = [entry.text for entry in journal.entries if isinstance(entry, StderrText)]
+    assert b"HELLO" in frames[5].data
+    stderr = [entry.data for entry in journal.entries if isinstance(entry, StderrChunk)]
     assert b"".join(stderr) == b"thinking\n"
 
 
@@ -75,7 +75,7 @@ async def test_what_we_send_fits_the_published_shapes(agent: Agent, tmp_path: Pa
         session = await link.new_session(tmp_path)
         await link.prompt(session["sessionId"], [{"type": "text", "text": "a block"}])
     sent = [entry for entry in journal.entries if isinstance(entry, Frame)]
-    asked = [read_message(frame.raw) for frame in sent if frame.side == "client"]
+    asked = [read_message(frame.data) for frame in sent if frame.side == "client"]
     requests = [message for message in asked if isinstance(message, Request)]
     assert [request.method for request in requests] == [
         "initialize",
@@ -83,7 +83,7 @@ async def test_what_we_send_fits_the_published_shapes(agent: Agent, tmp_path: Pa
         "session/prompt",
     ]
     for request in requests:
-        assert not check_params(request.method, request.params)
+        assert not validate_params(request.method, request.params)
 
 
 async def test_a_cancelled_turn_still_ends(agent: Agent, tmp_path: Path) -> None:
@@ -227,11 +227,11 @@ sys.stderr.write("downloading\\n"); sys.stderr.flush()
 print("Welcome!", flush=True)
 hear("never")
 """)
-    with pytest.raises(TimeLimitError, match="response to initialize") as caught:
+    with pytest.raises(OperationTimeoutError, match="response to initialize") as caught:
         async with linked(command, tmp_path, start_limit=1):
             pytest.fail("the link was opened")
     assert caught.value.stderr_tail == ("downloading",)
-    assert caught.value.noise == b"Welcome!"
+    assert caught.value.stray_output == b"Welcome!"
 
 
 async def test_stray_lines_on_stdout_are_kept_and_do_no_harm(agent: Agent, tmp_path: Path) -> None:
@@ -240,8 +240,8 @@ async def test_stray_lines_on_stdout_are_kept_and_do_no_harm(agent: Agent, tmp_p
     async with linked(command, tmp_path, journal) as link:
         session = await link.new_session(tmp_path)
         await link.prompt(session["sessionId"], "hello")
-        assert link.noise() == b"Welcome!"
-    raws = [entry.raw for entry in journal.entries if isinstance(entry, Frame)]
+        assert link.unreadable_output() == b"Welcome!"
+    raws = [entry.data for entry in journal.entries if isinstance(entry, Frame)]
     assert b"Welcome!" in raws
 
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_console.client.permissions import (
-    Allowed,
-    PermissionAsk,
     PermissionOption,
+    PermissionPolicy,
+    PermissionPrompt,
     PolicyDecider,
     allows,
-    least_that_allows,
-    read_ask,
-    updated,
+    merge_tool_call,
+    parse_permission_request,
+    strictest_policy_for,
 )
 
 OPTIONS = (
@@ -27,8 +27,8 @@ OPTIONS = (
 )
 
 
-def asked(cwd: Path = Path("/ada"), **tool_call: Any) -> PermissionAsk:
-    return PermissionAsk(1, "s1", tool_call, OPTIONS, cwd)
+def asked(cwd: Path = Path("/ada"), **tool_call: Any) -> PermissionPrompt:
+    return PermissionPrompt(1, "s1", tool_call, OPTIONS, cwd)
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def asked(cwd: Path = Path("/ada"), **tool_call: Any) -> PermissionAsk:
         (7, "all"),
     ],
 )
-def test_each_kind_needs_its_policy(kind: object, least: Allowed) -> None:
-    order: list[Allowed] = ["none", "reads", "edits", "all"]
+def test_each_kind_needs_its_policy(kind: object, least: PermissionPolicy) -> None:
+    order: list[PermissionPolicy] = ["none", "reads", "edits", "all"]
     ask = asked(kind=kind)
     let_through = [allowed for allowed in order if allows(allowed, ask)]
     assert let_through == order[order.index(least) :]
-    assert least_that_allows(ask) == least
+    assert strictest_policy_for(ask) == least
 
 
 def test_a_title_decides_nothing() -> None:
@@ -74,7 +74,7 @@ def test_a_title_decides_nothing() -> None:
 )
 def test_a_path_outside_the_session_needs_all(tool_call: dict[str, Any]) -> None:
     ask = asked(kind="edit", **tool_call)
-    assert ask.outside
+    assert ask.paths_outside
     assert not allows("edits", ask)
     assert allows("all", ask)
 
@@ -88,24 +88,24 @@ def test_a_path_inside_the_session_does_not() -> None:
 def test_a_link_that_leads_out_is_outside(tmp_path: Path) -> None:
     (tmp_path / "way-out").symlink_to("/")
     path = str(tmp_path / "way-out" / "etc" / "passwd")
-    assert asked(tmp_path, kind="read", locations=[{"path": path}]).outside == (path,)
+    assert asked(tmp_path, kind="read", locations=[{"path": path}]).paths_outside == (path,)
 
 
 async def test_what_is_allowed_is_allowed_once() -> None:
-    refused: list[PermissionAsk] = []
+    refused: list[PermissionPrompt] = []
     chosen = await PolicyDecider("all", refused.append).decide(asked(kind="execute"))
     assert (chosen, refused) == ("once", [])
 
 
 async def test_what_is_refused_is_told_and_answered_with_the_refusal_that_was_offered() -> None:
-    refused: list[PermissionAsk] = []
+    refused: list[PermissionPrompt] = []
     ask = asked(kind="execute")
     assert await PolicyDecider("reads", refused.append).decide(ask) == "no"
     assert refused == [ask]
 
 
 async def test_where_no_refusal_is_offered_nothing_is_chosen() -> None:
-    ask = PermissionAsk(1, "s1", {"kind": "execute"}, OPTIONS[:2], Path("/ada"))
+    ask = PermissionPrompt(1, "s1", {"kind": "execute"}, OPTIONS[:2], Path("/ada"))
     assert await PolicyDecider("none", lambda refused: None).decide(ask) is None
 
 
@@ -115,7 +115,7 @@ def test_the_question_stands_over_what_was_said_before_and_nothing_is_lost() -> 
         "toolCall": {"toolCallId": "t", "kind": None},
         "options": [],
     }
-    ask = read_ask(1, params, known={"kind": "read", "title": "Look"})
+    ask = parse_permission_request(1, params, known={"kind": "read", "title": "Look"})
     assert ask is not None
     assert (ask.kind, ask.title) == ("read", "Look")
 
@@ -129,7 +129,7 @@ json_values = st.recursive(
 
 @given(session=json_values, call=json_values, options=json_values)
 def test_no_question_of_an_agent_raises(session: Any, call: Any, options: Any) -> None:
-    read_ask(1, {"sessionId": session, "toolCall": call, "options": options})
+    parse_permission_request(1, {"sessionId": session, "toolCall": call, "options": options})
 
 
 @given(kind=json_values, locations=json_values, content=json_values)
@@ -138,20 +138,23 @@ def test_no_tool_call_raises_or_passes_for_a_harmless_one(
 ) -> None:
     ask = asked(kind=kind, locations=locations, content=content)
     assert allows("none", ask) is False
-    assert allows("reads", ask) is (kind in ("read", "search", "think") and not ask.outside)
+    assert allows("reads", ask) is (kind in ("read", "search", "think") and not ask.paths_outside)
 
 
 def test_version_two_asks_for_what_its_subject_says_and_nothing_else() -> None:
     command = {"type": "command", "command": "rm -rf /", "cwd": "/"}
     disguised = {"title": "t", "subject": command, "toolCall": {"kind": "read"}, "sessionId": "s"}
-    ask = read_ask(1, disguised | {"options": []}, version=2)
+    ask = parse_permission_request(1, disguised | {"options": []}, version=2)
     assert ask is not None
     assert (ask.kind, allows("reads", ask)) == ("execute", False)
     unknown = {"title": "t", "subject": {"type": "_x"}, "toolCall": {"kind": "read"}}
-    ask = read_ask(1, unknown | {"sessionId": "s", "options": []}, version=2)
+    ask = parse_permission_request(1, unknown | {"sessionId": "s", "options": []}, version=2)
     assert ask is not None
     assert ask.kind == "other"
-    assert read_ask(1, unknown | {"sessionId": "s", "options": []}, known=None) is not None
+    assert (
+        parse_permission_request(1, unknown | {"sessionId": "s", "options": []}, known=None)
+        is not None
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,12 +170,12 @@ def test_files_that_a_diff_of_version_two_changes_are_looked_at(
     call = {"toolCallId": "c", "kind": "edit", "content": [{"type": "diff", "changes": [change]}]}
     params: dict[str, Any] = {"sessionId": "s", "title": "t", "options": []}
     subject = {"type": "tool_call", "toolCall": call}
-    ask = read_ask(1, params | {"subject": subject}, cwd=tmp_path, version=2)
+    ask = parse_permission_request(1, params | {"subject": subject}, cwd=tmp_path, version=2)
     assert ask is not None
-    assert ask.outside == ("/etc/passwd",)
+    assert ask.paths_outside == ("/etc/passwd",)
     assert not allows("edits", ask)
 
 
 def test_null_takes_a_kind_away_in_version_two_only() -> None:
-    assert updated({"kind": "read"}, {"kind": None}, 1) == {"kind": "read"}
-    assert updated({"kind": "read"}, {"kind": None}, 2) == {}
+    assert merge_tool_call({"kind": "read"}, {"kind": None}, 1) == {"kind": "read"}
+    assert merge_tool_call({"kind": "read"}, {"kind": None}, 2) == {}

@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 
-from acp_console.client.host import ClientHost
+from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PolicyDecider
 from acp_console.client.terminals import TERMINAL_METHODS
 from acp_protocol.connection import Connection
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from acp_protocol.schema.methods import find_method
-from acp_protocol.schema.validate import check_result
+from acp_protocol.schema.validate import validate_result
 from acp_protocol.transport.memory import memory_pair
 from tests.protocol.host.test_processes import is_running
 from tests.protocol.talks import Script
@@ -29,13 +29,13 @@ SLEEP = ["-c", "import os, time; print(os.getpid(), flush=True); time.sleep(1000
 Ask: TypeAlias = Callable[..., Awaitable[Any]]
 
 
-def make_host(**offered: bool) -> ClientHost:
-    return ClientHost(PolicyDecider("none", lambda ask: None), **offered)
+def make_host(**offered: bool) -> ClientHandlers:
+    return ClientHandlers(PolicyDecider("none", lambda ask: None), **offered)
 
 
 @asynccontextmanager
 async def asking(
-    cwd: Path, host: ClientHost | None = None
+    cwd: Path, host: ClientHandlers | None = None
 ) -> AsyncGenerator[tuple[Ask, Connection]]:
     """Yield what an agent asks with, and its connection to a client with the session `s1`.
 
@@ -50,7 +50,7 @@ async def asking(
             async def ask(deed: str, **params: Any) -> Any:
                 method = f"terminal/{deed}"
                 answer = await agent.request(method, {"sessionId": "s1", **params})
-                assert check_result(method, answer) == ()
+                assert validate_result(method, answer) == ()
                 return answer
 
             yield ask, agent

@@ -11,11 +11,11 @@ import anyio
 import pytest
 
 from acp_console.client.agents import DEMO_AGENT, command_agent
-from acp_console.client.host import ClientHost
-from acp_console.client.link import AgentLink, open_link
-from acp_console.client.permissions import Allowed, PolicyDecider
+from acp_console.client.connection import AgentConnection, connect_agent
+from acp_console.client.handlers import ClientHandlers
+from acp_console.client.permissions import PermissionPolicy, PolicyDecider
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import AgentMessage, ToolCall, TurnEnd, UserMessage
+from acp_inspector.analysis.items import AgentMessage, ToolCallItem, TurnEnd, UserMessage
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_protocol.errors import AgentExitedError, RemoteProtocolError, RequestFailedError
 from tests.console.conftest import Agent
@@ -38,12 +38,12 @@ greet_v2()
 
 @asynccontextmanager
 async def linked(
-    command: Sequence[str] | None, cwd: Path, journal: Journal, allow: Allowed = "reads"
-) -> AsyncGenerator[tuple[AgentLink, str]]:
-    spec = (command_agent(command) if command else DEMO_AGENT).speaking(2)
-    host = ClientHost(PolicyDecider(allow, lambda ask: None))
+    command: Sequence[str] | None, cwd: Path, journal: Journal, allow: PermissionPolicy = "reads"
+) -> AsyncGenerator[tuple[AgentConnection, str]]:
+    spec = (command_agent(command) if command else DEMO_AGENT).with_protocol(2)
+    host = ClientHandlers(PolicyDecider(allow, lambda ask: None))
     with anyio.fail_after(30):
-        async with open_link(spec, cwd=cwd, journal=journal, host=host) as link:
+        async with connect_agent(spec, cwd=cwd, journal=journal, handlers=host) as link:
             session = await link.new_session(cwd)
             yield link, session["sessionId"]
 
@@ -64,7 +64,7 @@ async def test_our_agent_and_our_client_speak_version_two(tmp_path: Path) -> Non
     talk = talks.get(session_id)
     texts = [item.text for item in talk.items if isinstance(item, UserMessage)]
     assert texts == ["write a.txt: hello", "read a.txt"]
-    calls = [item for item in talk.items if isinstance(item, ToolCall)]
+    calls = [item for item in talk.items if isinstance(item, ToolCallItem)]
     assert [(call.facts.title, call.facts.status) for call in calls] == [
         ("Write a.txt", "completed"),
         ("Read a.txt", "completed"),
@@ -72,8 +72,8 @@ async def test_our_agent_and_our_client_speak_version_two(tmp_path: Path) -> Non
     ends = [item.stop_reason for item in talk.items if isinstance(item, TurnEnd)]
     assert ends == ["end_turn", "end_turn"]
     assert any("done" in item.text for item in talk.items if isinstance(item, AgentMessage))
-    assert (talk.surroundings.is_busy, talk.surroundings.current_mode) == (False, "ask")
-    assert talk.surroundings.commands
+    assert (talk.info.is_busy, talk.info.current_mode) == (False, "ask")
+    assert talk.info.commands
 
 
 async def test_who_speaks_version_one_only_is_spoken_to_in_it(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ hear("never")
     journal, is_running, ended = Journal(), anyio.Event(), list[str]()
 
     def look(entry: Entry) -> None:
-        if isinstance(entry, Frame) and b"running" in entry.raw:
+        if isinstance(entry, Frame) and b"running" in entry.data:
             is_running.set()
 
     journal.subscribe(look)
@@ -231,8 +231,8 @@ error = {"code": -32022, "message": "Unsupported protocol version",
 tell(id=hear("initialize")["id"], error=error)
 hear("never")
 """)
-    host = ClientHost(PolicyDecider("reads", lambda ask: None))
+    host = ClientHandlers(PolicyDecider("reads", lambda ask: None))
     spec = command_agent(command)
     with pytest.raises(RemoteProtocolError, match=r"version 2; .* --protocol 2 asks for version 2"):
-        async with open_link(spec, cwd=tmp_path, journal=Journal(), host=host):
+        async with connect_agent(spec, cwd=tmp_path, journal=Journal(), handlers=host):
             pass

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from acp_console.render.transcript import change_lines, transcript_lines
-from acp_inspector.analysis.changes import differences
 from acp_inspector.analysis.conversations import Conversations
+from acp_inspector.analysis.state_diff import state_changes
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 EVIL = "\x1b[2J\x9b[b]\r\n\u202e"
@@ -83,11 +83,11 @@ def test_errors_stand_at_the_end() -> None:
 
 def test_what_changed_is_told_in_lines() -> None:
     fold = folded(chunk("Hel"), chunk("lo"), update("session_info_update", title="Greeting"))
-    shown = [line for each in differences(fold.at(1), fold.at(3)) for line in change_lines(each)]
+    shown = [line for each in state_changes(fold.at(1), fold.at(3)) for line in change_lines(each)]
     assert shown == ["* agentmessage-1 goes on: lo", '* title: null → "Greeting"']
-    gone = [line for each in differences(fold.at(1), {}) for line in change_lines(each)]
+    gone = [line for each in state_changes(fold.at(1), {}) for line in change_lines(each)]
     assert gone == ["- session s1"]
-    new = [line for each in differences({}, fold.at(1)) for line in change_lines(each)]
+    new = [line for each in state_changes({}, fold.at(1)) for line in change_lines(each)]
     assert new[:2] == ["+ session s1", "+ agentmessage-1: agent “Hel”"]
 
 
@@ -102,5 +102,5 @@ def test_no_line_gives_orders_to_a_terminal() -> None:
     )
     fold = folded(*said)
     shown = list(transcript_lines(fold.get("s1").at(6)))
-    changed = [line for each in differences({}, fold.at(6)) for line in change_lines(each)]
+    changed = [line for each in state_changes({}, fold.at(6)) for line in change_lines(each)]
     assert all(line.isprintable() for line in [*shown, *changed])

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from acp_console.state.intercept import Desk, DeskState, HeldFrame, Sent
-from acp_inspector.attach.attachment import AttachError
+from acp_console.state.intercept import HeldFrame, InjectedFrame, InterceptClient, InterceptState
+from acp_inspector.proxy.client import AttachError
 from acp_protocol.framing import Side
 
 ASK = (
@@ -21,27 +21,27 @@ PROMPT = (
 )
 
 
-class StillDesk(Desk):
+class StillDesk(InterceptClient):
     """Nothing happens by itself."""
 
     def __init__(self, *holds: HeldFrame, **state: Any) -> None:
         super().__init__(Path("nowhere"))
-        self.state = DeskState("there", holds=holds, **state)
+        self.state = InterceptState("there", held_frames=holds, **state)
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.wholes: dict[int, bytes] = {}
 
-    def do(self, deed: str, **members: Any) -> None:
-        self.asked.append((deed, members))
+    def send_command(self, command: str, **members: Any) -> None:
+        self.asked.append((command, members))
 
-    def send(self, side: Side, raw: bytes, *, is_forced: bool, keeps_id: bool) -> Sent:
+    def inject(self, side: Side, raw: bytes, *, is_forced: bool, keeps_id: bool) -> InjectedFrame:
         self.asked.append(
             ("inject", {"from": side, "raw": raw, "force": is_forced, "keep_id": keeps_id})
         )
-        sent = Sent(side, raw.decode())
+        sent = InjectedFrame(side, raw.decode())
         self.sent.append(sent)
         return sent
 
-    def whole(self, hold: HeldFrame) -> bytes:
+    def read_frame(self, hold: HeldFrame) -> bytes:
         if hold.is_whole:
             return hold.raw
         if hold.id not in self.wholes:
@@ -50,7 +50,7 @@ class StillDesk(Desk):
 
     def become(self, *holds: HeldFrame, **state: Any) -> None:
         """Hold these from now on."""
-        self.state = replace(self.state, holds=holds, **state)
+        self.state = replace(self.state, held_frames=holds, **state)
 
 
 def held(raw: bytes = PROMPT, **members: Any) -> HeldFrame:

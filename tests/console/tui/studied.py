@@ -11,8 +11,8 @@ from textual.widgets import Footer
 
 from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
-from acp_console.tui.studies import Studies
-from acp_inspector.analysis.study import Study
+from acp_console.tui.studies import AnalysisFolds
+from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.recording.format import Header
@@ -29,7 +29,7 @@ class StudiedApp(App[None]):
     def __init__(self, said: Iterable[Entry], *, is_over: bool = True) -> None:
         super().__init__()
         self.said = EntryList(said)
-        self.studies = Studies(lambda: self.said, is_over=lambda: is_over)
+        self.studies = AnalysisFolds(lambda: self.said, is_over=lambda: is_over)
         self.pane = AnalysisPane(self.studies)
         self.targets: list[int | str] = []
         self.steps: list[int] = []
@@ -52,9 +52,9 @@ class StudiedApp(App[None]):
         self.has_left = True
 
 
-def studied(said: Sequence[Entry]) -> Study:
+def studied(said: Sequence[Entry]) -> SessionModel:
     """Return what is known of entries."""
-    study = Study()
+    study = SessionModel()
     study.read(said)
     return study
 
@@ -108,7 +108,7 @@ def recording(folder: Path) -> Path:
         ),
     ]
     said: list[Entry] = [JournalEvent(1, 0.0, "spawn", {"pid": 7})]
-    said += [replace(entry, n=n, at=n / 10) for n, entry in enumerate(spoken, start=2)]
+    said += [replace(entry, seq=n, time=n / 10) for n, entry in enumerate(spoken, start=2)]
     said.append(JournalEvent(len(said) + 1, 6.0, "exit", {"code": 0}))
     header = Header("2026-01-01T00:00:00+00:00", "a test", "", about="a turn, as it was")
     path = folder / "talk.acp.ndjson"

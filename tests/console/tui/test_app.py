@@ -92,7 +92,7 @@ async def test_a_permission_is_answered_by_its_number(
 
 
 async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT.speaking(2), start="chat", cwd=workplace, timing=AT_ONCE)
+    app = ConsoleApp(agent=DEMO_AGENT.with_protocol(2), start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         assert "mode ask" in say(app)
@@ -357,7 +357,7 @@ async def test_recording_goes_on_after_a_restart(workplace: Path) -> None:
         await pilot.press("f5")
         await until(pilot, lambda: "● ready" in say(app))
     recording = read_recording(path)
-    assert recording.faults == ()
+    assert recording.bad_lines == ()
     names = [entry.name for entry in recording.entries if isinstance(entry, JournalEvent)]
     assert names == ["spawn", "exit", "spawn", "exit"]
 

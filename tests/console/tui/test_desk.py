@@ -11,15 +11,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from acp_console.state.intercept import Desk
-from acp_inspector.attach.attachment import AttachError
+from acp_console.state.intercept import InterceptClient
+from acp_inspector.proxy.client import AttachError
 from acp_inspector.proxy.control import (
     MAX_PREVIEW_BYTES,
     ControlServer,
     LazyController,
     commands_on,
 )
-from acp_inspector.proxy.log import Growth, MemoryLog
+from acp_inspector.proxy.sinks import ChangeNotifier, MemoryLog
 from tests.inspector.intercept.scene import ASK, TELL, Scene
 from tests.inspector.proxy.test_control import HEADER
 
@@ -32,8 +32,8 @@ class Office:
 
     def __init__(self) -> None:
         self.scene = Scene()
-        self.growth = Growth()
-        lazy = LazyController(lambda: self.scene.interceptor)
+        self.growth = ChangeNotifier()
+        lazy = LazyController(lambda: self.scene.controller)
         self.control = ControlServer(
             "test",
             {"command": ["my-agent"], "cwd": "/"},
@@ -42,7 +42,7 @@ class Office:
             commands=commands_on(lazy),
             observers_left=lazy.observers_left,
         )
-        self.desk = Desk(self.control.path)
+        self.desk = InterceptClient(self.control.path)
         self.desk.start()
 
 
@@ -75,22 +75,22 @@ def until(holds: Callable[[], object]) -> None:
 def test_what_is_asked_for_shows_in_the_state() -> None:
     with office() as it:
         until(lambda: it.desk.state.presence == "there")
-        it.desk.do("break", filter="from == client")
+        it.desk.send_command("break", filter="from == client")
         until(lambda: it.desk.state.breakpoints == ((1, "from == client"),))
         assert it.scene.passed("client", ASK, TELL) == []
-        until(lambda: it.desk.state.holds)
-        (hold,) = it.desk.state.holds
-        assert (hold.raw, hold.side, hold.waiting, hold.is_whole) == (ASK, "client", 1, True)
-        assert it.desk.state.hold(hold.id) == hold
-        assert it.desk.whole(hold) == ASK
-        it.desk.do("release", id=hold.id)
-        until(lambda: it.desk.state.hold(hold.id) is None)
+        until(lambda: it.desk.state.held_frames)
+        (hold,) = it.desk.state.held_frames
+        assert (hold.raw, hold.side, hold.queued_behind, hold.is_whole) == (ASK, "client", 1, True)
+        assert it.desk.state.find_held(hold.id) == hold
+        assert it.desk.read_frame(hold) == ASK
+        it.desk.send_command("release", id=hold.id)
+        until(lambda: it.desk.state.find_held(hold.id) is None)
         assert it.scene.out("client") == [ASK + b"\n"]
 
 
 def test_a_refusal_is_kept_for_the_screen() -> None:
     with office() as it:
-        it.desk.do("release", id=99)
+        it.desk.send_command("release", id=99)
         until(lambda: it.desk.refusals)
         assert "no frame is held under the id 99" in it.desk.refusals.popleft()
         assert it.desk.state.presence == "there"
@@ -99,54 +99,54 @@ def test_a_refusal_is_kept_for_the_screen() -> None:
 def test_all_of_a_long_frame_can_be_had_until_it_leaves() -> None:
     raw = b"x" * (MAX_PREVIEW_BYTES + 1)
     with office() as it:
-        it.desk.do("pause")
+        it.desk.send_command("pause")
         until(lambda: it.desk.state.is_paused)
         assert it.scene.passed("agent", raw) == []
-        until(lambda: it.desk.state.holds)
-        (hold,) = it.desk.state.holds
+        until(lambda: it.desk.state.held_frames)
+        (hold,) = it.desk.state.held_frames
         assert (len(hold.raw), hold.size, hold.is_whole) == (
             MAX_PREVIEW_BYTES,
             MAX_PREVIEW_BYTES + 1,
             False,
         )
-        assert it.desk.whole(hold) == raw
-        it.desk.do("release_all")
-        until(lambda: not it.desk.state.holds)
+        assert it.desk.read_frame(hold) == raw
+        it.desk.send_command("release_all")
+        until(lambda: not it.desk.state.held_frames)
         with pytest.raises(AttachError):
-            it.desk.whole(hold)
+            it.desk.read_frame(hold)
 
 
 def test_the_answer_to_a_frame_of_ours_comes_while_the_desk_goes_on() -> None:
     with office() as it:
-        sent = it.desk.send("client", ASK, is_forced=False, keeps_id=False)
+        sent = it.desk.inject("client", ASK, is_forced=False, keeps_id=False)
         lines: list[bytes] = []
         until(lambda: lines.extend(it.scene.out("client")) or lines)
-        it.desk.do("pause")
+        it.desk.send_command("pause")
         until(lambda: it.desk.state.is_paused)
-        it.desk.do("resume")
+        it.desk.send_command("resume")
         until(lambda: not it.desk.state.is_paused)
         assert not sent.is_over
         asked = json.loads(lines[0])
         answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": 1}).encode()
         assert it.scene.passed("agent", answer) == []
         until(lambda: sent.is_over)
-        assert (sent.answer, sent.id, sent.problem) == (answer, asked["id"], "")
+        assert (sent.response, sent.id, sent.error) == (answer, asked["id"], "")
 
 
 def test_what_cannot_be_sent_says_why() -> None:
     with office() as it:
-        sent = it.desk.send("client", b"a\nb", is_forced=False, keeps_id=False)
+        sent = it.desk.inject("client", b"a\nb", is_forced=False, keeps_id=False)
         until(lambda: sent.is_over)
-        assert "a frame is one line" in sent.problem
+        assert "a frame is one line" in sent.error
 
 
 def test_who_closes_the_desk_releases_what_it_held() -> None:
     with office() as it:
-        it.desk.do("break", filter="from == agent")
+        it.desk.send_command("break", filter="from == agent")
         until(lambda: it.desk.state.breakpoints)
         assert it.scene.passed("agent", TELL) == []
         it.desk.close()
-        until(lambda: not it.scene.interceptor.breakpoints)
+        until(lambda: not it.scene.controller.breakpoints)
         assert it.scene.out("agent") == [TELL + b"\n"]
 
 
@@ -155,10 +155,10 @@ def test_with_the_proxy_gone_the_desk_says_so_and_tries_again() -> None:
         until(lambda: it.desk.state.presence == "there")
         it.control.close()
         it.growth.end()
-        desk = Desk(it.control.path)
+        desk = InterceptClient(it.control.path)
         desk.start()
         until(lambda: desk.state.presence == "gone")
-        desk.do("pause")
+        desk.send_command("pause")
         until(lambda: desk.refusals)
         assert desk.refusals.popleft() == "the proxy does not answer"
     with office() as other:

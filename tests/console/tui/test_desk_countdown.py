@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_console.state.intercept import DeskState
+from acp_console.state.intercept import InterceptState
 from acp_console.tui.intercept.screens import Countdown
 from tests.console.tui.desks import StillDesk, held
 
@@ -27,6 +27,6 @@ def test_what_has_left_is_told_with_the_reason() -> None:
     desk.become()
     assert countdown.look("x") == "it has left as it was; Esc goes back"
     assert countdown.has_left
-    desk.state = DeskState("gone")
+    desk.state = InterceptState("gone")
     assert countdown.look("x") == "the proxy is gone; Esc goes back"
     assert desk.asked == []

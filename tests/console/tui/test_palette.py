@@ -11,12 +11,12 @@ from textual.dom import DOMNode
 from textual.widgets import Input
 
 from acp_console.client.agents import DEMO_AGENT
+from acp_console.state.sources import FileSource
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.commands import COMMANDS
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.intercept.screens import DelayScreen
 from acp_console.tui.palette import CommandProvider, commands_of
-from acp_console.tui.sources import FileSource
 from acp_console.tui.traffic.pane import TrafficPane
 from tests.console.tui.conftest import say, until
 from tests.console.tui.studied import recording

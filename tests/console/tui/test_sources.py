@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from acp_console.state.sources import FileSource
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.sources import FileSource
-from acp_inspector.importers.imports import import_file
+from acp_inspector.importers.importer import import_file
 from tests.console.tui.conftest import say, until
 
 NAMES = (

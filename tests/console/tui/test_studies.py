@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from acp_console.tui import studies
-from acp_console.tui.studies import Asked, Folding, Studies
-from acp_inspector.analysis.study import Study
+from acp_console.tui.studies import AnalysisFolds, BackgroundFold, Query
+from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry
-from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.indexed import IndexedRecording
 from tests.console.tui.conftest import LIMIT
 from tests.console.tui.studied import talk
 
@@ -31,7 +31,7 @@ class Seen:
         self.is_over = False
 
     def take(self, entry: Entry) -> None:
-        self.numbers.append(entry.n)
+        self.numbers.append(entry.seq)
 
     def finish(self) -> None:
         self.is_over = True
@@ -44,7 +44,7 @@ def brief_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "BREATH", 0.0)
 
 
-def answered(folding: Folding[Any], question: Callable[[Any], Any]) -> Asked[Any, Any]:
+def answered(folding: BackgroundFold[Any], question: Callable[[Any], Any]) -> Query[Any, Any]:
     """Return what comes of a question."""
     known = threading.Event()
 
@@ -54,16 +54,16 @@ def answered(folding: Folding[Any], question: Callable[[Any], Any]) -> Asked[Any
         finally:
             known.set()
 
-    asked = folding.ask(ask)
+    asked = folding.query(ask)
     assert known.wait(LIMIT)
     # The answer is put down behind the event: the next question comes after it.
     behind = threading.Event()
-    folding.ask(lambda _: behind.set())
+    folding.query(lambda _: behind.set())
     assert behind.wait(LIMIT)
     return asked
 
 
-def until(folding: Folding[Any], holds: Callable[[], object]) -> None:
+def until(folding: BackgroundFold[Any], holds: Callable[[], object]) -> None:
     """Ask until `holds` does; each question is a step of the thread."""
     for _ in range(10_000):
         if holds():
@@ -74,11 +74,11 @@ def until(folding: Folding[Any], holds: Callable[[], object]) -> None:
 
 def test_everything_is_read_in_order_and_then_it_is_over() -> None:
     said = EntryList(talk())
-    seen = Folding(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
+    seen = BackgroundFold(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
     seen.start()
     until(seen, lambda: seen.progress.is_finished)
-    assert answered(seen, lambda fold: fold.numbers).answer == list(range(1, 11))
-    assert answered(seen, lambda fold: fold.is_over).answer is True
+    assert answered(seen, lambda fold: fold.numbers).result == list(range(1, 11))
+    assert answered(seen, lambda fold: fold.is_over).result is True
     assert not seen.progress.is_behind
     seen.close()
 
@@ -86,24 +86,24 @@ def test_everything_is_read_in_order_and_then_it_is_over() -> None:
 def test_what_comes_later_is_read_on() -> None:
     whole = talk()
     said = EntryList(whole[:4])
-    seen = Folding(lambda: said, Seen, Seen.take)
+    seen = BackgroundFold(lambda: said, Seen, Seen.take)
     seen.start()
     until(seen, lambda: seen.progress.read == 4)
     said.extend(whole[4:])
     until(seen, lambda: seen.progress.read == 10)
-    assert answered(seen, lambda fold: len(fold.numbers)).answer == 10
+    assert answered(seen, lambda fold: len(fold.numbers)).result == 10
     seen.close()
 
 
 def test_what_comes_after_the_end_begins_it_anew() -> None:
     whole = talk()
     said = EntryList(whole[:4])
-    seen = Folding(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
+    seen = BackgroundFold(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
     seen.start()
     until(seen, lambda: seen.progress.is_finished)
     said.extend(whole[4:])
     until(seen, lambda: seen.progress.renewals and seen.progress.is_finished)
-    assert answered(seen, lambda fold: fold.numbers).answer == list(range(1, 11))
+    assert answered(seen, lambda fold: fold.numbers).result == list(range(1, 11))
     seen.close()
 
 
@@ -111,7 +111,7 @@ def test_a_fold_that_cannot_begin_is_told_and_nobody_waits_for_it() -> None:
     def begin() -> Seen:
         raise LookupError("no rule")
 
-    told = Folding(lambda: EntryList(), begin, Seen.take)
+    told = BackgroundFold(lambda: EntryList(), begin, Seen.take)
     told.start()
     end = time.monotonic() + LIMIT
     while not told.progress.problem and time.monotonic() < end:
@@ -122,39 +122,39 @@ def test_a_fold_that_cannot_begin_is_told_and_nobody_waits_for_it() -> None:
 
 def test_a_portion_is_read_and_no_more_until_somebody_asks() -> None:
     said = EntryList(talk())
-    seen = Folding(lambda: said, Seen, Seen.take, portion=4)
+    seen = BackgroundFold(lambda: said, Seen, Seen.take, portion=4)
     seen.start()
-    until(seen, lambda: seen.progress.is_resting)
+    until(seen, lambda: seen.progress.is_paused)
     assert seen.progress.read == 4
     assert seen.progress.known == 10
-    seen.go_on()
-    until(seen, lambda: seen.progress.read == 8 and seen.progress.is_resting)
-    seen.go_on()
+    seen.resume()
+    until(seen, lambda: seen.progress.read == 8 and seen.progress.is_paused)
+    seen.resume()
     until(seen, lambda: not seen.progress.is_behind)
-    assert answered(seen, lambda fold: fold.numbers).answer == list(range(1, 11))
+    assert answered(seen, lambda fold: fold.numbers).result == list(range(1, 11))
     seen.close()
 
 
 def test_it_rests_when_told_and_still_answers() -> None:
     said = EntryList()
-    seen = Folding(lambda: said, Seen, Seen.take)
+    seen = BackgroundFold(lambda: said, Seen, Seen.take)
     seen.start()
     until(seen, lambda: seen.progress.is_whole)
-    seen.rest()
+    seen.pause()
     said.extend(talk())
     until(seen, lambda: seen.progress.known == 10)
-    assert answered(seen, lambda fold: fold.numbers).answer == []
-    seen.go_on()
+    assert answered(seen, lambda fold: fold.numbers).result == []
+    seen.resume()
     until(seen, lambda: seen.progress.read == 10)
     seen.close()
 
 
 def test_one_at_which_nobody_looks_leaves_the_time_to_others() -> None:
     said = EntryList(talk())
-    seen = Folding(lambda: said, Seen, Seen.take)
+    seen = BackgroundFold(lambda: said, Seen, Seen.take)
     seen.is_wanted = False
     seen.start()
-    assert answered(seen, lambda fold: fold.numbers).answer == []
+    assert answered(seen, lambda fold: fold.numbers).result == []
     seen.is_wanted = True
     until(seen, lambda: seen.progress.read == 10)
     seen.close()
@@ -162,58 +162,58 @@ def test_one_at_which_nobody_looks_leaves_the_time_to_others() -> None:
 
 def test_a_question_that_cannot_be_answered_is_told_and_the_next_one_is_answered() -> None:
     said = EntryList(talk())
-    seen = Folding(lambda: said, Seen, Seen.take)
+    seen = BackgroundFold(lambda: said, Seen, Seen.take)
     seen.start()
     asked = answered(seen, lambda fold: fold.nothing)
-    assert asked.is_answered
+    assert asked.is_done
     assert "AttributeError" in asked.problem
-    assert answered(seen, lambda _: 1).answer == 1
+    assert answered(seen, lambda _: 1).result == 1
     seen.close()
 
 
 def test_a_fold_that_breaks_down_says_so_and_stays_where_it_was() -> None:
     def broken(fold: Seen, entry: Entry) -> None:
-        raise ValueError(f"entry {entry.n} of {fold}")
+        raise ValueError(f"entry {entry.seq} of {fold}")
 
     said = EntryList(talk())
-    seen = Folding(lambda: said, Seen, broken)
+    seen = BackgroundFold(lambda: said, Seen, broken)
     seen.start()
     until(seen, lambda: seen.progress.problem)
     assert "entry 1" in seen.progress.problem
     assert not seen.progress.is_behind
-    assert answered(seen, lambda _: 1).answer == 1
+    assert answered(seen, lambda _: 1).result == 1
     seen.close()
 
 
 def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError):
-        RecordingFile(tmp_path / "none")
-    seen = Folding(lambda: RecordingFile(tmp_path / "none"), Seen, Seen.take)
+        IndexedRecording(tmp_path / "none")
+    seen = BackgroundFold(lambda: IndexedRecording(tmp_path / "none"), Seen, Seen.take)
     seen.start()
     until(seen, lambda: "no such file" in seen.progress.problem.lower())
     seen.close()
 
 
 def test_a_question_that_nobody_waits_for_is_not_asked() -> None:
-    seen = Folding(EntryList, Seen, Seen.take)
-    asked = seen.ask(lambda _: 1)
-    seen.drop(asked)
+    seen = BackgroundFold(EntryList, Seen, Seen.take)
+    asked = seen.query(lambda _: 1)
+    seen.discard(asked)
     seen.start()
-    assert answered(seen, lambda _: 2).answer == 2
-    assert not asked.is_answered
+    assert answered(seen, lambda _: 2).result == 2
+    assert not asked.is_done
     seen.close()
 
 
 def test_a_recording_is_read_to_its_footer_and_its_end_judged() -> None:
-    known = Studies(lambda: RecordingFile(HELLO))
+    known = AnalysisFolds(lambda: IndexedRecording(HELLO))
     known.linter.start()
     known.study.start()
     until(known.linter, lambda: known.linter.progress.is_finished)
     until(known.study, lambda: not known.study.progress.is_behind)
-    frames = answered(known.study, lambda study: study.statistics.total.frames).answer
-    study = Study()
-    with RecordingFile(HELLO).complete() as recording:
-        study.read(row for row in recording if isinstance(row, studies.ENTRY))
+    frames = answered(known.study, lambda study: study.statistics.total.frames).result
+    study = SessionModel()
+    with IndexedRecording(HELLO).index_all() as recording:
+        study.read(row for row in recording if isinstance(row, studies.ENTRY_TYPES))
     assert frames == study.statistics.total.frames > 0
     known.close()
 
@@ -222,12 +222,12 @@ def test_a_file_that_has_become_another_one_is_read_anew(tmp_path: Path) -> None
     whole = HELLO.read_bytes().splitlines(keepends=True)
     path = tmp_path / "it.acp.ndjson"
     path.write_bytes(b"".join(whole[:8]))
-    seen = Folding(lambda: RecordingFile(path), Seen, Seen.take)
+    seen = BackgroundFold(lambda: IndexedRecording(path), Seen, Seen.take)
     seen.start()
     until(seen, lambda: seen.progress.read == 7)
     path.write_bytes(b"".join(whole[:4]))
     until(seen, lambda: seen.progress.renewals == 1 and seen.progress.read == 3)
-    assert answered(seen, lambda fold: fold.numbers).answer == [1, 2, 3]
+    assert answered(seen, lambda fold: fold.numbers).result == [1, 2, 3]
     seen.close()
 
 
@@ -238,7 +238,7 @@ def test_what_is_looked_at_comes_first_and_the_background_when_that_is_done() ->
         assert may_open.wait(LIMIT)
         return EntryList()
 
-    known = Studies(entries)
+    known = AnalysisFolds(entries)
     known.background = (known.linter,)
     known.share(known.study)
     assert (known.study.is_wanted, known.linter.is_wanted) == (True, False)
@@ -253,7 +253,7 @@ def test_what_is_looked_at_comes_first_and_the_background_when_that_is_done() ->
 
 def test_what_is_found_out_is_noted_by_frame() -> None:
     said = EntryList(talk())
-    known = Studies(lambda: said, is_over=lambda: True)
+    known = AnalysisFolds(lambda: said, is_over=lambda: True)
     known.background = (known.linter, known.study)
     known.share(None)
     until(known.linter, lambda: known.linter.progress.is_finished)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from acp_inspector.analysis.capabilities import AGENT, CLIENT, Capability
-from acp_inspector.analysis.study import Study
+from acp_inspector.analysis.session_model import SessionModel
 from tests.inspector.analysis.talkers import TRAFFIC, real_frames
 from tests.inspector.talks import Said, answer, ask, frames, update
 
 
 def matrix(*said: Said) -> dict[str, Capability]:
-    study = Study()
+    study = SessionModel()
     study.read(frames(*said))
     return {row.path: row for row in study.capabilities.rows()}
 
@@ -135,7 +135,7 @@ def test_terminal_sign_in_is_used_by_being_offered() -> None:
 
 @pytest.mark.parametrize("name", TRAFFIC)
 def test_real_agents_have_their_claims_read(shared: Path, name: str) -> None:
-    study = Study()
+    study = SessionModel()
     study.read(real_frames(shared, name))
     claimed = [row.path for row in study.capabilities.rows() if row.is_claimed]
     # One file ends with an initialize that is none.

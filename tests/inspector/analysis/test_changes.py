@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.changes import (
+from acp_inspector.analysis.conversations import Conversations
+from acp_inspector.analysis.state_diff import (
     ItemAppeared,
     ItemChanged,
     ItemVanished,
@@ -13,9 +14,8 @@ from acp_inspector.analysis.changes import (
     SessionVanished,
     SurroundingsChanged,
     TextGrew,
-    differences,
+    state_changes,
 )
-from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.journal import Frame
 from tests.inspector.analysis.talkers import talks
 from tests.inspector.talks import Said, answer, chunk, frames, prompt, update
@@ -36,14 +36,14 @@ def test_two_frames_of_one_fold_differ_as_two_folds_that_stopped_there(
     early, late = sorted((one, other))
     both = folded(said)
     first, second = folded(said[:early]), folded(said[:late])
-    expected = differences(first.at(early), second.at(late))
-    assert differences(both.at(early), both.at(late)) == expected
+    expected = state_changes(first.at(early), second.at(late))
+    assert state_changes(both.at(early), both.at(late)) == expected
 
 
 @given(talks(), st.integers(0, 27))
 def test_a_state_does_not_differ_from_itself(talk: list[Said], n: int) -> None:
     fold = folded(frames(*talk))
-    assert differences(fold.at(n), fold.at(n)) == []
+    assert state_changes(fold.at(n), fold.at(n)) == []
 
 
 def test_a_turn_is_told_as_what_appeared_and_what_grew() -> None:
@@ -57,16 +57,16 @@ def test_a_turn_is_told_as_what_appeared_and_what_grew() -> None:
             answer("agent", 1, {"stopReason": "end_turn"}),
         )
     )
-    assert [type(each) for each in differences({}, fold.at(1))] == [
+    assert [type(each) for each in state_changes({}, fold.at(1))] == [
         *(SessionAppeared, ItemAppeared, SurroundingsChanged, SurroundingsChanged)
     ]
-    (grown,) = differences(fold.at(3), fold.at(4))[:1]
+    (grown,) = state_changes(fold.at(3), fold.at(4))[:1]
     assert grown == ItemChanged("s1", "c", "status", "pending", "completed")
-    appeared = differences(fold.at(4), fold.at(5))
+    appeared = state_changes(fold.at(4), fold.at(5))
     assert [(type(each), getattr(each, "key", None)) for each in appeared] == [
         (ItemAppeared, "agentmessage-3")
     ]
-    around = [each for each in differences(fold.at(5), fold.at(6)) if hasattr(each, "member")]
+    around = [each for each in state_changes(fold.at(5), fold.at(6)) if hasattr(each, "member")]
     assert {each.member for each in around if isinstance(each, SurroundingsChanged)} == {
         *("isBusy", "turn 1")
     }
@@ -74,10 +74,10 @@ def test_a_turn_is_told_as_what_appeared_and_what_grew() -> None:
 
 def test_more_words_are_told_alone() -> None:
     fold = folded(frames(chunk("Hel"), chunk("lo")))
-    assert differences(fold.at(1), fold.at(2)) == [TextGrew("s1", "agentmessage-1", "lo")]
+    assert state_changes(fold.at(1), fold.at(2)) == [TextGrew("s1", "agentmessage-1", "lo")]
 
 
 def test_backwards_everything_vanishes() -> None:
     fold = folded(frames(chunk("a"), chunk("b", session="s2"), update("plan", entries=[])))
-    found = differences(fold.at(3), fold.at(1))
+    found = state_changes(fold.at(3), fold.at(1))
     assert [type(each) for each in found] == [ItemVanished, SessionVanished]

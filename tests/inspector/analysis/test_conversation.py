@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import Compaction, Elicitation, ToolCall
-from acp_inspector.analysis.picture import picture
+from acp_inspector.analysis.items import Compaction, ElicitationItem, ToolCallItem
+from acp_inspector.analysis.to_json import session_to_json
 from acp_inspector.journal import Frame
 from acp_protocol.jsonrpc import Json
 from tests.inspector.analysis.talkers import HELLO, TRAFFIC, real_frames, talks
@@ -26,7 +26,7 @@ def folded(said: list[Frame]) -> Conversations:
 
 
 def pictures(folds: Conversations, n: int) -> dict[str, Json]:
-    return {key: picture(snapshot) for key, snapshot in folds.at(n).items()}
+    return {key: session_to_json(snapshot) for key, snapshot in folds.at(n).items()}
 
 
 def last_state(*said: Said) -> dict[str, Json]:
@@ -44,7 +44,7 @@ def test_the_state_at_a_frame_is_that_of_a_fold_which_stopped_there(talk: list[S
     everything, until = folded(said), Conversations()
     for frame in said:
         until.apply(frame)
-        assert pictures(everything, frame.n) == pictures(until, frame.n)
+        assert pictures(everything, frame.seq) == pictures(until, frame.seq)
 
 
 @pytest.mark.parametrize("name", TRAFFIC)
@@ -55,7 +55,7 @@ def test_real_talks_can_be_looked_at_anywhere_too(shared: Path, name: str) -> No
         until.apply(frame)
         # Every frame would take its time: about twenty places in each talk, and the end.
         if place % (len(said) // 20 + 1) == 0 or frame is said[-1]:
-            assert pictures(everything, frame.n) == pictures(until, frame.n)
+            assert pictures(everything, frame.seq) == pictures(until, frame.seq)
     assert everything.sessions
 
 
@@ -96,7 +96,7 @@ def test_a_tool_call_has_a_history() -> None:
         )
     )
     (call,) = told.get("s1").items
-    assert isinstance(call, ToolCall)
+    assert isinstance(call, ToolCallItem)
     history = [(n, facts.title, facts.status) for n, facts in call.history]
     assert history == [
         (1, "Look", "pending"),
@@ -104,7 +104,7 @@ def test_a_tool_call_has_a_history() -> None:
         (3, "Looked", "completed"),
     ]
     (then,) = told.get("s1").at(2).items
-    assert isinstance(then, ToolCall)
+    assert isinstance(then, ToolCallItem)
     assert then.facts.status == "in_progress"
 
 
@@ -223,10 +223,10 @@ def test_what_the_user_is_asked_is_an_item_until_it_is_answered() -> None:
     question = ask("agent", 1, "elicitation/create", sessionId="s1", mode="form", message="Name?")
     told = folded(frames(question, answer("client", 1, {"action": "accept", "content": {}})))
     (item,) = told.get("s1").items
-    assert isinstance(item, Elicitation)
+    assert isinstance(item, ElicitationItem)
     assert (item.text, item.outcome) == ("asks you: Name?", {"action": "accept", "content": {}})
     (then,) = told.get("s1").at(1).items
-    assert isinstance(then, Elicitation)
+    assert isinstance(then, ElicitationItem)
     assert then.outcome is None
 
 

@@ -13,9 +13,9 @@ from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.items import (
     AgentMessage,
     Notice,
-    Plan,
+    PlanItem,
     Thought,
-    ToolCall,
+    ToolCallItem,
     TurnEnd,
     UserMessage,
 )
@@ -39,7 +39,7 @@ def test_a_prompt_is_the_users_message_and_makes_the_session_busy() -> None:
     (item,) = conversation.items
     assert isinstance(item, UserMessage)
     assert item.text == "hello"
-    assert conversation.surroundings.is_busy
+    assert conversation.info.is_busy
 
 
 def test_an_echo_of_the_running_prompt_is_not_shown_twice() -> None:
@@ -71,7 +71,7 @@ def test_a_tool_call_keeps_its_place_and_takes_what_changed() -> None:
         update("tool_call_update", toolCallId="c", status="completed"),
     )
     call = conversation.items[0]
-    assert isinstance(call, ToolCall)
+    assert isinstance(call, ToolCallItem)
     assert (call.facts.title, call.facts.kind, call.facts.status, call.content) == (
         "Read",
         "read",
@@ -90,12 +90,12 @@ def test_a_permission_belongs_to_its_call_until_it_is_answered() -> None:
         sessionId="s1", toolCall={"toolCallId": "c", "title": "Edit"}, options=[{"optionId": "a"}],
     )  # fmt: skip
     call = talk(question).items[0]
-    assert isinstance(call, ToolCall)
+    assert isinstance(call, ToolCallItem)
     assert call.permission is not None
     assert call.permission.outcome is None
     outcome = {"outcome": "selected", "optionId": "a"}
     call = talk(question, answer("client", 5, {"outcome": outcome})).items[0]
-    assert isinstance(call, ToolCall)
+    assert isinstance(call, ToolCallItem)
     assert call.permission is not None
     assert call.permission.outcome == outcome
 
@@ -103,7 +103,7 @@ def test_a_permission_belongs_to_its_call_until_it_is_answered() -> None:
 def test_a_plan_is_replaced_as_a_whole() -> None:
     conversation = talk(update("plan", entries=[1, 2]), chunk("x"), update("plan", entries=[3]))
     assert kinds(conversation) == ["Plan", "AgentMessage"]
-    assert isinstance(conversation.plan, Plan)
+    assert isinstance(conversation.plan, PlanItem)
     assert conversation.plan.entries == [3]
 
 
@@ -112,7 +112,7 @@ def test_the_answer_to_a_prompt_ends_the_turn() -> None:
     end = conversation.items[-1]
     assert isinstance(end, TurnEnd)
     assert end.stop_reason == "end_turn"
-    assert not conversation.surroundings.is_busy
+    assert not conversation.info.is_busy
 
 
 def test_a_refused_prompt_ends_the_turn_with_its_error() -> None:
@@ -129,7 +129,7 @@ def test_cancelling_marks_what_was_not_finished() -> None:
         update("tool_call", toolCallId="b", title="B", status="in_progress"),
         answer("agent", 1, {"stopReason": "cancelled"}),
     )
-    calls = [item.facts.status for item in conversation.items if isinstance(item, ToolCall)]
+    calls = [item.facts.status for item in conversation.items if isinstance(item, ToolCallItem)]
     assert calls == ["completed", "cancelled"]
 
 
@@ -142,9 +142,9 @@ def test_what_surrounds_a_conversation_is_kept_beside_it() -> None:
         update("usage_update", used=1, size=2),
     )
     assert conversation.items == []
-    assert conversation.surroundings.current_mode == "ask"
-    assert conversation.surroundings.commands == [{"name": "x"}]
-    assert conversation.surroundings.title == "Title"
+    assert conversation.info.current_mode == "ask"
+    assert conversation.info.commands == [{"name": "x"}]
+    assert conversation.info.title == "Title"
 
 
 def test_an_update_that_nobody_knows_is_told_and_not_lost() -> None:

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 
 from acp_console.cli.ignores import FilterSelector
-from acp_inspector.analysis.diff import ABSENT, Difference, Ignore, compare
+from acp_inspector.analysis.diff import ABSENT, Ignore, StepDifference, compare
 from acp_inspector.analysis.steps import Level
-from acp_inspector.filter.language import compile_filter
-from acp_inspector.filter.paths import read_path
+from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.journal import Entry, Frame
+from acp_inspector.jsonpath import parse_path
 from acp_inspector.recording.reader import read_recording
 from tests.inspector.analysis.talkers import TRAFFIC, real_frames, talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
@@ -27,7 +27,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 def found(
     left: Sequence[Entry], right: Sequence[Entry], level: Level = "semantic", *ignores: Ignore
-) -> list[Difference]:
+) -> list[StepDifference]:
     return list(compare(left, right, level=level, ignores=ignores).differences)
 
 
@@ -58,9 +58,9 @@ def test_another_run_of_the_same_is_no_difference(path: Path) -> None:
     again: list[Entry] = []
     for entry in entries:
         if isinstance(entry, Frame):
-            raw = entry.raw.replace(b'"call_', b'"tool-').replace(b"/tmp/acp-", b"/home/me/work/")
+            raw = entry.data.replace(b'"call_', b'"tool-').replace(b"/tmp/acp-", b"/home/me/work/")
             raw = raw.replace(b'"id":1,', b'"id":101,').replace(b'"id":3,', b'"id":103,')
-            entry = replace(entry, raw=raw, at=entry.at * 3, n=entry.n + 7)
+            entry = replace(entry, data=raw, time=entry.time * 3, seq=entry.seq + 7)
         again.append(entry)
     for level in LEVELS:
         assert found(entries, again, level) == []
@@ -182,11 +182,11 @@ def test_a_place_is_ignored_wherever_it_stands() -> None:
     one, other = frames(update("session_info_update", title="a")), frames(
         update("session_info_update", title="b")
     )  # fmt: skip
-    title = Ignore("…", read_path("$.params.update.title"))
+    title = Ignore("…", parse_path("$.params.update.title"))
     assert found(one, other, "semantic", title) == []
     assert title.applied == 2
     assert len(found(one, other)) == 1
-    nowhere = Ignore("…", read_path("$.params.nowhere"))
+    nowhere = Ignore("…", parse_path("$.params.nowhere"))
     assert len(found(one, other, "semantic", nowhere)) == 1
     assert nowhere.applied == 0
 
@@ -229,7 +229,7 @@ def alike(count: int) -> list[Said]:
 def test_a_step_that_is_missing_makes_no_other_turn_look_wrong() -> None:
     whole = frames(*alike(20))
     without = [*whole[:26], *whole[27:]]
-    assert whole[26].n == 27
+    assert whole[26].seq == 27
     found_there = found(whole, without)
     assert [(each.kind, each.left_frames) for each in found_there] == [("left only", (27,))]
 

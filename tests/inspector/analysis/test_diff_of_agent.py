@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from acp_inspector.analysis.diff import Difference, compare
+from acp_inspector.analysis.diff import StepDifference, compare
 from acp_inspector.analysis.id_map import IdMap
 from acp_inspector.journal import Frame
 from acp_inspector.recording.reader import read_recording
@@ -21,7 +21,7 @@ RECORDINGS = sorted((Path(__file__).parents[3] / "recordings").glob("*.acp.ndjso
 
 def differences(
     recorded: list[Frame], live: list[Frame], *cwds: str, is_redacted: bool = False
-) -> tuple[Difference, ...]:
+) -> tuple[StepDifference, ...]:
     ids = IdMap(*cwds, is_redacted=is_redacted)
     return compare(recorded, live, sides=("agent",), ids=ids).differences
 
@@ -145,22 +145,22 @@ def swap(at: int, said: list[Frame]) -> list[Frame]:
 
 def change(at: int, said: list[Frame]) -> list[Frame]:
     """Change the last string of a frame."""
-    raw = said[at].raw
+    raw = said[at].data
     end = raw.rstrip(b'"}]').rfind(b'"') + 1
-    return [*said[:at], replace(said[at], raw=raw[:end] + b"X" + raw[end:]), *said[at + 1 :]]
+    return [*said[:at], replace(said[at], data=raw[:end] + b"X" + raw[end:]), *said[at + 1 :]]
 
 
 def rename_id(at: int, said: list[Frame]) -> list[Frame]:
     """Let one frame speak of another session."""
-    message: dict[str, Any] = json.loads(said[at].raw)
+    message: dict[str, Any] = json.loads(said[at].data)
     if "sessionId" not in message.get("params", {}):
         return said[:at]
     message["params"]["sessionId"] = "another"
-    return [*said[:at], replace(said[at], raw=json.dumps(message).encode()), *said[at + 1 :]]
+    return [*said[:at], replace(said[at], data=json.dumps(message).encode()), *said[at + 1 :]]
 
 
 def kind_of(frame: Frame) -> str:
-    message: dict[str, Any] = json.loads(frame.raw)
+    message: dict[str, Any] = json.loads(frame.data)
     update_ = message.get("params", {}).get("update", {})
     return str(update_.get("sessionUpdate") or message.get("method") or "answer")
 
@@ -177,7 +177,7 @@ def test_every_mutation_of_every_frame_is_caught(
         if frame.side == "agent" and not is_harmless(mutate, at, said):
             mutated = mutate(at, said)
             if not differences(said, mutated):
-                missed.append((frame.n, frame.raw))
+                missed.append((frame.seq, frame.data))
     assert missed == []
 
 
@@ -208,7 +208,7 @@ def is_harmless(
         return is_between or "tool_call_update" in {kinds[at], other} or kinds[at] == "plan"
     if mutate is change:
         replaced = {"plan", "tool_call_update"} & set(later)
-        is_a_timestamp = kinds[at] == "session_info_update" and b'"title"' not in said[at].raw
+        is_a_timestamp = kinds[at] == "session_info_update" and b'"title"' not in said[at].data
         return is_a_timestamp or (kinds[at] in {"plan", "tool_call"} and bool(replaced))
     return mutate is drop and kinds[at] == "plan" and "plan" in later
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.exchanges import STRIDE, Exchange, Exchanges, other
+from acp_inspector.analysis.exchanges import MARK_INTERVAL, Exchange, Exchanges, opposite
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame
 from acp_protocol.framing import Side
@@ -27,7 +27,7 @@ def paired(said: Sequence[Frame]) -> Exchanges:
 
 def wrong(*said: Said) -> list[tuple[str, int]]:
     """Return the kind of each fault, and the frame it is in."""
-    return [(fault.kind, fault.frame.n) for fault in paired(frames(*said)).faults]
+    return [(fault.kind, fault.frame.seq) for fault in paired(frames(*said)).faults]
 
 
 def test_another_process_answers_no_question_of_the_one_before() -> None:
@@ -41,8 +41,8 @@ def test_another_process_answers_no_question_of_the_one_before() -> None:
     lost = exchanges.apply(first)
     exchanges.restart(5)
     assert exchanges.open() == []
-    exchange = exchanges.apply(replace(second, n=12))
-    assert exchanges.apply(replace(reply, n=13)) is exchange
+    exchange = exchanges.apply(replace(second, seq=12))
+    assert exchanges.apply(replace(reply, seq=13)) is exchange
     assert (lost and lost.ending, exchanges.faults) == ("open", [])
     assert [len(exchanges.open_at(n)) for n in (0, 1, 5, 12, 13)] == [0, 1, 0, 1, 0]
 
@@ -102,7 +102,7 @@ def test_a_prompt_and_the_permission_asked_within_it_may_bear_the_same_id() -> N
     first, second = exchanges.of(asked), exchanges.of(consent)
     assert first is not None
     assert second is not None
-    assert (first.answer, second.answer) == (ended, chosen)
+    assert (first.response_frame, second.response_frame) == (ended, chosen)
     assert exchanges.open_at(2) == [first, second]
     assert exchanges.open_at(3) == [first]
 
@@ -166,7 +166,7 @@ def test_questions_of_one_id_are_withdrawn_by_the_first_that_came_behind_them() 
     asked = ask("client", 1, "session/list")
     withdrawn: Said = "client", {"method": "$/cancel_request", "params": {"requestId": 1}}
     exchanges = paired(frames(asked, asked, withdrawn, withdrawn, asked, withdrawn, asked))
-    by = [each.withdrawn.n if each.withdrawn else None for each in exchanges.all]
+    by = [each.cancel_frame.seq if each.cancel_frame else None for each in exchanges.all]
     assert by == [3, 3, 6, None]
 
 
@@ -190,7 +190,7 @@ def test_an_id_used_again_too_early_is_answered_in_the_order_of_the_questions() 
     )
     exchanges = paired(said)
     assert [fault.kind for fault in exchanges.faults] == ["reused"]
-    assert [exchange.answer for exchange in exchanges.all] == said[2:]
+    assert [exchange.response_frame for exchange in exchanges.all] == said[2:]
 
 
 def test_the_entries_of_a_batch_are_paired_but_the_batch_itself_is_no_answer() -> None:
@@ -234,16 +234,16 @@ def test_every_answer_is_paired_or_a_fault_and_no_question_has_two(moves: list[A
     said = [ask(side, id_, "m") if asks else answer(side, id_, {}) for side, asks, id_ in moves]
     exchanges = paired(frames(*said))
     answers = [n for n, (_, asks, _) in enumerate(moves, start=1) if not asks]
-    paired_answers = [each.answer.n for each in exchanges.all if each.answer]
-    unpaired = [fault.frame.n for fault in exchanges.faults if fault.kind in {"orphan", "double"}]
+    paired_answers = [each.response_frame.seq for each in exchanges.all if each.response_frame]
+    unpaired = [fault.frame.seq for fault in exchanges.faults if fault.kind in {"orphan", "double"}]
     assert sorted(paired_answers + unpaired) == answers
     for exchange in exchanges.all:
-        if exchange.answer is not None:
-            side, asks, id_ = moves[exchange.answer.n - 1]
+        if exchange.response_frame is not None:
+            side, asks, id_ = moves[exchange.response_frame.seq - 1]
             assert not asks
-            assert side == other(exchange.asker)
+            assert side == opposite(exchange.requester)
             assert (type(id_), id_) == (type(exchange.request.id), exchange.request.id)
-            assert exchange.answer.n > exchange.question.n
+            assert exchange.response_frame.seq > exchange.request_frame.seq
 
 
 @given(MOVES, st.integers(0, 45))
@@ -253,15 +253,15 @@ def test_what_was_open_at_a_frame_is_what_is_open_after_the_frames_until_then(
     said = frames(
         *[ask(side, id_, "m") if asks else answer(side, id_, {}) for side, asks, id_ in moves]
     )
-    then = [exchange.question.n for exchange in paired(said[:n]).open()]
-    assert [exchange.question.n for exchange in paired(said).open_at(n)] == then
+    then = [exchange.request_frame.seq for exchange in paired(said[:n]).open()]
+    assert [exchange.request_frame.seq for exchange in paired(said).open_at(n)] == then
 
 
 def test_marks_let_a_long_connection_be_looked_at_anywhere() -> None:
     said = frames(
         *[
             turn
-            for id_ in range(3 * STRIDE)
+            for id_ in range(3 * MARK_INTERVAL)
             for turn in (ask("client", id_, "m"), answer("agent", id_, {}))
         ],
         ask("client", "last", "m"),
@@ -271,8 +271,10 @@ def test_marks_let_a_long_connection_be_looked_at_anywhere() -> None:
     def open_at(n: int) -> list[Exchange]:
         return exchanges.open_at(n)
 
-    assert [each.question.n for each in open_at(2 * STRIDE + 1)] == [2 * STRIDE + 1]
-    assert open_at(2 * STRIDE) == []
+    assert [each.request_frame.seq for each in open_at(2 * MARK_INTERVAL + 1)] == [
+        2 * MARK_INTERVAL + 1
+    ]
+    assert open_at(2 * MARK_INTERVAL) == []
     assert [each.request.id for each in open_at(len(said))] == ["last"]
 
 
@@ -309,7 +311,7 @@ def test_long_params_are_not_kept_with_a_lean_request() -> None:
     assert [each.request.params for each in asked if each] == [{"a": "x"}, {"a": "x" * 100}]
     kept = exchanges.open()
     assert [each.request.params for each in kept] == [{"a": "x"}, None]
-    assert [each.question.raw for each in kept] == [b"", b""]
+    assert [each.request_frame.data for each in kept] == [b"", b""]
 
 
 def test_the_messages_of_a_batch_are_paired_one_by_one() -> None:

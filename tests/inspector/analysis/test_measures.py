@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.statistics import BOUNDS, Durations
+from acp_inspector.analysis.statistics import BOUNDS, Histogram
 
 SECONDS = st.lists(st.floats(0, 1000), min_size=1, max_size=50)
 
 
-def durations(*seconds: float) -> Durations:
-    found = Durations()
+def durations(*seconds: float) -> Histogram:
+    found = Histogram()
     for each in seconds:
         found.add(each)
     return found
@@ -25,7 +25,7 @@ def test_none_have_no_percentiles() -> None:
 
 def test_one_is_its_own_percentile() -> None:
     summary = durations(2.0).summary()
-    assert (summary.least, summary.p50, summary.p99, summary.most) == (2.0, 2.0, 2.0, 2.0)
+    assert (summary.minimum, summary.p50, summary.p99, summary.maximum) == (2.0, 2.0, 2.0, 2.0)
 
 
 def test_percentiles_lie_between_the_values() -> None:
@@ -37,15 +37,15 @@ def test_percentiles_lie_between_the_values() -> None:
 def test_percentiles_are_in_order_and_every_value_is_in_one_bar(seconds: list[float]) -> None:
     found = durations(*seconds)
     summary = found.summary()
-    assert summary.least is not None
+    assert summary.minimum is not None
     assert summary.p50 is not None
     assert summary.p90 is not None
     assert summary.p99 is not None
-    assert summary.most is not None
+    assert summary.maximum is not None
     slack = 1e-9
-    assert summary.least <= summary.p50 + slack
+    assert summary.minimum <= summary.p50 + slack
     assert summary.p50 <= summary.p90 + slack <= summary.p99 + 2 * slack
-    assert summary.p99 <= summary.most + slack
+    assert summary.p99 <= summary.maximum + slack
     assert sum(count for _, count in found.histogram()) == len(found) == len(seconds)
 
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 
 from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.statistics import Statistics
-from acp_inspector.analysis.study import Study
 from tests.inspector.analysis.talkers import talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 
 def counted(*said: Said) -> Statistics:
-    study = Study()
+    study = SessionModel()
     study.read(frames(*said))
     return study.statistics
 
@@ -61,7 +61,7 @@ def test_methods_count_their_answers_by_how_they_ended() -> None:
     )
     tally = statistics.methods["client", "a", ""]
     assert (tally.count, tally.endings) == (3, {"open": 1, "result": 1, "error": 1})
-    assert tally.latencies.summary().most == pytest.approx(0.3)
+    assert tally.latencies.summary().maximum == pytest.approx(0.3)
     assert statistics.total.errors == 1
 
 
@@ -84,7 +84,7 @@ def test_what_is_no_message_is_counted_and_a_batch_is_one_frame() -> None:
 def test_every_byte_is_counted_once_and_every_exchange_has_an_ending(talk: list[Said]) -> None:
     said = frames(*talk)
     statistics = counted(*talk)
-    assert sum(statistics.total.bytes.values()) == sum(len(frame.raw) for frame in said)
+    assert sum(statistics.total.bytes.values()) == sum(len(frame.data) for frame in said)
     exchanges = Exchanges()
     for frame in said:
         exchanges.apply(frame)

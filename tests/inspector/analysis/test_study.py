@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.conversation import GONE
+from acp_inspector.analysis.conversation import AGENT_ENDED
 from acp_inspector.analysis.diff import compare
-from acp_inspector.analysis.picture import picture
-from acp_inspector.analysis.study import Study
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import compile_filter
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.analysis.to_json import session_to_json
+from acp_inspector.filter.compiler import compile_filter
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from tests.inspector.analysis.talkers import TRAFFIC, real_frames, talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt
 from tests.inspector.test_messages import ACPEX
@@ -79,7 +79,7 @@ def entries(draw: st.DrawFn) -> list[Entry]:
                 data = {"of": draw(WILD), "from": draw(st.sampled_from(["client", "agent", 3]))}
                 found.append(JournalEvent(n, at, name, data))
             case 1:
-                found.append(StderrText(n, at, b"\xff\x1b["))
+                found.append(StderrChunk(n, at, b"\xff\x1b["))
             case _:
                 side = draw(st.sampled_from(("client", "agent")))
                 found.append(Frame(n, at, side, draw(noise())))
@@ -88,11 +88,11 @@ def entries(draw: st.DrawFn) -> list[Entry]:
 
 @given(entries())
 def test_nothing_is_too_strange_to_be_studied(said: list[Entry]) -> None:
-    study = Study()
+    study = SessionModel()
     study.read(said)
     for n in (0, *range(study.n - len(said), study.n + 1), 2**70):
         for snapshot in study.conversations.at(n).values():
-            json.dumps(picture(snapshot), allow_nan=False)
+            json.dumps(session_to_json(snapshot), allow_nan=False)
         study.waiting(n).hung()
     assert all(row.path for row in study.capabilities.rows())
     for tally in study.statistics.methods.values():
@@ -105,7 +105,7 @@ def test_a_journal_that_grows_is_known_as_one_that_is_read_at_once(
     talk: list[Said], n: int
 ) -> None:
     said = frames(*talk)
-    once, growing = Study(), Study()
+    once, growing = SessionModel(), SessionModel()
     once.read(said)
     growing.read(said[:n])
     growing.waiting()
@@ -118,14 +118,14 @@ def test_a_journal_that_grows_is_known_as_one_that_is_read_at_once(
     assert len(growing.waiting().waits) == len(once.waiting().waits)
 
 
-def _counts(study: Study) -> dict[Any, Any]:
+def _counts(study: SessionModel) -> dict[Any, Any]:
     methods = study.statistics.methods.items()
     return {key: (tally.count, tally.bytes, tally.endings) for key, tally in methods}
 
 
 @pytest.mark.parametrize("name", TRAFFIC)
 def test_real_talks_are_studied_whole(shared: Path, name: str) -> None:
-    study = Study()
+    study = SessionModel()
     said = real_frames(shared, name)
     study.read(said)
     assert study.statistics.total.frames == len(said)
@@ -146,13 +146,13 @@ def test_a_frame_knows_the_turn_it_belongs_to() -> None:
         chunk("y"),
         prompt(2, "b"),
     )
-    study, turns, wanted = Study(), list[int | None](), compile_filter("turn == 1")
+    study, turns, wanted = SessionModel(), list[int | None](), compile_filter("turn == 1")
     found: list[int] = []
     for frame in said:
         study.apply(frame)
         turns.append(study.notes().turn)
-        if wanted.matches(FrameFacts(frame, study.exchanges, notes=study.notes())):
-            found.append(frame.n)
+        if wanted.matches(EntryFields(frame, study.exchanges, notes=study.notes())):
+            found.append(frame.seq)
     assert turns == [None, 1, 1, 1, None, 2]
     assert found == [2, 3, 4]
 
@@ -168,23 +168,23 @@ def test_a_new_process_takes_up_nothing_that_the_last_one_left() -> None:
         prompt(1, "go on"),
         answer("agent", 1, {"stopReason": "end_turn"}),
     )
-    study = Study()
+    study = SessionModel()
     for entry in talk[:3]:
         study.apply(entry)
     study.apply(JournalEvent(4, 0.4, "spawn", {"pid": 7}))
     talked = study.conversations.sessions["s1"]
-    assert (talked.surroundings.is_busy, talked.turns[0].error) == (False, GONE)
+    assert (talked.info.is_busy, talked.turns[0].error) == (False, AGENT_ENDED)
     assert study.conversations.version == 1
     assert study.waiting().waits == ()
     for entry in talk[3:]:
-        study.apply(replace(entry, n=entry.n + 1))
+        study.apply(replace(entry, seq=entry.seq + 1))
     endings = [each.ending for each in study.exchanges.all]
     assert endings == ["result", "open", "result", "result"]
     assert [turn.stop_reason for turn in talked.turns] == [None, "end_turn"]
 
 
 def test_a_dialect_is_read_as_what_it_means() -> None:
-    study = Study()
+    study = SessionModel()
     study.read(frames(*ACPEX))
     assert study.dialect == "acpex"
     (turn,) = study.conversations.get("s1").turns

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.summary import Row, describe
+from acp_inspector.analysis.frame_row import FrameRow, frame_row
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 
-def row_of(*said: Said) -> Row:
+def row_of(*said: Said) -> FrameRow:
     """Return the row of the last frame."""
     exchanges = Exchanges()
-    return [describe(frame, exchanges) for frame in frames(*said)][-1]
+    return [frame_row(frame, exchanges) for frame in frames(*said)][-1]
 
 
 @pytest.mark.parametrize(

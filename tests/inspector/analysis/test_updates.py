@@ -11,7 +11,7 @@ from acp_inspector.analysis.items import (
     AgentMessage,
     Notice,
     Thought,
-    ToolCall,
+    ToolCallItem,
     TurnEnd,
     UserMessage,
 )
@@ -41,8 +41,8 @@ def said_by_user(conversation: Conversation) -> list[tuple[str, str | None]]:
     ]
 
 
-def call_of(conversation: Conversation) -> ToolCall:
-    (call,) = [item for item in conversation.items if isinstance(item, ToolCall)]
+def call_of(conversation: Conversation) -> ToolCallItem:
+    (call,) = [item for item in conversation.items if isinstance(item, ToolCallItem)]
     return call
 
 
@@ -105,28 +105,28 @@ def test_null_takes_a_messages_words_away() -> None:
 
 def test_a_turn_lies_between_running_and_idle() -> None:
     running = talk(prompt(1, "go"), update("state_update", state="running"))
-    assert running.surroundings.is_busy
+    assert running.info.is_busy
     asking = talk(update("state_update", state="requires_action"))
-    assert asking.surroundings.is_busy
+    assert asking.info.is_busy
     ended = talk(
         prompt(1, "go"),
         answer("agent", 1, {"messageId": "m"}),
         update("state_update", state="running"),
         update("state_update", state="idle", stopReason="end_turn"),
     )
-    assert not ended.surroundings.is_busy
+    assert not ended.info.is_busy
     assert [item.stop_reason for item in ended.items if isinstance(item, TurnEnd)] == ["end_turn"]
 
 
 def test_an_inserted_prompt_is_work_even_before_the_state_says_so() -> None:
-    assert talk(prompt(1, "go"), answer("agent", 1, {"messageId": "m"})).surroundings.is_busy
+    assert talk(prompt(1, "go"), answer("agent", 1, {"messageId": "m"})).info.is_busy
     over = talk(
         prompt(1, "go"),
         update("state_update", state="running"),
         update("state_update", state="idle", stopReason="end_turn"),
         answer("agent", 1, {"messageId": "m"}),
     )
-    assert not over.surroundings.is_busy
+    assert not over.info.is_busy
 
 
 def test_the_same_state_again_ends_no_turn_twice() -> None:
@@ -204,8 +204,8 @@ def test_plans_modes_and_commands_of_version_two_are_read() -> None:
     )
     assert conversation.plan is not None
     assert conversation.plan.entries == [{"content": "a"}]
-    assert conversation.surroundings.current_mode == "code"
-    assert len(conversation.surroundings.commands) == 1
+    assert conversation.info.current_mode == "code"
+    assert len(conversation.info.commands) == 1
 
 
 def test_consent_to_a_command_stands_as_a_tool_call() -> None:

@@ -5,25 +5,25 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.study import Study
-from acp_inspector.analysis.waiting import HANG, WaitingGraph
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.analysis.wait_graph import HANG_SECONDS, WaitGraph
 from acp_inspector.journal import Entry, JournalEvent
 from tests.inspector.analysis.talkers import HELLO, talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 
-def graph(*said: Said, later: float = 0.0, events: tuple[JournalEvent, ...] = ()) -> WaitingGraph:
+def graph(*said: Said, later: float = 0.0, events: tuple[JournalEvent, ...] = ()) -> WaitGraph:
     """Return who waits after what was said and, `later` seconds after that, still is."""
-    study = Study()
-    entries: list[Entry] = sorted([*frames(*said), *events], key=lambda entry: entry.n)
+    study = SessionModel()
+    entries: list[Entry] = sorted([*frames(*said), *events], key=lambda entry: entry.seq)
     study.read(entries)
     return study.waiting(at=study.at + later)
 
 
-def edges(found: WaitingGraph) -> list[tuple[str, list[str]]]:
+def edges(found: WaitGraph) -> list[tuple[str, list[str]]]:
     """Return each wait as who waits for whom, and the methods it depends on."""
     return [
-        (f"{wait.who} {wait.whom} {wait.method}", [inner.method for inner in wait.on])
+        (f"{wait.waiter} {wait.awaited} {wait.method}", [inner.method for inner in wait.waits_for])
         for wait in found.waits
     ]
 
@@ -38,8 +38,8 @@ def test_a_prompt_waits_for_a_permission_that_waits_for_you_though_both_have_one
         ("agent user session/request_permission", []),
     ]
     (root,) = found.roots
-    assert (root.about, root.on[0].about) == ("edit", "Edit")
-    assert found.at - root.since > found.at - root.on[0].since >= 1.0
+    assert (root.subject, root.waits_for[0].subject) == ("edit", "Edit")
+    assert found.at - root.since > found.at - root.waits_for[0].since >= 1.0
 
 
 def test_nobody_waits_once_all_is_answered() -> None:
@@ -49,7 +49,7 @@ def test_nobody_waits_once_all_is_answered() -> None:
 
 def test_a_wait_for_a_program_is_told_as_that() -> None:
     wait = ask("agent", 1, "terminal/wait_for_exit", sessionId="s1", terminalId="t")
-    found = graph(prompt(1, "make"), wait, later=2 * HANG)
+    found = graph(prompt(1, "make"), wait, later=2 * HANG_SECONDS)
     assert edges(found)[1] == ("agent terminal terminal/wait_for_exit", [])
     assert found.hung() == []
 
@@ -72,21 +72,21 @@ def test_a_second_prompt_waits_for_the_first() -> None:
 
 
 def test_silence_makes_a_hang_and_a_sign_of_life_does_not() -> None:
-    quiet = graph(prompt(1, "x"), later=HANG)
+    quiet = graph(prompt(1, "x"), later=HANG_SECONDS)
     assert [wait.method for wait in quiet.hung()] == ["session/prompt"]
-    assert graph(prompt(1, "x"), later=HANG / 2).hung() == []
-    speaking = graph(prompt(1, "x"), *[chunk("y")] * int(HANG * 10), later=1.0)
+    assert graph(prompt(1, "x"), later=HANG_SECONDS / 2).hung() == []
+    speaking = graph(prompt(1, "x"), *[chunk("y")] * int(HANG_SECONDS * 10), later=1.0)
     assert speaking.hung() == []
 
 
 def test_who_waits_for_you_does_not_hang() -> None:
-    assert graph(prompt(3, "x"), CONSENT, later=10 * HANG).hung() == []
+    assert graph(prompt(3, "x"), CONSENT, later=10 * HANG_SECONDS).hung() == []
 
 
 def test_nobody_answers_after_the_agent_has_left() -> None:
     left = JournalEvent(9, 1.0, "exit", {"code": 0})
     found = graph(prompt(1, "x"), events=(left,))
-    assert [wait.whom for wait in found.hung()] == ["nobody"]
+    assert [wait.awaited for wait in found.hung()] == ["nobody"]
 
 
 def test_a_question_that_is_held_waits_for_whoever_holds_it() -> None:
@@ -103,7 +103,7 @@ def test_a_prompt_from_within_a_tool_is_a_likely_deadlock() -> None:
     (cycle,) = found.cycles
     assert sorted(wait.frame for wait in cycle) == [1, 2, 3]
     for wait, following in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
-        assert following in (*wait.on, *wait.likely)
+        assert following in (*wait.waits_for, *wait.likely_waits_for)
     assert len(found.roots) == 1
     assert set(found.hung()) == set(cycle)
 
@@ -133,7 +133,7 @@ def test_who_waited_at_a_frame_is_who_waits_after_the_frames_until_then(
     talk: list[Said], n: int
 ) -> None:
     said = frames(*talk)
-    everything, until = Study(), Study()
+    everything, until = SessionModel(), SessionModel()
     everything.read(said)
     until.read(said[:n])
     then, now = everything.waiting(min(n, len(said))), until.waiting()

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.attach.attachment import (
+from acp_inspector.journal import Frame, JournalEvent
+from acp_inspector.proxy.client import (
     AttachError,
-    Attachment,
+    ProxyClient,
     find_proxy,
     running_proxies,
 )
-from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.proxy.socket_dir import socket_directory
 
 ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")
@@ -79,17 +79,17 @@ def test_everything_is_seen_from_the_first_frame_to_the_end(
 ) -> None:
     record = ("--record", str(tmp_path / "a.acp.ndjson")) if is_recorded else ()
     with proxied(*record) as process:
-        with Attachment(find_proxy(None).path) as attachment:
+        with ProxyClient(find_proxy(None).path) as attachment:
             lines = attachment.watch()
             seen = [next(lines) for _ in range(4)]
             frames = [line for line in seen if isinstance(line, Frame)]
-            assert [(frame.side, frame.raw) for frame in frames] == [
+            assert [(frame.side, frame.data) for frame in frames] == [
                 ("client", b'{"a":1}'),
                 ("agent", b'{"a":1}'),
             ]
             say(process, b'{"b":2}\n')
             later = [next(lines), next(lines)]
-            assert [line.raw for line in later if isinstance(line, Frame)] == [b'{"b":2}'] * 2
+            assert [line.data for line in later if isinstance(line, Frame)] == [b'{"b":2}'] * 2
             assert process.stdin is not None
             process.stdin.close()
             rest = list(lines)
@@ -100,7 +100,7 @@ def test_who_leaves_and_comes_back_sees_all_of_it_again() -> None:
     with proxied() as process:
         path = find_proxy(None).path
         for count in range(1, 4):
-            with Attachment(path) as attachment:
+            with ProxyClient(path) as attachment:
                 lines = attachment.watch()
                 frames = [next(lines) for _ in range(2 * count + 2)][2:]
                 assert len([frame for frame in frames if isinstance(frame, Frame)]) == 2 * count

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.completion import Completion, completions
 from acp_inspector.filter.fields import FIELDS
-from acp_inspector.filter.language import compile_filter
 from acp_protocol.schema.methods import METHODS
 
 SESSIONS = ["s1", "a b", "/x/"]
@@ -77,7 +77,7 @@ def test_places_in_messages_are_offered_once_they_begin() -> None:
 
 def test_the_whole_word_is_replaced() -> None:
     found = completions("error and met == x", 12)
-    assert found[:1] == [Completion("method", FIELDS["method"].about, 10, 13)]
+    assert found[:1] == [Completion("method", FIELDS["method"].description, 10, 13)]
 
 
 @given(st.text(alphabet="nmethod=<>~ ()\"',$.[]in0sé/", max_size=20), st.integers(-3, 25))

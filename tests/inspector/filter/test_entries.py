@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from acp_inspector.filter.entries import EntryList, PassingFrames, facts_of
-from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.filter.entries import EntryList, StreamedFrames, fields_of_row
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from tests.inspector.talks import answer, ask, chunk, frames
 
 TALK = frames(
@@ -23,41 +23,41 @@ def test_questions_and_answers_know_each_other_however_they_come(step: int) -> N
     heard = EntryList()
     for first in range(0, len(TALK), step):
         heard.extend(TALK[first : first + step])
-    assert [heard.question_of(row) for row in range(6)] == [None, None, None, 0, 1, None]
-    assert [heard.answer_of(row) for row in range(6)] == [3, 4, None, None, None, None]
+    assert [heard.request_row(row) for row in range(6)] == [None, None, None, 0, 1, None]
+    assert [heard.response_row(row) for row in range(6)] == [3, 4, None, None, None, None]
 
 
 def test_facts_are_known_from_the_other_half() -> None:
     heard = EntryList(TALK)
-    facts = facts_of(heard, 4, heard[4])
+    facts = fields_of_row(heard, 4, heard[4])
     assert (facts.method, facts.session) == ("fs/read_text_file", "s1")
-    assert not facts_of(heard, 0, heard[0]).is_pending
-    assert facts_of(EntryList(TALK[:3]), 0, TALK[0]).is_pending
-    assert facts_of(heard, 4, heard[4], is_alone=True).method is None
-    assert facts_of(heard, 0, StderrText(9, 0.0, b"x")).kind == "stderr"
+    assert not fields_of_row(heard, 0, heard[0]).is_pending
+    assert fields_of_row(EntryList(TALK[:3]), 0, TALK[0]).is_pending
+    assert fields_of_row(heard, 4, heard[4], is_alone=True).method is None
+    assert fields_of_row(heard, 0, StderrChunk(9, 0.0, b"x")).kind == "stderr"
 
 
 def test_what_passes_knows_its_question_and_forgets_it() -> None:
-    passing = PassingFrames()
-    asked = [[e.question.n for e in passing.exchanges_before(frame).open()] for frame in TALK]
+    passing = StreamedFrames()
+    asked = [[e.request_frame.seq for e in passing.add_frame(frame).open()] for frame in TALK]
     assert asked == [[], [], [], [1], [2], []]
 
 
 def test_with_another_process_come_other_questions() -> None:
     spawn = JournalEvent(9, 0.9, "spawn", {})
-    assert EntryList([*TALK[:2], spawn, *TALK[3:]]).question_of(3) is None
-    passing = PassingFrames()
+    assert EntryList([*TALK[:2], spawn, *TALK[3:]]).request_row(3) is None
+    passing = StreamedFrames()
     for frame in TALK[:2]:
-        passing.exchanges_before(frame)
-    passing.pass_event(JournalEvent(8, 0.8, "mark", {}))
-    passing.pass_event(spawn)
-    assert passing.exchanges_before(TALK[3]).all == []
+        passing.add_frame(frame)
+    passing.add_event(JournalEvent(8, 0.8, "mark", {}))
+    passing.add_event(spawn)
+    assert passing.add_frame(TALK[3]).all == []
 
 
 def test_only_so_many_open_questions_are_kept() -> None:
-    passing = PassingFrames(max_waiting=2)
+    passing = StreamedFrames(max_waiting=2)
     for n in range(1, 4):
         raw = b'{"jsonrpc":"2.0","id":%d,"method":"a"}' % n
-        passing.exchanges_before(Frame(n, 0.0, "client", raw))
+        passing.add_frame(Frame(n, 0.0, "client", raw))
     told = [Frame(9, 0.0, "agent", b'{"jsonrpc":"2.0","id":%d,"result":1}' % n) for n in (1, 3)]
-    assert [len(passing.exchanges_before(frame).all) for frame in told] == [0, 1]
+    assert [len(passing.add_frame(frame).all) for frame in told] == [0, 1]

@@ -6,8 +6,8 @@ import contextlib
 
 import pytest
 
-from acp_inspector.filter.errors import PICTURE_WIDTH, FilterError
-from acp_inspector.filter.language import compile_filter
+from acp_inspector.filter.compiler import compile_filter
+from acp_inspector.filter.errors import MAX_POINTER, FilterError
 from acp_protocol.errors import AcpError
 
 
@@ -163,7 +163,7 @@ MISTAKES = [case.split("\n") for case in CARETS.strip().split("\n\n")]
 def test_a_mistake_is_told_in_place(text: str, below: str) -> None:
     problem = mistake(text)
     carets = below[: below.rindex("^", 0, below.index("^") + below.count("^")) + 1]
-    assert problem.picture == f"{text}\n{carets}"
+    assert problem.pointer == f"{text}\n{carets}"
     assert str(problem) == below[len(carets) + 1 :]
 
 
@@ -174,20 +174,20 @@ def test_it_is_an_error_of_ours() -> None:
 def test_a_picture_is_one_line_that_no_terminal_obeys() -> None:
     problem = mistake('"\x1b[2J\n\t" == 3')
     assert "\x1b" not in str(mistake("\x1b[2J == 3"))
-    assert problem.picture == '"␛[2J⏎ " == 3\n         ^^'
+    assert problem.pointer == '"␛[2J⏎ " == 3\n         ^^'
 
 
 def test_of_a_long_expression_the_surroundings_are_shown() -> None:
     text = "error and " * 400 + "metod == x"
     problem = mistake(text)
-    shown, carets = problem.picture.split("\n")
-    assert len(shown) <= PICTURE_WIDTH
+    shown, carets = problem.pointer.split("\n")
+    assert len(shown) <= MAX_POINTER
     assert shown[carets.index("^") :].startswith("metod")
 
 
 @pytest.mark.parametrize("text", ["x" * 10_001, "not " * 60 + "x", "(" * 60 + "x" + ")" * 60])
 def test_what_is_too_long_or_too_deep_is_refused(text: str) -> None:
-    assert "at most" in mistake(text).sentence
+    assert "at most" in mistake(text).reason
 
 
 @pytest.mark.parametrize("text", ["(" * 9000, ")" * 9000, '"' * 9999, "/" * 9999, "$." * 4999])

@@ -51,5 +51,5 @@ def test_words_of_the_protocol_are_those_of_the_schemas() -> None:
 def test_every_field_is_known_by_its_name_and_has_operators() -> None:
     for name, field in FIELDS.items():
         assert field.name == name
-        assert field.about
+        assert field.description
         assert field.operators == OPERATORS[field.type]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.summary import describe
+from acp_inspector.analysis.frame_row import frame_row
 from acp_inspector.filter import frames as room
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import compile_filter
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.filter.compiler import compile_filter
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Json, Message
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
@@ -65,13 +65,13 @@ def test_what_stands_in_the_entry_needs_no_parse(text: str, reads: Reads) -> Non
     wanted = compile_filter(text)
     assert not wanted.needs_message
     for frame in TALK * 100:
-        wanted.matches(FrameFacts(frame))
+        wanted.matches(EntryFields(frame))
     assert reads.count == 0
 
 
 def test_a_frame_that_is_out_already_is_not_parsed(reads: Reads) -> None:
     wanted = compile_filter("size > 4kb and update == agent_message_chunk")
-    assert [frame.n for frame in TALK if wanted.matches(FrameFacts(frame))] == [2]
+    assert [frame.seq for frame in TALK if wanted.matches(EntryFields(frame))] == [2]
     assert reads.count == 1
 
 
@@ -82,12 +82,12 @@ def test_a_message_is_parsed_once_however_much_is_asked(reads: Reads) -> None:
         " or error == x or $.error.code == 9 or terminal == t or method == y)"
     )
     for frame in (TALK[0], TALK[1], TALK[3], TALK[4]):
-        assert wanted.matches(FrameFacts(frame))
+        assert wanted.matches(EntryFields(frame))
     assert reads.count == 4
 
 
 def test_members_that_json_rpc_does_not_know_are_found_too(reads: Reads) -> None:
-    facts = FrameFacts(TALK[4])
+    facts = EntryFields(TALK[4])
     wanted = compile_filter("$.error.more.deep == 2 and $..deep == 2 and $.jsonrpc exists")
     assert wanted.matches(facts)
     assert wanted.matches(facts)
@@ -99,25 +99,25 @@ def test_what_exchanges_know_is_not_parsed_again(reads: Reads) -> None:
     for frame in TALK:
         exchanges.apply(frame)
     wanted = compile_filter("method == session/prompt and session == s1")
-    assert [frame.n for frame in TALK if wanted.matches(FrameFacts(frame, exchanges))] == [1, 4]
+    assert [frame.seq for frame in TALK if wanted.matches(EntryFields(frame, exchanges))] == [1, 4]
     # The ones that belong to no exchange: a notification, a broken one, an answer to nothing.
     assert reads.count == 3
 
 
 def test_a_message_that_was_read_before_is_taken(reads: Reads) -> None:
-    message = jsonrpc.read_message(TALK[0].raw)
-    assert FrameFacts(TALK[0], message=message).method == "session/prompt"
+    message = jsonrpc.read_message(TALK[0].data)
+    assert EntryFields(TALK[0], message=message).method == "session/prompt"
     assert reads.count == 0
 
 
 def test_an_answer_without_exchanges_knows_no_question() -> None:
-    facts = FrameFacts(TALK[3])
+    facts = EntryFields(TALK[3])
     assert (facts.kind, facts.method, facts.session, facts.latency) == ("result", None, None, None)
     assert facts.ids == (1,)
 
 
 def test_an_error_answer_is_no_tool_call() -> None:
-    facts = FrameFacts(TALK[4])
+    facts = EntryFields(TALK[4])
     assert (facts.error, facts.code, facts.tool, facts.status) == ("no", 1, None, None)
 
 
@@ -170,15 +170,15 @@ VERSIONS: dict[str, tuple[Said, dict[str, object]]] = {
 @pytest.mark.parametrize("what", VERSIONS)
 def test_both_versions_are_read(what: str) -> None:
     said, expected = VERSIONS[what]
-    facts = FrameFacts(frames(said)[0])
+    facts = EntryFields(frames(said)[0])
     assert {name: getattr(facts, name) for name in expected} == expected
 
 
 def test_beside_frames_there_is_no_message(reads: Reads) -> None:
-    stderr = FrameFacts(StderrText(1, 0.5, b"{} \xff\n"))
+    stderr = EntryFields(StderrChunk(1, 0.5, b"{} \xff\n"))
     assert (stderr.kind, stderr.side, stderr.size) == ("stderr", "agent", 5)
     assert stderr.stderr == "{} \ufffd\n"
-    event = FrameFacts(JournalEvent(2, 0.6, "exit", {"code": 3, "odd": float("nan")}))
+    event = EntryFields(JournalEvent(2, 0.6, "exit", {"code": 3, "odd": float("nan")}))
     assert (event.kind, event.side, event.size, event.event) == ("event", None, None, "exit")
     assert b"'code': 3" in event.raw
     for facts in (stderr, event):
@@ -194,8 +194,8 @@ def test_facts_agree_with_the_rows_of_real_traffic(shared: Path) -> None:
         for frame in traffic(path):
             if not isinstance(frame, Frame):
                 continue
-            row = describe(frame, exchanges)
-            facts = FrameFacts(frame, exchanges)
+            row = frame_row(frame, exchanges)
+            facts = EntryFields(frame, exchanges)
             assert (facts.kind, facts.latency, facts.size) == (row.kind, row.latency, row.size)
             assert (facts.method or "")[:50] == row.method[:50]
             assert (facts.session or "")[:50] == row.session[:50]

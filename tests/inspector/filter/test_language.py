@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.annotations import NO_NOTES, Notes, Verdict
+from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes, RuleViolation
 from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.filter.ast import Not, negation
+from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.errors import FilterError
-from acp_inspector.filter.expressions import Not, negation
 from acp_inspector.filter.fields import FIELDS
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import Filter, compile_filter
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import decode_line
-from acp_protocol.host.text import visible
+from acp_protocol.host.sanitize import escape_controls
 from tests.conftest import ROOT
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
@@ -40,30 +40,34 @@ TALK: tuple[Said, ...] = (
 )
 """Frames 1 to 12, a tenth of a second apart; 12 waits for its answer, 9 answers nothing."""
 BESIDE: tuple[Entry, ...] = (
-    StderrText(13, 1.3, b"panic: Hello\n"),
+    StderrChunk(13, 1.3, b"panic: Hello\n"),
     JournalEvent(14, 1.4, "exit", {"code": 3}),
 )
 NOTES = {
-    2: Notes(turn=1, schema=2, is_held=True, is_marked=True),
-    3: Notes(turn=1, schema=1, is_edited=True, verdicts=(Verdict("tool-order", "warning"),)),
-    6: Notes(turn=2, verdicts=(Verdict("stop", "error"), Verdict("late", "info"))),
+    2: FrameNotes(turn=1, version=2, is_held=True, is_marked=True),
+    3: FrameNotes(
+        turn=1, version=1, is_edited=True, violations=(RuleViolation("tool-order", "warning"),)
+    ),
+    6: FrameNotes(
+        turn=2, violations=(RuleViolation("stop", "error"), RuleViolation("late", "info"))
+    ),
 }
 EVERYTHING = list(range(1, 15))
 
 
-def everything() -> list[FrameFacts]:
+def everything() -> list[EntryFields]:
     exchanges = Exchanges()
     talk = frames(*TALK)
     for frame in talk:
         exchanges.apply(frame)
     entries = [*talk, *BESIDE]
-    return [FrameFacts(each, exchanges, notes=NOTES.get(each.n, NO_NOTES)) for each in entries]
+    return [EntryFields(each, exchanges, notes=NOTES.get(each.seq, NO_NOTES)) for each in entries]
 
 
 def selected(text: str) -> list[int]:
     """Return the numbers of the entries that are meant."""
     wanted = compile_filter(text)
-    return [facts.n for facts in everything() if wanted.matches(facts)]
+    return [facts.seq for facts in everything() if wanted.matches(facts)]
 
 
 TABLE = {
@@ -222,15 +226,15 @@ def test_what_is_written_anew_means_the_same(text: str) -> None:
 
 
 def test_every_operator_of_every_type_and_every_field_stands_in_the_table() -> None:
-    asked = frozenset[str]().union(*(compile_filter(text).needs for text in TABLE))
+    asked = frozenset[str]().union(*(compile_filter(text).fields for text in TABLE))
     assert asked == {*FIELDS, "$"}
 
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_a_condition_on_what_is_absent_does_not_hold(name: str) -> None:
     """A bare event knows next to nothing, a frame alone no notes and no exchanges."""
-    alone = FrameFacts(frames(TALK[5])[0])
-    bare = FrameFacts(JournalEvent(1, 0.0, "spawn"))
+    alone = EntryFields(frames(TALK[5])[0])
+    bare = EntryFields(JournalEvent(1, 0.0, "spawn"))
     field = FIELDS[name]
     value = {"number": "1", "time": "1s", "size": "1b"}.get(field.type, '"error"')
     value = field.values[0] if field.values else value
@@ -246,10 +250,10 @@ def test_a_condition_on_what_is_absent_does_not_hold(name: str) -> None:
 
 def test_a_filter_tells_what_it_needs() -> None:
     cheap = compile_filter('from == agent and size > 4kb and (stderr or "text") and t in 1s..2s')
-    assert cheap.needs == {"from", "size", "stderr", "text", "t"}
+    assert cheap.fields == {"from", "size", "stderr", "text", "t"}
     assert {cheap.needs_message, cheap.needs_exchanges, cheap.needs_notes} == {False}
     path = compile_filter("not $.params.x == 1")
-    assert (path.needs, path.needs_message, path.needs_exchanges) == ({"$"}, True, False)
+    assert (path.fields, path.needs_message, path.needs_exchanges) == ({"$"}, True, False)
     assert compile_filter("update == tool_call or status == failed").needs_exchanges is False
     assert compile_filter("latency > 1s").needs_exchanges
     assert compile_filter("finding").needs_notes
@@ -316,8 +320,8 @@ def test_any_text_is_a_filter_or_an_error_with_a_place(text: str) -> None:
     if isinstance(wanted, FilterError):
         problem = wanted
         assert 0 <= problem.position <= len(text)
-        assert visible(problem.picture) == problem.picture
-        assert str(problem).startswith(problem.sentence)
+        assert escape_controls(problem.pointer) == problem.pointer
+        assert str(problem).startswith(problem.reason)
         return
     again = compile_filter(str(wanted))
     assert again == wanted
@@ -353,7 +357,7 @@ def test_joined_conditions_survive_writing_and_denying(text: str) -> None:
 def test_no_bytes_make_a_filter_fail(raw: bytes) -> None:
     frame = replace(frames(TALK[0])[0], raw=raw)
     for text in TABLE:
-        compile_filter(text).matches(FrameFacts(frame, Exchanges()))
+        compile_filter(text).matches(EntryFields(frame, Exchanges()))
 
 
 DOCUMENT = (ROOT / "docs/filters.md").read_text()
@@ -370,16 +374,16 @@ def test_an_example_of_the_document_selects_what_it_says(text: str, numbers: str
     entries = [decode_line(line.encode()) for line in block.splitlines()]
     exchanges = Exchanges()
     for entry in entries:
-        assert isinstance(entry, Frame | StderrText | JournalEvent)
+        assert isinstance(entry, Frame | StderrChunk | JournalEvent)
         if isinstance(entry, Frame):
             exchanges.apply(entry)
     # In a table of Markdown a bar is spelled with a backslash.
     wanted = compile_filter(text.replace("\\|", "|"))
     found = [
-        entry.n
+        entry.seq
         for entry in entries
-        if isinstance(entry, Frame | StderrText | JournalEvent)
-        and wanted.matches(FrameFacts(entry, exchanges))
+        if isinstance(entry, Frame | StderrChunk | JournalEvent)
+        and wanted.matches(EntryFields(entry, exchanges))
     ]
     assert found == [int(number) for number in numbers.split(",")]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.filter.paths import PLACES_LIMIT, PathError, look_up, read_path
+from acp_inspector.jsonpath import MAX_VALUES, JSONPathError, find_all, parse_path
 
 VALUE = {"a": [{"b": 1}, {"b": [2, {"b": 3}]}], "x y": {"*": None}, "c-d": True, "é": 0}
 
@@ -34,9 +34,9 @@ VALUE = {"a": [{"b": 1}, {"b": [2, {"b": 3}]}], "x y": {"*": None}, "c-d": True,
     ],
 )
 def test_a_path_finds(text: str, found: list[Any]) -> None:
-    path = read_path(text)
-    assert look_up(VALUE, path) == found
-    assert read_path(str(path)) == path
+    path = parse_path(text)
+    assert find_all(VALUE, path) == found
+    assert parse_path(str(path)) == path
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_a_path_finds(text: str, found: list[Any]) -> None:
     ],
 )
 def test_what_is_no_path_is_told_from_where_on(text: str, position: int) -> None:
-    with pytest.raises(PathError) as caught:
-        read_path(text)
+    with pytest.raises(JSONPathError) as caught:
+        parse_path(text)
     assert caught.value.position == position
 
 
@@ -66,16 +66,16 @@ def test_depth_and_width_have_an_end() -> None:
     deep: Any = 0
     for _ in range(5000):
         deep = [deep]
-    assert len(look_up(deep, read_path("$..[0]"))) == 5000
+    assert len(find_all(deep, parse_path("$..[0]"))) == 5000
     wide = [[0] * 1000] * 1000
-    assert len(look_up(wide, read_path("$[*][*]"))) == PLACES_LIMIT
+    assert len(find_all(wide, parse_path("$[*][*]"))) == MAX_VALUES
 
 
 @given(st.text(alphabet='$.[]*"\\ab0-1 é', max_size=12))
 def test_any_text_is_a_path_or_none(rest: str) -> None:
     try:
-        path = read_path("$" + rest)
-    except PathError as problem:
+        path = parse_path("$" + rest)
+    except JSONPathError as problem:
         assert problem.position <= len(rest) + 1  # noqa: PT017 - most texts are none
         return
-    assert read_path(str(path)) == path
+    assert parse_path(str(path)) == path

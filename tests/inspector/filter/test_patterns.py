@@ -7,13 +7,13 @@ import threading
 import pytest
 
 from acp_inspector.filter import patterns
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import compile_filter
+from acp_inspector.filter.compiler import compile_filter
+from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.patterns import (
-    Bounded,
-    SlowPatternError,
+    BoundedRegex,
+    PatternTimeoutError,
 )
-from acp_protocol.patterns import PatternError
+from acp_protocol.safe_regex import PatternError
 from tests.inspector.talks import frames
 
 HOSTILE = "((a|a)+)+$"
@@ -27,14 +27,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_pattern_that_takes_too_long_is_given_up_while_others_work() -> None:
     begun, counted = threading.Event(), 0
-    refused: list[SlowPatternError] = []
+    refused: list[PatternTimeoutError] = []
 
     def search() -> None:
-        pattern = Bounded(HOSTILE)
+        pattern = BoundedRegex(HOSTILE)
         begun.set()
         try:
-            pattern.is_in(TEXT)
-        except SlowPatternError as problem:
+            pattern.is_found_in(TEXT)
+        except PatternTimeoutError as problem:
             refused.append(problem)
 
     thread = threading.Thread(target=search)
@@ -47,33 +47,33 @@ def test_a_pattern_that_takes_too_long_is_given_up_while_others_work() -> None:
 
 
 def test_a_pattern_that_is_always_late_is_not_tried_any_more() -> None:
-    pattern = Bounded(HOSTILE.encode())
-    for _ in range(patterns.CHANCES):
-        with pytest.raises(SlowPatternError, match="takes longer"):
-            pattern.put(b"", TEXT.encode())
-    with pytest.raises(SlowPatternError, match="is given up"):
-        pattern.put(b"", b"short")
+    pattern = BoundedRegex(HOSTILE.encode())
+    for _ in range(patterns.MAX_TIMEOUTS):
+        with pytest.raises(PatternTimeoutError, match="takes longer"):
+            pattern.substitute(b"", TEXT.encode())
+    with pytest.raises(PatternTimeoutError, match="is given up"):
+        pattern.substitute(b"", b"short")
 
 
 @pytest.mark.parametrize("text", [f"/{HOSTILE}/", f"not text ~ /{HOSTILE}/", f"$.x ~ /{HOSTILE}/"])
 def test_what_a_late_pattern_would_have_found_counts_as_not_meant(text: str) -> None:
     wanted = compile_filter(text)
-    assert wanted.complaint == ""
+    assert wanted.warning == ""
     (frame,) = frames(("client", f'{{"x":"{TEXT}"}}'.encode()))
-    facts = FrameFacts(frame, None)
+    facts = EntryFields(frame, None)
     assert not wanted.matches(facts)
-    with pytest.raises(SlowPatternError):
-        wanted.decide(facts)
-    assert "takes longer than" in wanted.complaint
+    with pytest.raises(PatternTimeoutError):
+        wanted.matches_or_raise(facts)
+    assert "takes longer than" in wanted.warning
 
 
 def test_what_is_no_pattern_or_no_replacement_is_refused() -> None:
     with pytest.raises(PatternError):
-        Bounded("(")
+        BoundedRegex("(")
     with pytest.raises(PatternError):
-        Bounded("(a)").check(r"\2")
-    assert Bounded(b"(a)").check(rb"\1\n") == b"\n"
-    assert Bounded("(A)", ignores_case=True).put(r"<\1>", "banana") == "b<a>n<a>n<a>"
+        BoundedRegex("(a)").expand_empty(r"\2")
+    assert BoundedRegex(b"(a)").expand_empty(rb"\1\n") == b"\n"
+    assert BoundedRegex("(A)", ignores_case=True).substitute(r"<\1>", "banana") == "b<a>n<a>n<a>"
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_what_is_no_pattern_or_no_replacement_is_refused() -> None:
 )
 def test_a_pattern_that_would_take_all_memory_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match="too long"):
-        Bounded(pattern)
+        BoundedRegex(pattern)
     with pytest.raises(PatternError, match="too long"):
-        Bounded(pattern.encode())
+        BoundedRegex(pattern.encode())
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_a_pattern_that_would_take_all_memory_is_refused(pattern: str) -> None:
     ],
 )
 def test_usual_patterns_are_not(pattern: str) -> None:
-    assert not Bounded(pattern).is_in("")
+    assert not BoundedRegex(pattern).is_found_in("")
 
 
 def test_what_came_of_a_short_text_is_remembered_late_ones_too() -> None:
-    pattern = Bounded(HOSTILE)
-    for _ in range(patterns.CHANCES + 1):
-        with pytest.raises(SlowPatternError, match="takes longer"):
-            pattern.is_in(TEXT)
-    assert pattern.is_in("aaa")
+    pattern = BoundedRegex(HOSTILE)
+    for _ in range(patterns.MAX_TIMEOUTS + 1):
+        with pytest.raises(PatternTimeoutError, match="takes longer"):
+            pattern.is_found_in(TEXT)
+    assert pattern.is_found_in("aaa")

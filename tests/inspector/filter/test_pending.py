@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import compile_filter
-from acp_inspector.filter.scanning import Scan
+from acp_inspector.filter.compiler import compile_filter
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Header
+from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.writer import RecordingWriter
 
 REQUEST = b'{"jsonrpc":"2.0","id":%d,"method":"session/prompt"}'
@@ -41,12 +41,12 @@ def test_filter_over_a_file_equals_the_fold_over_its_frames(text: str, tmp_path:
         if isinstance(entry, Frame):
             exchanges.apply(entry)
         elif isinstance(entry, JournalEvent) and entry.begins_connection:
-            exchanges.restart(entry.n)
+            exchanges.restart(entry.seq)
     folded = [
-        row for row, entry in enumerate(RESTARTED) if wanted.matches(FrameFacts(entry, exchanges))
+        row for row, entry in enumerate(RESTARTED) if wanted.matches(EntryFields(entry, exchanges))
     ]
     for step in (1, 200, 1 << 20, 1 << 20):
-        with RecordingFile(path) as file:
-            while file.advance(step):
+        with IndexedRecording(path) as file:
+            while file.index_more(step):
                 pass
-            assert list(Scan(file, wanted).complete()) == folded
+            assert list(FilterSearch(file, wanted).find_all()) == folded

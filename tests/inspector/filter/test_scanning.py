@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.annotations import Notes
+from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.filter.entries import ENTRY, EntryList
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import compile_filter
-from acp_inspector.filter.scanning import Scan
+from acp_inspector.filter.compiler import compile_filter
+from acp_inspector.filter.entries import ENTRY_TYPES, EntryList
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Header, encode_header
+from acp_inspector.recording.indexed import IndexedRecording
 from tests.conftest import ROOT
 from tests.inspector.filter.expressions import EXPRESSIONS
 
@@ -69,22 +69,22 @@ def meant(entries: list[Entry], expression: str) -> list[int]:
     for entry in entries:
         if isinstance(entry, Frame):
             exchanges.apply(entry)
-    return [entry.n for entry in entries if wanted.matches(FrameFacts(entry, exchanges))]
+    return [entry.seq for entry in entries if wanted.matches(EntryFields(entry, exchanges))]
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_an_index_and_a_sieve_find_what_reading_everything_finds(
     path: Path, expression: str
 ) -> None:
-    with RecordingFile(path).complete(step=1000) as recording:
-        entries = [row for row in recording if isinstance(row, ENTRY)]
+    with IndexedRecording(path).index_all(step=1000) as recording:
+        entries = [row for row in recording if isinstance(row, ENTRY_TYPES)]
         expected = meant(entries, expression)
-        rows = Scan(recording, compile_filter(expression)).complete()
+        rows = FilterSearch(recording, compile_filter(expression)).find_all()
         found = [recording[row] for row in rows]
-        assert [entry.n for entry in found if isinstance(entry, ENTRY)] == expected
+        assert [entry.seq for entry in found if isinstance(entry, ENTRY_TYPES)] == expected
         heard = EntryList(entries)
-        rows = Scan(heard, compile_filter(expression)).complete()
-        assert [heard[row].n for row in rows] == expected
+        rows = FilterSearch(heard, compile_filter(expression)).find_all()
+        assert [heard[row].seq for row in rows] == expected
 
 
 def test_the_examples_of_the_document_mean_the_same_to_an_index(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_the_examples_of_the_document_mean_the_same_to_an_index(tmp_path: Path) 
     path = tmp_path / "it.acp.ndjson"
     lines = document.partition("```json\n")[2].partition("```")[0]
     path.write_bytes(encode_header(Header("", "", "")) + lines.encode())
-    with RecordingFile(path).complete() as recording:
+    with IndexedRecording(path).index_all() as recording:
         for text, numbers in examples:
-            rows = Scan(recording, compile_filter(text.replace("\\|", "|"))).complete()
+            rows = FilterSearch(recording, compile_filter(text.replace("\\|", "|"))).find_all()
             assert [row + 1 for row in rows] == [int(n) for n in numbers.split(",")], text
 
 
@@ -107,37 +107,39 @@ def test_what_comes_later_is_looked_at_later(steps: list[int], expression: str) 
         Frame(n + 1, n / 10, ("client", "agent")[n % 2], raws[n % 2]) for n in range(sum(steps))
     ]
     heard = EntryList()
-    scan = Scan(heard, compile_filter(expression))
+    scan = FilterSearch(heard, compile_filter(expression))
     place = 0
     for step in steps:
         heard.extend(entries[place : place + step])
         place += step
-        scan.complete()
-    assert [heard[row].n for row in scan.rows] == meant(entries, expression)
+        scan.find_all()
+    assert [heard[row].seq for row in scan.rows] == meant(entries, expression)
 
 
 def test_a_field_that_the_index_knows_costs_no_look_at_a_line(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = compile_filter("from == client and t >= 0s and not stderr and not pending")
-    with RecordingFile(path).complete() as recording:
-        monkeypatch.setattr(RecordingFile, "block", None)
-        monkeypatch.setattr(RecordingFile, "__getitem__", None)
-        assert len(Scan(recording, wanted).complete()) > 3
+    with IndexedRecording(path).index_all() as recording:
+        monkeypatch.setattr(IndexedRecording, "block", None)
+        monkeypatch.setattr(IndexedRecording, "__getitem__", None)
+        assert len(FilterSearch(recording, wanted).find_all()) > 3
 
 
 def test_marks_are_asked_of_who_knows_them() -> None:
     heard = EntryList([Frame(n, 0.0, "client", b"{}") for n in range(1, 5)])
-    scan = Scan(heard, compile_filter("marked"), lambda entry: Notes(is_marked=entry.n == 3))
-    assert list(scan.complete()) == [2]
+    scan = FilterSearch(
+        heard, compile_filter("marked"), lambda entry: FrameNotes(is_marked=entry.seq == 3)
+    )
+    assert list(scan.find_all()) == [2]
 
 
 def test_it_can_be_left_after_each_step() -> None:
     heard = EntryList([Frame(n, 0.0, "client", b"{}") for n in range(1, 1000)])
-    scan = Scan(heard, compile_filter("{"))
-    next(scan.run())
-    assert 0 < scan.place < 100
-    assert len(scan.complete()) == 999
+    scan = FilterSearch(heard, compile_filter("{"))
+    next(scan.steps())
+    assert 0 < scan.position < 100
+    assert len(scan.find_all()) == 999
 
 
 class Elsewhere:
@@ -174,18 +176,18 @@ def test_patterns_are_tried_elsewhere_and_nowhere_else(
         return 1.0 + length
 
     monkeypatch.setattr("acp_inspector.filter.patterns._patience", patience)
-    with RecordingFile(path).complete() as recording:
+    with IndexedRecording(path).index_all() as recording:
         wanted = compile_filter(expression)
         assert wanted.has_patterns
-        found = Scan(recording, wanted, aside=elsewhere).complete()
+        found = FilterSearch(recording, wanted, run_slow=elsewhere).find_all()
         assert is_tried
         assert all(is_tried)
-        assert found == Scan(recording, compile_filter(expression)).complete()
-        heard = EntryList([row for row in recording if isinstance(row, ENTRY)])
+        assert found == FilterSearch(recording, compile_filter(expression)).find_all()
+        heard = EntryList([row for row in recording if isinstance(row, ENTRY_TYPES)])
         is_tried.clear()
-        rows = Scan(heard, wanted, aside=elsewhere).complete()
+        rows = FilterSearch(heard, wanted, run_slow=elsewhere).find_all()
         assert all(is_tried)
-        assert [heard[row].n for row in rows] == meant(heard_all(heard), expression)
+        assert [heard[row].seq for row in rows] == meant(heard_all(heard), expression)
 
 
 def heard_all(heard: EntryList) -> list[Entry]:
@@ -194,6 +196,6 @@ def heard_all(heard: EntryList) -> list[Entry]:
 
 def test_what_cannot_take_long_is_not_sent_elsewhere(path: Path) -> None:
     elsewhere = Elsewhere()
-    with RecordingFile(path).complete() as recording:
-        Scan(recording, compile_filter("error or words"), aside=elsewhere).complete()
+    with IndexedRecording(path).index_all() as recording:
+        FilterSearch(recording, compile_filter("error or words"), run_slow=elsewhere).find_all()
     assert not elsewhere.deeds

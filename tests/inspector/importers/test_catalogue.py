@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.importers.catalogue import FORMATS, UnknownFormatError, find_format, recognise
+from acp_inspector.importers.formats import FORMATS, UnknownFormatError, detect_format, find_format
 
 SAMPLES = Path(__file__).parent / "samples"
 NAMES = {
@@ -30,7 +30,7 @@ def test_every_sample_has_a_format_and_every_format_that_is_recognised_a_sample(
 
 @pytest.mark.parametrize("sample", NAMES)
 def test_a_file_is_recognised_by_its_content(sample: str) -> None:
-    assert recognise((SAMPLES / sample).read_bytes()).name == NAMES[sample]
+    assert detect_format((SAMPLES / sample).read_bytes()).name == NAMES[sample]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_file_is_recognised_by_its_content(sample: str) -> None:
 )
 def test_what_is_not_known_is_refused_with_what_is(head: bytes) -> None:
     with pytest.raises(UnknownFormatError, match=r"capture.*zed.*acpx"):
-        recognise(head)
+        detect_format(head)
 
 
 def test_a_format_is_found_by_its_name() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.importers.har import read_har
-from acp_inspector.importers.imports import import_file
+from acp_inspector.importers.importer import import_file
 from acp_inspector.importers.model import EventItem, FrameItem, NoteItem, SkippedItem
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.lint.engine import lint
@@ -44,7 +44,7 @@ def test_frames_stand_in_order_behind_what_carried_them(tmp_path: Path) -> None:
         match entry:
             case JournalEvent(name=name, data=data):
                 told.append(f"{name} {data['id']}")
-            case Frame(side=side, raw=raw):
+            case Frame(side=side, data=raw):
                 message = json.loads(raw)
                 told.append(f"{side} {message.get('method') or list(message)[-1]}")
             case _:
@@ -60,7 +60,7 @@ def test_frames_stand_in_order_behind_what_carried_them(tmp_path: Path) -> None:
         *("sse_event 5", "agent session/update", "sse_event 5", "agent result"),
         *("http_response 6", "http_end 5", "http_end 1"),
     ]
-    assert result.left_out == {"requests that are no ACP": 1}
+    assert result.skipped == {"requests that are no ACP": 1}
     assert result.guesses == {"when it came on its stream": 3}
 
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.importers.catalogue import FORMATS, UnknownFormatError
-from acp_inspector.importers.imports import Import, NoMessageError, import_file
-from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.importers.formats import FORMATS, UnknownFormatError
+from acp_inspector.importers.importer import ImportResult, NoMessageError, import_file
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import RecordingError, RecordingExistsError
 from acp_inspector.recording.reader import Recording, read_recording
 
@@ -25,11 +25,11 @@ UNORDERED = {"http.har"}
 """Samples that are read as a whole and put into order; their own tests say what holds of them."""
 
 
-def imported(path: Path, folder: Path, name: str | None = None) -> tuple[Import, Recording]:
+def imported(path: Path, folder: Path, name: str | None = None) -> tuple[ImportResult, Recording]:
     out = folder / "out.acp.ndjson"
     result = import_file(path, out, format_name=name)
     recording = read_recording(out)
-    assert recording.faults == ()
+    assert recording.bad_lines == ()
     assert recording.footer is not None
     return result, recording
 
@@ -39,11 +39,11 @@ def told(recording: Recording) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for entry in recording.entries:
         match entry:
-            case Frame(at=at, side=side, raw=raw, end=end):
+            case Frame(time=at, side=side, data=raw, line_ending=end):
                 rows.append((side, round(at, 6), raw, end))
-            case StderrText(at=at, text=text):
+            case StderrChunk(time=at, data=text):
                 rows.append(("stderr", round(at, 6), text))
-            case JournalEvent(at=at, data=data):
+            case JournalEvent(time=at, data=data):
                 rows.append(("note", round(at, 6), data.get("text")))
     return rows
 
@@ -125,7 +125,7 @@ def test_a_trace_of_the_conductor(tmp_path: Path) -> None:
             b"\n",
         ),
     ]
-    assert sorted(result.left_out.values()) == [2, 2]
+    assert sorted(result.skipped.values()) == [2, 2]
 
 
 def test_a_log_of_zed(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_log_of_jetbrains(tmp_path: Path) -> None:
 def test_traffic_of_acp_el(tmp_path: Path) -> None:
     result, recording = imported(SAMPLES / "acp-el.traffic", tmp_path)
     assert [frame.side for frame in recording.frames] == ["client", "agent", "agent", "client"]
-    first, second, third, last = (json.loads(frame.raw) for frame in recording.frames)
+    first, second, third, last = (json.loads(frame.data) for frame in recording.frames)
     assert first["params"]["clientCapabilities"]["fs"] == {
         "readTextFile": True,
         "writeTextFile": False,
@@ -339,9 +339,9 @@ def test_real_traffic_is_imported_to_the_byte(shared: Path, tmp_path: Path) -> N
         assert result.format.name == "capture"
         assert result.counts["broken"] == 0
         read = [
-            (who[entry.side], round(entry.at, 4), entry.raw + entry.end)
+            (who[entry.side], round(entry.time, 4), entry.data + entry.line_ending)
             if isinstance(entry, Frame)
-            else ("stderr", round(entry.at, 4), entry.text)
+            else ("stderr", round(entry.time, 4), entry.data)
             for entry in recording.entries
             if not isinstance(entry, JournalEvent)
         ]
@@ -384,4 +384,4 @@ def test_plain_messages_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None
     line = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}'
     source.write_bytes(b"\xef\xbb\xbf" + line + b"\n")
     assert import_file(source, target).format.name == "ndjson"
-    assert [frame.raw for frame in read_recording(target).frames] == [line]
+    assert [frame.data for frame in read_recording(target).frames] == [line]

@@ -7,8 +7,8 @@ from itertools import count
 
 from acp_inspector.intercept.controller import InterceptController
 from acp_inspector.intercept.injection import IdSpace
-from acp_inspector.intercept.matching import LiveFilters, Matcher
-from acp_inspector.intercept.passage import Hook
+from acp_inspector.intercept.live_filter import LiveFilters, Matcher
+from acp_inspector.intercept.message import Hook
 from acp_inspector.journal import Frame, Journal, JournalEvent
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
@@ -18,12 +18,12 @@ TELL = b'{"jsonrpc":"2.0","method":"session/update"}'
 
 
 def everything(frame: Frame) -> bool:
-    return bool(frame.n)
+    return bool(frame.seq)
 
 
 def holding(text: bytes) -> Matcher:
     """Return what matches frames that hold `text`."""
-    return lambda frame: text in frame.raw
+    return lambda frame: text in frame.data
 
 
 def counted_ids() -> IdSpace:
@@ -40,7 +40,7 @@ class Scene:
     now: float = 0.0
     warnings: list[str] = field(default_factory=list[str])
     kills: list[int] = field(default_factory=list[int])
-    matching: LiveFilters | None = None
+    filters: LiveFilters | None = None
 
     def __post_init__(self) -> None:
         self.open()
@@ -48,35 +48,35 @@ class Scene:
     def open(self) -> None:
         """Begin anew, with the rules and add-ons that there are by now."""
         self.journal = Journal(clock=self.clock)
-        self.interceptor = InterceptController(
+        self.controller = InterceptController(
             self,
             hooks=self.hooks,
             kill=self.kills.append,
             warn=self.warnings.append,
             clock=self.clock,
             ids=counted_ids(),
-            filters=self.matching,
+            filters=self.filters,
         )
 
     def clock(self) -> float:
         return self.now
 
     def frame(self, side: Side, raw: bytes, end: bytes) -> int:
-        return self.journal.frame(side, raw, end).n
+        return self.journal.frame(side, raw, end).seq
 
     def event(self, name: str, **data: Json) -> JournalEvent:
         return self.journal.event(name, **data)
 
-    def come(self, side: Side, *lines: bytes, end: bytes = b"\n") -> list[int]:
+    def put(self, side: Side, *lines: bytes, end: bytes = b"\n") -> list[int]:
         """Let frames come; return their numbers."""
         frames = [self.journal.frame(side, line, end) for line in lines]
         for frame in frames:
-            self.interceptor.channels[side].put(frame)
-        return [frame.n for frame in frames]
+            self.controller.channels[side].put(frame)
+        return [frame.seq for frame in frames]
 
     def out(self, side: Side) -> list[bytes]:
         """Return what leaves without any wait."""
-        channel = self.interceptor.channels[side]
+        channel = self.controller.channels[side]
         written: list[bytes] = []
         while isinstance(piece := channel.take_nowait(), bytes):
             written.append(piece)
@@ -84,10 +84,10 @@ class Scene:
 
     def passed(self, side: Side, *lines: bytes) -> list[bytes]:
         """Let frames come, and return what leaves."""
-        self.come(side, *lines)
+        self.put(side, *lines)
         return self.out(side)
 
-    def told(self, *leave_out: str) -> list[tuple[str, dict[str, Json]]]:
+    def events(self, *leave_out: str) -> list[tuple[str, dict[str, Json]]]:
         """Return the events so far."""
         return [
             (entry.name, dict(entry.data))

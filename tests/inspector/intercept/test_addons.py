@@ -62,8 +62,8 @@ def test_a_hook_does_its_deeds(
 ) -> None:
     scene = hook(tmp_path, body)
     assert scene.passed("client", ASK) == [line + b"\n" for line in left]
-    assert [name for name, _ in scene.told()] == events
-    assert {data["by"] for _, data in scene.told()} <= {"a.py"}
+    assert [name for name, _ in scene.events()] == events
+    assert {data["by"] for _, data in scene.events()} <= {"a.py"}
     assert scene.warnings == []
 
 
@@ -103,7 +103,7 @@ def test_a_hook_can_delay(tmp_path: Path) -> None:
 def test_a_hook_that_fails_has_done_nothing_and_is_told_once(mistake: str, tmp_path: Path) -> None:
     scene = hook(tmp_path, f"flow.note('before')\nflow.inject('agent', b'x')\n{mistake}")
     assert scene.passed("agent", TELL, TELL) == [TELL + b"\n", TELL + b"\n"]
-    assert scene.told() == []
+    assert scene.events() == []
     (warning,) = scene.warnings
     assert warning.startswith("a.py, on_frame (line ")
 
@@ -203,7 +203,7 @@ def test_what_a_hook_does_after_it_was_given_up_does_not_happen(tmp_path: Path) 
     module.wakes.set()
     module.has_done.wait(0.2)
     assert scene.out("agent") == []
-    assert scene.told() == []
+    assert scene.events() == []
 
 
 def test_a_file_that_does_not_come_to_its_end_is_refused(tmp_path: Path) -> None:

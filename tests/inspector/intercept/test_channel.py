@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.intercept.channel import MAX_QUEUED_BYTES, Channel, Idle, ReorderBuffer
-from acp_inspector.intercept.passage import InterceptedFrame
+from acp_inspector.intercept.message import InterceptedFrame
 from acp_inspector.intercept.rules import InterceptRule
 from acp_inspector.journal import Frame, JournalEvent
 from acp_protocol.framing import LineFramer, Side
@@ -34,10 +34,10 @@ def test_with_nothing_to_do_every_byte_passes_in_any_interleaving(
     lines: list[tuple[Side, bytes]],
 ) -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", lambda frame: False)
+    scene.controller.set_breakpoint("", lambda frame: False)
     for side, line in lines:
         assert scene.passed(side, line) == [line + b"\n"]
-    assert scene.told() == []
+    assert scene.events() == []
 
 
 @given(LINES, st.data())
@@ -45,47 +45,47 @@ def test_order_is_kept_whatever_is_held_when(
     lines: list[tuple[Side, bytes]], data: st.DataObject
 ) -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", lambda frame: frame.n % 3 == 0)
+    scene.controller.set_breakpoint("", lambda frame: frame.seq % 3 == 0)
     came: dict[Side, list[bytes]] = {"client": [], "agent": []}
     left: dict[Side, list[bytes]] = {"client": [], "agent": []}
     for side, line in lines:
-        scene.come(side, line)
+        scene.put(side, line)
         came[side].append(line + b"\n")
         if data.draw(st.booleans()):
             left[side] += scene.out(side)
-        for hold in scene.interceptor.holds():
+        for hold in scene.controller.holds():
             if data.draw(st.booleans()):
-                scene.interceptor.release(hold.id)
-    scene.interceptor.finish()
+                scene.controller.release(hold.id)
+    scene.controller.finish()
     for side in came:
         assert left[side] + scene.out(side) == came[side]
 
 
 def test_a_line_without_an_ending_passes_as_it_came_and_is_the_last() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", lambda frame: False)
-    scene.come("agent", b"crlf", end=b"\r\n")
-    scene.come("agent", b"cut off", end=b"")
-    scene.interceptor.channels["agent"].end()
+    scene.controller.set_breakpoint("", lambda frame: False)
+    scene.put("agent", b"crlf", end=b"\r\n")
+    scene.put("agent", b"cut off", end=b"")
+    scene.controller.channels["agent"].end()
     assert scene.out("agent") == [b"crlf\r\n", b"cut off"]
-    assert scene.interceptor.channels["agent"].take() is None
-    assert scene.interceptor.channels["agent"].is_closed
+    assert scene.controller.channels["agent"].take() is None
+    assert scene.controller.channels["agent"].is_closed
 
 
 def test_a_full_lane_makes_its_sender_wait() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", holding(b"x"))
+    scene.controller.set_breakpoint("", holding(b"x"))
     scene.passed("agent", b"x")
-    scene.come("agent", b"y" * MAX_QUEUED_BYTES)
+    scene.put("agent", b"y" * MAX_QUEUED_BYTES)
     has_room = threading.Event()
 
     def bring() -> None:
-        scene.come("agent", b"z")
+        scene.put("agent", b"z")
         has_room.set()
 
     threading.Thread(target=bring, daemon=True).start()
     assert not has_room.is_set()
-    scene.interceptor.release_all()
+    scene.controller.release_all()
     left = scene.out("agent")
     assert has_room.wait(SOON)
     left += scene.out("agent")
@@ -94,13 +94,13 @@ def test_a_full_lane_makes_its_sender_wait() -> None:
 
 def test_a_sender_is_not_kept_waiting_for_a_lane_that_nobody_empties_any_more() -> None:
     scene = Scene()
-    lane = scene.interceptor.channels["agent"]
-    scene.interceptor.set_breakpoint("", everything)
-    scene.come("agent", b"y" * MAX_QUEUED_BYTES)
+    lane = scene.controller.channels["agent"]
+    scene.controller.set_breakpoint("", everything)
+    scene.put("agent", b"y" * MAX_QUEUED_BYTES)
     lane.close()
-    scene.come("agent", b"z")
+    scene.put("agent", b"z")
     assert lane.take() is None
-    assert scene.told() == [
+    assert scene.events() == [
         ("discarded", {"of": 1, "by": "end"}),
         ("discarded", {"of": 3, "by": "end"}),
     ]
@@ -108,9 +108,9 @@ def test_a_sender_is_not_kept_waiting_for_a_lane_that_nobody_empties_any_more() 
 
 def test_ours_waits_until_the_line_of_a_chunk_is_complete() -> None:
     scene = Scene()
-    lane = scene.interceptor.channels["agent"]
+    lane = scene.controller.channels["agent"]
     assert lane.begin_raw()
-    scene.interceptor.inject("agent", TELL)
+    scene.controller.inject("agent", TELL)
     assert lane.take_nowait() == Idle(None), "the pump is writing"
     lane.end_raw(is_at_boundary=False)
     assert lane.take_nowait() == Idle(None), "a line is half-way"
@@ -118,7 +118,7 @@ def test_ours_waits_until_the_line_of_a_chunk_is_complete() -> None:
     lane.put_rest(b"more", is_at_boundary=False)
     assert scene.out("agent") == [b"more"]
     lane.put_rest(b"rest\n")
-    scene.come("agent", b"next")
+    scene.put("agent", b"next")
     assert scene.out("agent") == [b"rest\n", TELL + b"\n", b"next\n"]
     assert lane.begin_raw()
 
@@ -126,9 +126,9 @@ def test_ours_waits_until_the_line_of_a_chunk_is_complete() -> None:
 def test_ours_does_not_slip_in_before_a_frame_that_has_its_number() -> None:
     """Behind a chunk, whose frames nobody knows, it can only say before which frame it leaves."""
     scene = Scene()
-    lane = scene.interceptor.channels["agent"]
+    lane = scene.controller.channels["agent"]
     assert lane.begin_raw()
-    scene.interceptor.inject("agent", TELL)
+    scene.controller.inject("agent", TELL)
     lane.end_raw(is_at_boundary=False)
     lane.put_rest(b"rest\n")
     lane.announce()
@@ -136,18 +136,18 @@ def test_ours_does_not_slip_in_before_a_frame_that_has_its_number() -> None:
     assert scene.out("agent") == [b"rest\n"]
     lane.put(frame)
     assert scene.out("agent") == [TELL + b"\n", b"next\n"]
-    assert scene.told() == [("injected", {"of": 2, "by": "person", "before": 1})]
+    assert scene.events() == [("injected", {"of": 2, "by": "person", "before": 1})]
     assert lane.begin_raw()
     lane.end_raw(is_at_boundary=True)
-    scene.interceptor.inject("agent", TELL)
+    scene.controller.inject("agent", TELL)
     assert scene.out("agent") == [TELL + b"\n"], "no frame is about to come"
 
 
 def test_ours_is_never_glued_to_a_last_line_without_an_ending() -> None:
     scene = Scene()
-    lane = scene.interceptor.channels["agent"]
+    lane = scene.controller.channels["agent"]
     assert lane.begin_raw()
-    scene.interceptor.inject("agent", b"ours")
+    scene.controller.inject("agent", b"ours")
     lane.end_raw(is_at_boundary=False)
     lane.end()
     assert scene.out("agent") == []
@@ -157,14 +157,14 @@ def test_ours_is_never_glued_to_a_last_line_without_an_ending() -> None:
 def test_way_is_made_when_all_that_came_has_left() -> None:
     rule = InterceptRule("late", holding(b"late"), "reorder", {"frames": 9, "seconds": 9.0})
     scene = Scene([rule])
-    scene.interceptor.set_breakpoint("", holding(b"stop"))
-    lane = scene.interceptor.channels["agent"]
+    scene.controller.set_breakpoint("", holding(b"stop"))
+    lane = scene.controller.channels["agent"]
     assert scene.passed("agent", b"late", b"one", b"stop", b"two") == [b"one\n"]
     was_made: list[bool] = []
     maker = threading.Thread(target=lambda: was_made.append(lane.flush()), daemon=True)
     maker.start()
     assert scene.out("agent") == [], "somebody has to decide"
-    scene.interceptor.release_all()
+    scene.controller.release_all()
     left: list[bytes] = []
     limit = time.monotonic() + SOON
     while maker.is_alive():
@@ -180,16 +180,16 @@ def test_way_is_made_when_all_that_came_has_left() -> None:
 @pytest.mark.parametrize("is_hanging", [True, False])
 def test_way_is_made_when_the_last_frame_never_leaves(*, is_hanging: bool) -> None:
     scene = Scene([InterceptRule("hang", holding(b"now"), "hang", {})] if is_hanging else [])
-    scene.interceptor.set_breakpoint("", holding(b"stop"))
-    lane = scene.interceptor.channels["agent"]
-    scene.come("agent", b"now" if is_hanging else b"stop")
+    scene.controller.set_breakpoint("", holding(b"stop"))
+    lane = scene.controller.channels["agent"]
+    scene.put("agent", b"now" if is_hanging else b"stop")
     if not is_hanging:
         assert scene.out("agent") == []
     was_made: list[bool] = []
     maker = threading.Thread(target=lambda: was_made.append(lane.flush()), daemon=True)
     maker.start()
-    for hold in scene.interceptor.holds():
-        scene.interceptor.discard(hold.id)
+    for hold in scene.controller.holds():
+        scene.controller.discard(hold.id)
     assert scene.out("agent") == []
     maker.join(SOON)
     assert was_made == [not is_hanging]
@@ -198,7 +198,7 @@ def test_way_is_made_when_the_last_frame_never_leaves(*, is_hanging: bool) -> No
 @pytest.mark.parametrize("is_hung", [True, False])
 def test_no_way_is_made_where_nothing_leaves_any_more(*, is_hung: bool) -> None:
     scene = Scene([InterceptRule("hang", holding(b"now"), "hang", {})])
-    lane = scene.interceptor.channels["agent"]
+    lane = scene.controller.channels["agent"]
     if is_hung:
         assert scene.passed("agent", b"now") == []
     else:
@@ -215,20 +215,20 @@ def test_a_reordered_frame_lets_others_pass() -> None:
     scene.now = 5
     assert scene.out("agent") == [b"late\n"]
     assert scene.passed("agent", b"late") == []
-    scene.come("agent", b"the end", end=b"")
-    scene.interceptor.channels["agent"].end()
+    scene.put("agent", b"the end", end=b"")
+    scene.controller.channels["agent"].end()
     assert scene.out("agent") == [b"late\n", b"the end"]
-    assert [name for name, _ in scene.told()] == ["reordered", "released"] * 3
+    assert [name for name, _ in scene.events()] == ["reordered", "released"] * 3
 
 
 def test_a_cut_closes_the_direction_inside_a_frame() -> None:
     scene = Scene([InterceptRule("cut", holding(b"12345"), "cut", {"bytes": 3})])
     assert scene.passed("agent", b"one", b"12345", b"two") == [b"one\n", b"123"]
-    lane = scene.interceptor.channels["agent"]
+    lane = scene.controller.channels["agent"]
     assert lane.take() is None
-    scene.come("agent", b"three")
+    scene.put("agent", b"three")
     assert scene.passed("client", b"other") == [b"other\n"]
-    assert scene.told() == [
+    assert scene.events() == [
         ("cut", {"of": 2, "by": "cut", "at": 3}),
         ("discarded", {"of": 3, "by": "cut"}),
         ("discarded", {"of": 6, "by": "cut"}),
@@ -239,10 +239,10 @@ def test_after_a_hang_nothing_leaves_and_nobody_has_to_wait() -> None:
     scene = Scene([InterceptRule("hang", holding(b"now"), "hang", {})])
     assert scene.passed("agent", b"one", b"now", b"two") == [b"one\n"]
     assert scene.passed("agent", b"x" * MAX_QUEUED_BYTES) + scene.passed("agent", b"more") == []
-    assert scene.interceptor.channels["agent"].wants_frames
-    assert [name for name, _ in scene.told()] == ["hung"] + ["discarded"] * 3
-    scene.interceptor.channels["agent"].end()
-    assert scene.interceptor.channels["agent"].take() is None
+    assert scene.controller.channels["agent"].wants_frames
+    assert [name for name, _ in scene.events()] == ["hung"] + ["discarded"] * 3
+    scene.controller.channels["agent"].end()
+    assert scene.controller.channels["agent"].take() is None
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_a_frame_can_leave_piece_by_piece_and_ours_waits_for_the_last(
 ) -> None:
     scene = Scene([InterceptRule("slow", holding(b"0123"), action, values)])
     pieces = scene.passed("agent", b"012345678")
-    scene.interceptor.inject("agent", b"ours")
-    lane = scene.interceptor.channels["agent"]
+    scene.controller.inject("agent", b"ours")
+    lane = scene.controller.channels["agent"]
     while isinstance(piece := lane.take_nowait(), bytes | Idle):
         if isinstance(piece, bytes):
             pieces.append(piece)
@@ -275,16 +275,16 @@ def test_at_the_end_nothing_waits_any_more() -> None:
     scene = Scene(
         [*slow, InterceptRule("late", holding(b"late"), "reorder", {"frames": 9, "seconds": 9.0})]
     )
-    scene.interceptor.finish()
-    scene.come("agent", b"late", b"x")
-    scene.interceptor.channels["agent"].end()
+    scene.controller.finish()
+    scene.put("agent", b"late", b"x")
+    scene.controller.channels["agent"].end()
     assert b"".join(scene.out("agent")) == b"x\nlate\n", "the order is the rule's all the same"
 
 
 def test_ours_goes_out_while_a_delayed_frame_waits() -> None:
     scene = Scene([InterceptRule("delay", holding(b"x"), "delay", {"seconds": 9, "jitter": 0})])
     scene.passed("agent", b"x")
-    scene.interceptor.inject("agent", b"ours")
+    scene.controller.inject("agent", b"ours")
     assert scene.out("agent") == [b"ours\n"]
     scene.now = 9
     assert scene.out("agent") == [b"x\n"]
@@ -295,7 +295,7 @@ class Pump:
 
     def __init__(self, scene: Scene, source: int, sink: int) -> None:
         self.scene, self.source, self.sink = scene, source, sink
-        self.lane: Channel = scene.interceptor.channels["agent"]
+        self.lane: Channel = scene.controller.channels["agent"]
         self.framer = LineFramer()
         self.is_at_boundary = True
 
@@ -310,11 +310,11 @@ class Pump:
                 rest, newline, chunk = chunk.partition(b"\n")
                 self.is_at_boundary = bool(newline)
                 self.lane.put_rest(rest + newline, is_at_boundary=self.is_at_boundary)
-            self.scene.come("agent", *self.framer.feed(chunk))
+            self.scene.put("agent", *self.framer.feed(chunk))
             # Back to chunks only where no line is unfinished: the next one starts a line.
             while rest := self.framer.rest():
                 chunk = os.read(self.source, 7)
-                self.scene.come("agent", *self.framer.feed(rest + chunk))
+                self.scene.put("agent", *self.framer.feed(rest + chunk))
         self.lane.end()
 
     def write(self) -> None:
@@ -337,10 +337,10 @@ def test_a_pump_may_change_between_chunks_and_frames_at_any_moment() -> None:
         for number, line in enumerate(lines):
             os.write(feed, line + b"\n")
             if number % 50 == 49:
-                point = scene.interceptor.set_breakpoint("", lambda frame: False)
+                point = scene.controller.set_breakpoint("", lambda frame: False)
                 os.write(feed, b"")
-                scene.interceptor.inject("agent", b"ours")
-                scene.interceptor.clear_breakpoint(point.id)
+                scene.controller.inject("agent", b"ours")
+                scene.controller.clear_breakpoint(point.id)
         os.close(feed)
 
     threading.Thread(target=send, daemon=True).start()
@@ -355,7 +355,7 @@ def test_a_pump_may_change_between_chunks_and_frames_at_any_moment() -> None:
 
 def test_events_and_frames_stand_in_the_journal_before_the_bytes_leave() -> None:
     scene = Scene()
-    scene.interceptor.inject("client", ASK)
+    scene.controller.inject("client", ASK)
     scene.out("client")
     frame, event = scene.journal.entries
     assert isinstance(frame, Frame)
@@ -380,7 +380,7 @@ def test_a_frame_is_due_when_enough_have_passed() -> None:
     buffer.count_sent()
     due = buffer.take_due(100.0, is_flushing=False)
     assert due is not None
-    assert due.frame.n == 1
+    assert due.frame.seq == 1
     assert not buffer
 
 
@@ -390,19 +390,19 @@ def test_a_frame_is_due_when_it_has_waited_long_enough() -> None:
     assert buffer.take_due(102.9, is_flushing=False) is None
     due = buffer.take_due(103.0, is_flushing=False)
     assert due is not None
-    assert due.frame.n == 2
+    assert due.frame.seq == 2
     assert buffer.next_until == 105.0
 
 
 def test_when_nobody_else_comes_they_leave_oldest_first() -> None:
     buffer = buffer_of((9, 5.0), (9, 3.0))
     left = [buffer.take_due(100.0, is_flushing=True), buffer.take_due(100.0, is_flushing=True)]
-    assert [one.frame.n for one in left if one] == [1, 2]
+    assert [one.frame.seq for one in left if one] == [1, 2]
     assert buffer.take_due(100.0, is_flushing=True) is None
     assert buffer.next_until is None
 
 
 def test_all_can_be_taken_at_once() -> None:
     buffer = buffer_of((9, 5.0), (9, 3.0))
-    assert [one.frame.n for one in buffer.take_all()] == [1, 2]
+    assert [one.frame.seq for one in buffer.take_all()] == [1, 2]
     assert not buffer

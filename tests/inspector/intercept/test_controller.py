@@ -15,13 +15,13 @@ from acp_inspector.filter.errors import FilterError
 from acp_inspector.intercept.channel import ChannelClosedError
 from acp_inspector.intercept.controller import (
     ABSENCE_S,
-    HOLD_LIMIT,
+    HOLD_TIMEOUT_S,
     MAX_WARNING_CHARS,
     MAX_WARNINGS,
     InterceptController,
     WarnOnce,
 )
-from acp_inspector.intercept.passage import InterceptError
+from acp_inspector.intercept.message import InterceptError
 from acp_inspector.journal import Frame
 from tests.inspector.intercept.scene import ASK, TELL, Scene, everything, holding
 
@@ -31,14 +31,14 @@ SOON = 20
 
 def test_a_held_frame_holds_those_behind_it_and_nobody_else() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("x", holding(b"stop"))
+    scene.controller.set_breakpoint("x", holding(b"stop"))
     assert scene.passed("agent", b"one", b"stop", b"two") == [b"one\n"]
     assert scene.passed("client", b"other") == [b"other\n"]
-    (hold,) = scene.interceptor.holds()
+    (hold,) = scene.controller.holds()
     assert (hold.seq, hold.side, hold.raw, hold.waiting) == (2, "agent", b"stop", 1)
-    scene.interceptor.release(hold.id)
+    scene.controller.release(hold.id)
     assert scene.out("agent") == [b"stop\n", b"two\n"]
-    assert scene.told() == [
+    assert scene.events() == [
         ("held", {"of": 2, "by": "person", "filter": "x"}),
         ("released", {"of": 2, "by": "person"}),
     ]
@@ -78,39 +78,39 @@ def test_who_decides_says_what_leaves(
     decision: Decision, left: list[bytes], names: list[str]
 ) -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything)
+    scene.controller.set_breakpoint("", everything)
     assert scene.passed("client", ASK) == []
-    decision(scene.interceptor, scene.interceptor.holds()[0].id)
+    decision(scene.controller, scene.controller.holds()[0].id)
     assert scene.out("client") == left
-    assert [name for name, _ in scene.told("held")] == names
-    assert scene.interceptor.holds() == []
+    assert [name for name, _ in scene.events("held")] == names
+    assert scene.controller.holds() == []
 
 
 @pytest.mark.parametrize("decision", SENSELESS)
 def test_a_decision_that_makes_no_sense_is_refused_and_changes_nothing(decision: Decision) -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything)
+    scene.controller.set_breakpoint("", everything)
     scene.passed("agent", TELL)
     with pytest.raises(InterceptError):
-        decision(scene.interceptor, scene.interceptor.holds()[0].id)
-    assert [hold.raw for hold in scene.interceptor.holds()] == [TELL]
-    assert scene.told("held") == []
+        decision(scene.controller, scene.controller.holds()[0].id)
+    assert [hold.raw for hold in scene.controller.holds()] == [TELL]
+    assert scene.events("held") == []
 
 
 def test_an_edit_is_recorded_with_the_original_even_where_that_is_no_text() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything)
+    scene.controller.set_breakpoint("", everything)
     scene.passed("agent", b"\xff")
-    scene.interceptor.edit(scene.interceptor.holds()[0].id, b"{}")
-    assert ("edited", {"of": 1, "by": "person", "was_b64": "/w==", "now": "{}"}) in scene.told()
+    scene.controller.edit(scene.controller.holds()[0].id, b"{}")
+    assert ("edited", {"of": 1, "by": "person", "was_b64": "/w==", "now": "{}"}) in scene.events()
 
 
 def test_an_answer_by_hand_goes_back_to_who_asked_and_reaches_nobody_else() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", holding(b"prompt"))
+    scene.controller.set_breakpoint("", holding(b"prompt"))
     scene.passed("client", ASK)
-    hold = scene.interceptor.holds()[0]
-    scene.interceptor.answer(hold.id, error={"code": -1, "message": "no"})
+    hold = scene.controller.holds()[0]
+    scene.controller.answer(hold.id, error={"code": -1, "message": "no"})
     assert scene.out("client") == []
     (answer,) = scene.out("agent")
     assert json.loads(answer) == {
@@ -118,37 +118,39 @@ def test_an_answer_by_hand_goes_back_to_who_asked_and_reaches_nobody_else() -> N
         "id": 1,
         "error": {"code": -1, "message": "no"},
     }
-    injected = [data for name, data in scene.told() if name == "injected"]
+    injected = [data for name, data in scene.events() if name == "injected"]
     assert [(data["by"], data["answers"]) for data in injected] == [("person", 1)]
 
 
 def test_who_asked_is_told_that_its_request_was_discarded() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything)
+    scene.controller.set_breakpoint("", everything)
     scene.passed("client", b"[%b,%b]" % (ASK, TELL), ASK)
     for _ in range(2):
-        scene.interceptor.discard(scene.interceptor.holds()[0].id)
+        scene.controller.discard(scene.controller.holds()[0].id)
         assert scene.out("client") == []
     array, single = map(json.loads, scene.out("agent"))
     assert array == [single]
     assert (single["id"], single["error"]["code"]) == (1, -32603)
     assert "discarded" in single["error"]["message"]
-    assert [name for name, _ in scene.told("held")] == ["discarded", "discarded"] + ["injected"] * 2
+    assert [name for name, _ in scene.events("held")] == ["discarded", "discarded"] + [
+        "injected"
+    ] * 2
 
 
 def test_nobody_is_told_that_an_answer_or_a_notification_was_discarded() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything)
+    scene.controller.set_breakpoint("", everything)
     scene.passed("agent", TELL)
-    scene.interceptor.discard(scene.interceptor.holds()[0].id)
+    scene.controller.discard(scene.controller.holds()[0].id)
     assert scene.out("agent") + scene.out("client") == []
 
 
 def test_a_delayed_frame_leaves_when_its_time_has_come() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", holding(b"stop"))
+    scene.controller.set_breakpoint("", holding(b"stop"))
     scene.passed("agent", b"stop", b"behind")
-    scene.interceptor.delay(scene.interceptor.holds()[0].id, 5)
+    scene.controller.delay(scene.controller.holds()[0].id, 5)
     assert scene.out("agent") == []
     scene.now = 4.9
     assert scene.out("agent") == []
@@ -158,52 +160,52 @@ def test_a_delayed_frame_leaves_when_its_time_has_come() -> None:
 
 def test_nobody_decides_so_it_leaves_and_what_waited_behind_it_is_not_held_again() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything)
+    scene.controller.set_breakpoint("", everything)
     assert scene.passed("agent", b"one", b"two") == []
-    scene.now = HOLD_LIMIT - 1
-    assert scene.interceptor.holds()[0].left == pytest.approx(1)
-    assert scene.interceptor.holds()[0].age == pytest.approx(HOLD_LIMIT - 1)
-    scene.interceptor.heartbeat()
-    scene.now = HOLD_LIMIT
+    scene.now = HOLD_TIMEOUT_S - 1
+    assert scene.controller.holds()[0].left == pytest.approx(1)
+    assert scene.controller.holds()[0].age == pytest.approx(HOLD_TIMEOUT_S - 1)
+    scene.controller.heartbeat()
+    scene.now = HOLD_TIMEOUT_S
     assert scene.out("agent") == [b"one\n", b"two\n"]
-    assert ("released", {"of": 1, "by": "time limit"}) in scene.told()
+    assert ("released", {"of": 1, "by": "time limit"}) in scene.events()
     assert scene.passed("agent", b"three") == []
 
 
 def test_a_hold_that_is_too_old_releases_everything_both_ways() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything)
+    scene.controller.set_breakpoint("", everything)
     scene.passed("agent", b"one", b"two")
-    scene.now = HOLD_LIMIT - 1
+    scene.now = HOLD_TIMEOUT_S - 1
     scene.passed("client", b"other", b"more")
-    scene.now = HOLD_LIMIT
+    scene.now = HOLD_TIMEOUT_S
     assert scene.out("agent") == [b"one\n", b"two\n"]
     assert scene.out("client") == [b"other\n", b"more\n"]
 
 
 def test_where_nobody_is_there_traffic_waits_once_and_then_no_more() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything, is_lasting=True)
+    scene.controller.set_breakpoint("", everything, is_lasting=True)
     scene.now = 1
     assert scene.passed("agent", b"one") == []
-    scene.now = 1 + HOLD_LIMIT
+    scene.now = 1 + HOLD_TIMEOUT_S
     assert scene.out("agent") == [b"one\n"]
     assert scene.passed("agent", b"two", b"three") == [b"two\n", b"three\n"]
     (warning,) = scene.warnings
     assert "nothing is held until somebody attaches" in warning
-    scene.interceptor.heartbeat()
+    scene.controller.heartbeat()
     assert scene.passed("agent", b"four") == []
 
 
 @pytest.mark.parametrize(("looked", "holds"), [(ABSENCE_S - 1, True), (ABSENCE_S, False)])
 def test_who_is_there_and_does_not_decide_goes_on_holding(looked: float, holds: bool) -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything)
+    scene.controller.set_breakpoint("", everything)
     scene.now = 1
     scene.passed("agent", b"one")
-    scene.now = 1 + HOLD_LIMIT - looked
-    scene.interceptor.heartbeat()
-    scene.now = 1 + HOLD_LIMIT
+    scene.now = 1 + HOLD_TIMEOUT_S - looked
+    scene.controller.heartbeat()
+    scene.now = 1 + HOLD_TIMEOUT_S
     assert scene.out("agent") == [b"one\n"]
     assert (scene.passed("agent", b"two") == []) is holds
     assert (scene.warnings == []) is holds
@@ -211,126 +213,126 @@ def test_who_is_there_and_does_not_decide_goes_on_holding(looked: float, holds: 
 
 def test_who_keeps_a_hold_has_time_again_for_as_long_as_it_said() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything)
+    scene.controller.set_breakpoint("", everything)
     scene.passed("agent", b"one")
-    scene.now = HOLD_LIMIT - 1
-    scene.interceptor.extend_timeouts()
-    assert scene.interceptor.holds()[0].left == HOLD_LIMIT
-    scene.interceptor.extend_timeouts(5)
-    assert scene.interceptor.holds()[0].left == 5
+    scene.now = HOLD_TIMEOUT_S - 1
+    scene.controller.extend_timeouts()
+    assert scene.controller.holds()[0].left == HOLD_TIMEOUT_S
+    scene.controller.extend_timeouts(5)
+    assert scene.controller.holds()[0].left == 5
     scene.now += 5
     assert scene.out("agent") == [b"one\n"]
-    scene.interceptor.heartbeat()
+    scene.controller.heartbeat()
     scene.passed("agent", b"two")
-    assert scene.interceptor.holds()[0].left == 5
+    assert scene.controller.holds()[0].left == 5
 
 
 def test_who_waits_for_a_hold_hears_of_it() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything)
-    assert not scene.interceptor.wait_for_hold(0)
+    scene.controller.set_breakpoint("", everything)
+    assert not scene.controller.wait_for_hold(0)
     heard: list[bool] = []
-    waiter = threading.Thread(target=lambda: heard.append(scene.interceptor.wait_for_hold(SOON)))
+    waiter = threading.Thread(target=lambda: heard.append(scene.controller.wait_for_hold(SOON)))
     waiter.start()
     scene.passed("agent", b"one")
     waiter.join(SOON)
     assert heard == [True]
-    (hold,) = scene.interceptor.holds()
-    assert not scene.interceptor.wait_for_hold(0, after=hold.id)
-    assert scene.interceptor.read(hold.id) == b"one"
+    (hold,) = scene.controller.holds()
+    assert not scene.controller.wait_for_hold(0, after=hold.id)
+    assert scene.controller.read(hold.id) == b"one"
 
 
 def test_when_the_last_observer_leaves_everything_flows_and_only_lasting_breakpoints_stay() -> None:
     scene = Scene()
-    lasting = scene.interceptor.set_breakpoint("a", holding(b"a"), is_lasting=True)
-    scene.interceptor.set_breakpoint("b", holding(b"b"))
-    scene.interceptor.pause()
+    lasting = scene.controller.set_breakpoint("a", holding(b"a"), is_lasting=True)
+    scene.controller.set_breakpoint("b", holding(b"b"))
+    scene.controller.pause()
     assert scene.passed("agent", b"a", b"b", b"c") == []
-    scene.interceptor.observers_left()
+    scene.controller.observers_left()
     assert scene.out("agent") == [b"a\n", b"b\n", b"c\n"]
-    assert scene.interceptor.breakpoints == (lasting,)
+    assert scene.controller.breakpoints == (lasting,)
     assert scene.passed("agent", b"b", b"a") == [b"b\n"]
 
 
 def test_a_pause_holds_both_ways_until_it_ends() -> None:
     scene = Scene()
-    scene.interceptor.pause()
+    scene.controller.pause()
     assert scene.passed("agent", b"a") + scene.passed("client", b"c") == []
-    assert [hold.breakpoint for hold in scene.interceptor.holds()] == [None, None]
-    scene.interceptor.resume()
+    assert [hold.breakpoint for hold in scene.controller.holds()] == [None, None]
+    scene.controller.resume()
     assert scene.out("agent") + scene.out("client") == [b"a\n", b"c\n"]
-    assert not scene.interceptor.is_active
+    assert not scene.controller.is_active
 
 
 def test_a_pause_that_nobody_ends_is_over_with_its_first_hold() -> None:
     scene = Scene()
-    scene.interceptor.pause()
+    scene.controller.pause()
     scene.passed("agent", b"a")
-    scene.now = HOLD_LIMIT
+    scene.now = HOLD_TIMEOUT_S
     assert scene.out("agent") == [b"a\n"]
-    assert not scene.interceptor.is_paused
+    assert not scene.controller.is_paused
     assert scene.passed("agent", b"b") == [b"b\n"]
 
 
 def test_a_breakpoint_is_an_expression_or_what_is_wrong_with_it() -> None:
     scene = Scene()
     with pytest.raises(FilterError):
-        scene.interceptor.set_breakpoint("method ==")
-    point = scene.interceptor.set_breakpoint("method == session/prompt and from == client")
+        scene.controller.set_breakpoint("method ==")
+    point = scene.controller.set_breakpoint("method == session/prompt and from == client")
     assert scene.passed("client", TELL, ASK) == [TELL + b"\n"]
-    scene.interceptor.clear_breakpoint(point.id)
-    assert len(scene.interceptor.holds()) == 1
-    scene.interceptor.release_all()
+    scene.controller.clear_breakpoint(point.id)
+    assert len(scene.controller.holds()) == 1
+    scene.controller.release_all()
     assert scene.passed("client", ASK) == [ASK + b"\n", ASK + b"\n"]
 
 
 def test_a_breakpoint_that_fails_is_told_once_and_holds_nothing() -> None:
     def broken(frame: Frame) -> bool:
-        raise ValueError(frame.n)
+        raise ValueError(frame.seq)
 
     scene = Scene()
-    scene.interceptor.set_breakpoint("", broken)
+    scene.controller.set_breakpoint("", broken)
     assert scene.passed("agent", b"one", b"two") == [b"one\n", b"two\n"]
     assert scene.warnings == ["breakpoint 1 failed and is skipped: ValueError: 1"]
 
 
 def test_nothing_is_asked_of_the_pump_while_nothing_is_set() -> None:
     scene = Scene()
-    lane = scene.interceptor.channels["agent"]
+    lane = scene.controller.channels["agent"]
     assert not lane.wants_frames
-    point = scene.interceptor.set_breakpoint("", everything)
+    point = scene.controller.set_breakpoint("", everything)
     assert lane.wants_frames
     scene.passed("agent", b"one")
-    scene.interceptor.clear_breakpoint(point.id)
+    scene.controller.clear_breakpoint(point.id)
     assert lane.wants_frames, "one is still held"
-    scene.interceptor.release_all()
+    scene.controller.release_all()
     scene.out("agent")
     assert not lane.wants_frames
 
 
 def test_an_injected_request_gets_an_id_of_its_own_and_its_answer_for_itself() -> None:
     scene = Scene()
-    injection = scene.interceptor.inject("client", ASK + b"\n")
+    injection = scene.controller.inject("client", ASK + b"\n")
     (line,) = scene.out("client")
     asked = json.loads(line)
     assert asked == json.loads(ASK) | {"id": injection.id}
     answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": 7}).encode()
     assert scene.passed("agent", b"before", answer, b"behind") == [b"before\n", b"behind\n"]
     assert injection.wait_for_response(0) == answer
-    assert scene.told() == [
+    assert scene.events() == [
         ("injected", {"of": 1, "by": "person"}),
         ("discarded", {"of": 4, "by": "person", "answers": 1}),
     ]
-    assert not scene.interceptor.is_active
+    assert not scene.controller.is_active
     # The same id in the other direction is somebody else's.
     assert scene.passed("client", answer) == [answer + b"\n"]
 
 
 def test_an_injected_frame_overtakes_what_is_held() -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", everything)
+    scene.controller.set_breakpoint("", everything)
     scene.passed("agent", b"held")
-    injection = scene.interceptor.inject("agent", b"no JSON at all")
+    injection = scene.controller.inject("agent", b"no JSON at all")
     assert scene.out("agent") == [b"no JSON at all\n"]
     assert (injection.id, injection.seq) == (None, 3)
 
@@ -338,8 +340,8 @@ def test_an_injected_frame_overtakes_what_is_held() -> None:
 def test_an_injection_of_several_lines_has_to_be_meant() -> None:
     scene = Scene()
     with pytest.raises(InterceptError):
-        scene.interceptor.inject("agent", b"one\ntwo")
-    injection = scene.interceptor.inject("agent", TELL + b"\n" + ASK + b"\n", is_forced=True)
+        scene.controller.inject("agent", b"one\ntwo")
+    injection = scene.controller.inject("agent", TELL + b"\n" + ASK + b"\n", is_forced=True)
     told, asked = scene.out("agent")
     assert told == TELL + b"\n"
     assert json.loads(asked)["id"] == injection.id, "each line is a frame"
@@ -347,10 +349,10 @@ def test_an_injection_of_several_lines_has_to_be_meant() -> None:
 
 def test_nothing_can_be_injected_where_nothing_leaves_any_more() -> None:
     scene = Scene()
-    scene.interceptor.channels["agent"].end()
+    scene.controller.channels["agent"].end()
     scene.out("agent")
     with pytest.raises(ChannelClosedError):
-        scene.interceptor.inject("agent", TELL)
+        scene.controller.inject("agent", TELL)
 
 
 IDS = st.one_of(
@@ -365,11 +367,11 @@ IDS = st.one_of(
 @given(st.lists(st.one_of(IDS, st.just("inject")), max_size=30))
 def test_an_id_of_ours_is_never_one_that_was_seen(traffic: list[object]) -> None:
     scene = Scene()
-    scene.interceptor.set_breakpoint("", lambda frame: False)
+    scene.controller.set_breakpoint("", lambda frame: False)
     seen: set[object] = set()
     for step in traffic:
         if step == "inject":
-            issued = scene.interceptor.inject("client", ASK).id
+            issued = scene.controller.inject("client", ASK).id
             assert issued not in seen
             seen.add(issued)
         else:
@@ -381,12 +383,12 @@ def test_an_id_of_ours_is_never_one_that_was_seen(traffic: list[object]) -> None
 def test_a_person_decides_while_both_directions_run_in_threads() -> None:
     """The real thing: a writer thread each, an injection and a release from a third."""
     scene = Scene()
-    scene.interceptor.set_breakpoint("", holding(b"stop"))
+    scene.controller.set_breakpoint("", holding(b"stop"))
     written: dict[str, list[bytes]] = {"client": [], "agent": []}
     is_held = threading.Event()
 
     def write(side: str) -> None:
-        lane = scene.interceptor.channels["client" if side == "client" else "agent"]
+        lane = scene.controller.channels["client" if side == "client" else "agent"]
         while (piece := lane.take()) is not None:
             written[side].append(piece)
             if piece == b"before\n":
@@ -395,13 +397,13 @@ def test_a_person_decides_while_both_directions_run_in_threads() -> None:
     threads = [threading.Thread(target=write, args=(side,), daemon=True) for side in written]
     for thread in threads:
         thread.start()
-    scene.come("agent", b"before", b"stop", b"behind")
+    scene.put("agent", b"before", b"stop", b"behind")
     assert is_held.wait(SOON)
-    scene.come("client", b"other")
-    scene.interceptor.inject("agent", b"ours")
-    for lane in scene.interceptor.channels.values():
+    scene.put("client", b"other")
+    scene.controller.inject("agent", b"ours")
+    for lane in scene.controller.channels.values():
         lane.end()
-    scene.interceptor.finish()
+    scene.controller.finish()
     for thread in threads:
         thread.join(SOON)
     assert not any(thread.is_alive() for thread in threads)
@@ -417,7 +419,7 @@ def test_a_person_decides_while_both_directions_run_in_threads() -> None:
 @pytest.mark.parametrize("expression", ["", " \t"])
 def test_an_empty_breakpoint_is_refused(expression: str) -> None:
     with pytest.raises(FilterError, match="an empty breakpoint would hold everything"):
-        Scene().interceptor.set_breakpoint(expression)
+        Scene().controller.set_breakpoint(expression)
 
 
 def test_a_breakpoint_whose_pattern_takes_too_long_holds_nothing_and_is_told_once(
@@ -425,7 +427,7 @@ def test_a_breakpoint_whose_pattern_takes_too_long_holds_nothing_and_is_told_onc
 ) -> None:
     monkeypatch.setattr(patterns, "PATIENCE", 0.02)
     scene = Scene()
-    scene.interceptor.set_breakpoint("/((a|a)+)+$/")
+    scene.controller.set_breakpoint("/((a|a)+)+$/")
     line = b'{"m":"' + b"a" * 60 + b'b"}'
     assert scene.passed("client", line, line) == [line + b"\n"] * 2
     (said,) = scene.warnings

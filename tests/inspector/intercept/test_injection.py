@@ -16,7 +16,7 @@ from acp_inspector.intercept.injection import (
     Injection,
     Injections,
 )
-from acp_inspector.intercept.passage import InterceptedFrame
+from acp_inspector.intercept.message import InterceptedFrame
 from acp_inspector.journal import Frame
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
@@ -51,7 +51,7 @@ def test_an_error_answers_too_and_a_second_answer_is_anybodys() -> None:
     failed = answer(injection.id, error={"code": 1, "message": "no"})
     assert injections.take_response(failed)
     assert failed.is_dropped
-    assert injection.wait_for_response(0) == failed.frame.raw
+    assert injection.wait_for_response(0) == failed.frame.data
     assert not injections.take_response(answer(injection.id))
 
 
@@ -156,7 +156,7 @@ class Talk:
 
     def __init__(self) -> None:
         self.scene = Scene()
-        self.scene.interceptor.set_breakpoint("", lambda frame: False)
+        self.scene.controller.set_breakpoint("", lambda frame: False)
         self.to_answer: dict[Side, list[dict[str, Any]]] = {"client": [], "agent": []}
         self.got: dict[Side, list[tuple[Any, int]]] = {"client": [], "agent": []}
         self.injected: list[tuple[Injection, int]] = []
@@ -175,7 +175,7 @@ class Talk:
         self.pass_on(side, self.question(id_))
 
     def inject(self, side: Side, id_: object) -> None:
-        injection = self.scene.interceptor.inject(side, self.question(id_))
+        injection = self.scene.controller.inject(side, self.question(id_))
         self.injected.append((injection, self.count))
         self.pass_on(side)
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from acp_inspector.filter.errors import FilterError
-from acp_inspector.intercept.matching import (
+from acp_inspector.intercept.live_filter import (
     MAX_PENDING,
     MAX_REQUEST_BYTES,
     LiveFilters,
@@ -29,7 +29,7 @@ def test_an_answer_is_known_by_its_question() -> None:
         answer("agent", 1, {}),
     ):
         matching.add(frame)
-        meant += [frame.n] if is_meant(frame) else []
+        meant += [frame.seq] if is_meant(frame) else []
     assert meant == [4]
 
 
@@ -86,7 +86,7 @@ def test_a_response_finds_its_request_once() -> None:
     exchange = pending.of(response)
     assert exchange is not None
     assert (exchange.request.method, exchange.request.params) == ("m", {"a": 1})
-    assert exchange.answer is response
+    assert exchange.response_frame is response
     pending.add(again)
     assert pending.of(again) is None
     assert pending.of(response) is None
@@ -114,4 +114,4 @@ def test_of_a_very_long_request_only_the_method_is_kept() -> None:
     exchange = pending.of(response)
     assert exchange is not None
     assert (exchange.request.method, exchange.request.params) == ("m", None)
-    assert exchange.request.raw + exchange.question.raw == b""
+    assert exchange.request.raw + exchange.request_frame.data == b""

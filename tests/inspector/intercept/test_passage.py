@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.intercept.passage import WAIT_LIMIT, InterceptedFrame, InterceptError
+from acp_inspector.intercept.message import MAX_WAIT_S, InterceptedFrame, InterceptError
 from acp_inspector.journal import Frame
 from tests.inspector.intercept.scene import ASK, TELL
 
@@ -64,7 +64,7 @@ def test_what_is_done_to_a_draft_is_not_done() -> None:
     ]
 
 
-@pytest.mark.parametrize("seconds", [-0.1, WAIT_LIMIT + 1, float("nan"), float("inf")])
+@pytest.mark.parametrize("seconds", [-0.1, MAX_WAIT_S + 1, float("nan"), float("inf")])
 def test_a_wait_has_a_limit(seconds: float) -> None:
     with pytest.raises(InterceptError):
         passage().delay(seconds, "r")

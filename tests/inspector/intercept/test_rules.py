@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from acp_inspector.filter import patterns
 from acp_inspector.intercept.channel import Idle
-from acp_inspector.intercept.matching import LiveFilters, Matcher
-from acp_inspector.intercept.passage import InterceptedFrame
+from acp_inspector.intercept.live_filter import LiveFilters, Matcher
+from acp_inspector.intercept.message import InterceptedFrame
 from acp_inspector.intercept.rules import (
     ACTIONS,
     InterceptRule,
@@ -78,7 +78,7 @@ def test_a_rule_that_fails_is_told_once_and_changes_nothing() -> None:
     )
     ask = b'{"jsonrpc":"2.0","id":1,"method":"m"}'
     assert scene.passed("client", ask, ask) == [ask + b"\n", ask + b"\n"]
-    assert scene.told() == []
+    assert scene.events() == []
     (warning,) = scene.warnings
     assert warning.startswith("odd failed and is skipped: not representable as JSON")
 
@@ -134,7 +134,7 @@ def test_a_rule_changes_what_the_frame_says(deed: str, params: dict[str, Any]) -
 def test_what_does_not_fit_passes_unchanged(deed: str) -> None:
     scene = Scene([*parse_rules(rule(deed), all_frames)])
     assert scene.passed("client", b"no JSON") == [b"no JSON\n"]
-    assert (scene.told(), scene.warnings) == ([], [])
+    assert (scene.events(), scene.warnings) == ([], [])
 
 
 def test_a_canned_answer_gets_the_id_of_the_question() -> None:
@@ -291,7 +291,7 @@ STRIKES = {
 
 def drain(scene: Scene) -> None:
     """Let everything leave, however long it takes."""
-    for lane in scene.interceptor.channels.values():
+    for lane in scene.controller.channels.values():
         while (step := lane.take_nowait()) is not None:
             if isinstance(step, Idle):
                 if step.seconds is None:
@@ -304,13 +304,13 @@ def test_every_example_in_the_documents_strikes_what_it_means_and_nothing_else(n
     (text,) = re.findall(r"```toml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
     matching = LiveFilters()
     rules = [rule for rule in parse_rules(text, matching.compile) if rule.name == name]
-    scene = Scene([*rules], matching=matching)
+    scene = Scene([*rules], filters=matching)
     # Some wait for hundreds of frames, or strike one in a hundred.
     for _ in range(150 if name in {"silence", "noise"} else 10):
         for side, message in TRAFFIC:
-            scene.come(side, json.dumps(message, separators=(",", ":")).encode())
+            scene.put(side, json.dumps(message, separators=(",", ":")).encode())
             drain(scene)
-    own = {event for event, data in scene.told() if data.get("by") == name}
+    own = {event for event, data in scene.events() if data.get("by") == name}
     assert own == STRIKES[name]
     assert scene.warnings == []
 

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.filter.paths import look_up, read_path
-from acp_inspector.intercept.spelling import (
-    NoTextError,
-    as_it_stands,
+from acp_inspector.intercept.json_edit import (
+    NotEditableError,
     delete_at,
-    find_flaw,
-    gather,
-    joined,
+    find_syntax_error,
+    minify,
+    pretty,
     set_at,
-    spread,
+    unwrap,
+    verbatim_bytes,
 )
+from acp_inspector.jsonpath import find_all, parse_path
 from acp_protocol import jsonrpc
-from acp_protocol.host.text import visible
+from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
 VALUES = st.recursive(
@@ -38,10 +38,10 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_what_was_spread_and_gathered_says_the_same_and_is_safe_to_show(value: object) -> None:
-    text = spread(jsonrpc.encode(value))
+    text = pretty(jsonrpc.encode(value))
     assert json.loads(text) == value
-    assert visible(text) == text
-    line = gather(text)
+    assert escape_controls(text) == text
+    line = minify(text)
     assert b"\n" not in line
     assert jsonrpc.parse(line) == value
 
@@ -57,32 +57,32 @@ def test_what_was_spread_and_gathered_says_the_same_and_is_safe_to_show(value: o
     ],
 )
 def test_spelling_order_and_doubles_survive(raw: bytes) -> None:
-    assert gather(spread(raw)) == raw
+    assert minify(pretty(raw)) == raw
 
 
 def test_it_looks_as_people_write_it() -> None:
-    assert spread(b'{"a":[1,{}],"b":{"c":null}}') == (
+    assert pretty(b'{"a":[1,{}],"b":{"c":null}}') == (
         '{\n  "a": [\n    1,\n    {}\n  ],\n  "b": {\n    "c": null\n  }\n}'
     )
 
 
 def test_what_would_deceive_who_edits_it_stands_there_as_an_escape() -> None:
-    text = spread('"a\u202eb\u200b\U000e0041"'.encode())
+    text = pretty('"a\u202eb\u200b\U000e0041"'.encode())
     assert text == r'"a\u202eb\u200b\udb40\udc41"'
     assert json.loads(text) == "a\u202eb\u200b\U000e0041"
 
 
 def test_what_is_no_json_is_edited_as_it_is_or_not_at_all() -> None:
-    assert spread(b"no JSON") == "no JSON"
-    assert as_it_stands("no JSON\n") == b"no JSON"
-    assert joined('{!!\n  "a": "x  y",\r\n\n  "b": [\n    1\n  ]\n') == b'{!!"a": "x  y","b": [1]'
+    assert pretty(b"no JSON") == "no JSON"
+    assert verbatim_bytes("no JSON\n") == b"no JSON"
+    assert unwrap('{!!\n  "a": "x  y",\r\n\n  "b": [\n    1\n  ]\n') == b'{!!"a": "x  y","b": [1]'
     for raw, reason in (
         (b"\xff", "byte 0 is not UTF-8"),
         (b"a\x00", "control"),
         (b"a\tb", "control"),
     ):
-        with pytest.raises(NoTextError, match=reason):
-            spread(raw)
+        with pytest.raises(NotEditableError, match=reason):
+            pretty(raw)
 
 
 @pytest.mark.parametrize(
@@ -99,32 +99,32 @@ def test_what_is_no_json_is_edited_as_it_is_or_not_at_all() -> None:
     ],
 )
 def test_a_flaw_has_its_place(text: str, line: int, column: int, reason: str) -> None:
-    flaw = find_flaw(text)
+    flaw = find_syntax_error(text)
     assert flaw is not None
     assert (flaw.line, flaw.column, flaw.reason) == (line, column, reason)
     assert str(flaw) == f"line {line}, column {column}: {reason}"
 
 
 def test_the_picture_has_a_caret_below_the_place_also_in_a_very_long_line() -> None:
-    flaw = find_flaw('{"long": "' + "x" * 5000 + '" oops}')
+    flaw = find_syntax_error('{"long": "' + "x" * 5000 + '" oops}')
     assert flaw is not None
     shown, caret = flaw.picture.split("\n")
     assert shown[caret.index("^") :].startswith("oops")
     assert len(shown) <= 120
-    hostile = find_flaw("[\x1b\x1b, oops]")
+    hostile = find_syntax_error("[\x1b\x1b, oops]")
     assert hostile is not None
     assert "\x1b" not in hostile.picture
 
 
 def test_a_text_without_a_flaw_has_none() -> None:
-    assert find_flaw(' {"a": [1, "NaN"]} ') is None
+    assert find_syntax_error(' {"a": [1, "NaN"]} ') is None
 
 
 @given(st.text())
 def test_any_text_is_json_or_has_a_flaw_within_it(text: str) -> None:
-    flaw = find_flaw(text)
+    flaw = find_syntax_error(text)
     if flaw is None:
-        assert jsonrpc.parse(gather(text)) == json.loads(text)
+        assert jsonrpc.parse(minify(text)) == json.loads(text)
     else:
         assert 1 <= flaw.line <= text.count("\n") + 1
         assert re.fullmatch(r"[^\n]*\n *\^", flaw.picture)
@@ -138,8 +138,8 @@ DOCUMENT: Json = {"a": {"b": [1, {"b": 2}], "c": None}, "d e": [], "f": "text"}
 )
 def test_what_was_put_is_found_there(path: str) -> None:
     document = copy.deepcopy(DOCUMENT)
-    assert set_at(document, read_path(path), "here")
-    found = look_up(document, read_path(path))
+    assert set_at(document, parse_path(path), "here")
+    found = find_all(document, parse_path(path))
     assert found
     assert {*found} == {"here"}
 
@@ -147,15 +147,15 @@ def test_what_was_put_is_found_there(path: str) -> None:
 @pytest.mark.parametrize("path", ["$.x.y", "$.f.x", "$.a.b[7]", "$.a.b.x", "$..new", "$.a[0]"])
 def test_where_there_is_no_place_nothing_is_put(path: str) -> None:
     document = copy.deepcopy(DOCUMENT)
-    assert not set_at(document, read_path(path), "here")
+    assert not set_at(document, parse_path(path), "here")
     assert document == DOCUMENT
 
 
 @pytest.mark.parametrize("document", [None, 1, "text", [], {}])
 def test_what_has_no_places_stays(document: Json) -> None:
-    assert not delete_at(document, read_path("$.a"))
-    assert not delete_at(document, read_path("$[*]"))
-    assert not delete_at(document, read_path("$..a"))
+    assert not delete_at(document, parse_path("$.a"))
+    assert not delete_at(document, parse_path("$[*]"))
+    assert not delete_at(document, parse_path("$..a"))
 
 
 NEW_VALUES: st.SearchStrategy[Json] = st.recursive(
@@ -171,8 +171,8 @@ PATHS = st.lists(
 
 @given(NEW_VALUES, PATHS)
 def test_what_was_removed_is_found_there_no_more(document: Json, steps: list[str]) -> None:
-    path = read_path("$" + "".join(steps))
+    path = parse_path("$" + "".join(steps))
     before = copy.deepcopy(document)
-    had = bool(look_up(document, path))
+    had = bool(find_all(document, path))
     assert delete_at(document, path) == had
     assert had == (document != before)

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_protocol.framing import Side
 
 Script: TypeAlias = "Callable[[Talk], None]"
@@ -67,7 +67,7 @@ class Talk:
 
     def stderr(self, text: bytes) -> None:
         """Let the agent write to stderr."""
-        self.entries.append(StderrText(len(self.entries) + 1, self.at, text))
+        self.entries.append(StderrChunk(len(self.entries) + 1, self.at, text))
 
     def event(self, name: str, **data: Any) -> None:
         """Let something happen beside the frames."""

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.catalog import rules
 from acp_inspector.lint.engine import Linter, LintReport, lint
 from acp_inspector.lint.registry import registry
@@ -29,7 +29,7 @@ NEAR = [case for case in CASES if not case.is_broken]
 def recorded(talk: Talk) -> list[Entry]:
     """Return a talk's entries as they come back from a recording."""
     lines = [decode_line(encode_entry(entry)[:-1]) for entry in talk.entries]
-    return [line for line in lines if isinstance(line, Frame | StderrText | JournalEvent)]
+    return [line for line in lines if isinstance(line, Frame | StderrChunk | JournalEvent)]
 
 
 def report_of(case: Case) -> LintReport:
@@ -44,7 +44,7 @@ def test_a_rule_finds_what_breaks_it_and_proves_it(case: Case) -> None:
     report = report_of(case)
     found = [each for each in report.findings if each.rule.id == case.rule]
     assert found, sorted({each.rule.id for each in report.findings})
-    numbers = {entry.n for entry in case.talk().entries}
+    numbers = {entry.seq for entry in case.talk().entries}
     for each in found:
         assert each.message
         assert each.fix
@@ -185,12 +185,12 @@ def test_no_check_breaks_down_whatever_comes(chosen: list[Case], random: Random)
     for entry in (entry for case in chosen for entry in case.talk().entries):
         if isinstance(entry, Frame):
             try:
-                message = json.loads(entry.raw)
+                message = json.loads(entry.data)
             except (ValueError, RecursionError):
                 message = None
             if isinstance(message, dict):
                 raw = json.dumps(twisted(message, random)).encode()
-                linter.feed(replace(entry, raw=raw))
+                linter.feed(replace(entry, data=raw))
                 continue
         linter.feed(entry)
     linter.finish()

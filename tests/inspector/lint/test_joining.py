@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
 from acp_inspector.lint.engine import lint
 from acp_inspector.lint.reframe import Reframer, reframe
-from acp_protocol.framing import HEADER_LIMIT, LineFramer, Side, frame_bytes
+from acp_protocol.framing import MAX_HEADER_BYTES, LineFramer, Side, encode_frame
 
 
 class Wire:
@@ -27,7 +27,7 @@ class Wire:
 
     def say(self, side: Side, **message: Any) -> None:
         raw = json.dumps({"jsonrpc": "2.0"} | message).encode()
-        self.write(side, frame_bytes(raw, "headers"))
+        self.write(side, encode_frame(raw, "headers"))
 
     def end(self) -> list[Entry]:
         for side, framer in self._framers.items():
@@ -38,7 +38,7 @@ class Wire:
 
 
 def frames(entries: list[Entry]) -> list[tuple[Side, bytes]]:
-    return [(each.side, each.raw) for each in reframe(entries) if isinstance(each, Frame)]
+    return [(each.side, each.data) for each in reframe(entries) if isinstance(each, Frame)]
 
 
 def opened() -> Wire:
@@ -69,14 +69,14 @@ def test_lines_are_judged_as_they_are_where_no_lengths_stand() -> None:
     journal = Journal()
     journal.line("client", b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}')
     assert not lint(journal.entries, dialect="openoxide").is_joined
-    assert [each.raw for each in reframe(journal.entries) if isinstance(each, Frame)]
+    assert [each.data for each in reframe(journal.entries) if isinstance(each, Frame)]
 
 
 def test_a_frame_stands_where_its_header_stands() -> None:
     whole = [each for each in reframe(opened().end()) if isinstance(each, Frame)]
     assert [each.side for each in whole] == ["client", "agent", "client", "agent"]
-    assert [each.n for each in whole] == sorted(each.n for each in whole)
-    assert json.loads(whole[2].raw)["method"] == "session/new"
+    assert [each.seq for each in whole] == sorted(each.seq for each in whole)
+    assert json.loads(whole[2].data)["method"] == "session/new"
 
 
 def test_a_frame_that_never_became_whole_is_no_whole_line() -> None:
@@ -84,7 +84,7 @@ def test_a_frame_that_never_became_whole_is_no_whole_line() -> None:
     wire.write("client", b'Content-Length: 9\r\n\r\n{"a"')
     (cut, eof) = reframe(wire.end())
     assert isinstance(cut, Frame)
-    assert (cut.raw, cut.end) == (b'{"a"', b"")
+    assert (cut.data, cut.line_ending) == (b'{"a"', b"")
     assert isinstance(eof, JournalEvent)
 
 
@@ -100,7 +100,7 @@ def test_another_process_ends_what_was_not_whole() -> None:
 def test_headers_without_end_are_told_as_the_lines_they_are() -> None:
     journal = Journal()
     journal.line("client", b"Content-Length: 3")
-    for _ in range(HEADER_LIMIT // 1000 + 1):
+    for _ in range(MAX_HEADER_BYTES // 1000 + 1):
         journal.line("client", b"X: " + b"x" * 1000)
     assert journal.entries[-1] in list(reframe(journal.entries))
 
@@ -119,5 +119,5 @@ def test_whatever_the_bodies_hold_they_come_back_in_their_order(
 ) -> None:
     wire = Wire()
     for side, raw in said:
-        wire.write(side, frame_bytes(raw, "headers"))
+        wire.write(side, encode_frame(raw, "headers"))
     assert frames(wire.end()) == said

@@ -23,7 +23,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.scene = Scene()
-        self.lazy = LazyController(lambda: self.scene.interceptor)
+        self.lazy = LazyController(lambda: self.scene.controller)
         self._deeds = commands_on(self.lazy)
 
     def do(self, name: str, **members: Any) -> Any:
@@ -31,8 +31,8 @@ class Stage:
 
     def hold(self, raw: bytes = ASK) -> None:
         """Hold a frame of the client's."""
-        if not self.scene.interceptor.breakpoints:
-            self.scene.interceptor.set_breakpoint("", everything)
+        if not self.scene.controller.breakpoints:
+            self.scene.controller.set_breakpoint("", everything)
         assert self.scene.passed("client", raw) == []
         self.lazy.get()
 

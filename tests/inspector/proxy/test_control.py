@@ -16,7 +16,7 @@ import pytest
 
 from acp_inspector.journal import Frame
 from acp_inspector.proxy.control import MAX_OBSERVERS, ControlServer, LongPoll
-from acp_inspector.proxy.log import Growth, MemoryLog, ObservedSink
+from acp_inspector.proxy.sinks import ChangeNotifier, MemoryLog, ObservedSink
 from acp_inspector.recording.format import Header
 
 HEADER = Header(created="2026-11-21T00:00:00.000Z", tool="t", schema="s")
@@ -26,7 +26,7 @@ class Proxy:
     """What a proxy has beside its pumps."""
 
     def __init__(self, memory: int = 16 * 2**20) -> None:
-        self.growth = Growth()
+        self.growth = ChangeNotifier()
         self.log = MemoryLog(HEADER, memory)
         self.sink = ObservedSink([self.log], self.growth)
         self.has_left = threading.Event()

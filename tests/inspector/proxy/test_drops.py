@@ -27,14 +27,14 @@ def test_a_run_is_one_event_for_each_stream_in_the_order_of_their_numbers(
     events = drops.take()
     assert not drops
     assert len(events) == len({stream for stream, _, _ in missing})
-    assert [event.n for event in events] == sorted(event.n for event in events)
-    assert [event.at for event in events] == [event.n / 10 for event in events]
+    assert [event.seq for event in events] == sorted(event.seq for event in events)
+    assert [event.time for event in events] == [event.seq / 10 for event in events]
     for event in events:
         assert (event.name, event.data["why"]) == ("dropped", "why")
         stream = event.data.get("from")
         assert event.data.get("bytes", 0) == sizes[stream]
         assert event.data.get("count", 0) == counts[stream]
-        assert missing[event.n - 1][0] == stream
+        assert missing[event.seq - 1][0] == stream
 
 
 def test_what_is_missing_for_different_reasons_is_told_apart() -> None:

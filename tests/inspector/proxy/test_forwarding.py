@@ -17,7 +17,7 @@ from typing import IO
 
 import pytest
 
-from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.proxy.forwarder import CHUNK_BYTES
 from acp_inspector.proxy.recorder import MAX_QUEUED_BYTES
 from acp_inspector.recording.reader import read_recording
@@ -106,7 +106,7 @@ def test_both_ends_hash_what_the_other_has_sent(
     assert told.decode() == hashlib.sha256(talk).hexdigest()
     assert hashlib.sha256(heard).digest() == hashlib.sha256(said.read_bytes()).digest()
     if is_recorded:
-        assert read_recording(path).faults == ()
+        assert read_recording(path).bad_lines == ()
         assert recorded(path, "client") == talk
         assert recorded(path, "agent") == said.read_bytes()
 
@@ -139,7 +139,7 @@ def small_torture() -> bytes:
 def recorded(path: Path, side: str) -> bytes:
     """Return what a side said, as the recording has it."""
     frames = read_recording(path).frames
-    return b"".join(frame.raw + frame.end for frame in frames if frame.side == side)
+    return b"".join(frame.data + frame.line_ending for frame in frames if frame.side == side)
 
 
 def test_an_editor_that_leaves_its_pipes_not_to_wait_is_waited_for() -> None:
@@ -180,7 +180,7 @@ def test_stderr_passes_through_and_is_recorded(tmp_path: Path) -> None:
     noisy = "import os; os.write(2, b'oh \\xff no\\n')"
     done = run(["--record", str(path), "--", sys.executable, "-c", noisy])
     recorded = b"".join(
-        entry.text for entry in read_recording(path).entries if isinstance(entry, StderrText)
+        entry.data for entry in read_recording(path).entries if isinstance(entry, StderrChunk)
     )
     assert done.stderr == recorded
     assert b"oh" in recorded
@@ -207,7 +207,7 @@ def test_a_question_stands_before_its_answer(tmp_path: Path) -> None:
         process.stdin.close()
     seen: dict[str, set[int]] = {"client": set(), "agent": set()}
     for frame in read_recording(path).frames:
-        number = json.loads(frame.raw)["id"]
+        number = json.loads(frame.data)["id"]
         assert frame.side == "client" or number in seen["client"]
         seen[frame.side].add(number)
     assert len(seen["agent"]) == 500
@@ -271,9 +271,9 @@ def test_killing_it_in_a_flood_loses_nothing_that_was_written_down_before(
         heard += process.stdout.read()
     recording = read_recording(path)
     assert recording.footer is None
-    numbers = [json.loads(frame.raw)["n"] for frame in recording.frames]
+    numbers = [json.loads(frame.data)["n"] for frame in recording.frames]
     assert numbers == list(range(len(numbers)))
-    assert [fault.reason for fault in recording.faults] in (
+    assert [fault.reason for fault in recording.bad_lines] in (
         [],
         ["the file ends in the middle of this line"],
     )
@@ -298,7 +298,7 @@ def test_killing_it_when_it_rests_loses_nothing_at_all(tmp_path: Path) -> None:
         while path.read_bytes().count(b"msg") < 5000:
             assert time.monotonic() < limit
         process.send_signal(signal.SIGKILL)
-    assert [frame.raw for frame in read_recording(path).frames] == [b"{}"] * 5000
+    assert [frame.data for frame in read_recording(path).frames] == [b"{}"] * 5000
 
 
 def test_a_path_that_cannot_be_written_costs_the_recording_alone(tmp_path: Path) -> None:
@@ -348,7 +348,10 @@ def test_frames_are_what_the_reader_gets_back(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     run(["--record", str(path), "--", *ECHO], b'{"a": 1}\r\nrest')
     client = [frame for frame in read_recording(path).frames if frame.side == "client"]
-    assert [(frame.raw, frame.end) for frame in client] == [(b'{"a": 1}', b"\r\n"), (b"rest", b"")]
+    assert [(frame.data, frame.line_ending) for frame in client] == [
+        (b'{"a": 1}', b"\r\n"),
+        (b"rest", b""),
+    ]
     assert all(isinstance(frame, Frame) for frame in client)
 
 
@@ -397,7 +400,7 @@ def test_a_full_disk_costs_the_recording_alone_and_is_told_once(tmp_path: Path) 
     assert hashlib.sha256(done.stdout).digest() == hashlib.sha256(data).digest()
     assert done.stderr.count(b"the traffic goes on without it") == 1
     recording = read_recording(copied)
-    assert [frame.raw for frame in recording.frames] == [data.splitlines()[0]] * len(
+    assert [frame.data for frame in recording.frames] == [data.splitlines()[0]] * len(
         recording.frames
     )
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from acp_inspector.attach.attachment import AttachError, Attachment, find_proxy
 from acp_inspector.journal import JournalEvent
+from acp_inspector.proxy.client import AttachError, ProxyClient, find_proxy
 from acp_inspector.recording.reader import read_recording
 from tests.inspector.reconstruction import what_came, what_left
 
@@ -89,10 +89,10 @@ def hear(process: subprocess.Popen[bytes]) -> bytes:
     return process.stdout.readline().removesuffix(b"\n")
 
 
-def held(attachment: Attachment, count: int = 1) -> list[dict[str, Any]]:
+def held(attachment: ProxyClient, count: int = 1) -> list[dict[str, Any]]:
     """Return the holds once there are `count`."""
     for _ in range(20_000):
-        holds: list[dict[str, Any]] = attachment.ask("state")["holds"]
+        holds: list[dict[str, Any]] = attachment.call("state")["holds"]
         if len(holds) >= count:
             return holds
     raise AssertionError("nothing was held")
@@ -107,16 +107,16 @@ def test_a_held_frame_leaves_as_it_was_edited_and_the_recording_has_both(tmp_pat
     path = tmp_path / "a.acp.ndjson"
     with (
         proxied("--record", str(path)) as process,
-        Attachment(find_proxy(None).path) as attachment,
+        ProxyClient(find_proxy(None).path) as attachment,
     ):
-        attachment.ask("break", filter='from == client and text contains "secret"')
+        attachment.call("break", filter='from == client and text contains "secret"')
         tell(process, b'{"text":"secret"}')
         (hold,) = held(attachment)
         assert json.loads(hold["text"]) == {"text": "secret"}
         assert 0 < hold["left"] <= 60
         with pytest.raises(AttachError, match="no JSON"):
-            attachment.ask("edit", id=hold["id"], text="{broken")
-        attachment.ask("edit", id=hold["id"], text='{"text":"public"}')
+            attachment.call("edit", id=hold["id"], text="{broken")
+        attachment.call("edit", id=hold["id"], text='{"text":"public"}')
         assert hear(process) == b'{"text":"public"}'
     recording = read_recording(path)
     names = [entry.name for entry in recording.entries if isinstance(entry, JournalEvent)]
@@ -125,21 +125,21 @@ def test_a_held_frame_leaves_as_it_was_edited_and_the_recording_has_both(tmp_pat
 
 
 def test_what_stands_behind_a_hold_waits_and_the_other_direction_goes_on() -> None:
-    with proxied() as process, Attachment(find_proxy(None).path) as attachment:
-        attachment.ask("break", filter='from == agent and text contains "stop"')
+    with proxied() as process, ProxyClient(find_proxy(None).path) as attachment:
+        attachment.call("break", filter='from == agent and text contains "stop"')
         for word in (b'{"n":1}', b'{"n":"stop"}', b'{"n":3}'):
             tell(process, word)
         assert hear(process) == b'{"n":1}'
         (hold,) = held(attachment)
         assert hold["from"] == "agent"
-        attachment.ask("release", id=hold["id"])
+        attachment.call("release", id=hold["id"])
         assert [hear(process), hear(process)] == [b'{"n":"stop"}', b'{"n":3}']
 
 
 def test_who_leaves_releases_all_that_was_held() -> None:
     with proxied() as process:
-        with Attachment(find_proxy(None).path) as attachment:
-            attachment.ask("break", filter="from == client")
+        with ProxyClient(find_proxy(None).path) as attachment:
+            attachment.call("break", filter="from == client")
             tell(process, b"{}")
             held(attachment)
         assert hear(process) == b"{}"
@@ -148,24 +148,24 @@ def test_who_leaves_releases_all_that_was_held() -> None:
 
 
 def test_a_discarded_frame_never_leaves_and_a_duplicated_one_leaves_twice() -> None:
-    with proxied() as process, Attachment(find_proxy(None).path) as attachment:
-        attachment.ask("break", filter="from == client")
+    with proxied() as process, ProxyClient(find_proxy(None).path) as attachment:
+        attachment.call("break", filter="from == client")
         tell(process, b'{"gone":1}')
-        attachment.ask("discard", id=held(attachment)[0]["id"])
+        attachment.call("discard", id=held(attachment)[0]["id"])
         tell(process, b'{"twice":1}')
-        attachment.ask("duplicate", id=held(attachment)[0]["id"], times=2)
+        attachment.call("duplicate", id=held(attachment)[0]["id"], times=2)
         assert [hear(process), hear(process)] == [b'{"twice":1}'] * 2
 
 
 def test_a_question_of_ours_has_its_own_id_and_its_answer_is_ours() -> None:
-    with proxied() as process, Attachment(find_proxy(None).path) as attachment:
+    with proxied() as process, ProxyClient(find_proxy(None).path) as attachment:
         asked = '{"jsonrpc":"2.0","id":1,"method":"x"}'
         # The echo sends the question back: to the client it looks like one of the agent's.
-        told = attachment.ask("inject", **{"from": "client", "text": asked})
+        told = attachment.call("inject", **{"from": "client", "text": asked})
         assert told["id"] != 1
         assert json.loads(hear(process))["id"] == told["id"]
         with pytest.raises(AttachError, match="client or agent"):
-            attachment.ask("inject", text="{}")
+            attachment.call("inject", text="{}")
 
 
 def test_a_breakpoint_from_the_command_line_holds_from_the_first_frame_on() -> None:
@@ -180,8 +180,8 @@ def test_a_breakpoint_from_the_command_line_holds_from_the_first_frame_on() -> N
             except AttachError:
                 continue
         assert found is not None
-        with Attachment(found.path) as attachment:
-            attachment.ask("release", id=held(attachment)[0]["id"])
+        with ProxyClient(found.path) as attachment:
+            attachment.call("release", id=held(attachment)[0]["id"])
             assert hear(process) == b"{}"
         assert process.stdin is not None
         process.stdin.close()
@@ -244,10 +244,10 @@ def test_going_from_chunks_to_lines_and_back_loses_and_changes_nothing(
         switching = threading.Event()
 
         def switch() -> None:
-            with Attachment(find_proxy(None).path) as attachment:
+            with ProxyClient(find_proxy(None).path) as attachment:
                 while not switching.is_set():
-                    point = attachment.ask("break", filter='text contains "never there"')
-                    attachment.ask("clear", id=point["id"])
+                    point = attachment.call("break", filter='text contains "never there"')
+                    attachment.call("clear", id=point["id"])
 
         switcher = threading.Thread(target=switch)
         switcher.start()
@@ -264,7 +264,9 @@ def test_going_from_chunks_to_lines_and_back_loses_and_changes_nothing(
         reader.join(LIMIT)
     assert hashlib.sha256(read[0]).digest() == hashlib.sha256(data).digest()
     recorded = b"".join(
-        frame.raw + frame.end for frame in read_recording(path).frames if frame.side == "client"
+        frame.data + frame.line_ending
+        for frame in read_recording(path).frames
+        if frame.side == "client"
     )
     assert recorded == b'{"hello":1}\n' + data
 
@@ -287,14 +289,14 @@ def test_commands_are_answered_while_the_client_reads_nothing() -> None:
     )
     with (
         proxied("--name", "it", agent=flood) as process,
-        Attachment(find_proxy("it").path) as attachment,
+        ProxyClient(find_proxy("it").path) as attachment,
     ):
         # Nobody reads, so the proxy stands in the middle of a write by the time it is asked.
-        assert attachment.ask("break", filter="from == client")["id"] == 1
-        assert attachment.ask("inject", **{"from": "agent", "text": "{}"})["n"] is None
+        assert attachment.call("break", filter="from == client")["id"] == 1
+        assert attachment.call("inject", **{"from": "agent", "text": "{}"})["n"] is None
         tell(process, b'{"stop":1}')
-        (hold,) = attachment.ask("held", seconds=LIMIT)["holds"]
-        attachment.ask("release", id=hold["id"])
+        (hold,) = attachment.call("held", seconds=LIMIT)["holds"]
+        attachment.call("release", id=hold["id"])
         left = [hear(process) for _ in range(2001)]
         assert [line for line in left if line != b"{}"] == lines
 
@@ -315,7 +317,7 @@ def hear_bytes(process: subprocess.Popen[bytes], count: int) -> bytes:
 
 def recorded(path: Path, side: str) -> bytes:
     frames = read_recording(path).frames
-    return b"".join(frame.raw + frame.end for frame in frames if frame.side == side)
+    return b"".join(frame.data + frame.line_ending for frame in frames if frame.side == side)
 
 
 def test_a_line_that_never_ends_passes_and_the_lines_behind_it_are_looked_at(
@@ -325,18 +327,18 @@ def test_a_line_that_never_ends_passes_and_the_lines_behind_it_are_looked_at(
     options = ("--record", str(path), "--name", "it")
     with (
         proxied(*options, proxy=HASTY, agent=CHUNK_ECHO) as process,
-        Attachment(find_proxy("it").path) as attachment,
+        ProxyClient(find_proxy("it").path) as attachment,
     ):
-        attachment.ask("break", filter='from == client and text contains "stop"')
+        attachment.call("break", filter='from == client and text contains "stop"')
         write(process, b"x" * 300_000)
         assert hear_bytes(process, 300_000) == b"x" * 300_000
         # Ours waits until the line has ended.
-        assert attachment.ask("inject", **{"from": "client", "text": '{"n":1}'})["n"] is None
+        assert attachment.call("inject", **{"from": "client", "text": '{"n":1}'})["n"] is None
         write(process, b'stop\r\n{"stop":1}\n')
         assert hear_bytes(process, 6) == b"stop\r\n"
         assert hear(process) == b'{"n":1}'
         (hold,) = held(attachment)
-        attachment.ask("edit", id=hold["id"], text='{"went":1}')
+        attachment.call("edit", id=hold["id"], text='{"went":1}')
         assert hear(process) == b'{"went":1}'
     long = b"x" * 300_000 + b"stop\r\n"
     assert b"".join(what_came(read_recording(path).entries, "client")) == (
@@ -353,11 +355,11 @@ def test_a_line_that_never_ends_waits_for_the_frames_before_it(tmp_path: Path) -
     path = tmp_path / "a.acp.ndjson"
     with (
         proxied("--record", str(path), "--name", "it", proxy=HASTY, agent=CHUNK_ECHO) as process,
-        Attachment(find_proxy("it").path) as attachment,
+        ProxyClient(find_proxy("it").path) as attachment,
     ):
-        attachment.ask("break", filter='from == client and text contains "stop"')
+        attachment.call("break", filter='from == client and text contains "stop"')
         write(process, b"stop\nbehind\n" + b"x" * 150_000)
-        assert len(attachment.ask("held", seconds=LIMIT)["holds"]) == 1
+        assert len(attachment.call("held", seconds=LIMIT)["holds"]) == 1
         attachment.close()
         assert hear_bytes(process, 150_012) == b"stop\nbehind\n" + b"x" * 150_000
     assert recorded(path, "client") == recorded(path, "agent")

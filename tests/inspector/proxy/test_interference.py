@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from acp_inspector.attach.attachment import Attachment, find_proxy
 from acp_inspector.intercept.channel import Channel
 from acp_inspector.journal import Entry, JournalEvent
+from acp_inspector.proxy.client import ProxyClient, find_proxy
 from acp_inspector.proxy.control import LazyController
 from acp_inspector.recording.reader import read_recording
 from tests.inspector.intercept.scene import Scene
@@ -185,7 +185,7 @@ def test_a_crash_kills_the_agent_at_the_same_frame_twice(tmp_path: Path) -> None
     # Frames that come before it is dead may be struck as well.
     assert {name for name, _ in struck(entries) + struck(again)} == {"crashed"}
     killed = [
-        next(fate.frame.raw for fate in fates(each).values() if fate.deeds)
+        next(fate.frame.data for fate in fates(each).values() if fate.deeds)
         for each in (entries, again)
     ]
     assert killed[0] == killed[1]
@@ -262,29 +262,29 @@ def test_an_observer_that_watches_and_stands_still_slows_nothing() -> None:
 def test_several_observers_decide_and_the_last_to_leave_releases() -> None:
     with greeted() as proxy:
         path = find_proxy(None).path
-        with Attachment(path) as stays:
-            stays.ask("state")
-            with Attachment(path) as leaves:
-                leaves.ask("break", filter="from == client")
+        with ProxyClient(path) as stays:
+            stays.call("state")
+            with ProxyClient(path) as leaves:
+                leaves.call("break", filter="from == client")
             tell(proxy, b'{"n":1}')
-            (hold,) = stays.ask("held", seconds=LIMIT)["holds"]
-            stays.ask("duplicate", id=hold["id"])
+            (hold,) = stays.call("held", seconds=LIMIT)["holds"]
+            stays.call("duplicate", id=hold["id"])
             assert [hear(proxy), hear(proxy)] == [b'{"n":1}'] * 2
             tell(proxy, b'{"n":2}')
-            stays.ask("held", seconds=LIMIT)
+            stays.call("held", seconds=LIMIT)
         assert hear(proxy) == b'{"n":2}'
 
 
 def test_a_frame_of_many_megabytes_is_held_and_changed() -> None:
     whole = b'{"x":"' + b"x" * 20_000_000 + b'"}'
-    with greeted() as proxy, Attachment(find_proxy(None).path) as attachment:
-        attachment.ask("break", filter="from == agent and size > 1mb")
+    with greeted() as proxy, ProxyClient(find_proxy(None).path) as attachment:
+        attachment.call("break", filter="from == agent and size > 1mb")
         tell(proxy, whole)
-        (hold,) = attachment.ask("held", seconds=LIMIT)["holds"]
+        (hold,) = attachment.call("held", seconds=LIMIT)["holds"]
         assert (hold["size"], hold["is_cut"]) == (len(whole), True)
-        assert attachment.ask("read", id=hold["id"])["text"].encode() == whole
+        assert attachment.call("read", id=hold["id"])["text"].encode() == whole
         other = whole.replace(b"x", b"y")
-        attachment.ask("edit", id=hold["id"], text=other.decode())
+        attachment.call("edit", id=hold["id"], text=other.decode())
         assert hear(proxy) == other
 
 
@@ -299,26 +299,26 @@ def test_the_end_does_not_wait_for_who_is_about_to_begin() -> None:
         is_beginning.set()
         may_begin.wait(LIMIT)
 
-    lazy = LazyController(lambda: scene.interceptor)
+    lazy = LazyController(lambda: scene.controller)
     lazy.connect("agent", begin)
     beginner = threading.Thread(target=lazy.get)
     beginner.start()
     assert is_beginning.wait(LIMIT)
     lazy.finish()
-    assert not scene.interceptor.is_over
+    assert not scene.controller.is_over
     may_begin.set()
     beginner.join(LIMIT)
-    assert scene.interceptor.is_over
+    assert scene.controller.is_over
 
 
 def test_at_the_end_what_has_begun_is_told() -> None:
     scene = Scene()
-    lazy = LazyController(lambda: scene.interceptor)
+    lazy = LazyController(lambda: scene.controller)
     lazy.finish()
     lazy.observers_left()
     assert lazy.controller is None
     assert lazy.get().is_over
-    other = LazyController(lambda: Scene().interceptor)
+    other = LazyController(lambda: Scene().controller)
     made = other.get()
     assert other.get() is made
     other.finish()

@@ -11,10 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Frame
-from acp_inspector.proxy import log as log_module
-from acp_inspector.proxy.log import BLOCK_BYTES, FileLog, Growth, Log, MemoryLog, ObservedSink
+from acp_inspector.proxy import sinks as log_module
+from acp_inspector.proxy.sinks import (
+    BLOCK_BYTES,
+    ChangeNotifier,
+    FileLog,
+    LogSource,
+    MemoryLog,
+    ObservedSink,
+)
 from acp_inspector.recording import encoder
-from acp_inspector.recording.encoder import LARGE, Batch, LongLine
+from acp_inspector.recording.encoder import LARGE_FRAME, EntryBatch, LargeFrame
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from acp_inspector.recording.writer import RecordingWriter
 
@@ -25,7 +32,7 @@ def frame(n: int, size: int = 10) -> Frame:
     return Frame(n, n / 10, "agent", b'"%b"' % (b"x" * size))
 
 
-def everything(log: Log, at: int = 0) -> bytes:
+def everything(log: LogSource, at: int = 0) -> bytes:
     found = b""
     while True:
         data, at = log.read(at)
@@ -88,17 +95,17 @@ def test_large_lines_are_kept_and_dropped_as_others_are(sizes: list[int], limit:
 
 
 def test_a_large_line_is_kept_where_it_was_gathered() -> None:
-    raw = bytearray(b'"%b"' % (b"x" * (8 * LARGE)))
+    raw = bytearray(b'"%b"' % (b"x" * (8 * LARGE_FRAME)))
     log = MemoryLog(HEADER)
     tracemalloc.start()
     try:
-        log.write(Batch([LongLine(1, 0.5, "agent", raw, b"\n")]))
+        log.write(EntryBatch([LargeFrame(1, 0.5, "agent", raw, b"\n")]))
         held, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert held < LARGE
+    assert held < LARGE_FRAME
     # Parsing it takes as much once more.
-    assert peak < len(raw) + LARGE
+    assert peak < len(raw) + LARGE_FRAME
     line = everything(log).removeprefix(encode_header(HEADER))
     assert line == encode_entry(Frame(1, 0.5, "agent", bytes(raw)))
 
@@ -114,13 +121,13 @@ def test_who_reads_a_place_that_is_gone_goes_on_with_the_oldest_that_is_left() -
 
 def test_a_file_is_read_while_it_grows(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
-    growth = Growth()
+    growth = ChangeNotifier()
     sink = ObservedSink([RecordingWriter(path, HEADER)], growth)
     log = FileLog(path)
     data, at = log.read(0)
     assert data == encode_header(HEADER)
     assert log.read(at) == (b"", at)
-    mark = growth.times()
+    mark = growth.version()
     sink.write([frame(1)])
     growth.wait(mark, 10)
     assert log.read(at)[0] == encode_entry(frame(1))
@@ -142,8 +149,8 @@ def test_what_an_overwritten_file_held_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_the_end_wakes_who_waits() -> None:
-    growth = Growth()
-    waiting = threading.Thread(target=growth.wait, args=(growth.times(), 60))
+    growth = ChangeNotifier()
+    waiting = threading.Thread(target=growth.wait, args=(growth.version(), 60))
     waiting.start()
     growth.end()
     waiting.join(10)

@@ -11,7 +11,7 @@ from unittest.mock import ANY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.proxy.recorder import MAX_QUEUED_BYTES, TOO_LONG, TOO_SLOW, Recorder, Stream
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import read_recording
@@ -46,7 +46,7 @@ class Sink:
 
 def said(sink: Sink, side: str) -> bytes:
     return b"".join(
-        entry.raw + entry.end
+        entry.data + entry.line_ending
         for entry in sink.entries
         if isinstance(entry, Frame) and entry.side == side
     )
@@ -70,13 +70,13 @@ def test_however_it_is_cut_into_chunks_every_byte_is_in_a_frame(
     for stream, data in chunks:
         recorder.note(stream, data)
     recorder.close()
-    assert [entry.n for entry in sink.entries] == list(range(1, len(sink.entries) + 1))
+    assert [entry.seq for entry in sink.entries] == list(range(1, len(sink.entries) + 1))
     for side in ("client", "agent"):
         data = b"".join(chunk for stream, chunk in chunks if stream == side)
         assert said(sink, side) == data
         frames = [it for it in sink.entries if isinstance(it, Frame) and it.side == side]
         assert len(frames) == data.count(b"\n") + bool(data and not data.endswith(b"\n"))
-        assert all(b"\n" not in frame.raw for frame in frames)
+        assert all(b"\n" not in frame.data for frame in frames)
 
 
 def test_a_write_takes_all_that_was_noted_before_it_began() -> None:
@@ -110,7 +110,7 @@ def test_what_finds_no_room_is_left_out_counted_and_told() -> None:
     assert sink.writes.acquire(timeout=LIMIT)
     recorder.note("agent", b"whole\n")
     recorder.close()
-    frames = [(it.side, it.raw) for it in sink.entries if isinstance(it, Frame)]
+    frames = [(it.side, it.data) for it in sink.entries if isinstance(it, Frame)]
     gaps = [
         (it.data["from"], it.data["bytes"]) for it in sink.entries if isinstance(it, JournalEvent)
     ]
@@ -126,7 +126,7 @@ def test_frames_that_find_no_room_are_told_of_together() -> None:
     recorder.line("agent", b"?" * 100, b"\n")
     assert sink.writes.acquire(timeout=LIMIT)
     recorder.note("stderr", b"!" * 50)
-    numbers = [recorder.line(side, b"{}", b"\n").n for side in ("client", "agent") * 500]
+    numbers = [recorder.line(side, b"{}", b"\n").seq for side in ("client", "agent") * 500]
     recorder.event("edited", of=numbers[0], was="{}")
     recorder.event("exit", code=0)
     sink.may_write.set()
@@ -211,8 +211,8 @@ def test_a_line_that_is_longer_than_the_queue_is_recorded_whole() -> None:
     recorder.note("agent", b"\nnext\n")
     recorder.close()
     first, second = (entry for entry in sink.entries if isinstance(entry, Frame))
-    assert len(first.raw) == MAX_QUEUED_BYTES + 2 * len(chunk)
-    assert second.raw == b"next"
+    assert len(first.data) == MAX_QUEUED_BYTES + 2 * len(chunk)
+    assert second.data == b"next"
 
 
 def test_a_large_line_is_held_once_from_its_first_chunk_to_the_file(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_large_line_is_held_once_from_its_first_chunk_to_the_file(tmp_path: Pa
     finally:
         tracemalloc.stop()
     (frame,) = read_recording(path).frames
-    assert frame.raw == b"{" + b" " * size + b"}"
+    assert frame.data == b"{" + b" " * size + b"}"
     assert peak < 1.5 * size
 
 
@@ -246,7 +246,7 @@ def test_a_line_without_end_is_given_up_and_the_next_one_is_whole() -> None:
     first, gap, last = sink.entries
     assert isinstance(gap, JournalEvent)
     assert gap.data == {"bytes": 120, "from": "agent", "why": TOO_LONG}
-    assert [it.raw for it in (first, last) if isinstance(it, Frame)] == [b"first", b"next"]
+    assert [it.data for it in (first, last) if isinstance(it, Frame)] == [b"first", b"next"]
 
 
 def test_a_frame_has_its_number_at_once_and_all_stand_in_the_order_of_their_notes() -> None:
@@ -262,6 +262,6 @@ def test_a_frame_has_its_number_at_once_and_all_stand_in_the_order_of_their_note
         JournalEvent(1, 0.0, "spawn", {"pid": 1}),
         Frame(2, 0.0, "client", b"a"),
         Frame(3, 0.0, "client", b"b"),
-        StderrText(4, 0.0, b"oh"),
+        StderrChunk(4, 0.0, b"oh"),
         frame,
     ]

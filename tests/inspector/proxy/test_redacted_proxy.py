@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.attach.attachment import Attachment, find_proxy
+from acp_inspector.proxy.client import ProxyClient, find_proxy
 from acp_inspector.recording.format import encode_entry
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.redaction.recordings import leftovers
-from acp_inspector.redaction.rules import RULES
+from acp_inspector.redaction.files import leftovers
+from acp_inspector.redaction.patterns import RULES
 
 KEY = "sk-ant-" + "api03-aB3dE5gH7jK9mN1pQ3sT5"
 OWN = "hunter2-of-this-process"
@@ -78,7 +78,7 @@ def test_the_wire_is_untouched_and_the_recording_holds_no_secret(tmp_path: Path)
     assert [word for word in (KEY, OWN, "hunter3-x") if word.encode() in content] == []
     assert list(leftovers(path, environment={"MY_TOKEN": OWN})) == []
     recording = read_recording(path)
-    assert recording.faults == ()
+    assert recording.bad_lines == ()
     assert recording.footer is not None
     assert recording.header.redacted == list(RULES)
     assert recording.header.command[-1].startswith("«secret:")
@@ -99,7 +99,7 @@ def test_bytes_of_every_kind_pass_as_they_are(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, data, b"")
     assert list(leftovers(path, environment={})) == []
-    kept = [frame.raw for frame in read_recording(path).frames if frame.side == "agent"]
+    kept = [frame.data for frame in read_recording(path).frames if frame.side == "agent"]
     assert [kept[3], kept[4], kept[5]] == [b"", noise, b"[" * 5000]
     assert len(kept) == 8
 
@@ -114,7 +114,7 @@ def test_observers_see_no_secret_either(tmp_path: Path, way: str) -> None:
         found = find_proxy(None)
         assert KEY not in repr(found)
         seen = b""
-        with Attachment(found.path) as attachment:
+        with ProxyClient(found.path) as attachment:
             for line in attachment.watch():
                 seen += repr(line).encode()
                 if b"last" in seen and seen.count(b"agent") >= 2:
@@ -141,7 +141,7 @@ def test_numbers_of_placeholders_go_on_where_it_is_appended(tmp_path: Path) -> N
     for password in ("hunter3-x", "hunter4-y"):
         with proxied("--record", str(path), "--append") as process:
             say(process, password=password)
-    frames = [json.loads(frame.raw)["password"] for frame in read_recording(path).frames]
+    frames = [json.loads(frame.data)["password"] for frame in read_recording(path).frames]
     assert frames[0] == frames[1] != frames[2] == frames[3]
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header
-from acp_inspector.recording.lines import BLOCK
+from acp_inspector.recording.reader import BLOCK
 from acp_inspector.recording.writer import AppendState, RecordingWriter, read_append_state
 
 HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")
 ENTRIES: list[Entry] = [
     JournalEvent(1, 0.1, "spawn", {"pid": 1}),
     Frame(2, 0.2, "client", b'{"a":1}'),
-    StderrText(3, 0.3, b"\xff"),
+    StderrChunk(3, 0.3, b"\xff"),
     Frame(4, 0.4, "agent", b"x" * (2 * BLOCK)),
 ]
 COUNTS = {"events": 1, "frames": 2, "stderr": 1}
@@ -95,7 +95,7 @@ def test_what_is_no_recording_cannot_be_gone_on_with(tmp_path: Path, content: by
 def test_a_line_that_is_too_long_is_hashed_and_counts_for_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_inspector.recording.lines.LINE_LIMIT", 4 * BLOCK)
+    monkeypatch.setattr("acp_inspector.recording.reader.LINE_LIMIT", 4 * BLOCK)
     with path.open("ab") as file:
         file.write(b"x" * (5 * BLOCK) + b"\n")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()

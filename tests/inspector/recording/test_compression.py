@@ -16,7 +16,7 @@ from acp_inspector.recording.compression import (
     BROKEN,
     CUT,
     OUTPUT,
-    RecordingStream,
+    DecompressedFile,
 )
 
 PIECE = 1 << 16
@@ -28,8 +28,8 @@ any_compression = pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids
 
 def read(path: Path, content: bytes) -> tuple[bytes, str | None]:
     path.write_bytes(content)
-    with RecordingStream(path) as stream:
-        return stream.file.read(), stream.fault
+    with DecompressedFile(path) as stream:
+        return stream.file.read(), stream.problem
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +105,9 @@ def test_a_few_bytes_that_stand_for_many_come_out_piece_by_piece(
     path: Path, compress: Callable[[bytes], bytes]
 ) -> None:
     path.write_bytes(compress(bytes(20 * OUTPUT)))
-    with RecordingStream(path) as stream:
+    with DecompressedFile(path) as stream:
         total = 0
         while piece := stream.file.read(OUTPUT):
             total += len(piece)
     assert total == 20 * OUTPUT
-    assert stream.fault is None
+    assert stream.problem is None

@@ -12,13 +12,19 @@ from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.compression import CUT
-from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Footer, Header, RecordingError, encode_entry
-from acp_inspector.recording.index import Kind
-from acp_inspector.recording.lines import TOO_LONG
-from acp_inspector.recording.reader import CHANGED, CUT_LINE, LineFault, Row, read_lines
+from acp_inspector.recording.index import LineKind
+from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.reader import (
+    DIGEST_MISMATCH,
+    LINE_CUT_OFF,
+    LINE_TOO_LONG,
+    BadLine,
+    Row,
+    read_lines,
+)
 from acp_inspector.recording.writer import RecordingWriter
 
 HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")
@@ -28,7 +34,7 @@ ENTRIES: list[Entry] = [
     Frame(25, 2.5, "agent", b'"' + b"long" * 200 + b'"'),
     Frame(26, 2.6, "agent", "\u2028\r\0\u0085".encode(), b"\r\n"),
     Frame(27, 2.7, "agent", b"\xff\x00", b""),
-    StderrText(28, 2.8, b"oh\n"),
+    StderrChunk(28, 2.8, b"oh\n"),
 ]
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,
@@ -80,9 +86,9 @@ def rows_of(path: Path, **limits: int) -> list[Row]:
 
 
 def test_rows_are_there_by_their_place_and_both_ways(path: Path) -> None:
-    with RecordingFile(path) as file:
+    with IndexedRecording(path) as file:
         assert len(file) == 0
-        file.complete(STEP)
+        file.index_all(STEP)
         assert file.is_complete
         expected = rows_of(path)
         assert list(file) == expected
@@ -92,13 +98,13 @@ def test_rows_are_there_by_their_place_and_both_ways(path: Path) -> None:
         assert file[3:9] == expected[3:9]
         assert file[::-3] == expected[::-3]
         assert file.rest == ()
-        assert list(file.faults()) == list(file.check()) == []
+        assert list(file.bad_lines()) == list(file.check_lines()) == []
         with pytest.raises(IndexError):
             file[len(file)]
 
 
 def test_the_first_screen_needs_no_index(path: Path) -> None:
-    with RecordingFile(path) as file:
+    with IndexedRecording(path) as file:
         assert file.header == HEADER
         assert file.head(3) == ENTRIES[:3]
         assert file.tail(3)[:2] == ENTRIES[-2:]
@@ -109,27 +115,27 @@ def test_the_first_screen_needs_no_index(path: Path) -> None:
 
 
 def test_an_entry_is_found_by_its_number_before_and_after(path: Path) -> None:
-    numbers = {entry.n: entry for entry in ENTRIES}
-    with RecordingFile(path) as file:
+    numbers = {entry.seq: entry for entry in ENTRIES}
+    with IndexedRecording(path) as file:
         for _ in range(2):
             assert [file.entry(n) for n in range(30)] == [numbers.get(n) for n in range(30)]
-            file.complete(STEP)
+            file.index_all(STEP)
         rows = [file.row_of(n) for n in range(30)]
     assert [row for row in rows if row is not None] == list(range(len(ENTRIES)))
 
 
 def test_a_brief_tells_what_filters_ask_for(path: Path) -> None:
-    with RecordingFile(path).complete(STEP) as file:
-        briefs = [file.brief(row) for row in range(len(file))]
+    with IndexedRecording(path).index_all(STEP) as file:
+        briefs = [file.row_info(row) for row in range(len(file))]
     assert [brief.kind for brief in briefs] == [
-        Kind.EVENT,
-        *[Kind.CLIENT] * 18,
-        *[Kind.AGENT] * 3,
-        Kind.STDERR,
-        Kind.FOOTER,
+        LineKind.EVENT,
+        *[LineKind.CLIENT] * 18,
+        *[LineKind.AGENT] * 3,
+        LineKind.STDERR,
+        LineKind.FOOTER,
     ]
     assert briefs[1].method == "m2"
-    assert [brief.at for brief in briefs[:-1]] == [entry.at for entry in ENTRIES]
+    assert [brief.time for brief in briefs[:-1]] == [entry.time for entry in ENTRIES]
 
 
 @compressions
@@ -146,10 +152,10 @@ def test_what_was_written_comes_back_to_the_byte(
         write(path, entries)
         path.write_bytes(compress(path.read_bytes()))
         for _ in range(1 + is_twice):
-            with RecordingFile(path).complete(STEP) as file:
+            with IndexedRecording(path).index_all(STEP) as file:
                 assert file[:-1] == entries
-                assert [file.entry(entry.n) for entry in entries] == entries
-                assert list(file.faults()) == []
+                assert [file.entry(entry.seq) for entry in entries] == entries
+                assert list(file.bad_lines()) == []
                 assert file.footer is not None
 
 
@@ -168,11 +174,11 @@ def test_a_cut_at_any_byte_loses_only_what_lies_behind(
             expected = rows_of(path)
         except RecordingError:
             with pytest.raises(RecordingError):
-                RecordingFile(path)
+                IndexedRecording(path)
             return
-        with RecordingFile(path).complete(STEP) as file:
+        with IndexedRecording(path).index_all(STEP) as file:
             assert [*file, *file.rest] == expected
-            assert list(file.check()) == [row for row in expected if isinstance(row, LineFault)]
+            assert list(file.check_lines()) == [row for row in expected if isinstance(row, BadLine)]
 
 
 @settings(deadline=None)
@@ -187,15 +193,15 @@ def test_a_change_anywhere_is_one_fault_and_the_digest_tells(data: st.DataObject
         content[at] = data.draw(st.integers(0, 255).filter(lambda byte: byte != content[at]))
         path.write_bytes(content)
         expected = rows_of(path)
-        with RecordingFile(path).complete(STEP) as file:
+        with IndexedRecording(path).index_all(STEP) as file:
             assert list(file) == [
                 row
                 for row in expected
-                if not (isinstance(row, LineFault) and row.reason == CHANGED)
+                if not (isinstance(row, BadLine) and row.reason == DIGEST_MISMATCH)
             ]
-            faults = [row for row in expected if isinstance(row, LineFault)]
-            assert list(file.check()) == faults
-            assert [fault.reason for fault in file.faults()][-1] == CHANGED
+            faults = [row for row in expected if isinstance(row, BadLine)]
+            assert list(file.check_lines()) == faults
+            assert [fault.reason for fault in file.bad_lines()][-1] == DIGEST_MISMATCH
 
 
 def test_corrupt_lines_are_told_with_number_and_place(path: Path) -> None:
@@ -203,14 +209,14 @@ def test_corrupt_lines_are_told_with_number_and_place(path: Path) -> None:
     lines[5], lines[9] = b"{corrupt\n", b'{"n":9,"t":1.0,"from":"client","msg":{]}\n'
     path.write_bytes(b"".join(lines) + b"{cut")
     places = [len(b"".join(lines[:number])) for number in (5, 9, -1, len(lines))]
-    with RecordingFile(path).complete(STEP) as file:
+    with IndexedRecording(path).index_all(STEP) as file:
         faults = [
-            LineFault(6, "no JSON object", places[0]),
-            LineFault(10, "no JSON object", places[1]),
-            LineFault(len(lines), CHANGED, places[2]),
-            LineFault(len(lines) + 1, CUT_LINE, places[3]),
+            BadLine(6, "no JSON object", places[0]),
+            BadLine(10, "no JSON object", places[1]),
+            BadLine(len(lines), DIGEST_MISMATCH, places[2]),
+            BadLine(len(lines) + 1, LINE_CUT_OFF, places[3]),
         ]
-        assert list(file.check()) == faults
+        assert list(file.check_lines()) == faults
         assert file[4] == faults[0]
         assert file.rest == (faults[3],)
         assert file.footer is None
@@ -218,70 +224,70 @@ def test_corrupt_lines_are_told_with_number_and_place(path: Path) -> None:
 
 
 def test_appended_lines_get_rows_when_asked_for(path: Path) -> None:
-    file = RecordingFile(path).complete(STEP)
+    file = IndexedRecording(path).index_all(STEP)
     count = len(file)
     writer = RecordingWriter(path, HEADER, mode="append")
     more: list[Entry] = [Frame(n, 3.0, "client", b"{}") for n in range(29, 60)]
     writer.write(more)
     assert len(file) == count
-    file.complete(STEP)
+    file.index_all(STEP)
     assert file[count:] == more
     writer.close()
-    file.complete(STEP)
+    file.index_all(STEP)
     assert isinstance(file.footer, Footer)
-    assert list(file.faults()) == []
+    assert list(file.bad_lines()) == []
     file.close()
 
 
 def test_half_a_line_waits_for_the_other_half(path: Path) -> None:
     line = encode_entry(Frame(29, 3.0, "client", b"{}"))
-    file = RecordingFile(path).complete(STEP)
+    file = IndexedRecording(path).index_all(STEP)
     count = len(file)
     with path.open("ab", buffering=0) as out:
         out.write(line[:20])
-        file.complete(STEP)
+        file.index_all(STEP)
         assert len(file) == count
-        assert [type(row) for row in file.rest] == [LineFault]
+        assert [type(row) for row in file.rest] == [BadLine]
         out.write(line[20:-1])
-        file.complete(STEP)
+        file.index_all(STEP)
         assert (len(file), file.rest) == (count, (Frame(29, 3.0, "client", b"{}"),))
         out.write(b"\n")
-        file.complete(STEP)
+        file.index_all(STEP)
         assert (len(file), file.rest) == (count + 1, ())
     file.close()
 
 
 def test_a_file_that_was_overwritten_begins_anew(path: Path) -> None:
-    file = RecordingFile(path).complete(STEP)
+    file = IndexedRecording(path).index_all(STEP)
     RecordingWriter(path, HEADER, mode="overwrite").close()
-    assert file.complete(STEP)[:] == [file.footer]
+    assert file.index_all(STEP)[:] == [file.footer]
     path.write_bytes(b"")
     with pytest.raises(RecordingError, match="it is empty"):
-        file.complete(STEP)
+        file.index_all(STEP)
     file.close()
 
 
 def test_the_recording_leaves_nothing_beside_it(path: Path) -> None:
-    RecordingFile(path).complete().close()
+    IndexedRecording(path).index_all().close()
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_file_that_is_cut_short_while_it_is_read_raises_nothing_else(path: Path) -> None:
     """A mapped file would end the process here."""
-    with RecordingFile(path).complete(STEP) as file:
+    with IndexedRecording(path).index_all(STEP) as file:
         path.write_bytes(b"o")
-        assert isinstance(file[3], LineFault)
-        assert isinstance(file[20], LineFault)
+        assert isinstance(file[3], BadLine)
+        assert isinstance(file[20], BadLine)
 
 
 def test_a_compressed_file_is_unpacked_only_as_far_as_it_is_needed(path: Path) -> None:
     write_many(path, 40_000)
     path.write_bytes(gzip.compress(path.read_bytes()))
-    with RecordingFile(path) as file:
+    with IndexedRecording(path) as file:
         assert len(file.head(3)) == 3
-        assert file.advance(STEP)
+        assert file.index_more(STEP)
         assert file.progress < 1
-        assert len(file.complete()) == 40_001
+        assert len(file.index_all()) == 40_001
         assert file.progress == 1
 
 
@@ -290,7 +296,7 @@ def test_numbers_are_found_among_lines_of_somebody_else(path: Path) -> None:
     odd = [b'{ "n": 3, "t": 1, "event": "note" }\n', b"no entry\n", b"{}\n"]
     lines[3:3] = odd
     path.write_bytes(b"".join(lines))
-    with RecordingFile(path) as file:
+    with IndexedRecording(path) as file:
         assert file.entry(2) == ENTRIES[1]
         assert file.entry(3) is not None
         assert file.entry(19) == ENTRIES[18]
@@ -298,17 +304,17 @@ def test_numbers_are_found_among_lines_of_somebody_else(path: Path) -> None:
 
 def test_what_cannot_be_opened_is_told_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no such file or directory"):
-        RecordingFile(tmp_path / "gone")
+        IndexedRecording(tmp_path / "gone")
     (tmp_path / "notes").write_text("notes\n")
     with pytest.raises(RecordingError, match="is no recording"):
-        RecordingFile(tmp_path / "notes")
+        IndexedRecording(tmp_path / "notes")
 
 
 def test_compressed_data_that_are_cut_say_so_at_the_end(path: Path) -> None:
     path.write_bytes(gzip.compress(path.read_bytes())[:-4])
-    with RecordingFile(path).complete(STEP) as file:
+    with IndexedRecording(path).index_all(STEP) as file:
         assert len(file) == len(ENTRIES) + 1
-        assert [fault.reason for fault in file.faults()] == [CUT]
+        assert [fault.reason for fault in file.bad_lines()] == [CUT]
 
 
 @compressions
@@ -321,18 +327,20 @@ def test_a_line_that_is_too_long_has_a_row_and_is_never_held(
     lines = path.read_bytes().splitlines(keepends=True)
     text = b"".join((*lines[:4], b"\0" * 5000 + b"\n", *lines[4:], b'{"n":99,' + b"1" * 3000 + end))
     path.write_bytes(compress(text))
-    with RecordingFile(path, max_line=1500) as file:
-        assert file.head(5)[3] == LineFault(0, TOO_LONG, len(b"".join(lines[:4])))
-        file.complete(STEP)
+    with IndexedRecording(path, max_line=1500) as file:
+        assert file.head(5)[3] == BadLine(0, LINE_TOO_LONG, len(b"".join(lines[:4])))
+        file.index_all(STEP)
         # The reader tells of a footer that does not fit in a fault behind it.
         told = [
-            row for row in rows_of(path, max_line=1500) if getattr(row, "reason", "") != CHANGED
+            row
+            for row in rows_of(path, max_line=1500)
+            if getattr(row, "reason", "") != DIGEST_MISMATCH
         ]
         assert [*file, *file.rest] == told
-        assert file[3] == LineFault(5, TOO_LONG, len(b"".join(lines[:4])))
-        assert file.block(3) == b"\n"
-        assert file.block(2, 5) == lines[3] + b"\n" + lines[4]
+        assert file[3] == BadLine(5, LINE_TOO_LONG, len(b"".join(lines[:4])))
+        assert file.raw_lines(3) == b"\n"
+        assert file.raw_lines(2, 5) == lines[3] + b"\n" + lines[4]
         assert file.tail(2)[-1] == (told[-1] if end else told[-2])
         assert file.entry(28) == ENTRIES[-1]
         assert file.entry(99) is None
-        assert [fault.line for fault in file.faults()] == [5, len(lines) + 1, len(lines) + 2]
+        assert [fault.line for fault in file.bad_lines()] == [5, len(lines) + 1, len(lines) + 2]

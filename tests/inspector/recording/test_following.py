@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.recording.following import OVERWRITTEN, Follower
 from acp_inspector.recording.format import Footer, Header, RecordingError, encode_entry
-from acp_inspector.recording.lines import TOO_LONG
-from acp_inspector.recording.reader import LineFault, Row
-from acp_inspector.recording.rotation import Limits, RotatingWriter
+from acp_inspector.recording.reader import LINE_TOO_LONG, BadLine, Row
+from acp_inspector.recording.rotation import RotatingWriter, RotationLimits
+from acp_inspector.recording.tail import OVERWRITTEN, RecordingTail
 from acp_inspector.recording.writer import RecordingWriter
 
 HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")
@@ -33,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_each_read_gives_what_is_new(path: Path) -> None:
     writer = RecordingWriter(path, HEADER)
-    with Follower(path) as follower:
+    with RecordingTail(path) as follower:
         assert list(follower.read()) == [HEADER]
         assert list(follower.read()) == []
         writer.write(frames(1, 3))
@@ -50,7 +49,7 @@ def test_each_read_gives_what_is_new(path: Path) -> None:
 def test_half_a_line_waits_for_the_other_half(path: Path) -> None:
     RecordingWriter(path, HEADER).close()
     line = encode_entry(Frame(1, 0.5, "client", b"{}"))
-    with Follower(path) as follower, path.open("ab", buffering=0) as file:
+    with RecordingTail(path) as follower, path.open("ab", buffering=0) as file:
         list(follower.read())
         file.write(line[:9])
         assert list(follower.read()) == []
@@ -59,8 +58,8 @@ def test_half_a_line_waits_for_the_other_half(path: Path) -> None:
 
 
 def test_it_goes_on_from_part_to_part(path: Path) -> None:
-    writer = RotatingWriter(path, HEADER, Limits(size=1))
-    with Follower(path) as follower:
+    writer = RotatingWriter(path, HEADER, RotationLimits(size=1))
+    with RecordingTail(path) as follower:
         writer.write(frames(1, 2))
         assert entries(follower.read()) == frames(1, 2)
         for n in range(3, 8):
@@ -74,21 +73,21 @@ def test_it_goes_on_from_part_to_part(path: Path) -> None:
 def test_another_recording_is_no_next_part(path: Path) -> None:
     RecordingWriter(path, HEADER).close()
     RecordingWriter(path.with_name("a.2.acp.ndjson"), HEADER).close()
-    with Follower(path) as follower:
+    with RecordingTail(path) as follower:
         assert [type(row) for row in follower.read()] == [Header, Footer]
         assert follower.path == path
 
 
 def test_a_corrupt_line_is_told_and_reading_goes_on(path: Path) -> None:
     writer = RecordingWriter(path, HEADER)
-    with Follower(path) as follower, path.open("ab") as file:
+    with RecordingTail(path) as follower, path.open("ab") as file:
         file.write(b"{corrupt\n")
         file.flush()
         writer.write(frames(1, 1))
         size = len(path.read_bytes().splitlines(keepends=True)[0])
         assert list(follower.read()) == [
             HEADER,
-            LineFault(2, "no JSON object", size),
+            BadLine(2, "no JSON object", size),
             *frames(1, 1),
         ]
     writer.close()
@@ -98,21 +97,21 @@ def test_a_file_that_was_overwritten_is_read_anew(path: Path) -> None:
     writer = RecordingWriter(path, HEADER)
     writer.write(frames(1, 9))
     writer.close()
-    with Follower(path) as follower:
+    with RecordingTail(path) as follower:
         list(follower.read())
         RecordingWriter(path, HEADER, mode="overwrite").close()
         fault, *rows = follower.read()
-        assert isinstance(fault, LineFault)
+        assert isinstance(fault, BadLine)
         assert fault.reason == OVERWRITTEN
         assert [type(row) for row in rows] == [Header, Footer]
 
 
 def test_what_is_no_recording_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no such file"):
-        Follower(tmp_path / "gone")
+        RecordingTail(tmp_path / "gone")
     (tmp_path / "notes").write_text("notes\n")
     with (
-        Follower(tmp_path / "notes") as follower,
+        RecordingTail(tmp_path / "notes") as follower,
         pytest.raises(RecordingError, match="its first line is no header"),
     ):
         list(follower.read())
@@ -120,11 +119,11 @@ def test_what_is_no_recording_is_told(tmp_path: Path) -> None:
 
 def test_a_line_that_is_too_long_is_told_once_its_end_has_come(path: Path) -> None:
     writer = RecordingWriter(path, HEADER)
-    with Follower(path, max_line=1000) as follower, path.open("ab", buffering=0) as file:
+    with RecordingTail(path, max_line=1000) as follower, path.open("ab", buffering=0) as file:
         file.write(b"x" * 3000)
         assert list(follower.read()) == [HEADER]
         size = len(path.read_bytes().splitlines(keepends=True)[0])
         file.write(b"\n")
         writer.write(frames(1, 1))
-        assert list(follower.read()) == [LineFault(2, TOO_LONG, size), *frames(1, 1)]
+        assert list(follower.read()) == [BadLine(2, LINE_TOO_LONG, size), *frames(1, 1)]
     writer.close()

@@ -11,12 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import (
-    DEPTH_LIMIT,
+    MAX_DEPTH,
     Footer,
     Header,
-    Unreadable,
+    UnreadableLine,
     decode_line,
     encode_entry,
     encode_footer,
@@ -56,7 +56,7 @@ def test_any_frame_comes_back_to_the_byte(
 
 @given(numbers, times, st.binary())
 def test_any_stderr_comes_back_to_the_byte(n: int, at: float, text: bytes) -> None:
-    entry = StderrText(n, at, text)
+    entry = StderrChunk(n, at, text)
     assert decode_line(encode_entry(entry)[:-1]) == entry
 
 
@@ -129,16 +129,16 @@ def test_json_with_something_wrong_is_judged_as_its_reader_will(
     [(b"[", b"]"), (b'{"a[":', b"}"), (b"[0,[],{},1,", b"]"), (b'[{"\\"":', b"}]")],
 )
 def test_nesting_is_counted_to_the_last_level(begin: bytes, end: bytes, excess: int) -> None:
-    levels, each = DEPTH_LIMIT + excess, len(end)
+    levels, each = MAX_DEPTH + excess, len(end)
     raw = begin * (levels // each) + b"1" + end * (levels // each)
     depth = levels // each * each + (begin.startswith(b"[0") and levels // each == levels)
-    assert is_json(raw) == (depth <= DEPTH_LIMIT)
-    assert is_json(bytearray(raw)) == (depth <= DEPTH_LIMIT)
+    assert is_json(raw) == (depth <= MAX_DEPTH)
+    assert is_json(bytearray(raw)) == (depth <= MAX_DEPTH)
 
 
 def test_a_header_of_a_later_format_is_not_taken_for_ours() -> None:
     line = b'{"acp_recording":2,"created":"","tool":"","schema":""}'
-    assert decode_line(line) == Unreadable("format version 2 is not known here")
+    assert decode_line(line) == UnreadableLine("format version 2 is not known here")
 
 
 @pytest.mark.parametrize("wrong", [5, None, True, [1], {"a": 1}], ids=repr)
@@ -189,4 +189,4 @@ def test_any_line_is_read_or_unreadable(line: bytes) -> None:
      b'{"n":1,"t":0,"from":"client"}', b'{"n":1,"t":0,"from":"client","b64":"*"}', b"\xff", b"{}x"],
 )  # fmt: skip
 def test_a_broken_line_is_a_value_not_an_exception(line: bytes) -> None:
-    assert isinstance(decode_line(line), Unreadable)
+    assert isinstance(decode_line(line), UnreadableLine)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.encoder import Batch, Item, LongLine, Run
-from acp_inspector.recording.format import DEPTH_LIMIT, Header
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.recording.encoder import BatchItem, EntryBatch, FrameRun, LargeFrame
+from acp_inspector.recording.format import MAX_DEPTH, Header
 from acp_inspector.recording.reader import read_lines, read_recording
-from acp_inspector.recording.rotation import Limits, RotatingWriter
+from acp_inspector.recording.rotation import RotatingWriter, RotationLimits
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.framing import Side
 
@@ -34,8 +34,8 @@ RAWS = [
     *(b"", b" ", b"\r", b"NaN", b"-Infinity", b"oops", b"{", b"{} {}", b"1 2", b"9" * 5000),
     *(b"\xef\xbb\xbf{}", b"\xff", b"\x00\xff\xfe", b"ok \xc3(", b'"\xff"', b"\x00\x1b\x7f"),
     *("\u2028\u0085\U0001f600".encode(), b"%d%b", b"null", b"[1,2,]", b"01", b"1e999"),
-    b"[" * DEPTH_LIMIT + b"]" * DEPTH_LIMIT,
-    b"[" * (DEPTH_LIMIT + 1) + b"]" * (DEPTH_LIMIT + 1),
+    b"[" * MAX_DEPTH + b"]" * MAX_DEPTH,
+    b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1),
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}',
 ]
 SIDES: list[tuple[Side, bytes]] = [("client", b"\n"), ("agent", b"\r\n"), ("agent", b"")]
@@ -46,20 +46,20 @@ ENTRIES: list[Entry] = [
         for place, raw in enumerate(RAWS)
         for number, (side, end) in enumerate(SIDES)
     ),
-    StderrText(200, 20.5, b"warning: \xe2\x82\xac\n"),
-    StderrText(201, 20.5, b"\xff\x00\n"),
+    StderrChunk(200, 20.5, b"warning: \xe2\x82\xac\n"),
+    StderrChunk(201, 20.5, b"\xff\x00\n"),
     JournalEvent(210, 1e6 + 0.25, "dropped", {"count": 8, "why": "full", "from": "agent"}),
     JournalEvent(211, 1e6 + 1, "note", {"text": "\u2028 \U0001f600", "of": None, "x": [1.5, "a"]}),
     JournalEvent(212, 1e6 + 2, "exit", {"code": 0}),
 ]
-ITEMS: list[Item] = [
-    Run(1, 0.25, "agent", [raw + b"\n" for raw in RAWS if b"\n" not in raw]),
-    Run(100, 0.5, "client", [b'{"one":1}\n']),
-    Run(101, 0.75, "agent", [b'{"n":%d}\r\n' % n for n in range(3)]),
-    StderrText(104, 1.0, b"between\n"),
-    *(Run(105 + n, 1 + n / 8, "client", [b'{"n":%d}\n' % n]) for n in range(9)),
-    Run(120, 3.0, "agent", [b'{"n":%d}\n' % n for n in range(300)]),
-    LongLine.of(500, 4.0, "agent", bytearray(b'{"long":1}\r')),
+ITEMS: list[BatchItem] = [
+    FrameRun(1, 0.25, "agent", [raw + b"\n" for raw in RAWS if b"\n" not in raw]),
+    FrameRun(100, 0.5, "client", [b'{"one":1}\n']),
+    FrameRun(101, 0.75, "agent", [b'{"n":%d}\r\n' % n for n in range(3)]),
+    StderrChunk(104, 1.0, b"between\n"),
+    *(FrameRun(105 + n, 1 + n / 8, "client", [b'{"n":%d}\n' % n]) for n in range(9)),
+    FrameRun(120, 3.0, "agent", [b'{"n":%d}\n' % n for n in range(300)]),
+    LargeFrame.of(500, 4.0, "agent", bytearray(b'{"long":1}\r')),
 ]
 LARGE = [
     b'{"a":"' + b"x" * (9 << 20) + b'"}',
@@ -80,7 +80,7 @@ def mixed(folder: Path) -> None:
 
 
 def batches(folder: Path) -> None:
-    write(folder / "batches.acp.ndjson", Batch(ITEMS))
+    write(folder / "batches.acp.ndjson", EntryBatch(ITEMS))
 
 
 def appended(folder: Path) -> None:
@@ -96,7 +96,7 @@ def appended(folder: Path) -> None:
 
 
 def rotated(folder: Path) -> None:
-    writer = RotatingWriter(folder / "rotated.acp.ndjson", HEADER, Limits(size=4000))
+    writer = RotatingWriter(folder / "rotated.acp.ndjson", HEADER, RotationLimits(size=4000))
     for entry in ENTRIES:
         writer.write([entry])
     writer.close()
@@ -117,8 +117,8 @@ def test_recording_is_written_to_the_byte_as_ever(
 def test_large_frames_are_written_to_the_byte_as_ever(tmp_path: Path) -> None:
     path = tmp_path / "large.acp.ndjson"
     frames = [Frame(n, n / 4, "agent", raw) for n, raw in enumerate(LARGE, start=1)]
-    long = [LongLine(n, n / 4, "client", bytearray(raw), b"") for n, raw in enumerate(LARGE, 5)]
-    write(path, Batch([*frames, *long]))
+    long = [LargeFrame(n, n / 4, "client", bytearray(raw), b"") for n, raw in enumerate(LARGE, 5)]
+    write(path, EntryBatch([*frames, *long]))
     digests = [hashlib.sha256(line).hexdigest() for line in path.read_bytes().splitlines()]
     assert digests == (GOLDEN / "large.sha256").read_text().split()
     assert list(read_recording(path).entries[:4]) == frames
@@ -135,4 +135,4 @@ def test_golden_recording_holds_the_entries_it_was_written_from() -> None:
     assert list(recording.entries) == ENTRIES
     assert recording.header == HEADER
     assert recording.footer is not None
-    assert recording.faults == ()
+    assert recording.bad_lines == ()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.analysis.exchanges import Exchange, Exchanges
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import (
     Footer,
     Header,
@@ -20,7 +20,7 @@ from acp_inspector.recording.format import (
     encode_footer,
     encode_header,
 )
-from acp_inspector.recording.index import Envelope, Index, Kind, Methods, Pairing
+from acp_inspector.recording.index import Envelope, Index, LineKind, Methods, Pairing
 
 numbers = st.integers(min_value=1, max_value=10**18)
 times = st.integers(min_value=0, max_value=10**12).map(lambda micros: micros / 10**6)
@@ -34,7 +34,7 @@ raws = st.binary().map(lambda raw: raw.replace(b"\n", b"")) | st.sampled_from(
 )
 entries = (
     st.builds(Frame, numbers, times, st.sampled_from(["client", "agent"]), raws)
-    | st.builds(StderrText, numbers, times, st.binary())
+    | st.builds(StderrChunk, numbers, times, st.binary())
     | st.builds(JournalEvent, numbers, times, st.text(min_size=1), st.just({}))
 )
 
@@ -45,14 +45,14 @@ def indexed(lines: bytes, at: int = 0) -> Index:
     return index
 
 
-def kind_of(entry: Entry) -> Kind:
+def kind_of(entry: Entry) -> LineKind:
     match entry:
         case Frame(side=side):
-            return Kind.CLIENT if side == "client" else Kind.AGENT
-        case StderrText():
-            return Kind.STDERR
+            return LineKind.CLIENT if side == "client" else LineKind.AGENT
+        case StderrChunk():
+            return LineKind.STDERR
         case JournalEvent():
-            return Kind.EVENT
+            return LineKind.EVENT
 
 
 @given(st.lists(entries), st.integers(0, 2**50))
@@ -60,9 +60,9 @@ def test_each_entry_has_its_place_its_time_and_its_kind(written: list[Entry], at
     lines = [encode_entry(entry) for entry in written]
     found = indexed(b"".join(lines), at)
     assert list(found.kinds) == [kind_of(entry) for entry in written]
-    assert list(found.times) == [entry.at for entry in written]
+    assert list(found.times) == [entry.time for entry in written]
     assert list(found.offsets) == [at + len(b"".join(lines[:n])) for n in range(len(lines))]
-    assert found.last_number == max((entry.n for entry in written), default=0)
+    assert found.last_number == max((entry.seq for entry in written), default=0)
 
 
 @given(st.lists(st.binary()))
@@ -93,19 +93,19 @@ def test_a_method_is_known_where_it_stands_at_the_beginning(msg: bytes, method: 
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
-        (b'{ "n": 7, "t": 1, "from": "agent", "msg": {} }\n', Kind.AGENT),
-        (b'{"n":7,"t":1,"event":"mark"}\n', Kind.EVENT),
-        (b'{"n":7,"t":1,"from":"agent","stderr":"x"}\n', Kind.STDERR),
-        (encode_header(Header("", "", "")), Kind.HEADER),
-        (encode_footer(Footer({}, "")), Kind.FOOTER),
-        (b'{"n":7,"t":1.000000,"from":"client","msg":"x\n', Kind.FAULT),
-        (b"\n", Kind.FAULT),
-        (b"\xff\n", Kind.FAULT),
+        (b'{ "n": 7, "t": 1, "from": "agent", "msg": {} }\n', LineKind.AGENT),
+        (b'{"n":7,"t":1,"event":"mark"}\n', LineKind.EVENT),
+        (b'{"n":7,"t":1,"from":"agent","stderr":"x"}\n', LineKind.STDERR),
+        (encode_header(Header("", "", "")), LineKind.HEADER),
+        (encode_footer(Footer({}, "")), LineKind.FOOTER),
+        (b'{"n":7,"t":1.000000,"from":"client","msg":"x\n', LineKind.BAD),
+        (b"\n", LineKind.BAD),
+        (b"\xff\n", LineKind.BAD),
     ],
 )
-def test_lines_of_others_are_read_slowly(line: bytes, kind: Kind) -> None:
+def test_lines_of_others_are_read_slowly(line: bytes, kind: LineKind) -> None:
     found = indexed(line)
-    is_entry = kind in {Kind.AGENT, Kind.EVENT, Kind.STDERR}
+    is_entry = kind in {LineKind.AGENT, LineKind.EVENT, LineKind.STDERR}
     assert list(found.kinds) == [kind]
     assert found.last_number == (7 if is_entry else 0)
     assert list(found.times) == [1.0 if is_entry else 0.0]
@@ -128,8 +128,8 @@ def test_only_so_many_methods_get_a_code() -> None:
     ],
 )
 def test_values_of_a_wrong_type_are_a_fault(line: bytes) -> None:
-    assert not isinstance(decode_line(line), Frame | StderrText | JournalEvent | Footer)
-    assert list(indexed(line + b"\n").kinds) == [Kind.FAULT]
+    assert not isinstance(decode_line(line), Frame | StderrChunk | JournalEvent | Footer)
+    assert list(indexed(line + b"\n").kinds) == [LineKind.BAD]
 
 
 SPELLINGS: Final[tuple[Callable[[dict[str, Any]], str], ...]] = (
@@ -168,7 +168,7 @@ def test_pairs_are_those_of_the_exchanges(said: list[tuple[Any, bytes] | None]) 
         if isinstance(entry, Frame):
             exchanges.apply(entry)
         else:
-            exchanges.restart(entry.n)
+            exchanges.restart(entry.seq)
     index = Index()
     for first in range(0, len(entries), 3):
         index.add(b"".join(map(encode_entry, entries[first : first + 3])), 0)
@@ -185,7 +185,10 @@ def test_pairs_are_those_of_the_exchanges(said: list[tuple[Any, bytes] | None]) 
 def pair_of(exchange: Exchange | None) -> tuple[int | None, int | None]:
     if exchange is None:
         return None, None
-    return exchange.question.n - 1, exchange.answer.n - 1 if exchange.answer else None
+    return (
+        exchange.request_frame.seq - 1,
+        exchange.response_frame.seq - 1 if exchange.response_frame else None,
+    )
 
 
 def test_only_so_many_requests_wait() -> None:
@@ -207,10 +210,10 @@ def test_rows_of_a_kind_are_found_in_order() -> None:
     event = encode_entry(JournalEvent(1, 0.5, "mark"))
     index = indexed(b"".join([event, b"x\n", event, event, b"y\n"]))
     index.add_skipped(999)
-    assert list(index.rows_of(Kind.FAULT)) == [1, 4, 5]
-    assert list(index.rows_of(Kind.EVENT, 1)) == [2, 3]
-    assert list(index.rows_of(Kind.HEADER)) == []
-    assert index.brief(5).offset == 999
+    assert list(index.rows_of(LineKind.BAD)) == [1, 4, 5]
+    assert list(index.rows_of(LineKind.EVENT, 1)) == [2, 3]
+    assert list(index.rows_of(LineKind.HEADER)) == []
+    assert index.row_info(5).offset == 999
 
 
 def test_a_row_takes_23_bytes() -> None:

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.recording.format import RecordingError
-from acp_inspector.recording.names import NAME_LIMIT, part_path, recording_path
+from acp_inspector.recording.rotation import MAX_AGENT_NAME, expand_template, part_path
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678, UTC)
 
 
 def named(pattern: str, agent: str = "my-agent") -> str:
-    return str(recording_path(pattern, agent=agent, pid=42, at=AT))
+    return str(expand_template(pattern, agent=agent, pid=42, at=AT))
 
 
 def test_date_agent_and_process_are_filled_in() -> None:
@@ -41,7 +41,7 @@ def test_any_agent_gives_one_plain_name(agent: str) -> None:
     name = named("{agent}", agent)
     assert "/" not in name
     assert name.strip(".")
-    assert len(name) <= NAME_LIMIT
+    assert len(name) <= MAX_AGENT_NAME
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,13 @@ from hypothesis import strategies as st
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.compression import CUT
 from acp_inspector.recording.format import Header, RecordingError
-from acp_inspector.recording.lines import TOO_LONG
-from acp_inspector.recording.reader import CUT_LINE, LineFault, read_header, read_recording
+from acp_inspector.recording.reader import (
+    LINE_CUT_OFF,
+    LINE_TOO_LONG,
+    BadLine,
+    read_header,
+    read_recording,
+)
 from acp_inspector.recording.writer import RecordingWriter
 
 ENTRIES: list[Entry] = [
@@ -36,7 +41,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_frames_can_be_had_alone(path: Path) -> None:
-    assert [frame.n for frame in read_recording(path).frames] == [1, 2]
+    assert [frame.seq for frame in read_recording(path).frames] == [1, 2]
 
 
 def test_a_corrupt_line_is_one_fault_with_its_number(path: Path) -> None:
@@ -44,11 +49,11 @@ def test_a_corrupt_line_is_one_fault_with_its_number(path: Path) -> None:
     lines[2] = b"{corrupt"
     path.write_bytes(b"\n".join(lines))
     recording = read_recording(path)
-    assert [entry.n for entry in recording.entries] == [1, 3]
+    assert [entry.seq for entry in recording.entries] == [1, 3]
     places = [len(b"\n".join(lines[:number])) + 1 for number in (2, 4)]
-    assert recording.faults == (
-        LineFault(3, "no JSON object", places[0]),
-        LineFault(5, "the digest does not fit: lines before this one were changed", places[1]),
+    assert recording.bad_lines == (
+        BadLine(3, "no JSON object", places[0]),
+        BadLine(5, "the digest does not fit: lines before this one were changed", places[1]),
     )
 
 
@@ -59,7 +64,7 @@ def test_a_cut_file_is_read_up_to_the_cut(path: Path, cut: int) -> None:
     assert list(recording.entries) == ENTRIES
     if cut > 1:
         assert recording.footer is None
-        assert recording.faults[0].reason == "the file ends in the middle of this line"
+        assert recording.bad_lines[0].reason == "the file ends in the middle of this line"
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, zstd.compress])
@@ -70,7 +75,7 @@ def test_a_compressed_file_is_read_whatever_it_is_called(
     path.write_bytes(compress(content))
     assert read_header(path).tool == "test"
     recording = read_recording(path)
-    assert (list(recording.entries), recording.faults) == (ENTRIES, ())
+    assert (list(recording.entries), recording.bad_lines) == (ENTRIES, ())
 
 
 def test_compressed_data_without_one_block_are_told(path: Path) -> None:
@@ -83,7 +88,7 @@ def test_compressed_data_without_one_block_are_told(path: Path) -> None:
 def test_a_compressed_file_says_where_it_ends_between_lines(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(gzip.compress(b"".join(lines[:2]))[:-8])
-    assert read_recording(path).faults == (LineFault(3, CUT, len(lines[0] + lines[1])),)
+    assert read_recording(path).bad_lines == (BadLine(3, CUT, len(lines[0] + lines[1])),)
 
 
 @settings(deadline=None)
@@ -101,8 +106,8 @@ def test_a_cut_at_any_byte_loses_only_what_lies_behind(data: st.DataObject) -> N
     # A line that lacks its newline alone is whole.
     whole = content[: cut + 1].count(b"\n")
     assert list(recording.entries) == ENTRIES[: whole - 1]
-    assert [fault.reason for fault in recording.faults] == (
-        [] if content[cut - 1 : cut] == b"\n" or content[cut : cut + 1] == b"\n" else [CUT_LINE]
+    assert [fault.reason for fault in recording.bad_lines] == (
+        [] if content[cut - 1 : cut] == b"\n" or content[cut : cut + 1] == b"\n" else [LINE_CUT_OFF]
     )
 
 
@@ -135,6 +140,6 @@ def test_a_line_that_is_too_long_is_a_fault_and_the_rest_is_read(path: Path) -> 
     path.write_bytes(gzip.compress(text))
     recording = read_recording(path, max_line=1000)
     assert list(recording.entries) == ENTRIES
-    assert recording.faults[0] == LineFault(3, TOO_LONG, len(lines[0] + lines[1]))
+    assert recording.bad_lines[0] == BadLine(3, LINE_TOO_LONG, len(lines[0] + lines[1]))
     # The digest covers what was passed over, and did so not when it was written.
-    assert [fault.line for fault in recording.faults] == [3, 6]
+    assert [fault.line for fault in recording.bad_lines] == [3, 6]

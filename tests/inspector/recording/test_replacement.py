@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.recording.format import RecordingError, RecordingExistsError
-from acp_inspector.recording.replacement import written_beside
+from acp_inspector.recording.writer import atomic_replacement
 
 
 def test_a_file_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "it"
-    with written_beside(path, overwrite=False) as part:
+    with atomic_replacement(path, overwrite=False) as part:
         part.write_text("all of it")
         assert not path.exists()
     assert (path.read_text(), list(tmp_path.iterdir())) == ("all of it", [path])
@@ -26,7 +26,7 @@ def test_what_fails_leaves_what_was_there_and_nothing_else(
     path.write_text("precious")
     with (
         pytest.raises((RecordingError, ValueError, KeyboardInterrupt)),
-        written_beside(path, overwrite=True) as part,
+        atomic_replacement(path, overwrite=True) as part,
     ):
         part.write_text("half of")
         raise problem
@@ -37,12 +37,12 @@ def test_a_file_that_exists_is_refused_before_and_after(tmp_path: Path) -> None:
     path = tmp_path / "it"
     with (
         pytest.raises(RecordingExistsError, match="say --overwrite"),
-        written_beside(path, overwrite=False) as part,
+        atomic_replacement(path, overwrite=False) as part,
     ):
         part.write_text("mine")
         path.write_text("came meanwhile")
     assert path.read_text() == "came meanwhile"
-    with pytest.raises(RecordingExistsError), written_beside(path, overwrite=False):
+    with pytest.raises(RecordingExistsError), atomic_replacement(path, overwrite=False):
         pytest.fail("it was there before")
     assert list(tmp_path.iterdir()) == [path]
 
@@ -51,6 +51,6 @@ def test_what_is_told_is_told_of_the_name_that_was_asked_for(tmp_path: Path) -> 
     path = tmp_path / "it"
     with (
         pytest.raises(RecordingError, match=f"cannot record to {path}: why"),
-        written_beside(path, overwrite=False) as part,
+        atomic_replacement(path, overwrite=False) as part,
     ):
         raise RecordingError(f"cannot record to {part}: why")

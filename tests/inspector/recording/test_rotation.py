@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
-from acp_inspector.recording.parts import part_paths
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.recording.rotation import Limits, RotatingWriter
+from acp_inspector.recording.rotation import RotatingWriter, RotationLimits, part_paths
 from acp_inspector.recording.writer import RecordingWriter
 
 HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1", meta={"note": "kept"})
@@ -35,12 +34,12 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_each_part_is_a_whole_recording_that_names_the_one_before(path: Path) -> None:
-    writer = RotatingWriter(path, HEADER, Limits(size=1))
+    writer = RotatingWriter(path, HEADER, RotationLimits(size=1))
     write(writer, frames(1, 2), [], frames(3, 3), frames(4, 6))
     assert writer.path == path.with_name("a.3.acp.ndjson")
     assert part_paths(path) == [path, path.with_name("a.2.acp.ndjson"), writer.path]
     parts = [read_recording(part) for part in part_paths(path)]
-    assert [part.faults for part in parts] == [()] * 3
+    assert [part.bad_lines for part in parts] == [()] * 3
     assert [part.footer and part.footer.counts for part in parts] == [
         {"frames": 2},
         {"frames": 1},
@@ -57,7 +56,7 @@ def test_each_part_is_a_whole_recording_that_names_the_one_before(path: Path) ->
 
 def test_a_file_is_old_after_a_time_unless_it_is_empty(path: Path) -> None:
     now = 0.0
-    writer = RotatingWriter(path, HEADER, Limits(age=60.0), clock=lambda: now)
+    writer = RotatingWriter(path, HEADER, RotationLimits(age=60.0), clock=lambda: now)
     for at, part in [(70.0, 1), (100.0, 1), (129.0, 1), (130.0, 2), (189.0, 2), (190.0, 3)]:
         now = at if part > 1 else at - 70.0
         writer.write(frames(1, 1))
@@ -66,23 +65,27 @@ def test_a_file_is_old_after_a_time_unless_it_is_empty(path: Path) -> None:
 
 
 def test_without_limits_there_is_one_file(path: Path) -> None:
-    write(RotatingWriter(path, HEADER, Limits()), frames(1, 5), frames(6, 9))
+    write(RotatingWriter(path, HEADER, RotationLimits()), frames(1, 5), frames(6, 9))
     assert part_paths(path) == [path]
 
 
 def test_appending_goes_on_in_the_last_part(path: Path) -> None:
-    write(RotatingWriter(path, HEADER, Limits(size=500)), frames(1, 9), frames(10, 12))
-    writer = RotatingWriter(path, HEADER, Limits(size=10**6), mode="append")
+    write(RotatingWriter(path, HEADER, RotationLimits(size=500)), frames(1, 9), frames(10, 12))
+    writer = RotatingWriter(path, HEADER, RotationLimits(size=10**6), mode="append")
     assert (writer.first_number, writer.time_offset) == (13, 1.2)
     write(writer, frames(13, 14))
     parts = [read_recording(part) for part in part_paths(path)]
     assert len(parts) == 2
     assert [entry for part in parts for entry in part.entries] == frames(1, 14)
-    assert [part.faults for part in parts] == [(), ()]
+    assert [part.bad_lines for part in parts] == [(), ()]
 
 
 def test_appending_to_nothing_begins(path: Path) -> None:
-    write(RotatingWriter(path, HEADER, Limits(size=1), mode="append"), frames(1, 1), frames(2, 2))
+    write(
+        RotatingWriter(path, HEADER, RotationLimits(size=1), mode="append"),
+        frames(1, 1),
+        frames(2, 2),
+    )
     assert len(part_paths(path)) == 2
 
 
@@ -90,10 +93,10 @@ def test_a_recording_in_one_file_can_be_gone_on_with_in_several(path: Path) -> N
     first = RecordingWriter(path, HEADER)
     first.write(frames(1, 3))
     first.close()
-    writer = RotatingWriter(path, HEADER, Limits(size=1), mode="append")
+    writer = RotatingWriter(path, HEADER, RotationLimits(size=1), mode="append")
     assert writer.first_number == 4
     write(writer, frames(4, 4), frames(5, 5))
-    again = RotatingWriter(path, HEADER, Limits(size=1), mode="append")
+    again = RotatingWriter(path, HEADER, RotationLimits(size=1), mode="append")
     write(again, frames(6, 6))
     parts = [read_recording(part) for part in part_paths(path)]
     assert [entry for part in parts for entry in part.entries] == frames(1, 6)
@@ -104,7 +107,7 @@ def test_a_next_file_that_cannot_be_opened_is_done_without(path: Path) -> None:
     warnings: list[str] = []
     taken = path.with_name("a.2.acp.ndjson")
     taken.write_text("precious")
-    writer = RotatingWriter(path, HEADER, Limits(size=300), warn=warnings.append)
+    writer = RotatingWriter(path, HEADER, RotationLimits(size=300), warn=warnings.append)
     for n in range(1, 200):
         writer.write(frames(n, n))
     assert len(warnings) == 1
@@ -116,34 +119,44 @@ def test_a_next_file_that_cannot_be_opened_is_done_without(path: Path) -> None:
     parts = [read_recording(part) for part in part_paths(path)]
     assert len(parts) == 2
     assert [entry for part in parts for entry in part.entries] == frames(1, 221)
-    assert [part.faults for part in parts] == [(), ()]
+    assert [part.bad_lines for part in parts] == [(), ()]
 
 
 def test_overwriting_replaces_a_recording_with_all_its_parts(path: Path) -> None:
-    write(RotatingWriter(path, HEADER, Limits(size=1)), frames(1, 1), frames(2, 2), frames(3, 3))
+    write(
+        RotatingWriter(path, HEADER, RotationLimits(size=1)),
+        frames(1, 1),
+        frames(2, 2),
+        frames(3, 3),
+    )
     header = Header("2026-02-02T00:00:00.000Z", "test", "v1")
     warnings: list[str] = []
     for first, mode in ((1, "overwrite"), (3, "append"), (5, "append")):
         writer = RotatingWriter(
             path,
             header,
-            Limits(size=1),
+            RotationLimits(size=1),
             mode=mode,  # pyright: ignore[reportArgumentType] - a literal
             warn=warnings.append,
         )
         write(writer, frames(first, first), frames(first + 1, first + 1))
     parts = [read_recording(part) for part in part_paths(path)]
-    assert [entry.n for part in parts for entry in part.entries] == list(range(1, 7))
+    assert [entry.seq for part in parts for entry in part.entries] == list(range(1, 7))
     assert len(parts) == 6
     assert {part.header.created for part in parts} == {header.created}
     assert warnings == []
 
 
 def test_who_is_withdrawn_while_overwriting_leaves_all_parts(path: Path) -> None:
-    write(RotatingWriter(path, HEADER, Limits(size=1)), frames(1, 1), frames(2, 2), frames(3, 3))
+    write(
+        RotatingWriter(path, HEADER, RotationLimits(size=1)),
+        frames(1, 1),
+        frames(2, 2),
+        frames(3, 3),
+    )
     before = [part.read_bytes() for part in part_paths(path)]
-    writer = RotatingWriter(path, HEADER, Limits(size=1), mode="overwrite")
-    writer.withdraw()
+    writer = RotatingWriter(path, HEADER, RotationLimits(size=1), mode="overwrite")
+    writer.discard_if_empty()
     writer.close()
     assert [part.read_bytes() for part in part_paths(path)] == before
 
@@ -151,9 +164,9 @@ def test_who_is_withdrawn_while_overwriting_leaves_all_parts(path: Path) -> None
 def test_the_first_file_is_refused_as_by_the_writer(path: Path) -> None:
     path.write_text("precious")
     with pytest.raises(RecordingExistsError):
-        RotatingWriter(path, HEADER, Limits())
+        RotatingWriter(path, HEADER, RotationLimits())
     with pytest.raises(RecordingError, match="no recording"):
-        RotatingWriter(path, HEADER, Limits(), mode="append")
+        RotatingWriter(path, HEADER, RotationLimits(), mode="append")
 
 
 @settings(deadline=None)
@@ -161,7 +174,7 @@ def test_the_first_file_is_refused_as_by_the_writer(path: Path) -> None:
 def test_any_entries_come_back_to_the_byte(batches: list[list[bytes]], size: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.acp.ndjson")
-        writer = RotatingWriter(path, HEADER, Limits(size=size))
+        writer = RotatingWriter(path, HEADER, RotationLimits(size=size))
         written: list[Entry] = []
         for batch in batches:
             entries: list[Entry] = [
@@ -173,16 +186,18 @@ def test_any_entries_come_back_to_the_byte(batches: list[list[bytes]], size: int
         writer.close()
         parts = [read_recording(part) for part in part_paths(path)]
     assert [entry for part in parts for entry in part.entries] == written
-    assert all(part.faults == () and part.footer for part in parts)
+    assert all(part.bad_lines == () and part.footer for part in parts)
 
 
 def test_overwriting_touches_no_file_that_only_bears_the_name_of_a_part(path: Path) -> None:
     stranger = path.with_name("a.2.acp.ndjson")
     stranger.write_text("my thesis\n")
     warnings: list[str] = []
-    writer = RotatingWriter(path, HEADER, Limits(size=1), mode="overwrite", warn=warnings.append)
+    writer = RotatingWriter(
+        path, HEADER, RotationLimits(size=1), mode="overwrite", warn=warnings.append
+    )
     write(writer, frames(1, 1), frames(2, 2))
     assert stranger.read_text() == "my thesis\n"
     assert len(warnings) == 1
     assert "the recording goes on in" in warnings[0]
-    assert [entry.n for entry in read_recording(path).entries] == [1, 2]
+    assert [entry.seq for entry in read_recording(path).entries] == [1, 2]

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.recording.encoder import LARGE
+from acp_inspector.recording.encoder import LARGE_FRAME
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.recording.writer import Mode, RecordingWriter
+from acp_inspector.recording.writer import RecordingWriter, WriteMode
 
 HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")
 
@@ -48,7 +48,7 @@ def test_what_was_written_is_read_and_the_digest_fits(tmp_path: Path) -> None:
     writer.close()
     recording = read_recording(path)
     assert list(recording.entries) == frames(1, 3)
-    assert recording.faults == ()
+    assert recording.bad_lines == ()
     assert recording.footer is not None
     assert recording.footer.counts == {"frames": 3}
 
@@ -89,7 +89,7 @@ def test_appending_goes_on_in_numbers_and_in_time(tmp_path: Path) -> None:
     second.close()
     recording = read_recording(path)
     assert list(recording.entries) == frames(1, 5)
-    assert recording.faults == ()
+    assert recording.bad_lines == ()
 
 
 def test_appending_behind_a_cut_line_loses_that_line_alone(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_appending_behind_a_cut_line_loses_that_line_alone(tmp_path: Path) -> No
     second.write(frames(3, 3))
     second.close()
     recording = read_recording(path)
-    assert [entry.n for entry in recording.entries] == [1, 3]
-    assert [fault.line for fault in recording.faults] == [3]
+    assert [entry.seq for entry in recording.entries] == [1, 3]
+    assert [fault.line for fault in recording.bad_lines] == [3]
 
 
 def test_what_is_no_recording_is_not_appended_to(tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_a_disk_that_fills_up_costs_frames_and_nothing_else(tmp_path: Path) -> N
     assert len(warnings) == 1
     assert "the traffic goes on" in warnings[0]
     recording = read_recording(path)
-    assert recording.faults == ()
-    assert [entry.n for entry in recording.entries] == [1, 2, 5, 6]
+    assert recording.bad_lines == ()
+    assert [entry.seq for entry in recording.entries] == [1, 2, 5, 6]
     told = recording.entries[2]
     assert isinstance(told, JournalEvent)
     assert (told.name, told.data["count"]) == ("dropped", 3)
@@ -139,7 +139,7 @@ def test_what_is_missing_at_the_end_is_told_too(tmp_path: Path) -> None:
     writer = RecordingWriter(path, HEADER)
     with file_size_limit(path.stat().st_size):
         writer.write(frames(1, 2))
-        assert writer.is_behind
+        assert writer.has_dropped
     writer.close()
     recording = read_recording(path)
     assert recording.entries == (
@@ -165,13 +165,13 @@ def test_a_disk_that_is_full_at_the_start_is_recorded_to_as_soon_as_there_is_roo
     path = tmp_path / "a.acp.ndjson"
     warnings: list[str] = []
     with file_size_limit(5):
-        writer = RecordingWriter(path, HEADER, warn=warnings.append, waits_for_room=True)
+        writer = RecordingWriter(path, HEADER, warn=warnings.append, retry_when_full=True)
         writer.write(frames(1, 2))
         assert not writer.has_begun()
     writer.write(frames(3, 4))
     writer.close()
     recording = read_recording(path)
-    assert (len(warnings), recording.faults) == (1, ())
+    assert (len(warnings), recording.bad_lines) == (1, ())
     assert recording.entries == (
         JournalEvent(2, 0.2, "dropped", {"count": 2, "why": "file too large"}),
         *frames(3, 4),
@@ -182,7 +182,7 @@ def test_a_disk_that_is_full_at_the_start_is_recorded_to_as_soon_as_there_is_roo
 def test_a_disk_that_stays_full_is_left_with_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     with file_size_limit(5):
-        writer = RecordingWriter(path, HEADER, waits_for_room=True)
+        writer = RecordingWriter(path, HEADER, retry_when_full=True)
         writer.write(frames(1, 2))
         writer.close()
     assert list(tmp_path.iterdir()) == []
@@ -190,10 +190,10 @@ def test_a_disk_that_stays_full_is_left_with_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["new", "append", "overwrite"])
 def test_a_recording_that_is_withdrawn_before_anything_stood_in_it_leaves_no_file(
-    tmp_path: Path, mode: Mode
+    tmp_path: Path, mode: WriteMode
 ) -> None:
     writer = RecordingWriter(tmp_path / "a.acp.ndjson", HEADER, mode=mode)
-    writer.withdraw()
+    writer.discard_if_empty()
     writer.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -201,7 +201,7 @@ def test_a_recording_that_is_withdrawn_before_anything_stood_in_it_leaves_no_fil
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 @pytest.mark.parametrize("cut", [0, 5])
 def test_a_recording_that_is_withdrawn_leaves_what_was_there(
-    tmp_path: Path, mode: Mode, cut: int
+    tmp_path: Path, mode: WriteMode, cut: int
 ) -> None:
     path = tmp_path / "a.acp.ndjson"
     first = RecordingWriter(path, HEADER)
@@ -210,7 +210,7 @@ def test_a_recording_that_is_withdrawn_leaves_what_was_there(
     before = path.read_bytes()[: -cut or None]
     path.write_bytes(before)
     second = RecordingWriter(path, HEADER, mode=mode)
-    second.withdraw()
+    second.discard_if_empty()
     second.close()
     assert path.read_bytes() == before
 
@@ -219,7 +219,7 @@ def test_a_recording_in_which_something_stands_is_not_withdrawn(tmp_path: Path) 
     path = tmp_path / "a.acp.ndjson"
     writer = RecordingWriter(path, HEADER)
     writer.write(frames(1, 1))
-    writer.withdraw()
+    writer.discard_if_empty()
     writer.close()
     recording = read_recording(path)
     assert list(recording.entries) == frames(1, 1)
@@ -231,13 +231,13 @@ def test_who_is_withdrawn_removes_no_file_that_came_into_its_place(tmp_path: Pat
     writer = RecordingWriter(path, HEADER)
     path.unlink()
     path.write_text("precious")
-    writer.withdraw()
+    writer.discard_if_empty()
     writer.close()
     assert path.read_text() == "precious"
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_a_pipe_is_refused_at_once(tmp_path: Path, mode: Mode) -> None:
+def test_a_pipe_is_refused_at_once(tmp_path: Path, mode: WriteMode) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     with pytest.raises(RecordingError, match="neither a file nor a device"):
@@ -256,7 +256,7 @@ def test_a_device_is_written_to(tmp_path: Path) -> None:
     warnings: list[str] = []
     for device in ("/dev/null", "/dev/full"):
         writer = RecordingWriter(
-            Path(device), HEADER, mode="overwrite", warn=warnings.append, waits_for_room=True
+            Path(device), HEADER, mode="overwrite", warn=warnings.append, retry_when_full=True
         )
         writer.write(frames(1, 2))
         writer.close()
@@ -276,7 +276,7 @@ def test_a_large_part_is_not_copied_to_stand_beside_small_ones(
 
     writer = RecordingWriter(tmp_path / "a.acp.ndjson", HEADER)
     monkeypatch.setattr(os, "writev", write)
-    raw = b'"%b"' % (b"x" * LARGE)
+    raw = b'"%b"' % (b"x" * LARGE_FRAME)
     writer.write([Frame(1, 0.1, "client", raw)])
     assert any(part is raw for parts in written for part in parts)
 
@@ -299,8 +299,8 @@ def test_memory_that_runs_out_costs_the_batch_alone(
     writer.close()
     assert "out of memory" in warnings[0]
     recording = read_recording(path)
-    assert recording.faults == ()
-    assert [entry.n for entry in recording.entries] == [2, 3]
+    assert recording.bad_lines == ()
+    assert [entry.seq for entry in recording.entries] == [2, 3]
 
 
 def test_a_killed_writer_has_lost_nothing_that_was_written(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_inspector.redaction.assignments import assignment_places
+from acp_inspector.redaction.patterns import assignment_spans
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ from acp_inspector.redaction.assignments import assignment_places
     ],
 )
 def test_a_value_behind_a_telling_name_is_found(text: str, secret: str | None) -> None:
-    found = [text[start:end] for start, end in assignment_places(text)]
+    found = [text[start:end] for start, end in assignment_spans(text)]
     assert found == ([secret] if secret else [])
 
 
 def test_a_long_line_without_an_end_is_read_in_one_go() -> None:
-    assert list(assignment_places("a=" * 200_000)) == []
-    assert list(assignment_places("token:" * 100_000)) == []
-    assert list(assignment_places("cookie:" * 100_000)) == []
-    assert list(assignment_places("login a password " * 50_000 + "cookie: a" * 50_000)) == []
-    assert list(assignment_places("api " * 200_000)) == []
+    assert list(assignment_spans("a=" * 200_000)) == []
+    assert list(assignment_spans("token:" * 100_000)) == []
+    assert list(assignment_spans("cookie:" * 100_000)) == []
+    assert list(assignment_spans("login a password " * 50_000 + "cookie: a" * 50_000)) == []
+    assert list(assignment_spans("api " * 200_000)) == []

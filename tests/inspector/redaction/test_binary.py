@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.redaction.binary import replace_in_bytes, spelled_texts
+from acp_inspector.redaction.placeholders import base64_texts, replace_in_base64
 
 
 def spelled(raw: bytes, key: str = "b64") -> str:
@@ -19,7 +19,7 @@ def spelled(raw: bytes, key: str = "b64") -> str:
 @pytest.mark.parametrize("key", ["b64", "stderr_b64", "was_b64", "now_b64"])
 def test_what_bytes_say_is_changed_and_the_rest_of_them_stays(key: str) -> None:
     line = spelled(b"\xff before secret after \xfe", key)
-    changed = replace_in_bytes(line, lambda text: text.replace("secret", "«secret:1»"))
+    changed = replace_in_base64(line, lambda text: text.replace("secret", "«secret:1»"))
     expected = b"\xff before " + "«secret:1»".encode() + b" after \xfe"
     assert changed == spelled(expected, key)
 
@@ -27,18 +27,18 @@ def test_what_bytes_say_is_changed_and_the_rest_of_them_stays(key: str) -> None:
 @pytest.mark.parametrize("key", ["data", "blob", "xb64"])
 def test_base64_under_other_names_is_left_alone(key: str) -> None:
     line = spelled(b"a secret in an image", key)
-    assert list(spelled_texts(line)) == []
-    assert replace_in_bytes(line, str.upper) == line
+    assert list(base64_texts(line)) == []
+    assert replace_in_base64(line, str.upper) == line
 
 
 def test_what_is_no_base64_is_left_alone() -> None:
     line = '{"b64":"AAAAAAAAA","stderr_b64":"no such thing"}'
-    assert replace_in_bytes(line, str.upper) == line
-    assert list(spelled_texts(line)) == []
+    assert replace_in_base64(line, str.upper) == line
+    assert list(base64_texts(line)) == []
 
 
 @given(st.binary(min_size=5))
 def test_bytes_that_nothing_changes_stay_as_they_were_spelled(raw: bytes) -> None:
     line = spelled(raw)
-    assert list(spelled_texts(line)) == [raw.decode(errors="surrogateescape")]
-    assert replace_in_bytes(line, lambda text: text) == line
+    assert list(base64_texts(line)) == [raw.decode(errors="surrogateescape")]
+    assert replace_in_base64(line, lambda text: text) == line

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from acp_inspector.redaction.commands import CommandLine, command_places
-from acp_inspector.redaction.finder import Finder
-from acp_inspector.redaction.rules import RULES
+from acp_inspector.redaction.detector import SecretDetector
+from acp_inspector.redaction.patterns import RULES, ParsedCommandLine, command_spans
 
 
 @pytest.mark.parametrize(
@@ -50,7 +49,7 @@ from acp_inspector.redaction.rules import RULES
     ],
 )
 def test_a_password_behind_its_option_is_found(text: str, secrets: list[str]) -> None:
-    assert [text[start:end] for start, end in command_places(text)] == secrets
+    assert [text[start:end] for start, end in command_spans(text)] == secrets
 
 
 @pytest.mark.parametrize(
@@ -72,13 +71,13 @@ def test_it_is_found_among_the_words_of_a_command_too(
     words: list[str], secret: str | None, *, is_split: bool
 ) -> None:
     told = {"command": words[0], "args": words[1:]} if is_split else {"argv": words}
-    hits = Finder(RULES, {}).find(json.dumps(told))
+    hits = SecretDetector(RULES, {}).find(json.dumps(told))
     assert [hit.value for hit in hits] == ([secret] if secret else [])
     assert all(json.dumps(told)[hit.start : hit.end] == secret for hit in hits)
 
 
 def test_a_line_is_read_word_by_word() -> None:
-    line = CommandLine()
+    line = ParsedCommandLine()
     assert [line.secret_in(word) for word in ("-p", "x", "sshpass", "-p", "y", "-pz", "")] == [
         *(None, None, None, None),
         *(0, 2, None),
@@ -87,4 +86,4 @@ def test_a_line_is_read_word_by_word() -> None:
 
 def test_a_long_text_is_read_in_one_go() -> None:
     for text in ("mysql ", "mysql '", "mysql -p", "mysql \\", "mysql" + "x" * 100, "docker login "):
-        assert sum(1 for _ in command_places(text * 20_000)) <= 20_000
+        assert sum(1 for _ in command_spans(text * 20_000)) <= 20_000

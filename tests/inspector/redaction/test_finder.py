@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.redaction.finder import Finder, is_telling
-from acp_inspector.redaction.ledger import Ledger, redact_text
-from acp_inspector.redaction.rules import RULES
+from acp_inspector.redaction.detector import SecretDetector, is_worth_redacting
+from acp_inspector.redaction.patterns import RULES
+from acp_inspector.redaction.placeholders import PlaceholderMap, redact_text
 
 KEY = "sk-ant-" + "api03-aB3dE5gH7jK9mN1pQ3sT5"
 
 
 def values(text: str, *rules: str, environment: dict[str, str] | None = None) -> list[str]:
-    finder = Finder(rules or RULES, environment or {})
+    finder = SecretDetector(rules or RULES, environment or {})
     return [hit.value for hit in finder.find(text)]
 
 
@@ -60,7 +60,7 @@ def test_json_in_strings_is_read_at_any_depth(depth: int, ascii_: bool, is_key: 
     text = json.dumps({KEY: 1} if is_key else {"é": f"is {KEY} so"}, ensure_ascii=ascii_)
     for _ in range(depth):
         text = json.dumps({"a": [text, 1]}, ensure_ascii=ascii_)
-    finder, ledger = Finder(RULES, {}), Ledger()
+    finder, ledger = SecretDetector(RULES, {}), PlaceholderMap()
     cut, hits = redact_text(text, finder, ledger)
     assert [hit.value for hit in hits] == [KEY]
     inner = cut
@@ -73,13 +73,15 @@ def test_json_in_strings_is_read_at_any_depth(depth: int, ascii_: bool, is_key: 
 def test_a_secret_that_is_spelled_in_escapes_is_found(escape: str) -> None:
     spelled = "".join(escape.format(ord(char)) for char in KEY)
     text = f'{{"a":"x {spelled} y\\/"}}'
-    cut, hits = redact_text(text, Finder(RULES, {}), Ledger())
+    cut, hits = redact_text(text, SecretDetector(RULES, {}), PlaceholderMap())
     assert [hit.value for hit in hits] == [KEY]
     assert cut == '{"a":"x «secret:1» y\\/"}'
 
 
 def test_a_secret_with_an_escaped_slash_is_found() -> None:
-    cut, _ = redact_text('{"secretKey":"wJalr\\/K7MDENG\\/x"}', Finder(RULES, {}), Ledger())
+    cut, _ = redact_text(
+        '{"secretKey":"wJalr\\/K7MDENG\\/x"}', SecretDetector(RULES, {}), PlaceholderMap()
+    )
     assert cut == '{"secretKey":"«secret:1»"}'
 
 
@@ -105,19 +107,19 @@ def test_the_values_of_variables_are_found_in_addresses_too() -> None:
 
 
 def test_a_known_value_that_is_short_must_stand_alone() -> None:
-    finder = Finder(("key",), {})
-    finder.know([("abc-12", frozenset({"key"}))])
+    finder = SecretDetector(("key",), {})
+    finder.add_known([("abc-12", frozenset({"key"}))])
     assert [hit.start for hit in finder.find("xabc-12 abc-12 abc-123")] == [8]
 
 
 @pytest.mark.parametrize("value", ["hunter2", "pass word 1", "a" * 20, "abcDEFghiJKL"])
 def test_a_telling_value_is_looked_for_elsewhere(value: str) -> None:
-    assert is_telling(value)
+    assert is_worth_redacting(value)
 
 
 @pytest.mark.parametrize("value", ["", "abc", "include", "Authorization", "a-1", "<secret>"])
 def test_a_word_is_not_looked_for_elsewhere(value: str) -> None:
-    assert not is_telling(value)
+    assert not is_worth_redacting(value)
 
 
 def test_ids_and_data_are_not_too_random() -> None:
@@ -129,6 +131,6 @@ def test_ids_and_data_are_not_too_random() -> None:
 
 @given(st.text(alphabet=st.sampled_from('{}[]",:\\u0041«»secrt:1 =-_AKIA?&/@'), max_size=60))
 def test_whatever_it_is_given_it_does_not_raise_and_comes_to_rest(text: str) -> None:
-    finder = Finder(RULES, {})
-    cut, _ = redact_text(text, finder, Ledger())
-    assert redact_text(cut, finder, Ledger(first=100)) == (cut, [])
+    finder = SecretDetector(RULES, {})
+    cut, _ = redact_text(text, finder, PlaceholderMap())
+    assert redact_text(cut, finder, PlaceholderMap(first=100)) == (cut, [])

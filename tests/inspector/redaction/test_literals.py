@@ -8,7 +8,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.redaction.literals import Closed, Found, Spelled, strings
+from acp_inspector.redaction.json_strings import ClosedObject, JsonLiteral, JsonString, strings
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(),
@@ -30,7 +30,7 @@ def test_a_cut_in_the_value_is_the_same_cut_in_its_spelling(
     before: str, secret: str, after: str, style: int
 ) -> None:
     spelling = "".join(spelled(part, style) for part in (before, secret, after))
-    literal = Spelled(spelling, 0)
+    literal = JsonLiteral(spelling, 0)
     assert literal.text == before + secret + after
     start, end = literal.place(len(before)), literal.place(len(before) + len(secret))
     cut = f"{spelling[:start]}X{spelling[end:]}"
@@ -51,14 +51,16 @@ def test_every_string_of_a_value_is_found(value: object) -> None:
             case _:
                 return []
 
-    found = [item.literal.text for item in strings(json.dumps(value)) if isinstance(item, Found)]
+    found = [
+        item.literal.text for item in strings(json.dumps(value)) if isinstance(item, JsonString)
+    ]
     assert found == walk(value)
 
 
 @given(st.text())
 def test_whatever_it_is_given_it_does_not_raise(text: str) -> None:
     for item in strings(text):
-        if isinstance(item, Found):
+        if isinstance(item, JsonString):
             assert 0 <= item.literal.place(len(item.literal.text)) <= len(text)
 
 
@@ -67,7 +69,7 @@ def test_a_string_knows_the_name_beside_it() -> None:
     told = [
         (item.literal.text, item.role, item.key, item.above, item.previous)
         for item in strings(text)
-        if isinstance(item, Found) and item.role != "key"
+        if isinstance(item, JsonString) and item.role != "key"
     ]
     assert told == [
         ("1", "value", "a", "", ""),
@@ -83,7 +85,7 @@ def test_name_and_value_are_told_in_either_order_even_when_cut_off() -> None:
         '[{"name":"n","value":"v"}]',
         '{"name":"n","value":"v',
     ):
-        closed = [item for item in strings(text) if isinstance(item, Closed)]
+        closed = [item for item in strings(text) if isinstance(item, ClosedObject)]
         assert [{k: v.text for k, v in item.members.items()} for item in closed] == [
             {"name": "n", "value": "v"}
         ]

@@ -9,7 +9,7 @@ import pytest
 
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.writer import RecordingWriter
-from acp_inspector.redaction.mixture import MixedRecordingError, refuse_mixture
+from acp_inspector.redaction.files import MixedRecordingError, check_append
 
 
 def recording(path: Path, redacted: list[str] | None) -> Path:
@@ -19,20 +19,20 @@ def recording(path: Path, redacted: list[str] | None) -> Path:
 
 
 def test_a_half_that_is_like_the_other_may_come(tmp_path: Path) -> None:
-    refuse_mixture(recording(tmp_path / "plain", None), redacts=False)
-    refuse_mixture(recording(tmp_path / "redacted", ["key"]), redacts=True)
+    check_append(recording(tmp_path / "plain", None), redacts=False)
+    check_append(recording(tmp_path / "redacted", ["key"]), redacts=True)
 
 
 def test_secrets_do_not_come_behind_a_half_without_them(tmp_path: Path) -> None:
     with pytest.raises(MixedRecordingError, match="it is redacted; say --redact"):
-        refuse_mixture(recording(tmp_path / "a", ["key"]), redacts=False)
+        check_append(recording(tmp_path / "a", ["key"]), redacts=False)
 
 
 def test_nothing_pretends_that_a_half_with_secrets_has_none(tmp_path: Path) -> None:
     with pytest.raises(MixedRecordingError, match="what it holds is not redacted"):
-        refuse_mixture(recording(tmp_path / "a", None), redacts=True)
+        check_append(recording(tmp_path / "a", None), redacts=True)
     with pytest.raises(MixedRecordingError, match="what it holds is not redacted"):
-        refuse_mixture(recording(tmp_path / "b", []), redacts=True)
+        check_append(recording(tmp_path / "b", []), redacts=True)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no recording\n"])
@@ -40,10 +40,10 @@ def test_what_is_no_recording_is_left_to_the_writer(tmp_path: Path, content: byt
     path = tmp_path / "a"
     if content is not None:
         path.write_bytes(content)
-    refuse_mixture(path, redacts=True)
-    refuse_mixture(path, redacts=False)
+    check_append(path, redacts=True)
+    check_append(path, redacts=False)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    refuse_mixture(tmp_path / "pipe", redacts=True)
+    check_append(tmp_path / "pipe", redacts=True)

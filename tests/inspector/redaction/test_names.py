@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_inspector.redaction.names import is_secret_name
+from acp_inspector.redaction.patterns import is_secret_name
 
 WORTHY = """
 apiKey api_key x-api-key X-Api-Key GITHUB_TOKEN DB_PASS OPENAI_KEY proxy_key Authorization

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.summary import describe
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.analysis.frame_row import frame_row
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
-from acp_inspector.redaction.recordings import leftovers, redact_recording
-from acp_inspector.redaction.rules import RULES, UnmatchedRuleError
+from acp_inspector.redaction.files import leftovers, redact_recording
+from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError
 
 HEADER = Header(created="2026-01-01T00:00:00.000Z", tool="t", schema="s")
 
@@ -65,8 +65,8 @@ def aviary(tmp_path: Path) -> Path:
         Frame(6, 0.5, "agent", b'{"id":"' + escaped + b'","result":null}', b"\r\n"),
         Frame(7, 0.6, "agent", message(id=shaped(4), result={"text": prompt})),
         Frame(8, 0.7, "agent", f"no JSON: password={canary(15)}".encode()),
-        StderrText(9, 0.8, f"warn {canary(1)} again\nheader X-Api-Key: {canary(16)}\n".encode()),
-        StderrText(10, 0.9, b"bytes \xff"),
+        StderrChunk(9, 0.8, f"warn {canary(1)} again\nheader X-Api-Key: {canary(16)}\n".encode()),
+        StderrChunk(10, 0.9, b"bytes \xff"),
         Frame(11, 1.0, "client", f'{{"password":"{canary(17)}","cut":"'.encode(), b""),
         JournalEvent(12, 1.1, "edited", {"of": 2, "was": json.dumps({"secret": canary(18)})}),
         Frame(13, 1.2, "agent", message(method="x", params={"t": f"{canary(19)} from a variable"})),
@@ -104,16 +104,18 @@ def test_it_still_reads_and_pairs_and_has_kept_everything_else(
     out = tmp_path / "out.acp.ndjson"
     redact_recording(aviary, out, environment=ENVIRONMENT)
     before, after = read_recording(aviary), read_recording(out)
-    assert after.faults == ()
+    assert after.bad_lines == ()
     assert after.footer is not None
     assert after.header.redacted == list(RULES)
     assert after.header.env == ["SOME_TOKEN", "HOME"]
-    assert [(e.n, e.at, type(e)) for e in after.entries] == [
-        (e.n, e.at, type(e)) for e in before.entries
+    assert [(e.seq, e.time, type(e)) for e in after.entries] == [
+        (e.seq, e.time, type(e)) for e in before.entries
     ]
-    assert [(f.side, f.end) for f in after.frames] == [(f.side, f.end) for f in before.frames]
+    assert [(f.side, f.line_ending) for f in after.frames] == [
+        (f.side, f.line_ending) for f in before.frames
+    ]
     exchanges = Exchanges()
-    rows = [describe(frame, exchanges) for frame in after.frames]
+    rows = [frame_row(frame, exchanges) for frame in after.frames]
     answers = [row for row in rows if row.kind == "result"]
     assert [row.method for row in answers if row.latency is not None] == ["m", "n"]
 
@@ -135,7 +137,7 @@ def test_the_same_secret_is_the_same_placeholder_and_new_ones_get_new_numbers(
     ]
     out = tmp_path / "out"
     redact_recording(written(tmp_path / "in", frames), out, environment={})
-    first, second = (json.loads(frame.raw)["params"] for frame in read_recording(out).frames)
+    first, second = (json.loads(frame.data)["params"] for frame in read_recording(out).frames)
     assert first == {"old": "«secret:7»", "a": "«secret:8»"}
     assert second == {"token": "«secret:8»", "key2": "x"}
 
@@ -174,7 +176,7 @@ def test_nothing_but_the_secret_is_touched(
     before, after = source.read_bytes().splitlines(), out.read_bytes().splitlines()
     cut = [line.replace(secret.encode(), "«secret:1»".encode()) for line in before]
     assert after[1:-1] == cut[1:-1]
-    assert read_recording(out).faults == ()
+    assert read_recording(out).bad_lines == ()
 
 
 def test_a_rule_that_was_asked_for_and_finds_nothing_is_told_and_nothing_is_written(
@@ -223,7 +225,7 @@ def test_a_digest_that_did_not_fit_does_not_fit_afterwards(aviary: Path, tmp_pat
     aviary.write_bytes(aviary.read_bytes().replace(b'"pid":1', b'"pid":2'))
     out = tmp_path / "out"
     redact_recording(aviary, out)
-    assert [fault.reason[:10] for fault in read_recording(out).faults] == ["the digest"]
+    assert [fault.reason[:10] for fault in read_recording(out).bad_lines] == ["the digest"]
 
 
 def test_broken_lines_are_cut_too_and_stay_broken(aviary: Path, tmp_path: Path) -> None:
@@ -282,7 +284,7 @@ def test_a_line_that_is_too_long_is_neither_copied_nor_called_clean(
     source = written(tmp_path / "a", [Frame(1, 0.1, "agent", b'"' + shaped(1).encode() + b'"')])
     lines = source.read_bytes().splitlines(keepends=True)
     source.write_bytes(b"".join((lines[0], b"x" * 9000 + b"\n", *lines[1:])))
-    monkeypatch.setattr("acp_inspector.recording.lines.LINE_LIMIT", 4000)
+    monkeypatch.setattr("acp_inspector.recording.reader.LINE_LIMIT", 4000)
     target = tmp_path / "b"
     with pytest.raises(RecordingError, match="line 2: the line is too long"):
         redact_recording(source, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_inspector.redaction.rules import RULES, UnknownRuleError, chosen_rules
+from acp_inspector.redaction.patterns import RULES, UnknownRuleError, chosen_rules
 
 
 def test_no_name_means_all_rules() -> None:

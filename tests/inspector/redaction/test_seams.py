@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.journal import Entry, Frame, StderrText
+from acp_inspector.journal import Entry, Frame, StderrChunk
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
-from acp_inspector.redaction.finder import Finder, Hit
-from acp_inspector.redaction.recordings import leftovers, redact_recording
-from acp_inspector.redaction.seams import LIMIT
+from acp_inspector.redaction.detector import SecretDetector, SecretMatch
+from acp_inspector.redaction.files import leftovers, redact_recording
+from acp_inspector.redaction.stream import STREAM_WINDOW
 
 KEY = "sk-ant-" + "api03-aB3dE5gH7jK9mN1pQ3sT5"
 PEM = (
@@ -52,20 +52,20 @@ def redacted(folder: Path, entries: Sequence[Entry]) -> list[str]:
     redact_recording(source, out, environment={})
     assert list(leftovers(out, environment={})) == []
     recording = read_recording(out)
-    assert recording.faults == ()
+    assert recording.bad_lines == ()
     assert recording.footer is not None
     again = folder / "again"
     redact_recording(out, again, environment={})
     assert again.read_bytes() == out.read_bytes()
     return [
-        entry.text.decode() if isinstance(entry, StderrText) else text_of(entry)
+        entry.data.decode() if isinstance(entry, StderrChunk) else text_of(entry)
         for entry in recording.entries
     ]
 
 
 def text_of(entry: Entry) -> str:
     assert isinstance(entry, Frame)
-    return str(json.loads(entry.raw)["params"]["update"]["content"]["text"])
+    return str(json.loads(entry.data)["params"]["update"]["content"]["text"])
 
 
 def in_pieces(text: str, size: int) -> list[str]:
@@ -90,7 +90,7 @@ def test_a_name_in_one_chunk_gives_away_the_next(tmp_path: Path) -> None:
 
 
 def test_what_was_streamed_is_found_whole_elsewhere(tmp_path: Path) -> None:
-    entries = [*chunks("password: hun", "ter2x9y "), StderrText(9, 1.0, b"with hunter2x9y\n")]
+    entries = [*chunks("password: hun", "ter2x9y "), StderrChunk(9, 1.0, b"with hunter2x9y\n")]
     assert redacted(tmp_path, entries)[-1] == f"with {MARK}\n"
 
 
@@ -108,15 +108,15 @@ def test_streams_are_not_mixed_up(tmp_path: Path) -> None:
 
 def test_pieces_of_stderr_are_joined_too(tmp_path: Path) -> None:
     entries: list[Entry] = [
-        StderrText(1, 0.1, f"token is {KEY[:15]}".encode()),
+        StderrChunk(1, 0.1, f"token is {KEY[:15]}".encode()),
         chunk(2, "meanwhile "),
-        StderrText(3, 0.2, f"{KEY[15:]}\nnext\n".encode()),
+        StderrChunk(3, 0.2, f"{KEY[15:]}\nnext\n".encode()),
     ]
     assert redacted(tmp_path, entries) == [f"token is {MARK}", "meanwhile ", "\nnext\n"]
 
 
 def test_a_line_without_an_end_is_looked_at_all_the_same(tmp_path: Path) -> None:
-    words = " word" * (LIMIT // 5) + " "
+    words = " word" * (STREAM_WINDOW // 5) + " "
     said = redacted(tmp_path, chunks(words, KEY[:9], KEY[9:], words, KEY[:12], KEY[12:]))
     assert "".join(said) == f"{words}{MARK}{words}{MARK}"
 
@@ -125,16 +125,16 @@ def test_a_secret_that_does_not_end_is_not_looked_at_with_each_of_its_letters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[int] = []
-    find = Finder.find
+    find = SecretDetector.find
 
-    def counted(self: Finder, text: str, key: str = "") -> list[Hit]:
+    def counted(self: SecretDetector, text: str, key: str = "") -> list[SecretMatch]:
         looked.append(len(text))
         return find(self, text, key)
 
     path = written(tmp_path / "in", chunks(PEM[:28], *(["aB3dE5gH7j"] * 8000)))
-    monkeypatch.setattr(Finder, "find", counted)
+    monkeypatch.setattr(SecretDetector, "find", counted)
     assert [found.line for found in leftovers(path, environment={})]
-    assert len([size for size in looked if size >= LIMIT]) < 30
+    assert len([size for size in looked if size >= STREAM_WINDOW]) < 30
 
 
 def test_a_scan_tells_it_once_with_its_line_and_without_its_value(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_inspector.redaction.shapes import SHAPES, entropy_places, query_places
+from acp_inspector.redaction.patterns import SECRET_PATTERNS, entropy_spans, query_spans
 
 BODY = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5jK7mN9"
 SECRETS = {
@@ -44,20 +44,20 @@ SECRETS = {
     ],
 }
 ROWS = [(name, secret) for name, secrets in SECRETS.items() for secret in secrets]
-BY_NAME = {shape.name: shape for shape in SHAPES}
+BY_NAME = {shape.name: shape for shape in SECRET_PATTERNS}
 
 
 @pytest.mark.parametrize(("name", "secret"), ROWS)
 def test_a_secret_of_a_known_shape_is_found_whole(name: str, secret: str) -> None:
     text = f"here: {secret}"
-    assert [text[start:end] for start, end in BY_NAME[name].places(text)] == [secret]
+    assert [text[start:end] for start, end in BY_NAME[name].spans(text)] == [secret]
 
 
 @pytest.mark.parametrize("before", ["\x1b[31m", "\x1b[m", "\\n", "=", "«", "-"])
 def test_what_stands_before_a_secret_does_not_hide_it(before: str) -> None:
     secret = SECRETS["github"][0]
     text = f"{before}{secret}"
-    assert [text[start:end] for start, end in BY_NAME["github"].places(text)] == [secret]
+    assert [text[start:end] for start, end in BY_NAME["github"].spans(text)] == [secret]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_stands_before_a_secret_does_not_hide_it(before: str) -> None:
     ],
 )
 def test_what_stands_behind_bearer_is_found(text: str, secret: str) -> None:
-    assert [text[start:end] for start, end in BY_NAME["bearer"].places(text)] == [secret]
+    assert [text[start:end] for start, end in BY_NAME["bearer"].spans(text)] == [secret]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_what_stands_behind_bearer_is_found(text: str, secret: str) -> None:
     ],
 )
 def test_the_password_of_a_url_is_found_and_its_user_is_not(text: str, secret: str | None) -> None:
-    places = [text[start:end] for start, end in BY_NAME["url-userinfo"].places(text)]
+    places = [text[start:end] for start, end in BY_NAME["url-userinfo"].spans(text)]
     assert places == ([secret] if secret else [])
 
 
@@ -98,7 +98,7 @@ def test_the_password_of_a_url_is_found_and_its_user_is_not(text: str, secret: s
     ],
 )
 def test_secrets_in_the_query_of_a_url_are_found(text: str, secrets: list[str]) -> None:
-    assert [text[start:end] for start, end in query_places(text)] == secrets
+    assert [text[start:end] for start, end in query_spans(text)] == secrets
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,14 @@ def test_secrets_in_the_query_of_a_url_are_found(text: str, secrets: list[str]) 
     ],
 )
 def test_ids_hashes_paths_and_names_are_not_too_random(word: str) -> None:
-    assert list(entropy_places(f"see {word} there")) == []
+    assert list(entropy_spans(f"see {word} there")) == []
 
 
 def test_a_random_word_is_found() -> None:
     word = "q7Rf2LxP9vKt4ZmB8wNs3HdJ6yGc5TaE"
     text = f"it is {word}."
-    assert [text[start:end] for start, end in entropy_places(text)] == [word]
+    assert [text[start:end] for start, end in entropy_spans(text)] == [word]
 
 
 def test_a_megabyte_of_base64_is_no_word() -> None:
-    assert list(entropy_places("q7Rf2LxP9vKt4ZmB8wNs3HdJ6yGc5TaE" * 30_000)) == []
+    assert list(entropy_spans("q7Rf2LxP9vKt4ZmB8wNs3HdJ6yGc5TaE" * 30_000)) == []

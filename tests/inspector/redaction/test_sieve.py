@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.proxy.log import MemoryLog
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.proxy.sinks import MemoryLog
 from acp_inspector.recording.format import Header, encode_entry
 from acp_inspector.recording.writer import RecordingWriter
-from acp_inspector.redaction.ledger import LedgerFullError
-from acp_inspector.redaction.rules import RULES
-from acp_inspector.redaction.sieve import (
-    LONGEST,
-    SECRETS,
-    RedactedSink,
-    Sieve,
-    TooLongError,
+from acp_inspector.redaction.patterns import RULES
+from acp_inspector.redaction.placeholders import TooManySecretsError
+from acp_inspector.redaction.stream import (
+    MAX_ENTRY_BYTES,
+    MAX_SECRETS,
+    EntryRedactor,
+    RedactingSink,
+    RedactionTooLongError,
     next_placeholder,
 )
 
@@ -32,8 +32,8 @@ ESCAPED = "".join(f"\\u{ord(char):04x}" for char in KEY)
 HEADER = Header(created="2026-01-01T00:00:00.000Z", tool="t", schema="s")
 
 
-def sieve(limit: int = SECRETS, **environment: str) -> Sieve:
-    return Sieve(environment=environment, limit=limit)
+def sieve(limit: int = MAX_SECRETS, **environment: str) -> EntryRedactor:
+    return EntryRedactor(environment=environment, limit=limit)
 
 
 def said(n: int, **params: Any) -> Frame:
@@ -53,8 +53,8 @@ def test_a_secret_leaves_and_all_the_rest_of_the_frame_stays() -> None:
     [
         Frame(1, 0.0, "agent", f"no JSON, {KEY}".encode()),
         Frame(1, 0.0, "agent", b"\xff" + KEY.encode() + b"\xff", b""),
-        StderrText(1, 0.0, f"look: {KEY}\n".encode()),
-        StderrText(1, 0.0, b"\xff look: " + KEY.encode()),
+        StderrChunk(1, 0.0, f"look: {KEY}\n".encode()),
+        StderrChunk(1, 0.0, b"\xff look: " + KEY.encode()),
         JournalEvent(1, 0.0, "edited", {"of": 1, "was": json.dumps({"deep": {"t": KEY}})}),
         Frame(1, 0.0, "agent", json.dumps({"in": json.dumps({"in": KEY})}).encode()),
         Frame(1, 0.0, "agent", f'"{ESCAPED}"'.encode()),
@@ -74,7 +74,7 @@ def test_it_leaves_from_every_kind_of_entry(entry: Entry) -> None:
     st.binary(max_size=30),
 )
 def test_what_holds_no_secret_comes_back_as_it_is(params: dict[str, Any], noise: bytes) -> None:
-    entries = [said(1, **params), Frame(2, 0, "agent", noise), StderrText(3, 0, noise)]
+    entries = [said(1, **params), Frame(2, 0, "agent", noise), StderrChunk(3, 0, noise)]
     it = sieve()
     assert all(it.entry(entry) is entry for entry in entries)
 
@@ -82,7 +82,7 @@ def test_what_holds_no_secret_comes_back_as_it_is(params: dict[str, Any], noise:
 def test_the_same_secret_has_one_placeholder_throughout() -> None:
     it = sieve()
     lines = [it.entry(said(n, token=token)) for n, token in enumerate(("one-1a", "two-2b") * 2)]
-    told = [json.loads(line.raw)["params"]["token"] for line in lines if isinstance(line, Frame)]
+    told = [json.loads(line.data)["params"]["token"] for line in lines if isinstance(line, Frame)]
     assert told == ["«secret:1»", "«secret:2»"] * 2
 
 
@@ -90,16 +90,16 @@ def test_what_a_name_gave_away_once_is_found_bare_from_then_on() -> None:
     it = sieve()
     before = it.entry(said(1, text="hunter2-x is what I type"))
     named = it.entry(said(2, first="hunter2-x", password="hunter2-x"))
-    after = it.entry(StderrText(3, 0.0, b"cannot log in with hunter2-x"))
+    after = it.entry(StderrChunk(3, 0.0, b"cannot log in with hunter2-x"))
     assert b"hunter2-x" in encode_entry(before)
     assert b"hunter2-x" not in encode_entry(named)
-    assert after == StderrText(3, 0.0, "cannot log in with «secret:1»".encode())
+    assert after == StderrChunk(3, 0.0, "cannot log in with «secret:1»".encode())
 
 
 def test_the_values_of_this_process_are_found_bare_from_the_first_line_on() -> None:
     it = sieve(MY_TOKEN="hunter2-x", HOME="/home/me")
-    cut = it.entry(StderrText(1, 0.0, b"hunter2-x, /home/me"))
-    assert cut == StderrText(1, 0.0, "«secret:1», /home/me".encode())
+    cut = it.entry(StderrChunk(1, 0.0, b"hunter2-x, /home/me"))
+    assert cut == StderrChunk(1, 0.0, "«secret:1», /home/me".encode())
 
 
 def test_a_placeholder_that_came_over_the_wire_comes_to_mean_nothing_else() -> None:
@@ -119,14 +119,17 @@ def test_the_header_tells_what_is_done_and_no_secret_of_the_command() -> None:
 def test_more_secrets_than_are_told_apart_are_an_error_and_the_old_ones_still_leave() -> None:
     it = sieve(limit=1)
     it.entry(said(1, token="one-1a"))
-    with pytest.raises(LedgerFullError, match="more than 1 distinct secrets"):
+    with pytest.raises(TooManySecretsError, match="more than 1 distinct secrets"):
         it.entry(said(2, token="two-2b"))
     assert b"one-1a" not in encode_entry(it.entry(said(3, token="one-1a")))
 
 
 def test_a_line_that_would_hold_up_the_traffic_is_not_looked_through() -> None:
-    for entry in (Frame(1, 0, "agent", b"x" * (LONGEST + 1)), StderrText(1, 0, b"x" * 17_000_000)):
-        with pytest.raises(TooLongError, match="longer than 16 MiB"):
+    for entry in (
+        Frame(1, 0, "agent", b"x" * (MAX_ENTRY_BYTES + 1)),
+        StderrChunk(1, 0, b"x" * 17_000_000),
+    ):
+        with pytest.raises(RedactionTooLongError, match="longer than 16 MiB"):
             sieve().entry(entry)
 
 
@@ -149,13 +152,13 @@ class Sink:
 
 def test_what_cannot_be_treated_is_left_out_counted_and_told_once() -> None:
     inner, warned = Sink(), list[str]()
-    sink = RedactedSink(inner, sieve(limit=1), warned.append)
+    sink = RedactingSink(inner, sieve(limit=1), warned.append)
     sink.write([said(1, token="one-1a"), said(2, token="two-2b"), said(3, x=1)])
     sink.write([said(4, token="two-2b")])
     sink.close()
     kinds = [entry.name if isinstance(entry, JournalEvent) else "frame" for entry in inner.entries]
     assert kinds == ["frame", "dropped", "frame", "dropped"]
-    assert [entry.n for entry in inner.entries] == [1, 2, 3, 4]
+    assert [entry.seq for entry in inner.entries] == [1, 2, 3, 4]
     assert sink.dropped == 2
     assert len(warned) == 1
     assert "two-2b" not in repr((inner.entries, warned))
@@ -169,7 +172,7 @@ def test_a_fault_of_ours_costs_the_line_and_never_shows_it(monkeypatch: pytest.M
         raise ValueError(repr(entry))
 
     monkeypatch.setattr(it, "entry", fail)
-    RedactedSink(inner, it, warned.append).write([said(1, token="one-1a")])
+    RedactingSink(inner, it, warned.append).write([said(1, token="one-1a")])
     told = inner.read(1_000)[0] + inner.read(0)[0] + repr(warned).encode()
     assert b"one-1a" not in told
     assert warned == ["cannot redact a line (ValueError); it is left out of the recording"]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from acp_inspector.redaction.stamp import stamp_header
+from acp_inspector.redaction.files import stamp_header
 
 
 @pytest.mark.parametrize(

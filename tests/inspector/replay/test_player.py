@@ -27,7 +27,7 @@ LIMIT = 60.0
 async def play(recording: Recording, cwd: Path, command: list[str] = AGENT) -> ReplayResult:
     prepare_workspace(recording.header, cwd)
     with anyio.fail_after(LIMIT):
-        return await play_as_client(recording, command, cwd, time_limit=20)
+        return await play_as_client(recording, command, cwd, timeout=20)
 
 
 def changed(recording: Recording, change: Callable[[Frame], Entry | None]) -> Recording:
@@ -42,7 +42,7 @@ def changed(recording: Recording, change: Callable[[Frame], Entry | None]) -> Re
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.acp.ndjson")), ids=lambda path: path.name)
 async def test_our_agent_still_behaves_as_recorded(path: Path, tmp_path: Path) -> None:
     recording = read_recording(path)
-    assert recording.faults == ()
+    assert recording.bad_lines == ()
     assert recording.header.about
     result = await play(recording, tmp_path)
     assert result.is_passed, result.render()
@@ -52,7 +52,7 @@ async def test_our_agent_still_behaves_as_recorded(path: Path, tmp_path: Path) -
 
 async def test_another_answer_fails_with_a_diff(tmp_path: Path) -> None:
     def change(frame: Frame) -> Frame:
-        return replace(frame, raw=frame.raw.replace(b"demo agent", b"grand agent"))
+        return replace(frame, raw=frame.data.replace(b"demo agent", b"grand agent"))
 
     result = await play(changed(read_recording(FOLDER / "hello.acp.ndjson"), change), tmp_path)
     assert not result.is_passed
@@ -62,10 +62,10 @@ async def test_another_answer_fails_with_a_diff(tmp_path: Path) -> None:
 async def test_a_step_that_does_not_come_is_waited_for_and_named(tmp_path: Path) -> None:
     extra: dict[str, Any] = {"jsonrpc": "2.0", "method": "session/update"}
     recording = read_recording(FOLDER / "hello.acp.ndjson")
-    session = json.loads(recording.frames[3].raw)["result"]["sessionId"]
+    session = json.loads(recording.frames[3].data)["result"]["sessionId"]
     extra["params"] = {"sessionId": session, "update": {"sessionUpdate": "brand_new"}}
     last = recording.entries[-1]
-    more = Frame(last.n + 1, last.at, "agent", json.dumps(extra).encode())
+    more = Frame(last.seq + 1, last.time, "agent", json.dumps(extra).encode())
     result = await play(replace(recording, entries=(*recording.entries, more)), tmp_path)
     assert not result.is_passed
     assert "brand_new" in result.render()
@@ -88,7 +88,7 @@ async def test_an_agent_that_dies_fails_with_its_last_words(tmp_path: Path) -> N
 
 async def test_the_result_is_safe_to_show(tmp_path: Path) -> None:
     def change(frame: Frame) -> Frame:
-        return replace(frame, raw=frame.raw.replace(b"demo agent", b"\\u001b[31m agent"))
+        return replace(frame, raw=frame.data.replace(b"demo agent", b"\\u001b[31m agent"))
 
     result = await play(changed(read_recording(FOLDER / "hello.acp.ndjson"), change), tmp_path)
     assert not result.is_passed

@@ -38,7 +38,7 @@ async def replay(recorded: Sequence[Said], live: Sequence[Said], cwd: Path) -> l
         (side, (what if isinstance(what, bytes) else encoded(what)).decode()) for side, what in live
     ]
     command = [sys.executable, "-c", AGENT, json.dumps(lines)]
-    result = await play_as_client(recording, command, cwd, time_limit=5, settle=0.1)
+    result = await play_as_client(recording, command, cwd, timeout=5, settle=0.1)
     assert result.errors == ()
     return [f"{each.name} {each.path}".strip() for each in result.differences]
 

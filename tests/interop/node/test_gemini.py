@@ -14,9 +14,9 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from acp_console.client.agents import command_agent
+from acp_console.client.connection import AgentConnection, connect_agent
 from acp_console.client.errors import SignInRequiredError
-from acp_console.client.host import ClientHost
-from acp_console.client.link import AgentLink, open_link
+from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PolicyDecider
 from acp_inspector.journal import Journal
 from tests.interop.node.programs import CONSOLE, LIMIT, console, lines
@@ -44,12 +44,16 @@ def command(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[
 
 
 @asynccontextmanager
-async def linked(command: list[str], place: Path, journal: Journal) -> AsyncGenerator[AgentLink]:
-    host = ClientHost(PolicyDecider("none", lambda ask: None))
+async def linked(
+    command: list[str], place: Path, journal: Journal
+) -> AsyncGenerator[AgentConnection]:
+    host = ClientHandlers(PolicyDecider("none", lambda ask: None))
     with anyio.fail_after(LIMIT):
-        async with open_link(command_agent(command), cwd=place, journal=journal, host=host) as link:
+        async with connect_agent(
+            command_agent(command), cwd=place, journal=journal, handlers=host
+        ) as link:
             yield link
-            assert list(link.connection.faults) == []
+            assert list(link.connection.violations) == []
 
 
 def test_without_a_key_exec_says_how_to_sign_in(place: Path, command: list[str]) -> None:

@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from acp_console.client.agents import command_agent
-from acp_console.client.host import ClientHost
-from acp_console.client.link import open_link
+from acp_console.client.connection import connect_agent
+from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PolicyDecider
 from acp_inspector.journal import Entry, Frame, Journal
 from tests.interop.node.programs import LIMIT, console, lines
@@ -33,8 +33,8 @@ class Ear:
             await self._has_grown.wait()
 
     def _hear(self, entry: Entry) -> None:
-        if isinstance(entry, Frame) and b'"agent_message_chunk"' in entry.raw:
-            message: Any = json.loads(entry.raw)
+        if isinstance(entry, Frame) and b'"agent_message_chunk"' in entry.data:
+            message: Any = json.loads(entry.data)
             self.text += message["params"]["update"]["content"]["text"]
             self._has_grown.set()
 
@@ -156,11 +156,11 @@ def test_commands_run_in_our_terminals(place: Path, agent: tuple[object, ...]) -
 async def test_a_cancelled_turn_ends_as_cancelled(npm: Path, place: Path) -> None:
     journal = Journal()
     ear = Ear(journal)
-    host = ClientHost(PolicyDecider("none", lambda ask: None))
+    host = ClientHandlers(PolicyDecider("none", lambda ask: None))
     spec = command_agent(["node", str(npm / "agent_v1.mjs")])
     with anyio.fail_after(LIMIT):
         async with (
-            open_link(spec, cwd=place, journal=journal, host=host) as link,
+            connect_agent(spec, cwd=place, journal=journal, handlers=host) as link,
             anyio.create_task_group() as tasks,
         ):
             assert link.title == "SDK agent"
@@ -173,4 +173,4 @@ async def test_a_cancelled_turn_ends_as_cancelled(npm: Path, place: Path) -> Non
             tasks.start_soon(cancel)
             answer = await link.prompt(session["sessionId"], "wait")
             assert answer["stopReason"] == "cancelled"
-            assert list(link.connection.faults) == []
+            assert list(link.connection.violations) == []

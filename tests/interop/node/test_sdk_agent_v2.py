@@ -13,10 +13,10 @@ import pytest
 
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.host.processes import spawn
+from acp_protocol.host.process import spawn
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.schema.validate import check_result, read_params
-from acp_protocol.transport.process import ProcessTransport
+from acp_protocol.schema.validate import parse_params, validate_result
+from acp_protocol.transport.stdio import ProcessTransport
 from tests.interop.node.programs import LIMIT, console, lines
 
 EDIT = "edit notes.md: milk => bread"
@@ -62,7 +62,7 @@ class Talk:
     async def ask(self, method: str, **params: Json) -> Any:
         """Ask about the session, and hold the answer against its shape."""
         result = await self.connection.request(method, {"sessionId": self.session_id, **params})
-        self.complaints += map(str, check_result(method, result, 2))
+        self.complaints += map(str, validate_result(method, result, 2))
         return result
 
     async def prompt(self, text: str) -> str:
@@ -90,7 +90,7 @@ class Talk:
         return [update[name] for update in self.updates if name in update]
 
     def _check(self, message: Request | Notification, kind: Any) -> None:
-        _, complaints = read_params(message.method, message.params, 2, kind=kind)
+        _, complaints = parse_params(message.method, message.params, 2, kind=kind)
         self.complaints += map(str, complaints)
 
 
@@ -112,12 +112,12 @@ async def session(npm: Path, place: Path) -> AsyncGenerator[Talk]:
     ):
         hello: Any = await talk.connection.request("initialize", HELLO)
         assert hello["protocolVersion"] == 2
-        assert check_result("initialize", hello, 2) == ()
+        assert validate_result("initialize", hello, 2) == ()
         opened: Any = await talk.connection.request("session/new", {"cwd": str(place)})
-        assert check_result("session/new", opened, 2) == ()
+        assert validate_result("session/new", opened, 2) == ()
         talk.session_id = opened["sessionId"]
         yield talk
-        assert list(talk.connection.faults) == []
+        assert list(talk.connection.violations) == []
     assert talk.complaints == []
 
 

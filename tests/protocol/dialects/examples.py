@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from acp_protocol.dialects.dialect import Dialect
+from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, encode
-from acp_protocol.schema.validate import check_params, check_result
+from acp_protocol.schema.validate import validate_params, validate_result
 
 
 @dataclass(frozen=True)
@@ -79,21 +79,21 @@ def plain(value: Json) -> Json:
 def is_valid(value: Json) -> bool:
     """Tell whether a call is as the schema wants it, down to what a reader would bear."""
     kind = "request" if "id" in value else "notification"
-    return not check_params(value["method"], value.get("params"), kind=kind)
+    return not validate_params(value["method"], value.get("params"), kind=kind)
 
 
 def hold_reading(dialect: Dialect, exchange: Exchange) -> None:
     """Check that an exchange of the dialect is read as the official one, and validly so."""
     side = exchange.asked_by
     question = dialect.read(call(exchange.method, exchange.theirs[0], id=7), side)
-    assert question.back == ()
-    (asked,) = said(*question.onward)
+    assert question.replies == ()
+    (asked,) = said(*question.forward)
     assert plain(asked) == plain(json.loads(call(exchange.method, exchange.ours[0], id=7)))
     assert is_valid(asked)
     answer = dialect.read(frame(id=7, result=exchange.theirs[1]), other(side))
-    answered = said(*answer.onward)[-1]
+    answered = said(*answer.forward)[-1]
     assert plain(answered["result"]) == exchange.ours[1]
-    assert check_result(exchange.method, answered["result"]) == ()
+    assert validate_result(exchange.method, answered["result"]) == ()
 
 
 def hold_writing(dialect: Dialect, exchange: Exchange) -> None:

@@ -225,7 +225,7 @@ def test_an_exchange_is_written(dialect: Acpex, exchange: Exchange) -> None:
 @pytest.mark.parametrize(("theirs", "ours"), UPDATES)
 def test_an_update_is_read_and_written(dialect: Acpex, theirs: Json, ours: Json) -> None:
     raw = json.dumps(update(theirs)).encode()
-    (read,) = dialect.read(raw, "agent").onward
+    (read,) = dialect.read(raw, "agent").forward
     assert said(read) == [update(ours)]
     assert is_valid(json.loads(read))
     assert said(*dialect.write(read, "agent")) == [update(theirs)]
@@ -235,14 +235,14 @@ def test_a_plain_message_is_a_chunk(dialect: Acpex) -> None:
     raw = json.dumps(update({"kind": "message", "content": "Hello"}, "abc123")).encode()
     text = {"type": "text", "text": "Hello"}
     chunk = update({"sessionUpdate": "agent_message_chunk", "content": text}, "abc123")
-    assert said(*dialect.read(raw, "agent").onward) == [chunk]
+    assert said(*dialect.read(raw, "agent").forward) == [chunk]
 
 
 @pytest.mark.parametrize(("theirs", "ours"), BLOCKS)
 def test_a_block_is_read_and_written(dialect: Acpex, theirs: Json, ours: Json) -> None:
     asked = call("session/prompt", {"sessionId": "s1", "content": [theirs]}, id=1)
     official = call("session/prompt", {"sessionId": "s1", "prompt": [ours]}, id=1)
-    (read,) = said(*dialect.read(asked, "client").onward)
+    (read,) = said(*dialect.read(asked, "client").forward)
     assert read == json.loads(official)
     assert is_valid(read)
     assert said(*dialect.write(official, "client")) == said(asked)
@@ -252,14 +252,14 @@ def test_a_block_is_read_and_written(dialect: Acpex, theirs: Json, ours: Json) -
 def test_a_terminal_needs_all_five_abilities(dialect: Acpex, missing: str) -> None:
     terminal = {name: True for name in ABILITIES if name != missing}
     params = {"protocolVersion": 1, "capabilities": {"terminal": terminal}}
-    (read,) = said(*dialect.read(call("initialize", params, id=1), "client").onward)
+    (read,) = said(*dialect.read(call("initialize", params, id=1), "client").forward)
     assert read["params"]["clientCapabilities"] == {"terminal": False}
 
 
 def test_what_a_client_can_show_has_no_counterpart_and_is_kept_aside(dialect: Acpex) -> None:
     params = {"protocolVersion": 1, "capabilities": {"prompts": {"image": True}}}
     raw = call("initialize", params, id=1)
-    (read,) = dialect.read(raw, "client").onward
+    (read,) = dialect.read(raw, "client").forward
     assert plain(json.loads(read))["params"]["clientCapabilities"] == {}
     (written,) = said(*dialect.write(read, "client"))
     assert written["params"]["capabilities"]["prompts"] == {"image": True}
@@ -267,7 +267,7 @@ def test_what_a_client_can_show_has_no_counterpart_and_is_kept_aside(dialect: Ac
 
 def test_what_an_answer_adds_to_the_stream_comes_before_it(dialect: Acpex) -> None:
     dialect.read(call("session/prompt", PROMPT.theirs[0], id=7), "client")
-    first, second = said(*dialect.read(frame(id=7, result=PROMPT.theirs[1]), "agent").onward)
+    first, second = said(*dialect.read(frame(id=7, result=PROMPT.theirs[1]), "agent").forward)
     text = {"type": "text", "text": "Refactoring complete!"}
     chunk = {"sessionUpdate": "agent_message_chunk", "content": text}
     assert first == update(chunk, "session_12345")
@@ -281,7 +281,7 @@ def test_what_an_answer_repeats_is_not_said_twice(dialect: Acpex) -> None:
         message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
         raw = update({"kind": "agent_message_chunk", "content": message}, "session_12345")
         dialect.read(json.dumps(raw).encode(), "agent")
-    read = said(*dialect.read(frame(id=7, result=PROMPT.theirs[1]), "agent").onward)
+    read = said(*dialect.read(frame(id=7, result=PROMPT.theirs[1]), "agent").forward)
     assert [each.get("method") for each in read] == [None]
 
 
@@ -297,7 +297,7 @@ def test_what_an_answer_repeats_is_not_said_twice(dialect: Acpex) -> None:
 )
 def test_a_stop_reason_is_read(dialect: Acpex, theirs: str, ours: str) -> None:
     dialect.read(call("session/prompt", {"sessionId": "s1", "content": []}, id=1), "client")
-    (read,) = said(*dialect.read(frame(id=1, result={"stopReason": theirs}), "agent").onward)
+    (read,) = said(*dialect.read(frame(id=1, result={"stopReason": theirs}), "agent").forward)
     assert read["result"] == {"stopReason": ours}
 
 
@@ -318,7 +318,7 @@ def test_a_stop_reason_is_read(dialect: Acpex, theirs: str, ours: str) -> None:
 def test_the_kind_of_a_tool_is_guessed_from_its_name(dialect: Acpex, name: str, kind: str) -> None:
     content = {"toolCallId": "c", "type": "function", "function": {"name": name}}
     raw = json.dumps(update({"kind": "tool_call", "content": content})).encode()
-    (read,) = said(*dialect.read(raw, "agent").onward)
+    (read,) = said(*dialect.read(raw, "agent").forward)
     assert read["params"]["update"]["kind"] == kind
 
 
@@ -326,7 +326,7 @@ def test_arguments_that_are_no_json_are_kept_as_text(dialect: Acpex) -> None:
     function = {"name": "read", "arguments": "{broken"}
     content = {"toolCallId": "c", "type": "function", "function": function}
     raw = json.dumps(update({"kind": "tool_call", "content": content})).encode()
-    (read,) = said(*dialect.read(raw, "agent").onward)
+    (read,) = said(*dialect.read(raw, "agent").forward)
     assert read["params"]["update"]["rawInput"] == "{broken"
     assert is_valid(read)
 
@@ -371,7 +371,7 @@ def test_an_error_is_read_by_its_method_and_written(
     for error, other, turn in ((theirs, ours, dialect.read), (ours, theirs, dialect.write)):
         turn(call(method, {}, id=1), "client")
         answer = turn(frame(id=1, error=error), "agent")
-        frames = answer if isinstance(answer, tuple) else answer.onward
+        frames = answer if isinstance(answer, tuple) else answer.forward
         assert said(*frames) == said(frame(id=1, error=other))
 
 
@@ -381,7 +381,7 @@ def test_an_error_is_read_by_its_method_and_written(
 def test_an_error_code_is_read(dialect: Acpex, theirs: int, ours: int) -> None:
     dialect.read(call("terminal/create", {}, id=1), "agent")
     answer = frame(id=1, error={"code": theirs, "message": "oh"})
-    (read,) = said(*dialect.read(answer, "client").onward)
+    (read,) = said(*dialect.read(answer, "client").forward)
     assert read["error"] == {"code": ours, "message": "oh"}
 
 
@@ -403,7 +403,7 @@ def test_an_error_code_is_written(dialect: Acpex, method: str, ours: int, theirs
 
 def test_a_secret_goes_nowhere(dialect: Acpex) -> None:
     raw = call("authenticate", {"methodId": "api_key", "data": {"apiKey": "secret"}}, id=2)
-    assert b"secret" not in b"".join(dialect.read(raw, "client").onward)
+    assert b"secret" not in b"".join(dialect.read(raw, "client").forward)
 
 
 @pytest.mark.parametrize(
@@ -432,5 +432,5 @@ def test_a_secret_goes_nowhere(dialect: Acpex) -> None:
 def test_what_has_no_counterpart_or_is_the_same_passes(
     dialect: Acpex, sent_by: Side, raw: bytes
 ) -> None:
-    assert dialect.read(raw, sent_by).onward[0] is raw
+    assert dialect.read(raw, sent_by).forward[0] is raw
     assert dialect.write(raw, sent_by)[0] is raw

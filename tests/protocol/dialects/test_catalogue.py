@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_protocol.dialects.catalogue import DIALECTS, open_dialect
+from acp_protocol.dialects.registry import DIALECTS, open_dialect
 from acp_protocol.errors import LocalProtocolError
 from tests.protocol.dialects.examples import call
 
@@ -32,5 +32,5 @@ def test_an_unknown_name_is_refused_and_the_known_ones_named() -> None:
 
 
 def test_sessions_without_a_folder_are_in_the_current_one() -> None:
-    (read,) = open_dialect("continuum").read(call("session/new", {}, id=1), "client").onward
+    (read,) = open_dialect("continuum").read(call("session/new", {}, id=1), "client").forward
     assert json.loads(read)["params"]["cwd"] == str(Path.cwd())

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from acp_protocol.dialects.base import Translation
 from acp_protocol.dialects.continuum import Continuum
-from acp_protocol.dialects.dialect import Reading
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 from tests.protocol.dialects.examples import (
@@ -195,9 +195,9 @@ def test_the_mode_is_set_in_the_session_that_was_used_last(opened: Continuum) ->
     null = call("session/set_mode", {"sessionId": None, "mode": "architect"}, id=5)
     official = call("session/set_mode", {"sessionId": SESSION, "modeId": "architect"}, id=5)
     for each in (null, question):
-        assert said(*opened.read(each, "client").onward) == said(official)
+        assert said(*opened.read(each, "client").forward) == said(official)
     answer = frame(id=5, result={"mode": "architect", "previousMode": "code"})
-    (answered,) = said(*opened.read(answer, "agent").onward)
+    (answered,) = said(*opened.read(answer, "agent").forward)
     assert plain(answered["result"]) == {}
     assert said(*opened.write(official, "client")) == said(question)
 
@@ -251,9 +251,9 @@ def test_a_session_that_was_not_used_last_is_named(opened: Continuum) -> None:
 def test_a_cancel_request_is_answered_and_read_as_a_notification(opened: Continuum) -> None:
     for params in (None, {"sessionId": None}):
         reading = opened.read(call("session/cancel", params, id=6), "client")
-        assert said(*reading.onward) == said(call("session/cancel", {"sessionId": SESSION}))
-        assert said(*reading.back) == said(frame(id=6, result={}))
-    assert opened.read(frame(id=6, result={}), "agent") == Reading(())
+        assert said(*reading.forward) == said(call("session/cancel", {"sessionId": SESSION}))
+        assert said(*reading.replies) == said(frame(id=6, result={}))
+    assert opened.read(frame(id=6, result={}), "agent") == Translation(())
 
 
 @pytest.mark.parametrize("method", ["session/load", "session/resume", "session/prompt"])
@@ -265,7 +265,9 @@ def test_a_session_that_there_is_not_is_never_the_current_one(
     assert cancelled_by(opened) == SESSION
     opened.write(frame(id=2, error={"code": -32002, "message": "no such session"}), "agent")
     assert cancelled_by(opened) == SESSION
-    (asked,) = said(*opened.read(call("session/set_mode", {"mode": "code"}, id=3), "client").onward)
+    (asked,) = said(
+        *opened.read(call("session/set_mode", {"mode": "code"}, id=3), "client").forward
+    )
     assert asked["params"]["sessionId"] == SESSION
 
 
@@ -298,39 +300,39 @@ def test_a_session_that_is_used_is_current_though_its_opening_was_not_seen(
 def test_a_cancel_request_before_any_session_is_only_answered(dialect: Continuum) -> None:
     hold_reading(dialect, INITIALIZE)
     reading = dialect.read(call("session/cancel", id=6), "client")
-    assert reading.onward == ()
-    assert said(*reading.back) == said(frame(id=6, result={}))
+    assert reading.forward == ()
+    assert said(*reading.replies) == said(frame(id=6, result={}))
 
 
 def test_a_cancel_request_before_all_others_is_refused(dialect: Continuum) -> None:
     reading = dialect.read(call("session/cancel", id=6), "client")
-    assert reading.onward == ()
-    assert json.loads(*reading.back)["error"]["code"] == -32002
+    assert reading.forward == ()
+    assert json.loads(*reading.replies)["error"]["code"] == -32002
 
 
 @pytest.mark.parametrize(("session", "code"), [("nope", -32001), (5, -32602), ([], -32602)])
 def test_cancelling_in_no_session_is_refused(opened: Continuum, session: Json, code: int) -> None:
     reading = opened.read(call("session/cancel", {"sessionId": session}, id=6), "client")
-    assert json.loads(*reading.back)["error"]["code"] == code
+    assert json.loads(*reading.replies)["error"]["code"] == code
 
 
 def test_a_cancel_notification_is_not_answered(opened: Continuum) -> None:
     reading = opened.read(call("session/cancel"), "client")
-    assert said(*reading.onward) == said(call("session/cancel", {"sessionId": SESSION}))
-    assert reading.back == ()
+    assert said(*reading.forward) == said(call("session/cancel", {"sessionId": SESSION}))
+    assert reading.replies == ()
 
 
 def test_cancelling_is_written_as_a_request_with_an_unseen_answer(opened: Continuum) -> None:
     (asked,) = said(*opened.write(call("session/cancel", {"sessionId": SESSION}), "client"))
     assert asked == {"jsonrpc": "2.0", "id": asked["id"], "method": "session/cancel"}
-    assert opened.read(frame(id=asked["id"], result={}), "agent") == Reading(())
+    assert opened.read(frame(id=asked["id"], result={}), "agent") == Translation(())
 
 
 def test_an_update_of_several_blocks_is_as_many_chunks(dialect: Continuum) -> None:
     blocks = [{"type": "text", "text": "The architecture..."}, {"type": "text", "text": "b"}]
     raw = call("session/update", {"sessionId": "s1", "content": blocks})
     chunks = [update({"sessionUpdate": "agent_message_chunk", "content": each}) for each in blocks]
-    read = said(*dialect.read(raw, "agent").onward)
+    read = said(*dialect.read(raw, "agent").forward)
     assert read == chunks
     assert all(is_valid(each) for each in read)
 
@@ -367,14 +369,14 @@ def test_an_error_code_is_read(
 ) -> None:
     asker: Side = "agent" if method.startswith("fs/") else "client"
     dialect.read(call(method, {"sessionId": "s1", "content": []}, id=1), asker)
-    read = said(*dialect.read(failure(theirs), other(asker)).onward)
+    read = said(*dialect.read(failure(theirs), other(asker)).forward)
     assert read == said(failure(ours))
 
 
 def test_a_code_means_something_else_once_initialized(opened: Continuum) -> None:
     opened.read(call("session/prompt", {"sessionId": "s1", "content": []}, id=1), "client")
     raw = failure((-32002, "oh", None))
-    assert opened.read(raw, "agent").onward[0] is raw
+    assert opened.read(raw, "agent").forward[0] is raw
 
 
 def test_error_codes_are_written(dialect: Continuum) -> None:
@@ -395,7 +397,7 @@ def test_running_out_of_requests_is_written_as_running_out_of_tokens(dialect: Co
 def test_what_has_no_member_is_kept_aside_and_written_again(dialect: Continuum) -> None:
     dialect.read(call("session/new", {"mode": "code"}, id=3), "client")
     theirs = HISTORY | {"historyLength": 4, "createdAt": "2026-03-08T13:00:00.25+01:00"}
-    (read,) = dialect.read(frame(id=3, result=theirs), "agent").onward
+    (read,) = dialect.read(frame(id=3, result=theirs), "agent").forward
     kept = json.loads(read)["result"]["_meta"]["continuum"]
     assert kept["historyLength"] == 4
     dialect.read(call("session/new", {"mode": "code"}, id=3), "client")
@@ -405,7 +407,7 @@ def test_what_has_no_member_is_kept_aside_and_written_again(dialect: Continuum) 
 
 def test_a_secret_goes_nowhere(dialect: Continuum) -> None:
     raw = call("authenticate", {"method": "api_key", "token": "secret"}, id=2)
-    assert b"secret" not in b"".join(dialect.read(raw, "client").onward)
+    assert b"secret" not in b"".join(dialect.read(raw, "client").forward)
 
 
 @pytest.mark.parametrize(
@@ -422,13 +424,13 @@ def test_what_has_no_counterpart_or_is_the_same_passes(
     dialect: Continuum, sent_by: Side, method: str, params: Json
 ) -> None:
     raw = call(method, params, id=10)
-    assert dialect.read(raw, sent_by).onward[0] is raw
+    assert dialect.read(raw, sent_by).forward[0] is raw
     assert dialect.write(raw, sent_by)[0] is raw
 
 
 def cancelled_by(dialect: Continuum) -> Json:
     """Return the session that a cancel request without one comes to."""
-    (asked,) = said(*dialect.read(call("session/cancel", id=9), "client").onward)
+    (asked,) = said(*dialect.read(call("session/cancel", id=9), "client").forward)
     return asked["params"]["sessionId"]
 
 

@@ -41,7 +41,7 @@ def dialect() -> Continuum:
 def test_a_block_is_read_and_written(dialect: Continuum, theirs: Json, ours: Json) -> None:
     asked = call("session/prompt", {"sessionId": "s1", "content": [theirs]}, id=1)
     official = call("session/prompt", {"sessionId": "s1", "prompt": [ours]}, id=1)
-    (read,) = said(*dialect.read(asked, "client").onward)
+    (read,) = said(*dialect.read(asked, "client").forward)
     assert read == json.loads(official)
     assert is_valid(read)
     assert said(*dialect.write(official, "client")) == said(asked)
@@ -57,4 +57,4 @@ def test_a_block_is_read_and_written(dialect: Continuum, theirs: Json, ours: Jso
 def test_a_block_without_a_counterpart_passes(dialect: Continuum, block: Json) -> None:
     official = call("session/prompt", {"sessionId": "s1", "prompt": [block]}, id=1)
     assert said(*dialect.write(official, "client"))[0]["params"]["content"] == [block]
-    assert dialect.read(official, "client").onward[0] is official
+    assert dialect.read(official, "client").forward[0] is official

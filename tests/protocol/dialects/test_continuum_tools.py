@@ -22,7 +22,7 @@ def dialect() -> Continuum:
 def test_a_permission_that_nobody_can_answer_is_shown(dialect: Continuum) -> None:
     params = {"sessionId": "s1"} | TOOL | {"locations": [PLACE]}
     reading = dialect.read(call("session/request_permission", params), "agent")
-    (shown,) = said(*reading.onward)
+    (shown,) = said(*reading.forward)
     place = {"path": "/src/main.rs", "line": 42}
     tool = TOOL | {"locations": [place], "status": "pending"}
     assert shown == update({"sessionUpdate": "tool_call"} | tool)
@@ -44,7 +44,7 @@ def test_the_progress_of_a_tool_call_is_read(
 ) -> None:
     params = {"sessionId": "s1"} | TOOL | {"status": status}
     first, second = (
-        said(*dialect.read(call("session/update", params), "agent").onward)[0] for _ in range(2)
+        said(*dialect.read(call("session/update", params), "agent").forward)[0] for _ in range(2)
     )
     tool = TOOL | {"status": official}
     assert first == update({"sessionUpdate": "tool_call"} | tool)
@@ -70,7 +70,7 @@ def test_a_permission_is_given_by_an_offered_word_alone(
 ) -> None:
     params = {"sessionId": "s1"} | TOOL
     dialect.read(call("session/request_permission", params, id=21), "agent")
-    read = said(*dialect.read(frame(id=21, result=answer), "client").onward)
+    read = said(*dialect.read(frame(id=21, result=answer), "client").forward)
     assert read == said(frame(id=21, result=outcome))
 
 
@@ -88,7 +88,7 @@ def test_a_word_chooses_the_option_of_its_kind(dialect: Continuum, answer: Json)
     options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
     params = {"sessionId": "s1", "toolCall": TOOL, "options": options}
     dialect.write(call("session/request_permission", params, id=21), "agent")
-    (read,) = said(*dialect.read(frame(id=21, result=answer), "client").onward)
+    (read,) = said(*dialect.read(frame(id=21, result=answer), "client").forward)
     assert read["result"] == {"outcome": {"outcome": "selected", "optionId": "yes"}}
 
 
@@ -103,5 +103,5 @@ def test_of_several_options_the_narrowest_is_chosen_and_once_where_none_lasts(
     options = [{"optionId": id_, "name": id_, "kind": kind} for id_, kind in kinds.items()]
     params = {"sessionId": "s1", "toolCall": TOOL, "options": options}
     dialect.write(call("session/request_permission", params, id=21), "agent")
-    (read,) = said(*dialect.read(frame(id=21, result=word), "client").onward)
+    (read,) = said(*dialect.read(frame(id=21, result=word), "client").forward)
     assert read["result"] == {"outcome": {"outcome": "selected", "optionId": option}}

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_protocol.dialects.catalogue import DIALECTS, open_dialect
-from acp_protocol.dialects.dialect import Reading
-from acp_protocol.dialects.interpreter import REMEMBERED, keep
+from acp_protocol.dialects.base import REMEMBERED, Translation, keep
+from acp_protocol.dialects.registry import DIALECTS, open_dialect
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 from tests.protocol.dialects.examples import call, frame, frames_of
@@ -72,7 +71,7 @@ def test_whatever_is_said_it_becomes_frames(
     for raw, side, is_read in frames:
         if is_read:
             reading = dialect.read(raw, side)
-            outcome = [*reading.onward, *reading.back]
+            outcome = [*reading.forward, *reading.replies]
         else:
             outcome = [*dialect.write(raw, side)]
         assert all(each is raw or json.loads(each) is not None for each in outcome)
@@ -82,7 +81,7 @@ def test_whatever_is_said_it_becomes_frames(
 @given(raw=st.binary(), side=SIDES)
 def test_what_is_no_json_passes_as_the_same_bytes(name: str, raw: bytes, side: Side) -> None:
     dialect = open_dialect(name)
-    assert dialect.read(raw, side).onward[0] is raw
+    assert dialect.read(raw, side).forward[0] is raw
     assert dialect.write(raw, side)[0] is raw
 
 
@@ -104,8 +103,8 @@ def test_what_is_no_json_passes_as_the_same_bytes(name: str, raw: bytes, side: S
 )
 def test_what_cannot_be_understood_passes_as_the_same_bytes(name: str, raw: bytes) -> None:
     dialect = open_dialect(name, "/abs/project")
-    assert dialect.read(raw, "agent") == Reading((raw,))
-    assert dialect.read(raw, "agent").onward[0] is raw
+    assert dialect.read(raw, "agent") == Translation((raw,))
+    assert dialect.read(raw, "agent").forward[0] is raw
     assert dialect.write(raw, "agent")[0] is raw
 
 
@@ -118,7 +117,7 @@ def test_official_frames_pass_as_the_same_bytes(name: str, shared: Path) -> None
         for raw, side in frames_of(path):
             # A code says nothing of the dialect that it belongs to.
             if b'"error":{' not in raw:
-                assert dialect.read(raw, side) == Reading((raw,)), path.name
+                assert dialect.read(raw, side) == Translation((raw,)), path.name
 
 
 @every_dialect
@@ -171,10 +170,10 @@ def test_a_session_that_there_is_may_keep_its_place_where_none_is_named(name: st
     dialect = open_dialect(name, "/abs/project")
     for params, is_ours in [({}, True), ({"cwd": "/abs/other"}, False)]:
         raw = call("session/load", {"sessionId": "s1"} | params, id=1)
-        read = json.loads(dialect.read(raw, "client").onward[0])["params"]
+        read = json.loads(dialect.read(raw, "client").forward[0])["params"]
         assert read["cwd"] == params.get("cwd", "/abs/project")
         assert read.get("_meta", {}).get(name, {}).get("isPlaced", False) is is_ours
-    read = json.loads(dialect.read(call("session/new", {}, id=2), "client").onward[0])["params"]
+    read = json.loads(dialect.read(call("session/new", {}, id=2), "client").forward[0])["params"]
     assert "_meta" not in read
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from acp_protocol.dialects.dialect import Reading
+from acp_protocol.dialects.base import Translation
 from acp_protocol.dialects.openoxide import Openoxide
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
@@ -180,7 +180,7 @@ def test_an_exchange_is_written(dialect: Openoxide, exchange: Exchange) -> None:
 @pytest.mark.parametrize(("theirs", "ours"), EVENTS)
 def test_an_event_is_read_and_written(dialect: Openoxide, theirs: Json, ours: Json) -> None:
     raw = call("session/update", {"session_id": "s1"} | theirs)
-    (read,) = dialect.read(raw, "agent").onward
+    (read,) = dialect.read(raw, "agent").forward
     assert said(read) == [update(ours)]
     assert is_valid(json.loads(read))
     assert said(*dialect.write(read, "agent")) == said(raw)
@@ -190,16 +190,16 @@ def test_an_event_needs_no_jsonrpc(dialect: Openoxide) -> None:
     raw = b'{"type":"text_delta","session_id":"s1","text":"Adding"}'
     text = {"type": "text", "text": "Adding"}
     chunk = update({"sessionUpdate": "agent_message_chunk", "content": text})
-    assert said(*dialect.read(raw, "agent").onward) == [chunk]
+    assert said(*dialect.read(raw, "agent").forward) == [chunk]
 
 
 def test_a_session_without_a_folder_is_in_the_given_one(dialect: Openoxide) -> None:
-    (read,) = said(*dialect.read(call("session/new", {}, id=1), "client").onward)
+    (read,) = said(*dialect.read(call("session/new", {}, id=1), "client").forward)
     assert read["params"] == {"cwd": "/abs/project", "mcpServers": []}
 
 
 def test_a_prompt_without_jsonrpc_is_asked_and_answered_without(dialect: Openoxide) -> None:
-    (asked,) = said(*dialect.read(json.dumps(BODY).encode(), "client").onward)
+    (asked,) = said(*dialect.read(json.dumps(BODY).encode(), "client").forward)
     assert asked["method"] == "session/prompt"
     assert asked["params"] == PROMPT
     assert is_valid(asked)
@@ -220,7 +220,7 @@ def test_a_prompt_without_a_session_is_for_the_one_used_last(dialect: Openoxide)
     dialect.read(call("session/new", {}, id=1), "client")
     dialect.write(frame(id=1, result={"sessionId": "s1"}), "agent")
     raw = json.dumps({"type": "prompt", "content": [TEXT]}).encode()
-    (asked,) = said(*dialect.read(raw, "client").onward)
+    (asked,) = said(*dialect.read(raw, "client").forward)
     assert asked["params"] == {"sessionId": "s1", "prompt": [TEXT]}
 
 
@@ -239,7 +239,7 @@ def test_a_prompt_without_a_session_begins_a_new_plan_in_it(dialect: Openoxide) 
 
 
 def test_a_prompt_without_jsonrpc_can_fail_without(dialect: Openoxide) -> None:
-    (asked,) = said(*dialect.read(json.dumps(BODY).encode(), "client").onward)
+    (asked,) = said(*dialect.read(json.dumps(BODY).encode(), "client").forward)
     (written,) = dialect.write(
         frame(id=asked["id"], error={"code": -32603, "message": "oh"}), "agent"
     )
@@ -249,10 +249,10 @@ def test_a_prompt_without_jsonrpc_can_fail_without(dialect: Openoxide) -> None:
 def test_slash_commands_are_advertised_once_there_is_a_session(dialect: Openoxide) -> None:
     dialect.write(call("initialize", {"protocolVersion": 1}, id=1), "client")
     answer = frame(id=1, result=ABILITIES | {"slash_commands": COMMANDS})
-    assert len(dialect.read(answer, "agent").onward) == 1
+    assert len(dialect.read(answer, "agent").forward) == 1
     dialect.write(call("session/new", {"cwd": "/a", "mcpServers": []}, id=2), "client")
     answer = frame(id=2, result={"session_id": "s1"})
-    result, advertised = said(*dialect.read(answer, "agent").onward)
+    result, advertised = said(*dialect.read(answer, "agent").forward)
     assert result["result"] == {"sessionId": "s1"}
     assert advertised == update(ADVERTISED)
     assert is_valid(advertised)
@@ -261,7 +261,7 @@ def test_slash_commands_are_advertised_once_there_is_a_session(dialect: Openoxid
 def test_a_whole_turn_in_the_answer_is_said_before_it(dialect: Openoxide) -> None:
     dialect.write(call("session/prompt", PROMPT, id=1), "client")
     answer = frame(id=1, result={"role": "agent", "content": [{"type": "text", "text": "Done."}]})
-    said_, ended = said(*dialect.read(answer, "agent").onward)
+    said_, ended = said(*dialect.read(answer, "agent").forward)
     assert said_["params"]["update"]["content"] == {"type": "text", "text": "Done."}
     assert ended["result"] == {"stopReason": "end_turn"}
 
@@ -271,7 +271,7 @@ def test_what_was_streamed_is_not_said_again(dialect: Openoxide) -> None:
     event = {"session_id": "sess_abc123", "type": "text_delta", "text": "Done."}
     dialect.read(call("session/update", event), "agent")
     answer = frame(id=1, result={"role": "agent", "content": [{"type": "text", "text": "Done."}]})
-    assert len(dialect.read(answer, "agent").onward) == 1
+    assert len(dialect.read(answer, "agent").forward) == 1
 
 
 def test_cancelling_a_session_names_the_prompt_and_ends_it_as_cancelled(
@@ -280,21 +280,21 @@ def test_cancelling_a_session_names_the_prompt_and_ends_it_as_cancelled(
     dialect.write(call("session/prompt", PROMPT, id=4), "client")
     written = said(*dialect.write(call("session/cancel", {"sessionId": "sess_abc123"}), "client"))
     assert written == said(call("cancel", {"request_id": 4}))
-    (ended,) = said(*dialect.read(frame(id=4, result={}), "agent").onward)
+    (ended,) = said(*dialect.read(frame(id=4, result={}), "agent").forward)
     assert ended["result"] == {"stopReason": "cancelled"}
 
 
 def test_cancelling_a_prompt_is_read_as_cancelling_its_session(dialect: Openoxide) -> None:
     dialect.read(call("session/prompt", BODY, id=4), "client")
     reading = dialect.read(call("cancel", {"request_id": 4}), "client")
-    assert said(*reading.onward) == said(call("session/cancel", {"sessionId": "sess_abc123"}))
-    assert reading.back == ()
+    assert said(*reading.forward) == said(call("session/cancel", {"sessionId": "sess_abc123"}))
+    assert reading.replies == ()
 
 
 def test_cancelling_anything_else_is_cancelling_a_request(dialect: Openoxide) -> None:
     reading = dialect.read(call("cancel", {"request_id": 9}, id=5), "client")
-    assert said(*reading.onward) == said(call("$/cancel_request", {"requestId": 9}))
-    assert said(*reading.back) == said(frame(id=5, result={}))
+    assert said(*reading.forward) == said(call("$/cancel_request", {"requestId": 9}))
+    assert said(*reading.replies) == said(frame(id=5, result={}))
     (written,) = said(*dialect.write(call("$/cancel_request", {"requestId": 9}), "client"))
     assert written == json.loads(call("cancel", {"request_id": 9}))
 
@@ -311,14 +311,14 @@ def test_a_block_that_official_prompts_lack_becomes_text(
     dialect: Openoxide, theirs: Json, ours: str
 ) -> None:
     raw = call("session/prompt", BODY | {"content": [theirs]}, id=1)
-    (read,) = said(*dialect.read(raw, "client").onward)
+    (read,) = said(*dialect.read(raw, "client").forward)
     assert read["params"]["prompt"] == [{"type": "text", "text": ours}]
     assert is_valid(read)
 
 
 def test_a_diff_without_a_tool_is_an_edit_of_its_own(dialect: Openoxide) -> None:
     raw = call("session/update", {"session_id": "s1", "type": "diff"} | DIFF)
-    (read,) = said(*dialect.read(raw, "agent").onward)
+    (read,) = said(*dialect.read(raw, "agent").forward)
     assert read["params"]["update"]["sessionUpdate"] == "tool_call"
     assert read["params"]["update"]["content"] == [OFFICIAL_DIFF]
     assert is_valid(read)
@@ -327,7 +327,7 @@ def test_a_diff_without_a_tool_is_an_edit_of_its_own(dialect: Openoxide) -> None
 def test_a_plan_grows_step_by_step_and_begins_anew_with_a_turn(dialect: Openoxide) -> None:
     def plan(step: str) -> list[str]:
         event = {"session_id": "sess_abc123", "type": "plan_step", "step": step}
-        (read,) = said(*dialect.read(call("session/update", event), "agent").onward)
+        (read,) = said(*dialect.read(call("session/update", event), "agent").forward)
         return [entry["content"] for entry in read["params"]["update"]["entries"]]
 
     assert plan("Read") == ["Read"]
@@ -344,7 +344,7 @@ def test_a_plan_is_written_step_by_step_and_read_as_what_it_was(dialect: Openoxi
         entries = [{"content": it, "priority": "medium", "status": how} for it, how in steps]
         plan = update({"sessionUpdate": "plan", "entries": entries})
         events = dialect.write(json.dumps(plan).encode(), "agent")
-        *_, read = [reader.read(event, "agent").onward[0] for event in events]
+        *_, read = [reader.read(event, "agent").forward[0] for event in events]
         assert said(read) == [plan]
         written += said(*events)
     told = [(each["params"]["step"], each["params"].get("status")) for each in written]
@@ -359,7 +359,7 @@ def test_a_plan_is_written_step_by_step_and_read_as_what_it_was(dialect: Openoxi
 def test_each_session_has_its_own_plan_and_tools(dialect: Openoxide) -> None:
     def read(session: str, **event: Json) -> Json:
         raw = call("session/update", {"session_id": session} | event)
-        return said(*dialect.read(raw, "agent").onward)[0]["params"]["update"]
+        return said(*dialect.read(raw, "agent").forward)[0]["params"]["update"]
 
     read("s1", type="plan_step", step="Read")
     read("s1", type="tool_call", id="t1")
@@ -372,14 +372,14 @@ def test_each_session_has_its_own_plan_and_tools(dialect: Openoxide) -> None:
 
 def test_a_step_of_an_unknown_status_waits(dialect: Openoxide) -> None:
     event = {"session_id": "s1", "type": "plan_step", "step": "Read", "status": "zz"}
-    (read,) = said(*dialect.read(call("session/update", event), "agent").onward)
+    (read,) = said(*dialect.read(call("session/update", event), "agent").forward)
     assert is_valid(read)
 
 
 def test_a_permission_may_be_given_with_underscores(dialect: Openoxide) -> None:
     dialect.write(call("session/request_permission", {"sessionId": "s1"}, id=3), "agent")
     answer = {"outcome": {"outcome": "selected", "option_id": "allow"}}
-    (read,) = said(*dialect.read(frame(id=3, result=answer), "client").onward)
+    (read,) = said(*dialect.read(frame(id=3, result=answer), "client").forward)
     assert read["result"] == {"outcome": {"outcome": "selected", "optionId": "allow"}}
 
 
@@ -388,16 +388,16 @@ def test_a_session_is_cancelled_by_request_or_notification(dialect: Openoxide) -
     for number, back in [(5, said(frame(id=5, result={}))), (None, [])]:
         raw = call("session/cancel", {"session_id": "s1"}, id=number)
         reading = dialect.read(raw, "client")
-        assert (said(*reading.onward), said(*reading.back)) == (cancelled, back)
+        assert (said(*reading.forward), said(*reading.replies)) == (cancelled, back)
     # Who watches both sides sees an answer to what officially is no question.
-    assert dialect.read(frame(id=5, result={}), "agent") == Reading(())
+    assert dialect.read(frame(id=5, result={}), "agent") == Translation(())
 
 
 def test_cancelling_nothing_is_refused_or_ignored(dialect: Openoxide) -> None:
     reading = dialect.read(call("cancel", {}, id=5), "client")
-    assert reading.onward == ()
-    assert said(*reading.back)[0]["error"]["code"] == -32602
-    assert dialect.read(call("cancel"), "client") == Reading(())
+    assert reading.forward == ()
+    assert said(*reading.replies)[0]["error"]["code"] == -32602
+    assert dialect.read(call("cancel"), "client") == Translation(())
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_blocks_may_be_spelled_as_the_types_of_the_blueprint(
 ) -> None:
     for number, name in enumerate(("content", "prompt")):
         raw = call("session/prompt", {"session_id": "s1", name: [theirs]}, id=number)
-        (read,) = said(*dialect.read(raw, "client").onward)
+        (read,) = said(*dialect.read(raw, "client").forward)
         assert read["params"]["prompt"] == [{"type": "text", "text": ours}]
         error = {"code": -32602, "message": "Invalid params: params.prompt.0 is wrong"}
         (told,) = said(*dialect.write(frame(id=number, error=error), "agent"))
@@ -424,7 +424,7 @@ def test_blocks_may_be_spelled_as_the_types_of_the_blueprint(
 def test_abilities_are_kept_aside_and_written_again(dialect: Openoxide) -> None:
     abilities = ABILITIES | {"web_search": True, "slash_commands": COMMANDS}
     dialect.read(call("initialize", {"protocolVersion": 1}, id=1), "client")
-    (read,) = dialect.read(frame(id=1, result=abilities), "agent").onward
+    (read,) = dialect.read(frame(id=1, result=abilities), "agent").forward
     assert "web_search" not in plain(json.loads(read))["result"]
     dialect.read(call("initialize", {"protocolVersion": 1}, id=1), "client")
     assert said(*dialect.write(read, "agent"))[0]["result"] == abilities
@@ -443,6 +443,6 @@ def test_abilities_are_kept_aside_and_written_again(dialect: Openoxide) -> None:
 def test_what_has_no_counterpart_or_is_the_same_passes(
     dialect: Openoxide, sent_by: Side, raw: bytes
 ) -> None:
-    assert dialect.read(raw, sent_by) == Reading((raw,))
-    assert dialect.read(raw, sent_by).onward[0] is raw
+    assert dialect.read(raw, sent_by) == Translation((raw,))
+    assert dialect.read(raw, sent_by).forward[0] is raw
     assert dialect.write(raw, sent_by)[0] is raw

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_protocol.dialects.recognition import PATIENCE, Recognition
+from acp_protocol.dialects.detect import PATIENCE, DialectDetector
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 from tests.protocol.dialects.examples import call, frame, frames_of, update
@@ -57,8 +57,8 @@ def spelled(value: Json) -> bytes:
     ],
 )
 def test_a_dialect_is_recognised_by_its_first_words(sent_by: Side, raw: bytes, name: str) -> None:
-    assert Recognition().see(raw, sent_by) == name
-    assert Recognition().see(raw, "agent" if sent_by == "client" else "client") is None
+    assert DialectDetector().feed(raw, sent_by) == name
+    assert DialectDetector().feed(raw, "agent" if sent_by == "client" else "client") is None
 
 
 @pytest.mark.parametrize(
@@ -87,19 +87,19 @@ def test_a_dialect_is_recognised_by_its_first_words(sent_by: Side, raw: bytes, n
     ],
 )
 def test_what_may_be_official_gives_nothing_away(sent_by: Side, raw: bytes) -> None:
-    assert Recognition().see(raw, sent_by) is None
+    assert DialectDetector().feed(raw, sent_by) is None
 
 
 def test_lengths_before_frames_need_an_opening_that_is_not_official() -> None:
-    assert Recognition("headers").see(opening(), "client") == "openoxide"
-    assert Recognition("headers").see(opening(clientCapabilities={}), "client") is None
-    assert Recognition("lines").see(opening(), "client") is None
+    assert DialectDetector("headers").feed(opening(), "client") == "openoxide"
+    assert DialectDetector("headers").feed(opening(clientCapabilities={}), "client") is None
+    assert DialectDetector("lines").feed(opening(), "client") is None
 
 
 def test_the_first_dialect_is_kept() -> None:
-    recognition = Recognition()
-    recognition.see(opening(clientCapabilities={"readTextFile": True}), "client")
-    assert recognition.see(opening(authenticationMethods=[]), "client") == "continuum"
+    recognition = DialectDetector()
+    recognition.feed(opening(clientCapabilities={"readTextFile": True}), "client")
+    assert recognition.feed(opening(authenticationMethods=[]), "client") == "continuum"
 
 
 @pytest.mark.parametrize(
@@ -118,46 +118,46 @@ def test_the_first_dialect_is_kept() -> None:
     ],
 )
 def test_who_opens_officially_is_believed(sent_by: Side, official: bytes, foreign: bytes) -> None:
-    recognition = Recognition()
-    recognition.see(official, sent_by)
-    assert recognition.see(foreign, sent_by) is None
-    assert recognition.has_settled(sent_by)
+    recognition = DialectDetector()
+    recognition.feed(official, sent_by)
+    assert recognition.feed(foreign, sent_by) is None
+    assert recognition.is_settled(sent_by)
 
 
 def test_a_mistake_behind_an_official_session_is_no_dialect() -> None:
-    recognition = Recognition()
-    recognition.see(opening(clientCapabilities={}), "client")
-    recognition.see(call("session/new", {"cwd": "/a", "mcpServers": []}, id=1), "client")
-    assert recognition.see(call("session/new", {"mode": "code"}, id=2), "client") is None
-    assert recognition.see(call("mcp/connect", {"id": "s"}, id=3), "client") is None
-    assert not recognition.has_settled("client")
+    recognition = DialectDetector()
+    recognition.feed(opening(clientCapabilities={}), "client")
+    recognition.feed(call("session/new", {"cwd": "/a", "mcpServers": []}, id=1), "client")
+    assert recognition.feed(call("session/new", {"mode": "code"}, id=2), "client") is None
+    assert recognition.feed(call("mcp/connect", {"id": "s"}, id=3), "client") is None
+    assert not recognition.is_settled("client")
 
 
 def test_nobody_is_watched_for_ever() -> None:
-    recognition = Recognition()
+    recognition = DialectDetector()
     for _ in range(PATIENCE):
-        recognition.see(b"{}", "agent")
-    assert recognition.has_settled("agent")
-    assert recognition.see(opened({"mcp": True}), "agent") is None
-    assert not recognition.has_settled("client")
+        recognition.feed(b"{}", "agent")
+    assert recognition.is_settled("agent")
+    assert recognition.feed(opened({"mcp": True}), "agent") is None
+    assert not recognition.is_settled("client")
 
 
 def test_real_traffic_is_official(shared: Path) -> None:
     files = sorted((shared / "traffic").glob("*.ndjson"))
     assert files
     for path in files:
-        recognition = Recognition()
+        recognition = DialectDetector()
         for raw, side in frames_of(path):
-            assert recognition.see(raw, side) is None, path.name
+            assert recognition.feed(raw, side) is None, path.name
 
 
 @given(st.lists(st.tuples(st.binary(), st.sampled_from(["client", "agent"]))))
 def test_whatever_comes_nothing_fails(frames: list[tuple[bytes, Side]]) -> None:
-    recognition = Recognition()
+    recognition = DialectDetector()
     for raw, side in frames:
-        recognition.see(raw, side)
+        recognition.feed(raw, side)
 
 
 def test_nesting_to_the_brim_is_no_failure() -> None:
     raw = b'{"type":"prompt","session_id":' + b"[" * 5000 + b"]" * 5000 + b"}"
-    assert Recognition().see(raw, "client") is None
+    assert DialectDetector().feed(raw, "client") is None

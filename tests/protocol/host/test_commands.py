@@ -7,31 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from acp_protocol.host.commands import Command, CommandRefusedError, prepare
-from acp_protocol.host.files import Roots
+from acp_protocol.host.sandbox import SandboxedFiles
+from acp_protocol.host.terminals import CommandRefusedError, CommandSpec, prepare_command
 
 
-def words(command: Command, cwd: Path) -> tuple[str, ...]:
-    return prepare(command, cwd, Roots([cwd])).words
+def words(command: CommandSpec, cwd: Path) -> tuple[str, ...]:
+    return prepare_command(command, cwd, SandboxedFiles([cwd])).words
 
 
 @pytest.mark.parametrize(
     ("command", "started"),
     [
-        (Command("make"), ("make",)),
-        (Command("make", ("a b", "; rm x")), ("make", "a b", "; rm x")),
-        (Command("make all", ("x",)), ("make all", "x")),
-        (Command("make all"), ("/bin/sh", "-c", "make all")),
-        (Command("a\nb"), ("/bin/sh", "-c", "a\nb")),
-        (Command(" make "), (" make ",)),
-        (Command("make;all"), ("make;all",)),
-        (Command("a \0b"), ("/bin/sh", "-c", "a \0b")),
-        (Command("./a b"), ("/bin/sh", "-c", "./a b")),
-        (Command("/ b"), ("/bin/sh", "-c", "/ b")),
+        (CommandSpec("make"), ("make",)),
+        (CommandSpec("make", ("a b", "; rm x")), ("make", "a b", "; rm x")),
+        (CommandSpec("make all", ("x",)), ("make all", "x")),
+        (CommandSpec("make all"), ("/bin/sh", "-c", "make all")),
+        (CommandSpec("a\nb"), ("/bin/sh", "-c", "a\nb")),
+        (CommandSpec(" make "), (" make ",)),
+        (CommandSpec("make;all"), ("make;all",)),
+        (CommandSpec("a \0b"), ("/bin/sh", "-c", "a \0b")),
+        (CommandSpec("./a b"), ("/bin/sh", "-c", "./a b")),
+        (CommandSpec("/ b"), ("/bin/sh", "-c", "/ b")),
     ],
 )
 def test_only_a_line_without_arguments_is_left_to_the_shell(
-    tmp_path: Path, command: Command, started: tuple[str, ...]
+    tmp_path: Path, command: CommandSpec, started: tuple[str, ...]
 ) -> None:
     assert words(command, tmp_path) == started
 
@@ -41,13 +41,13 @@ def test_a_program_with_a_blank_in_its_name_is_no_line(tmp_path: Path, name: str
     (tmp_path / "my program").touch(mode=0o755)
     name = name.format(cwd=tmp_path)
     env = (("PATH", f"{tmp_path}:{os.environ['PATH']}"),)
-    assert words(Command(name, env=env), tmp_path) == (name,)
+    assert words(CommandSpec(name, env=env), tmp_path) == (name,)
 
 
 @pytest.mark.parametrize("name", ["", " ", "\t\n"])
 def test_no_program_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(CommandRefusedError, match="no command was given"):
-        words(Command(name, ("x",)), tmp_path)
+        words(CommandSpec(name, ("x",)), tmp_path)
 
 
 def test_the_environment_is_ours_with_what_was_given_over_it(
@@ -56,7 +56,7 @@ def test_the_environment_is_ours_with_what_was_given_over_it(
     monkeypatch.setenv("OURS", "kept")
     monkeypatch.setenv("THEIRS", "covered")
     env = (("THEIRS", "once"), ("THEIRS", "a=b ü"), ("EMPTY", ""))
-    start = prepare(Command("true", env=env), tmp_path, Roots([tmp_path]))
+    start = prepare_command(CommandSpec("true", env=env), tmp_path, SandboxedFiles([tmp_path]))
     assert start.env == {**os.environ, "THEIRS": "a=b ü", "EMPTY": ""}
     assert os.environ["THEIRS"] == "covered"
 
@@ -66,7 +66,7 @@ def test_the_environment_is_ours_with_what_was_given_over_it(
 )
 def test_what_no_environment_can_hold_is_refused(tmp_path: Path, variable: tuple[str, str]) -> None:
     with pytest.raises(CommandRefusedError, match="environment"):
-        words(Command("true", env=(variable,)), tmp_path)
+        words(CommandSpec("true", env=(variable,)), tmp_path)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_command_starts_in_a_directory_of_the_session(
     inside: Path, cwd: str | None, place: str
 ) -> None:
     asked = None if cwd is None else cwd.format(inside)
-    start = prepare(Command("true", cwd=asked), inside, Roots([inside]))
+    start = prepare_command(CommandSpec("true", cwd=asked), inside, SandboxedFiles([inside]))
     assert start.cwd.resolve() == (inside / place).resolve()
 
 
@@ -117,4 +117,6 @@ def test_a_command_starts_in_a_directory_of_the_session(
 )
 def test_no_command_starts_outside(inside: Path, cwd: str, reason: str) -> None:
     with pytest.raises(CommandRefusedError, match=reason):
-        prepare(Command("true", cwd=cwd.format(inside)), inside, Roots([inside]))
+        prepare_command(
+            CommandSpec("true", cwd=cwd.format(inside)), inside, SandboxedFiles([inside])
+        )

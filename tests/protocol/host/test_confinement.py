@@ -13,9 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from acp_protocol.host import confinement
-from acp_protocol.host.confinement import Confinement, FileRefusedError
-from acp_protocol.host.files import Roots
+from acp_protocol.host import sandbox
+from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles, SandboxedPaths
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,7 @@ from acp_protocol.host.files import Roots
 )
 def test_ways_out_are_closed(root: Path, path: str, reason: str) -> None:
     with pytest.raises(FileRefusedError, match=reason):
-        Roots([root]).read_text(path.format(root=root))
+        SandboxedFiles([root]).read_text(path.format(root=root))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ def test_ways_out_are_closed(root: Path, path: str, reason: str) -> None:
 )
 def test_ways_out_are_closed_to_writers_too(root: Path, path: str, reason: str) -> None:
     with pytest.raises(FileRefusedError, match=reason):
-        Roots([root]).write_text(path.format(root=root), "x")
+        SandboxedFiles([root]).write_text(path.format(root=root), "x")
     assert (root.parent / "secret.txt").read_text() == "secret"
 
 
@@ -81,14 +80,14 @@ def test_no_path_whatever_leads_out(parts: list[str]) -> None:
         (root / "notes.txt").write_text("notes")
         (root / "out").symlink_to(outside)
         try:
-            text = Roots([root]).read_text("/".join([str(root), *parts]))
+            text = SandboxedFiles([root]).read_text("/".join([str(root), *parts]))
         except FileRefusedError:
             return
         assert text == "notes"
 
 
 def test_the_spelling_alone_can_be_judged(root: Path) -> None:
-    roots = Roots([root])
+    roots = SandboxedFiles([root])
     roots.check_inside(str(root / "not" / "there.txt"))
     with pytest.raises(FileRefusedError, match="outside"):
         roots.check_inside(str(root.parent / "secret.txt"))
@@ -97,7 +96,7 @@ def test_the_spelling_alone_can_be_judged(root: Path) -> None:
 def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
     (root / "sub" / "link").symlink_to("../notes.txt")
     (root / "dir").symlink_to(root / "sub")
-    roots = Roots([root])
+    roots = SandboxedFiles([root])
     assert roots.read_text(str(root / "sub" / "link")) == "notes\n"
     roots.write_text(str(root / "dir" / "through.txt"), "x")
     assert (root / "sub" / "through.txt").read_text() == "x"
@@ -120,7 +119,7 @@ def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
 )
 def test_a_link_that_leads_out_or_round_is_not_followed(root: Path, target: str) -> None:
     (root / "loop").symlink_to(target)
-    roots = Roots([root])
+    roots = SandboxedFiles([root])
     with pytest.raises(FileRefusedError):
         roots.read_text(str(root / "loop"))
     with pytest.raises(FileRefusedError):
@@ -132,7 +131,7 @@ def test_a_chain_of_links_has_an_end(root: Path) -> None:
     (root / "link0").symlink_to("notes.txt")
     for number in range(1, 40):
         (root / f"link{number}").symlink_to(f"link{number - 1}")
-    roots = Roots([root])
+    roots = SandboxedFiles([root])
     assert roots.read_text(str(root / "link9")) == "notes\n"
     with pytest.raises(FileRefusedError, match="too many symbolic links"):
         roots.read_text(str(root / "link39"))
@@ -142,7 +141,7 @@ def test_a_link_that_leads_out_and_in_again_is_judged_by_where_it_ends(root: Pat
     (root.parent / "back").symlink_to(root)
     (root / "round").symlink_to("../back/notes.txt")
     (root / "straight").symlink_to(root / "sub" / ".." / "notes.txt")
-    roots = Roots([root])
+    roots = SandboxedFiles([root])
     with pytest.raises(FileRefusedError, match="outside"):
         roots.read_text(str(root / "round"))
     assert roots.read_text(str(root / "straight")) == "notes\n"
@@ -151,11 +150,11 @@ def test_a_link_that_leads_out_and_in_again_is_judged_by_where_it_ends(root: Pat
 def test_a_linked_directory_that_leads_out_is_not_followed(root: Path) -> None:
     (root / "out").symlink_to(root.parent)
     with pytest.raises(FileRefusedError, match="outside"):
-        Roots([root]).read_text(str(root / "out" / "secret.txt"))
+        SandboxedFiles([root]).read_text(str(root / "out" / "secret.txt"))
 
 
 def test_a_root_that_is_gone_is_an_error(root: Path) -> None:
-    roots = Roots([root / "sub"])
+    roots = SandboxedFiles([root / "sub"])
     (root / "sub").rmdir()
     with pytest.raises(FileRefusedError, match="no such file or directory"):
         roots.read_text(str(root / "sub" / "x"))
@@ -165,7 +164,7 @@ def test_a_root_that_is_gone_is_an_error(root: Path) -> None:
 
 def test_a_root_may_be_spelled_through_a_link(root: Path, tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(root)
-    roots = Roots([tmp_path / "alias"])
+    roots = SandboxedFiles([tmp_path / "alias"])
     assert roots.read_text(str(tmp_path / "alias" / "notes.txt")) == "notes\n"
     assert roots.read_text(str(root / "notes.txt")) == "notes\n"
 
@@ -201,7 +200,7 @@ def test_a_directory_that_is_swapped_for_a_link_while_we_read_never_leads_out(ro
     with swapping(root) as link:
         for _ in range(2000):
             with suppress(FileRefusedError):
-                read.add(Roots([root]).read_text(str(link / "f.txt")))
+                read.add(SandboxedFiles([root]).read_text(str(link / "f.txt")))
     assert read <= {"inside"}
 
 
@@ -209,13 +208,13 @@ def test_a_directory_that_is_swapped_for_a_link_while_we_write_never_leads_out(r
     with swapping(root) as link:
         for _ in range(500):
             with suppress(FileRefusedError):
-                Roots([root]).write_text(str(link / "f.txt"), "written")
+                SandboxedFiles([root]).write_text(str(link / "f.txt"), "written")
     assert (root.parent / "outside" / "f.txt").read_text() == "secret"
     assert [path.name for path in (root.parent / "outside").iterdir()] == ["f.txt"]
 
 
 def test_a_directory_that_is_swapped_for_a_link_while_we_move_never_leads_out(root: Path) -> None:
-    roots, moved = Roots([root]), root / "moved.txt"
+    roots, moved = SandboxedFiles([root]), root / "moved.txt"
     with swapping(root) as link:
         for _ in range(500):
             moved.write_text("moved")
@@ -236,7 +235,7 @@ def test_a_directory_that_is_swapped_for_a_link_while_we_move_never_leads_out(ro
 def test_what_is_swapped_for_a_link_between_two_steps_never_leads_out(
     root: Path, monkeypatch: pytest.MonkeyPatch, swapped: str, link: str, path: str
 ) -> None:
-    look = confinement._link
+    look = sandbox._link
 
     def look_and_swap(directory: int, name: str) -> str | None:
         found = look(directory, name)
@@ -245,15 +244,15 @@ def test_what_is_swapped_for_a_link_between_two_steps_never_leads_out(
             (root / name).symlink_to(link)
         return found
 
-    monkeypatch.setattr(confinement, "_link", look_and_swap)
+    monkeypatch.setattr(sandbox, "_link", look_and_swap)
     with pytest.raises(FileRefusedError):
-        Roots([root]).read_text(str(root / path))
+        SandboxedFiles([root]).read_text(str(root / path))
 
 
 def test_a_directory_to_start_in_lies_inside_and_has_its_links_resolved(root: Path) -> None:
     (root / "in").symlink_to("sub")
     (root / "out").symlink_to("..")
-    roots = Roots([root])
+    roots = SandboxedFiles([root])
     assert roots.directory(str(root)) == root.resolve()
     assert roots.directory(str(root / "in")) == (root / "sub").resolve()
     for name, reason in (
@@ -268,7 +267,7 @@ def test_a_directory_to_start_in_lies_inside_and_has_its_links_resolved(root: Pa
 
 def test_no_descriptor_is_left_open(root: Path) -> None:
     (root / "link").symlink_to("sub/../notes.txt")
-    roots = Roots([root])
+    roots = SandboxedFiles([root])
     before = sorted(Path("/dev/fd").iterdir())
     for name in ("notes.txt", "link", "gone.txt", "sub", "sub/x/y", "notes.txt/x"):
         with suppress(FileRefusedError):
@@ -284,7 +283,7 @@ def test_where_somebody_else_is_to_go_is_judged_by_the_links_on_this_disk(root: 
     (root / "file").symlink_to("../secret.txt")
     (root / "loop").symlink_to("loop")
     os.mkfifo(root / "fifo")
-    confinement = Confinement([root])
+    confinement = SandboxedPaths([root])
     for name in ("notes.txt", "gone.txt", "gone/too.txt", "in/gone.txt", "sub"):
         confinement.check_links(str(root / name))
     for name, reason in (
@@ -301,7 +300,7 @@ def test_where_somebody_else_is_to_go_is_judged_by_the_links_on_this_disk(root: 
 
 
 def test_on_another_machine_no_link_can_be_judged_but_the_spelling(root: Path) -> None:
-    elsewhere = Confinement([root / "elsewhere"])
+    elsewhere = SandboxedPaths([root / "elsewhere"])
     elsewhere.check_links(str(root / "elsewhere" / "notes.txt"))
     with pytest.raises(FileRefusedError, match="outside"):
         elsewhere.check_links(str(root / "notes.txt"))
@@ -309,7 +308,7 @@ def test_on_another_machine_no_link_can_be_judged_but_the_spelling(root: Path) -
 
 def test_judging_links_leaves_no_descriptor_open(root: Path) -> None:
     (root / "out").symlink_to("..")
-    confinement = Confinement([root])
+    confinement = SandboxedPaths([root])
     before = sorted(Path("/dev/fd").iterdir())
     for name in ("notes.txt", "sub/gone/x", "out/secret.txt", "notes.txt/x"):
         with suppress(FileRefusedError):
@@ -319,7 +318,7 @@ def test_judging_links_leaves_no_descriptor_open(root: Path) -> None:
 
 def test_a_directory_that_a_root_lies_in_is_known(root: Path) -> None:
     (root / "sub" / "deep").mkdir()
-    confinement = Confinement([root, root / "sub" / "deep"])
+    confinement = SandboxedPaths([root, root / "sub" / "deep"])
     assert confinement.holds_root((root / "sub").lstat())
     assert confinement.holds_root((root / "sub" / "deep").lstat())
     (root / "other").mkdir()
@@ -330,17 +329,20 @@ def test_a_directory_that_was_opened_stays_the_same_whatever_takes_its_place(roo
     (root / "in").symlink_to("sub")
     (root / "sub" / "inner.txt").touch()
     for name in ("sub", "in"):
-        confinement = Confinement([root])
+        confinement = SandboxedPaths([root])
         with (
-            confinement.opened(str(root / name)) as directory,
-            confinement.entered(str(root / name)) as place,
+            confinement.open_path(str(root / name)) as directory,
+            confinement.open_parent_path(str(root / name)) as place,
         ):
             (root / "sub").rename(root / "away")
             (root / "sub").symlink_to("..")
             assert os.listdir(directory) == ["inner.txt"]  # noqa: PTH208 - a descriptor
             if Path("/proc/self/fd").is_dir():
                 assert [each.name for each in place.iterdir()] == ["inner.txt"]
-        with pytest.raises(FileRefusedError, match="outside"), confinement.opened(f"{root}/{name}"):
+        with (
+            pytest.raises(FileRefusedError, match="outside"),
+            confinement.open_path(f"{root}/{name}"),
+        ):
             pass
         (root / "sub").unlink()
         (root / "away").rename(root / "sub")
@@ -350,13 +352,13 @@ def test_without_paths_to_what_is_held_a_directory_is_named(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on macOS."""
-    monkeypatch.setattr(confinement, "_HELD", root / "gone")
+    monkeypatch.setattr(sandbox, "_HELD", root / "gone")
     before = sorted(Path("/dev/fd").iterdir())
-    with Confinement([root]).entered(str(root / "sub")) as place:
+    with SandboxedPaths([root]).open_parent_path(str(root / "sub")) as place:
         assert place == (root / "sub").resolve()
-    with Confinement([root]).opened(str(root)) as directory:
+    with SandboxedPaths([root]).open_path(str(root)) as directory:
         assert sorted(os.listdir(directory)) == ["notes.txt", "sub"]  # noqa: PTH208 - the same
     for name in ("gone", "notes.txt", "../root"):
-        with pytest.raises(FileRefusedError), Confinement([root]).opened(f"{root}/{name}"):
+        with pytest.raises(FileRefusedError), SandboxedPaths([root]).open_path(f"{root}/{name}"):
             pass
     assert sorted(Path("/dev/fd").iterdir()) == before

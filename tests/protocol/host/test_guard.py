@@ -15,8 +15,8 @@ from typing import IO
 
 import pytest
 
-from acp_protocol.host import guard
-from acp_protocol.host.guard import Guard
+from acp_protocol.host import orphan_guard
+from acp_protocol.host.orphan_guard import OrphanGuard
 from tests.protocol.host.test_processes import is_running
 
 LIMIT = 30
@@ -42,7 +42,7 @@ ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells 
 def holding(watched: str, *how: str) -> str:
     """Return a program that starts another, has it watched, and goes on until it is killed."""
     return (
-        "import os, subprocess, sys; from acp_protocol.host.guard import Guard\n"
+        "import os, subprocess, sys; from acp_protocol.host.orphan_guard import Guard\n"
         f"child = subprocess.Popen([sys.executable, '-c', {watched!r}], stdin=subprocess.PIPE,\n"
         "                         start_new_session=True)\n"
         f"guard = Guard({', '.join(how)})\nguard.watch(child.pid)\nsys.stdin.read()"
@@ -105,7 +105,7 @@ class Shell:
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Shell]:
     it = Shell(tmp_path)
-    monkeypatch.setattr(guard, "SHELL", str(it.path))
+    monkeypatch.setattr(orphan_guard, "SHELL", str(it.path))
     yield it
     it.close()
 
@@ -256,11 +256,11 @@ def test_who_is_started_or_forked_later_does_not_hold_the_pipe(shell: Shell, hei
 
 def test_a_guard_that_is_dismissed_ends_nobody(shell: Shell) -> None:
     with group() as mine:
-        it = Guard(0, 0)
-        it.dismiss(mine.pid)
+        it = OrphanGuard(0, 0)
+        it.unwatch(mine.pid)
         it.watch(mine.pid)
-        it.dismiss(mine.pid)
-        it.dismiss(mine.pid)
+        it.unwatch(mine.pid)
+        it.unwatch(mine.pid)
         it.close()
         it.close()
         it.watch(mine.pid)
@@ -274,19 +274,21 @@ def test_a_group_with_the_number_of_one_that_ended_is_left_alone(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """What the system tells of its leader is made up here: it began before, and began later."""
-    monkeypatch.setattr(guard, "SCRIPT", guard.SCRIPT.replace("/proc/", f"{tmp_path}/proc/"))
+    monkeypatch.setattr(
+        orphan_guard, "SCRIPT", orphan_guard.SCRIPT.replace("/proc/", f"{tmp_path}/proc/")
+    )
     with group() as mine, group() as other:
         stats = [tmp_path / "proc" / str(each.pid) / "stat" for each in (mine, other)]
         for stat in stats:
             stat.parent.mkdir(parents=True)
         stats[0].write_text(f"{mine.pid} (a) b) {'0 ' * 19}100 0 0\n")
         os.mkfifo(stats[1])
-        it = Guard(0, 0)
+        it = OrphanGuard(0, 0)
         it.watch(mine.pid)
         it.watch(other.pid)
         # Whoever opens it has looked at the first one.
         stats[1].write_text("\n")
-        it.dismiss(other.pid)
+        it.unwatch(other.pid)
         stats[0].write_text(f"{mine.pid} (a) b) {'0 ' * 19}200 0 0\n")
         assert shell.pid()
         it.close()
@@ -296,17 +298,17 @@ def test_a_group_with_the_number_of_one_that_ended_is_left_alone(
 
 @pytest.mark.parametrize("shell", ["/no/such/shell", sys.executable])
 def test_where_no_shell_can_wait_nobody_does(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "SHELL", shell)
-    it = Guard()
+    monkeypatch.setattr(orphan_guard, "SHELL", shell)
+    it = OrphanGuard()
     it.watch(os.getpid())
-    it.dismiss(os.getpid())
+    it.unwatch(os.getpid())
     it.close()
 
 
 def test_another_shell_takes_the_place_of_one_that_has_ended(shell: Shell) -> None:
     with ExitStack() as stack:
         first, second = (stack.enter_context(group()) for _ in range(2))
-        it = Guard(0, 0)
+        it = OrphanGuard(0, 0)
         it.watch(first.pid)
         old = shell.pid()
         os.kill(old, signal.SIGKILL)
@@ -322,12 +324,12 @@ def test_another_shell_takes_the_place_of_one_that_has_ended(shell: Shell) -> No
 
 def test_a_shell_that_is_stopped_stops_nobody(shell: Shell) -> None:
     with group() as mine:
-        it = Guard()
+        it = OrphanGuard()
         it.watch(mine.pid)
         os.kill(shell.pid(), signal.SIGSTOP)
         while not shell.has_begun(0):
-            it.dismiss(mine.pid)
+            it.unwatch(mine.pid)
             it.watch(mine.pid)
-        it.dismiss(mine.pid)
+        it.unwatch(mine.pid)
         it.close()
         assert is_alive(mine)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from acp_protocol.host.output import OutputTail
+from acp_protocol.host.terminals import OutputTail
 
 PIECES = [b"a", b"\n", "é".encode(), "語".encode(), "🙂".encode(), b"\xff", b"\x80", b"\xf0\x9f"]
 output = st.lists(st.sampled_from(PIECES) | st.binary(max_size=3))

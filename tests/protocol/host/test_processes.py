@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from acp_protocol.errors import AgentStartError
-from acp_protocol.host import processes
-from acp_protocol.host.guard import Guard
-from acp_protocol.host.processes import ChildProcess, StderrTail, spawn
+from acp_protocol.host import process
+from acp_protocol.host.orphan_guard import OrphanGuard
+from acp_protocol.host.process import ChildProcess, StderrTail, spawn
 
 LIMIT = 20.0
 """Seconds after which a process counts as hung."""
@@ -119,11 +119,11 @@ async def test_an_empty_group_is_never_signalled_again(monkeypatch: pytest.Monke
             await child.wait()
             await child.wait_group()
             monkeypatch.setattr(os, "killpg", refuse)
-            assert not child.group_lives()
+            assert not child.is_group_alive()
             child.signal_group(signal.SIGKILL)
 
 
-class Told(Guard):
+class Told(OrphanGuard):
     """A guard that remembers what it was told, and starts no shell."""
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Told(Guard):
     def watch(self, group: int) -> None:
         self.groups.append(group)
 
-    def dismiss(self, group: int) -> None:
+    def unwatch(self, group: int) -> None:
         if group in self.groups:
             self.groups.remove(group)
             self.has_none.set()
@@ -142,7 +142,7 @@ class Told(Guard):
 
 async def test_a_group_is_watched_until_nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody asks for that here, but its number is free for others then."""
-    monkeypatch.setattr(processes, "GUARD", told := Told())
+    monkeypatch.setattr(process, "GUARD", told := Told())
     leaving = (
         "import subprocess, sys; "
         "subprocess.Popen([sys.executable, '-c', 'import sys; sys.stdin.read()'])"
@@ -159,7 +159,7 @@ async def test_a_group_is_watched_until_nobody_is_left(monkeypatch: pytest.Monke
 async def test_who_cannot_be_noticed_any_more_is_watched_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(processes, "GUARD", told := Told())
+    monkeypatch.setattr(process, "GUARD", told := Told())
     with anyio.fail_after(LIMIT):
         async with spawn(script("import time; time.sleep(1000)"), grace=0.2) as child:
             assert told.groups == [child.pid]

@@ -10,8 +10,7 @@ import sys
 import anyio
 import pytest
 
-from acp_protocol.host.processes import spawn
-from acp_protocol.host.strays import VARIABLE, Mark
+from acp_protocol.host.process import VARIABLE, ProcessMarker, spawn
 from tests.protocol.host.test_processes import LIMIT, first_line, is_running, script
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells environments")
@@ -42,15 +41,15 @@ async def test_who_is_not_marked_is_left_alone() -> None:
     command = ["sleep", "1000"]
     others = {**os.environ, VARIABLE: "0123"}
     with subprocess.Popen(command, env=others) as other:
-        assert not await Mark().signal(signal.SIGKILL)
-        await Mark().end(0.0)
+        assert not await ProcessMarker().signal(signal.SIGKILL)
+        await ProcessMarker().end(0.0)
         assert other.poll() is None
         other.kill()
 
 
 async def test_a_command_within_a_command_has_both_marks() -> None:
-    outer, inner = Mark(), Mark()
-    env = inner.on(outer.on({"PATH": os.environ["PATH"]}))
+    outer, inner = ProcessMarker(), ProcessMarker()
+    env = inner.added_to(outer.added_to({"PATH": os.environ["PATH"]}))
     with subprocess.Popen(["sleep", "1000"], env=env, stdout=subprocess.DEVNULL) as command:
         assert await outer.signal(0)
         await inner.end(0.0)

@@ -14,16 +14,17 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_protocol.host.commands import Command, CommandRefusedError
-from acp_protocol.host.files import Roots
+from acp_protocol.host.sandbox import SandboxedFiles
 from acp_protocol.host.terminals import (
     GRACE,
     OUTPUT_LIMIT,
     TERMINAL_LIMIT,
+    CommandRefusedError,
+    CommandSpec,
     ExitStatus,
-    Snapshot,
     TerminalMissingError,
-    Terminals,
+    TerminalOutput,
+    TerminalPool,
 )
 from tests.protocol.host.test_processes import is_running
 
@@ -48,30 +49,30 @@ sys.stdout.buffer.write(b"the end")
 """
 
 
-def python(text: str, *args: str, **more: object) -> Command:
-    return Command(sys.executable, ("-c", text, *args), **more)  # type: ignore[arg-type]
+def python(text: str, *args: str, **more: object) -> CommandSpec:
+    return CommandSpec(sys.executable, ("-c", text, *args), **more)  # type: ignore[arg-type]
 
 
 @dataclass
 class Shop:
     """Terminals of one session whose directory is `cwd`."""
 
-    terminals: Terminals
+    terminals: TerminalPool
     cwd: Path
 
-    async def run(self, command: Command, session: str = "s1") -> str:
-        roots = Roots([self.cwd])
+    async def run(self, command: CommandSpec, session: str = "s1") -> str:
+        roots = SandboxedFiles([self.cwd])
         return await self.terminals.create(session, command, cwd=self.cwd, roots=roots)
 
-    async def outcome(self, command: Command) -> Snapshot:
+    async def outcome(self, command: CommandSpec) -> TerminalOutput:
         """Return the terminal as it is when the command has ended."""
         id_ = await self.run(command)
         await self.terminals.wait("s1", id_)
-        return self.terminals.look("s1", id_)
+        return self.terminals.output("s1", id_)
 
     async def shown(self, id_: str, word: str) -> str:
         """Return the output as soon as `word` stands in it."""
-        while word not in (output := self.terminals.look("s1", id_).output):
+        while word not in (output := self.terminals.output("s1", id_).output):
             await anyio.sleep(0.01)
         return output
 
@@ -79,7 +80,7 @@ class Shop:
 @asynccontextmanager
 async def shop(cwd: Path, grace: float = GRACE) -> AsyncGenerator[Shop]:
     with anyio.fail_after(LIMIT):
-        async with Terminals(grace=grace) as terminals:
+        async with TerminalPool(grace=grace) as terminals:
             yield Shop(terminals, cwd)
 
 
@@ -90,7 +91,7 @@ async def gone(pid: int) -> None:
 
 async def test_a_command_runs_and_its_output_is_kept(tmp_path: Path) -> None:
     async with shop(tmp_path) as at:
-        assert await at.outcome(python("print('hello')")) == Snapshot(
+        assert await at.outcome(python("print('hello')")) == TerminalOutput(
             "hello\n", is_cut=False, status=ExitStatus(0, None)
         )
 
@@ -109,14 +110,14 @@ async def test_how_a_command_ended_is_told(tmp_path: Path, script: str, status: 
     async with shop(tmp_path) as at:
         id_ = await at.run(python(script))
         assert await at.terminals.wait("s1", id_) == status
-        assert at.terminals.look("s1", id_).status == status
+        assert at.terminals.output("s1", id_).status == status
 
 
 async def test_a_running_command_has_output_and_no_status_yet(tmp_path: Path) -> None:
     async with shop(tmp_path, grace=0.1) as at:
         id_ = await at.run(python(STUBBORN))
         assert await at.shown(id_, "ready") == "ready\n"
-        assert at.terminals.look("s1", id_).status is None
+        assert at.terminals.output("s1", id_).status is None
 
 
 async def test_stdout_and_stderr_come_in_the_order_in_which_they_were_written(
@@ -142,7 +143,9 @@ async def test_arguments_are_passed_as_they_are(tmp_path: Path) -> None:
 
 async def test_a_line_without_arguments_is_read_by_the_shell(tmp_path: Path) -> None:
     async with shop(tmp_path) as at:
-        assert (await at.outcome(Command("echo one && echo $0 | wc -c"))).output.split()[0] == "one"
+        assert (await at.outcome(CommandSpec("echo one && echo $0 | wc -c"))).output.split()[
+            0
+        ] == "one"
 
 
 @pytest.mark.parametrize("name", ["my program", "./my program", "{cwd}/my program"])
@@ -152,14 +155,14 @@ async def test_a_program_with_a_blank_in_its_name_is_no_line(tmp_path: Path, nam
     program.chmod(0o755)
     env = (("PATH", f"{tmp_path}:{os.environ['PATH']}"),)
     async with shop(tmp_path) as at:
-        ended = await at.outcome(Command(name.format(cwd=tmp_path), env=env))
+        ended = await at.outcome(CommandSpec(name.format(cwd=tmp_path), env=env))
         assert ended.output == "started with 0\n"
 
 
 async def test_with_arguments_a_blank_in_the_command_is_no_line(tmp_path: Path) -> None:
     async with shop(tmp_path) as at:
         with pytest.raises(CommandRefusedError, match="cannot start echo one: there is no such"):
-            await at.run(Command("echo one", ("two",)))
+            await at.run(CommandSpec("echo one", ("two",)))
 
 
 async def test_the_environment_is_ours_with_what_was_given_over_it(
@@ -177,20 +180,20 @@ async def test_the_environment_is_ours_with_what_was_given_over_it(
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        (Command("no-such-command-anywhere"), "there is no such command"),
-        (Command("/etc/passwd"), "it may not be executed"),
-        (Command("/"), "it may not be executed"),
-        (Command(""), "no command was given"),
-        (Command(" \t"), "no command was given"),
-        (Command("a\0b"), "it is no valid command"),
-        (Command("a \0b"), "it is no valid command"),
-        (Command("echo", ("a\0b",)), "it is no valid command"),
-        (Command("echo", ("\ud800",)), "it is no valid command"),
-        (Command("echo", ("x" * 2**22,)), "argument list too long"),
+        (CommandSpec("no-such-command-anywhere"), "there is no such command"),
+        (CommandSpec("/etc/passwd"), "it may not be executed"),
+        (CommandSpec("/"), "it may not be executed"),
+        (CommandSpec(""), "no command was given"),
+        (CommandSpec(" \t"), "no command was given"),
+        (CommandSpec("a\0b"), "it is no valid command"),
+        (CommandSpec("a \0b"), "it is no valid command"),
+        (CommandSpec("echo", ("a\0b",)), "it is no valid command"),
+        (CommandSpec("echo", ("\ud800",)), "it is no valid command"),
+        (CommandSpec("echo", ("x" * 2**22,)), "argument list too long"),
     ],
 )
 async def test_a_command_that_cannot_start_is_refused_in_one_sentence(
-    tmp_path: Path, command: Command, reason: str
+    tmp_path: Path, command: CommandSpec, reason: str
 ) -> None:
     async with shop(tmp_path) as at:
         with pytest.raises(CommandRefusedError, match=reason) as refusal:
@@ -202,7 +205,7 @@ async def test_what_could_not_start_takes_no_room(tmp_path: Path) -> None:
     async with shop(tmp_path) as at:
         for _ in range(TERMINAL_LIMIT + 1):
             with pytest.raises(CommandRefusedError, match="there is no such command"):
-                await at.run(Command("no-such-command-anywhere"))
+                await at.run(CommandSpec("no-such-command-anywhere"))
 
 
 @pytest.mark.parametrize(
@@ -264,8 +267,10 @@ async def test_killing_keeps_the_terminal_and_what_was_written(tmp_path: Path) -
         await at.shown(id_, "so far")
         for _ in range(2):
             await at.terminals.kill("s1", id_)
-            seen = at.terminals.look("s1", id_)
-            assert seen == Snapshot("so far\n", is_cut=False, status=ExitStatus(None, "SIGTERM"))
+            seen = at.terminals.output("s1", id_)
+            assert seen == TerminalOutput(
+                "so far\n", is_cut=False, status=ExitStatus(None, "SIGTERM")
+            )
 
 
 async def test_killing_what_has_ended_changes_nothing(tmp_path: Path) -> None:
@@ -291,7 +296,7 @@ async def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
         id_ = await at.run(python(STUBBORN))
         await at.shown(id_, "ready")
         await at.terminals.kill("s1", id_)
-        assert at.terminals.look("s1", id_).status == ExitStatus(None, "SIGKILL")
+        assert at.terminals.output("s1", id_).status == ExitStatus(None, "SIGKILL")
 
 
 async def test_a_kill_that_was_begun_is_finished(tmp_path: Path) -> None:
@@ -301,7 +306,7 @@ async def test_a_kill_that_was_begun_is_finished(tmp_path: Path) -> None:
         with anyio.CancelScope() as scope:
             scope.cancel()
             await at.terminals.kill("s1", id_)
-        assert at.terminals.look("s1", id_).status == ExitStatus(None, "SIGKILL")
+        assert at.terminals.output("s1", id_).status == ExitStatus(None, "SIGKILL")
 
 
 @pytest.mark.parametrize("deed", ["kill", "release"])
@@ -321,7 +326,7 @@ async def test_what_holds_the_pipe_after_the_end_hides_no_end_and_is_ended_too(
     async with shop(tmp_path) as at:
         id_ = await at.run(python(PARENT))
         assert await at.terminals.wait("s1", id_) == ExitStatus(0, None)
-        grandchild = int(at.terminals.look("s1", id_).output)
+        grandchild = int(at.terminals.output("s1", id_).output)
         assert is_running(grandchild)
         await getattr(at.terminals, deed)("s1", id_)
         await gone(grandchild)
@@ -332,7 +337,7 @@ async def test_what_left_its_group_and_holds_the_pipe_keeps_nobody_waiting(tmp_p
     async with shop(tmp_path) as at:
         id_ = await at.run(python(script))
         assert await at.terminals.wait("s1", id_) == ExitStatus(0, None)
-        grandchild = int(at.terminals.look("s1", id_).output)
+        grandchild = int(at.terminals.output("s1", id_).output)
         try:
             await at.terminals.release("s1", id_)
         finally:
@@ -373,12 +378,12 @@ async def test_an_id_of_another_session_is_unknown(tmp_path: Path) -> None:
         id_ = await at.run(python("import time; time.sleep(1000)"), session="s2")
         await at.run(python(""))
         await refuses_all(at.terminals, "s1", id_)
-        assert at.terminals.look("s2", id_).status is None
+        assert at.terminals.output("s2", id_).status is None
 
 
-async def refuses_all(terminals: Terminals, session: str, id_: str) -> None:
+async def refuses_all(terminals: TerminalPool, session: str, id_: str) -> None:
     with pytest.raises(TerminalMissingError):
-        terminals.look(session, id_)
+        terminals.output(session, id_)
     for deed in (terminals.wait, terminals.kill, terminals.release):
         with pytest.raises(TerminalMissingError, match="this session has no such terminal"):
             await deed(session, id_)
@@ -386,19 +391,19 @@ async def refuses_all(terminals: Terminals, session: str, id_: str) -> None:
 
 async def test_no_id_is_given_twice_and_none_can_be_guessed(tmp_path: Path) -> None:
     async with shop(tmp_path) as at:
-        ids = [await at.run(Command("true")) for _ in range(5)]
+        ids = [await at.run(CommandSpec("true")) for _ in range(5)]
     assert len(set(ids)) == 5
     assert all(len(bytes.fromhex(id_.removeprefix("terminal-"))) >= 16 for id_ in ids)
 
 
 async def test_a_session_has_so_many_terminals_and_a_release_makes_room(tmp_path: Path) -> None:
     async with shop(tmp_path) as at:
-        ids = [await at.run(Command("true")) for _ in range(TERMINAL_LIMIT)]
+        ids = [await at.run(CommandSpec("true")) for _ in range(TERMINAL_LIMIT)]
         with pytest.raises(CommandRefusedError, match=f"at most {TERMINAL_LIMIT} terminals"):
-            await at.run(Command("true"))
-        await at.run(Command("true"), session="s2")
+            await at.run(CommandSpec("true"))
+        await at.run(CommandSpec("true"), session="s2")
         await at.terminals.release("s1", ids[0])
-        await at.run(Command("true"))
+        await at.run(CommandSpec("true"))
 
 
 async def test_everything_ends_with_the_owner(tmp_path: Path) -> None:
@@ -406,7 +411,7 @@ async def test_everything_ends_with_the_owner(tmp_path: Path) -> None:
     pids: list[int] = []
     async with shop(tmp_path, grace=0.1) as at:
         for session in ("s1", "s2"):
-            await at.run(Command(f"echo $$ >>pids; exec {script}"), session=session)
+            await at.run(CommandSpec(f"echo $$ >>pids; exec {script}"), session=session)
         while len(pids) < 2:
             await anyio.sleep(0.01)
             found = (tmp_path / "pids").read_text() if (tmp_path / "pids").exists() else ""
@@ -419,5 +424,5 @@ async def test_a_creation_that_is_cancelled_leaves_nothing(tmp_path: Path) -> No
         for _ in range(TERMINAL_LIMIT + 1):
             with anyio.CancelScope() as scope:
                 scope.cancel()
-                await at.run(Command("sleep", ("1000",)))
-        await at.run(Command("true"))
+                await at.run(CommandSpec("sleep", ("1000",)))
+        await at.run(CommandSpec("true"))

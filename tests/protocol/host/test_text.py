@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_protocol.host.text import one_line, visible
+from acp_protocol.host.sanitize import escape_controls, single_line
 
 any_text = st.text(st.characters(exclude_categories=()))
 
@@ -39,7 +39,7 @@ any_text = st.text(st.characters(exclude_categories=()))
     ],
 )
 def test_what_a_screen_would_obey_or_hide_is_shown_as_a_symbol(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert escape_controls(text) == shown
 
 
 SHOWN_FORMATS = (
@@ -59,19 +59,21 @@ def is_harmless(character: str) -> bool:
 
 def test_every_character_there_is_is_harmless_when_it_is_shown() -> None:
     every = map(chr, range(sys.maxunicode + 1))
-    assert [hex(ord(sign)) for sign in every if not all(map(is_harmless, visible(sign)))] == []
+    assert [
+        hex(ord(sign)) for sign in every if not all(map(is_harmless, escape_controls(sign)))
+    ] == []
 
 
 def test_only_what_harms_is_changed() -> None:
     every = map(chr, range(sys.maxunicode + 1))
-    changed = {sign for sign in every if visible(sign) != sign}
+    changed = {sign for sign in every if escape_controls(sign) != sign}
     assert {unicodedata.category(sign) for sign in changed if is_harmless(sign)} <= {"Cn", "Mn"}
 
 
 @given(any_text)
 def test_nothing_that_controls_a_screen_is_left(text: str) -> None:
-    assert all(map(is_harmless, visible(text)))
-    assert all(map(is_harmless, one_line(text, 20)))
+    assert all(map(is_harmless, escape_controls(text)))
+    assert all(map(is_harmless, single_line(text, 20)))
 
 
 markup = st.sampled_from(
@@ -83,29 +85,29 @@ markup = st.sampled_from(
 def test_what_some_screen_takes_for_markup_survives_unchanged(text: str) -> None:
     """It must not be lost here; it is never given to anything that reads markup."""
     signs = "[]@=()\\<>&;"
-    assert [sign for sign in visible(text) if sign in signs] == [
+    assert [sign for sign in escape_controls(text) if sign in signs] == [
         sign for sign in text if sign in signs
     ]
 
 
 @given(st.text(st.characters(max_codepoint=0x7E, min_codepoint=0x20)))
 def test_printable_text_stays_as_it_is(text: str) -> None:
-    assert visible(text) == text
+    assert escape_controls(text) == text
 
 
 @given(any_text)
 def test_making_visible_twice_changes_nothing_more(text: str) -> None:
-    assert visible(visible(text)) == visible(text)
+    assert escape_controls(escape_controls(text)) == escape_controls(text)
 
 
 @given(any_text, st.integers(min_value=1, max_value=40))
 def test_one_line_is_one_line_and_not_too_long(text: str, width: int) -> None:
-    line = one_line(text, width)
+    line = single_line(text, width)
     assert len(line) <= width
     assert "\n" not in line
 
 
 def test_what_was_cut_ends_with_an_ellipsis() -> None:
-    assert one_line("abcdef", 4) == "abc…"
-    assert one_line("abcd", 4) == "abcd"
-    assert one_line("a\nb", 9) == "a⏎b"
+    assert single_line("abcdef", 4) == "abc…"
+    assert single_line("abcd", 4) == "abcd"
+    assert single_line("a\nb", 9) == "a⏎b"

@@ -7,18 +7,18 @@ from typing import Annotated, Any, Literal, NotRequired
 import pytest
 from typing_extensions import TypedDict
 
-from acp_protocol.schema.complaints import Complaint, find_complaints
-from acp_protocol.schema.marks import (
+from acp_protocol.schema.constraints import (
     ELSE,
     ITEMS,
     NULL,
     U16,
     VALUE,
     VALUE_AND_ITEMS,
-    AtLeast,
-    Bounds,
-    Tagged,
+    Discriminator,
+    MinLength,
+    Range,
 )
+from acp_protocol.schema.explain import SchemaError, find_errors
 
 
 class Text(TypedDict, extra_items=Any):
@@ -69,13 +69,13 @@ class Holder(TypedDict, extra_items=Any):
     null: NotRequired[Annotated[list[int] | None, NULL]]
 
 
-CLOSED = Annotated[Text | Link, Tagged("type", ("text", "link"))]
-OPEN = Annotated[Text | Other, Tagged("type", ("text", ELSE))]
-FALLBACK = Annotated[Text | Bare, Tagged("type", ("text", None))]
+CLOSED = Annotated[Text | Link, Discriminator("type", ("text", "link"))]
+OPEN = Annotated[Text | Other, Discriminator("type", ("text", ELSE))]
+FALLBACK = Annotated[Text | Bare, Discriminator("type", ("text", None))]
 
 
 def said(shape: Any, value: Any) -> list[str]:
-    return [str(complaint) for complaint in find_complaints(shape, value)]
+    return [str(complaint) for complaint in find_errors(shape, value)]
 
 
 @pytest.mark.parametrize(
@@ -99,15 +99,15 @@ def said(shape: Any, value: Any) -> list[str]:
         (Literal["a", "b"], 1, "is no string"),
         (U16, -1, "is too small"),
         (U16, 2**16, "is too large"),
-        (Annotated[float, Bounds(0, 1)], 1.5, "is too large"),
-        (Annotated[str, AtLeast(1)], "", "is too short"),
-        (Annotated[list[Any], AtLeast(2)], [1], "is too short"),
+        (Annotated[float, Range(0, 1)], 1.5, "is too large"),
+        (Annotated[str, MinLength(1)], "", "is too short"),
+        (Annotated[list[Any], MinLength(2)], [1], "is too short"),
         (Literal[1, 2] | U16, 2**16, "is too large"),
         (str, (), "is no string"),
     ],
 )
 def test_a_wrong_value_is_told_in_our_words(shape: Any, value: Any, reason: str) -> None:
-    assert find_complaints(shape, value) == [Complaint("", reason)]
+    assert find_errors(shape, value) == [SchemaError("", reason)]
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,13 @@ def test_a_wrong_value_is_told_in_our_words(shape: Any, value: Any, reason: str)
     ],
 )
 def test_what_fits_json_schema_fits(shape: Any, value: Any) -> None:
-    assert find_complaints(shape, value) == []
+    assert find_errors(shape, value) == []
 
 
 def test_the_path_leads_through_members_and_positions() -> None:
     value = [{"type": "text", "text": "a"}, {"type": "text", "text": 5}]
-    assert find_complaints(list[CLOSED], value, "params.content") == [
-        Complaint("params.content.1.text", "is no string")
+    assert find_errors(list[CLOSED], value, "params.content") == [
+        SchemaError("params.content.1.text", "is no string")
     ]
 
 
@@ -184,10 +184,10 @@ def test_without_a_tag_the_arm_that_comes_closest_is_spoken_of() -> None:
 def test_what_a_reader_has_to_bear_is_lenient(
     member: str, value: Any, path: str, lenient: bool
 ) -> None:
-    (complaint,) = find_complaints(Holder, {member: value})
-    assert (complaint.path, complaint.lenient) == (path, lenient)
+    (complaint,) = find_errors(Holder, {member: value})
+    assert (complaint.path, complaint.is_tolerated) == (path, lenient)
 
 
 def test_an_arm_that_can_be_borne_is_preferred_to_one_that_cannot() -> None:
-    (complaint,) = find_complaints(Text | Holder, {"value": "x"})
-    assert complaint == Complaint("value", "is no array", lenient=True)
+    (complaint,) = find_errors(Text | Holder, {"value": "x"})
+    assert complaint == SchemaError("value", "is no array", is_tolerated=True)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_protocol.schema.leniency import borne
-from acp_protocol.schema.validate import check, read_params, shape
+from acp_protocol.schema.explain import drop_invalid
+from acp_protocol.schema.validate import parse_params, schema_type, validate
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_a_malformed_optional_value_is_read_as_absent(
     definition: str, sent: Any, read: Any
 ) -> None:
     before = deepcopy(sent)
-    assert borne(shape(definition), sent) == (before if read is None else read)
+    assert drop_invalid(schema_type(definition), sent) == (before if read is None else read)
     assert sent == before
 
 
 def test_params_are_read_and_what_was_wrong_is_reported() -> None:
-    params, complaints = read_params("session/new", {"cwd": "/", "mcpServers": None})
+    params, complaints = parse_params("session/new", {"cwd": "/", "mcpServers": None})
     assert params == {"cwd": "/", "mcpServers": []}
-    assert [(str(each), each.lenient) for each in complaints] == [
+    assert [(str(each), each.is_tolerated) for each in complaints] == [
         ("params.mcpServers is null", True)
     ]
-    assert read_params("_mine", None) == ({}, ())
+    assert parse_params("_mine", None) == ({}, ())
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -62,12 +62,12 @@ def test_what_is_read_is_read_the_same_again(
     version: int,
 ) -> None:
     name, value = broken(data)
-    complaints = check(name, value, version)
-    read = borne(shape(name, version), value)
+    complaints = validate(name, value, version)
+    read = drop_invalid(schema_type(name, version), value)
     if not complaints:
         assert read == value
-    if all(complaint.lenient for complaint in complaints):
+    if all(complaint.is_tolerated for complaint in complaints):
         # An empty list may stand where the schema wants one entry at least, and is borne again.
-        left = check(name, read, version)
-        assert all(complaint.lenient for complaint in left)
-        assert borne(shape(name, version), read) == read
+        left = validate(name, read, version)
+        assert all(complaint.is_tolerated for complaint in left)
+        assert drop_invalid(schema_type(name, version), read) == read

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from acp_protocol.schema.strangers import find_own_words, find_strangers
-from acp_protocol.schema.validate import accepts, shape
+from acp_protocol.schema.explain import extension_values, unknown_fields
+from acp_protocol.schema.validate import accepts, schema_type
 
 TEXT = {"type": "text", "text": "Hi"}
 
@@ -51,33 +51,35 @@ SAID: list[tuple[dict[str, Any], list[str]]] = [
 def test_strangers_are_found_wherever_they_stand(
     params: dict[str, Any], strangers: list[str]
 ) -> None:
-    assert find_strangers(shape("SessionNotification"), params, "params") == strangers
+    assert unknown_fields(schema_type("SessionNotification"), params, "params") == strangers
     assert accepts("SessionNotification", known_only=True)(params) is not bool(strangers)
     assert accepts("SessionNotification")(params)
 
 
 def test_what_is_of_an_unknown_kind_has_no_strangers_but_is_one_by_its_name() -> None:
     params = update(sessionUpdate="_mine", anything={"a": 1})
-    wanted = shape("UpdateSessionNotification", 2)
-    assert find_strangers(wanted, params) == []
-    assert find_own_words(wanted, params) == ["update.sessionUpdate"]
+    wanted = schema_type("UpdateSessionNotification", 2)
+    assert unknown_fields(wanted, params) == []
+    assert extension_values(wanted, params) == ["update.sessionUpdate"]
     assert accepts("UpdateSessionNotification", 2)(params)
     assert not accepts("UpdateSessionNotification", 2, known_only=True)(params)
 
 
 def test_words_that_a_shape_lets_be_are_found() -> None:
     said = {"sessionUpdate": "tool_call_update", "toolCallId": "t"}
-    wanted = shape("UpdateSessionNotification", 2)
+    wanted = schema_type("UpdateSessionNotification", 2)
     known, own = update(**said, kind="read"), update(**said, kind="_paint")
-    assert find_own_words(wanted, known) == []
-    assert find_own_words(wanted, own) == ["update.kind"]
+    assert extension_values(wanted, known) == []
+    assert extension_values(wanted, own) == ["update.kind"]
     glance = accepts("UpdateSessionNotification", 2, known_only=True)
     assert glance(known)
     assert not glance(own)
 
 
 def test_a_stranger_at_the_root_is_named_without_a_path() -> None:
-    assert find_strangers(shape("CancelNotification"), {"sessionId": "s", "why": 1}) == ["why"]
+    assert unknown_fields(schema_type("CancelNotification"), {"sessionId": "s", "why": 1}) == [
+        "why"
+    ]
 
 
 LACKING: list[tuple[dict[str, Any], list[str]]] = [
@@ -98,4 +100,4 @@ LACKING: list[tuple[dict[str, Any], list[str]]] = [
 def test_what_lacks_a_member_has_strangers_none_the_less(
     params: dict[str, Any], strangers: list[str]
 ) -> None:
-    assert find_strangers(shape("SessionNotification"), params) == strangers
+    assert unknown_fields(schema_type("SessionNotification"), params) == strangers

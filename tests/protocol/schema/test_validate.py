@@ -14,13 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_protocol.schema import v1
-from acp_protocol.schema.validate import Complaint, check, check_params, check_result, shape
+from acp_protocol.schema.validate import (
+    SchemaError,
+    schema_type,
+    validate,
+    validate_params,
+    validate_result,
+)
 
 SLOW = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
 """What making values of a large schema may be."""
 
 
-def said(complaints: tuple[Complaint, ...]) -> list[str]:
+def said(complaints: tuple[SchemaError, ...]) -> list[str]:
     return [str(complaint) for complaint in complaints]
 
 
@@ -29,11 +35,11 @@ def update(**members: Any) -> dict[str, Any]:
 
 
 def test_a_missing_member_is_named() -> None:
-    assert said(check_params("session/new", {"cwd": "/"})) == ["params.mcpServers is missing"]
+    assert said(validate_params("session/new", {"cwd": "/"})) == ["params.mcpServers is missing"]
 
 
 def test_absent_params_lack_what_is_required() -> None:
-    assert said(check_params("session/prompt", None)) == [
+    assert said(validate_params("session/prompt", None)) == [
         "params.sessionId is missing",
         "params.prompt is missing",
     ]
@@ -51,49 +57,49 @@ def test_absent_params_lack_what_is_required() -> None:
     ],
 )
 def test_types_are_those_of_json(params: object, complaint: str) -> None:
-    assert said(check_params("initialize", params)) == [complaint]
+    assert said(validate_params("initialize", params)) == [complaint]
 
 
 def test_only_the_arm_that_the_tag_names_is_looked_at() -> None:
     params = update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": 5})
-    assert check_params("session/update", params) == (
-        Complaint("params.update.content.text", "is no string"),
+    assert validate_params("session/update", params) == (
+        SchemaError("params.update.content.text", "is no string"),
     )
 
 
 def test_an_unknown_tag_is_told_by_its_path() -> None:
     params = update(sessionUpdate="future_thing")
-    assert said(check_params("session/update", params)) == [
+    assert said(validate_params("session/update", params)) == [
         "params.update.sessionUpdate is none of the known values"
     ]
 
 
 def test_what_a_reader_has_to_bear_is_lenient_and_has_its_whole_path() -> None:
     params = update(sessionUpdate="tool_call", toolCallId="c", title="t", kind="dance", content=[5])
-    assert check_params("session/update", params) == (
-        Complaint("params.update.kind", "is none of the known values", lenient=True),
-        Complaint("params.update.content.0", "is no object", lenient=True),
+    assert validate_params("session/update", params) == (
+        SchemaError("params.update.kind", "is none of the known values", is_tolerated=True),
+        SchemaError("params.update.content.0", "is no object", is_tolerated=True),
     )
 
 
 def test_null_for_a_list_is_borne_where_the_schema_says_so() -> None:
-    assert check_params("session/new", {"cwd": "/", "mcpServers": None}) == (
-        Complaint("params.mcpServers", "is null", lenient=True),
+    assert validate_params("session/new", {"cwd": "/", "mcpServers": None}) == (
+        SchemaError("params.mcpServers", "is null", is_tolerated=True),
     )
 
 
 def test_members_that_nobody_knows_are_no_fault() -> None:
-    assert check_params("session/cancel", {"sessionId": "s", "new": 1, "_meta": {"a": []}}) == ()
+    assert validate_params("session/cancel", {"sessionId": "s", "new": 1, "_meta": {"a": []}}) == ()
 
 
 @pytest.mark.parametrize("method", ["_vendor/thing", "session/future", ""])
 def test_extensions_and_future_methods_are_not_judged(method: str) -> None:
-    assert check_params(method, {"any": "thing"}) == ()
-    assert check_result(method, 5) == ()
+    assert validate_params(method, {"any": "thing"}) == ()
+    assert validate_result(method, 5) == ()
 
 
 def test_results_are_checked_too() -> None:
-    assert said(check_result("session/prompt", {"stopReason": "done"})) == [
+    assert said(validate_result("session/prompt", {"stopReason": "done"})) == [
         "result.stopReason is none of the known values"
     ]
 
@@ -105,29 +111,29 @@ def test_the_kind_tells_which_shape_a_shared_name_has() -> None:
         "method": "tools/list",
         "params": {},
     }
-    assert check_params("mcp/message", params, kind="request") == ()
-    assert check_params("mcp/message", params, kind="notification") == ()
+    assert validate_params("mcp/message", params, kind="request") == ()
+    assert validate_params("mcp/message", params, kind="notification") == ()
     del params["method"]
-    assert said(check_params("mcp/message", params, kind="notification")) == [
+    assert said(validate_params("mcp/message", params, kind="notification")) == [
         "params.method is missing"
     ]
 
 
 def test_a_definition_or_version_that_is_not_there_is_our_mistake() -> None:
     with pytest.raises(KeyError):
-        check("NoSuchThing", {})
+        validate("NoSuchThing", {})
     with pytest.raises(ValueError, match="version 7"):
-        check("Error", {}, 7)
+        validate("Error", {}, 7)
 
 
 def test_a_shape_is_found_by_its_name() -> None:
-    assert shape("ToolCall") is v1.ToolCall
+    assert schema_type("ToolCall") is v1.ToolCall
 
 
 def test_many_threads_may_ask_at_once() -> None:
-    found: list[tuple[Complaint, ...]] = []
+    found: list[tuple[SchemaError, ...]] = []
     threads = [
-        threading.Thread(target=lambda: found.append(check("ListSessionsRequest", {})))
+        threading.Thread(target=lambda: found.append(validate("ListSessionsRequest", {})))
         for _ in range(8)
     ]
     for thread in threads:
@@ -148,7 +154,7 @@ def test_real_traffic_is_judged_as_the_published_schema_judges_it(
 ) -> None:
     assert len(traffic) > {1: 2000, 2: 50}[version]
     for seen in traffic:
-        complaints = check(seen.definition, seen.value, version)
+        complaints = validate(seen.definition, seen.value, version)
         assert fits(seen.definition, seen.value) == (not complaints), seen
 
 
@@ -159,7 +165,7 @@ def test_real_agents_keep_to_the_schema_with_one_exception(traffic: list[Any]) -
         (seen.file, seen.method, str(complaint))
         for seen in traffic
         if ".edge" not in seen.file
-        for complaint in check(seen.definition, seen.value)
+        for complaint in validate(seen.definition, seen.value)
     )
     assert deviations == {("py-echo.ndjson", "session/list", "the value is no object"): 1}
 
@@ -168,7 +174,7 @@ def test_a_whole_value_of_each_arm_of_each_definition_fits(
     samples: list[tuple[str, Any]], version: int, fits: Callable[[str, Any], bool]
 ) -> None:
     for name, value in samples:
-        assert fits(name, value) == (check(name, value, version) == ()), (name, value)
+        assert fits(name, value) == (validate(name, value, version) == ()), (name, value)
 
 
 @settings(max_examples=400, deadline=None)
@@ -182,7 +188,7 @@ def test_whatever_is_wrong_is_found_where_the_published_schema_finds_it(
 ) -> None:
     name, value = data.draw(st.sampled_from(corpus()))
     path, broken = changed(data, value)
-    complaints = check(name, broken, version)
+    complaints = validate(name, broken, version)
     assert fits(name, broken) == (not complaints)
     # A wrong tag is told by what its neighbours lack, hence the object around the place.
     around = ".".join(map(str, path[:-1]))
@@ -199,6 +205,6 @@ def test_random_values_are_judged_as_the_published_schema_judges_them(
     changed: Callable[[st.DataObject, Any], tuple[tuple[str | int, ...], Any]],
 ) -> None:
     name, value = data.draw(drawn())
-    assert fits(name, value) == (check(name, value, version) == ())
+    assert fits(name, value) == (validate(name, value, version) == ())
     _, broken = changed(data, value)
-    assert fits(name, broken) == (check(name, broken, version) == ())
+    assert fits(name, broken) == (validate(name, broken, version) == ())

@@ -7,9 +7,9 @@ import os
 import anyio
 import pytest
 
-from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
-from acp_protocol.framing import Framing, frame_bytes
-from acp_protocol.transport.lines import LineTransport
+from acp_protocol.framing import Framing, encode_frame
+from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
+from acp_protocol.transport.stdio import StreamTransport
 
 LIMIT = 10.0
 """Seconds after which a transport counts as hung."""
@@ -21,8 +21,8 @@ class Ends:
     def __init__(self, framing: Framing | None) -> None:
         incoming, self._writer = os.pipe()
         self._reader, outgoing = os.pipe()
-        streams = DescriptorReader(incoming), DescriptorWriter(outgoing)
-        self.transport = LineTransport(*streams, framing=framing)
+        streams = FdReceiveStream(incoming), FdSendStream(outgoing)
+        self.transport = StreamTransport(*streams, framing=framing)
 
     def write(self, data: bytes) -> None:
         os.write(self._writer, data)
@@ -41,8 +41,8 @@ async def test_a_transport_uses_the_framing_it_was_given(framing: Framing) -> No
     ends = Ends(framing)
     with anyio.fail_after(LIMIT):
         await ends.transport.send(b'{"a":1}')
-        assert ends.read() == frame_bytes(b'{"a":1}', framing)
-        ends.write(frame_bytes(b"one", framing) + frame_bytes(b"two", framing))
+        assert ends.read() == encode_frame(b'{"a":1}', framing)
+        ends.write(encode_frame(b"one", framing) + encode_frame(b"two", framing))
         assert [await ends.transport.receive() for _ in range(2)] == [b"one", b"two"]
     assert ends.transport.framing == framing
     await ends.aclose()
@@ -52,11 +52,11 @@ async def test_a_transport_uses_the_framing_it_was_given(framing: Framing) -> No
 async def test_frames_are_sent_in_the_framing_of_the_peer(framing: Framing) -> None:
     ends = Ends(None)
     with anyio.fail_after(LIMIT):
-        ends.write(frame_bytes(b"{}", framing))
+        ends.write(encode_frame(b"{}", framing))
         assert ends.transport.framing is None
         assert await ends.transport.receive() == b"{}"
         await ends.transport.send(b"{}")
-        assert ends.read() == frame_bytes(b"{}", framing)
+        assert ends.read() == encode_frame(b"{}", framing)
     await ends.aclose()
 
 

@@ -6,13 +6,13 @@ import anyio
 
 from acp_protocol.framing import Side
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.observed import ObservedTransport
+from acp_protocol.transport.tap import TapTransport
 
 
 async def test_a_frame_is_reported_before_it_is_sent() -> None:
     told: list[tuple[Side, bytes]] = []
     ours, theirs = memory_pair()
-    observed = ObservedTransport(ours, "client", lambda side, line: told.append((side, line)))
+    observed = TapTransport(ours, "client", lambda side, line: told.append((side, line)))
 
     async def answer_at_once() -> None:
         assert told == [("client", await theirs.receive())]

@@ -16,16 +16,16 @@ import anyio
 import pytest
 
 from acp_protocol.connection import Connection
-from acp_protocol.dialects.catalogue import open_dialect
+from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.framing import Side
-from acp_protocol.host.processes import spawn
+from acp_protocol.host.process import spawn
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.schema.validate import check_params, check_result
+from acp_protocol.schema.validate import validate_params, validate_result
 from acp_protocol.transport import Transport
-from acp_protocol.transport.lines import LineTransport
+from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.translated import TranslatedTransport
+from acp_protocol.transport.stdio import StreamTransport
 from tests.protocol.dialects.examples import call, frame, said
 from tests.protocol.talks import Script
 
@@ -51,8 +51,8 @@ class Chat:
     recognised: list[str]
 
     async def ask(self, method: str, params: Json) -> Json:
-        result = await self.connection.request(method, params, time_limit=LIMIT)
-        assert check_result(method, result) == (), method
+        result = await self.connection.request(method, params, timeout=LIMIT)
+        assert validate_result(method, result) == (), method
         return result
 
     async def open(self) -> str:
@@ -65,7 +65,7 @@ class Chat:
     def updates(self) -> list[Json]:
         """Return the updates so far, each of which must be an official one."""
         for heard in self.script.heard:
-            assert check_params(heard.method, heard.params) == (), heard.raw
+            assert validate_params(heard.method, heard.params) == (), heard.raw
         return [heard.params["update"] for heard in self.script.heard]
 
     def text(self) -> str:
@@ -76,7 +76,7 @@ class Chat:
 
 async def allow(request: Request) -> Json:
     if request.method == "session/request_permission":
-        assert check_params(request.method, request.params) == ()
+        assert validate_params(request.method, request.params) == ()
         option = request.params["options"][0]["optionId"]
         return {"outcome": {"outcome": "selected", "optionId": option}}
     assert request.method == "fs/read_text_file"
@@ -93,8 +93,8 @@ async def chat(agent: str, dialect: str | None) -> AsyncGenerator[Chat]:
     command = [sys.executable, str(PEERS / f"{agent}_agent.py")]
     with anyio.fail_after(LIMIT):
         async with spawn(command) as child:
-            inner = LineTransport(child.stdout, child.stdin, framing=framing)
-            transport = TranslatedTransport(inner, "client", spoken, recognised.append)
+            inner = StreamTransport(child.stdout, child.stdin, framing=framing)
+            transport = DialectTransport(inner, "client", spoken, recognised.append)
             async with Connection(transport, script) as connection:
                 yield Chat(connection, script, recognised)
 
@@ -142,7 +142,7 @@ async def test_a_turn_can_be_cancelled_whatever_the_agent_speaks(dialect: str | 
             await heard.wait()
             await talk.connection.notify("session/cancel", {"sessionId": session})
         assert results == [{"stopReason": "cancelled"}]
-        assert list(talk.connection.faults) == []
+        assert list(talk.connection.violations) == []
 
 
 @pytest.mark.parametrize("dialect", ["continuum", "acpex"])
@@ -230,7 +230,7 @@ class OfficialAgent:
 
     async def handle_request(self, request: Request) -> Json:
         kind = "request"
-        assert check_params(request.method, request.params, kind=kind) == (), request.raw
+        assert validate_params(request.method, request.params, kind=kind) == (), request.raw
         match request.method:
             case "initialize":
                 self.is_initialized = True
@@ -250,7 +250,7 @@ class OfficialAgent:
                 raise RequestFailedError(-32601, "Method not found")
 
     async def handle_notification(self, notification: Notification) -> None:
-        assert check_params(notification.method, notification.params) == (), notification.raw
+        assert validate_params(notification.method, notification.params) == (), notification.raw
 
     async def run(self) -> None:
         assert self.connection is not None
@@ -289,8 +289,8 @@ async def test_an_official_agent_satisfies_a_client_whatever_it_speaks(
     agent = OfficialAgent()
     with anyio.fail_after(LIMIT):
         async with spawn(command) as child:
-            inner = LineTransport(child.stdout, child.stdin, framing=None)
-            transport = TranslatedTransport(inner, "agent", spoken)
+            inner = StreamTransport(child.stdout, child.stdin, framing=None)
+            transport = DialectTransport(inner, "agent", spoken)
             async with Connection(transport, agent) as connection:
                 agent.connection = connection
                 assert await child.wait() == 0, child.stderr_tail()
@@ -303,11 +303,11 @@ async def test_an_official_agent_satisfies_a_client_whatever_it_speaks(
 @asynccontextmanager
 async def pair(
     us: Side, dialect: str | None = None
-) -> AsyncGenerator[tuple[TranslatedTransport, Transport, list[str]]]:
+) -> AsyncGenerator[tuple[DialectTransport, Transport, list[str]]]:
     recognised: list[str] = []
     ours, theirs = memory_pair()
     spoken = None if dialect is None else open_dialect(dialect, "/abs/project")
-    translated = TranslatedTransport(ours, us, spoken, recognised.append)
+    translated = DialectTransport(ours, us, spoken, recognised.append)
     with anyio.fail_after(LIMIT):
         yield translated, theirs, recognised
     await translated.aclose()
@@ -396,7 +396,7 @@ async def test_sends_take_turns_with_what_is_sent_back() -> None:
             pass
 
     inner = Narrow()
-    transport = TranslatedTransport(inner, "agent", open_dialect("continuum"))
+    transport = DialectTransport(inner, "agent", open_dialect("continuum"))
 
     async def send() -> None:
         for _ in range(5):
@@ -437,7 +437,7 @@ async def test_a_peer_that_stopped_listening_is_still_heard() -> None:
         async def aclose(self) -> None:
             pass
 
-    transport = TranslatedTransport(cast("Transport", Deaf()), "agent", open_dialect("continuum"))
+    transport = DialectTransport(cast("Transport", Deaf()), "agent", open_dialect("continuum"))
     assert await transport.receive() == READABLE
     with pytest.raises(ConnectionClosedError):
         await transport.send(b"{}")

@@ -11,15 +11,14 @@ from typing import TypeAlias
 import anyio
 import pytest
 
-from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
-from acp_protocol.dialects.catalogue import open_dialect
+from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
-from acp_protocol.host.processes import spawn
+from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
+from acp_protocol.host.process import spawn
 from acp_protocol.transport import Transport
-from acp_protocol.transport.lines import LineTransport
+from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.process import ProcessTransport
-from acp_protocol.transport.translated import TranslatedTransport
+from acp_protocol.transport.stdio import ProcessTransport, StreamTransport
 
 LIMIT = 10.0
 """Seconds after which a transport counts as hung."""
@@ -47,26 +46,26 @@ async def in_memory() -> AsyncGenerator[Transport]:
 @asynccontextmanager
 async def over_descriptors() -> AsyncGenerator[Transport]:
     reader, writer = os.pipe()
-    yield LineTransport(DescriptorReader(reader), DescriptorWriter(writer))
+    yield StreamTransport(FdReceiveStream(reader), FdSendStream(writer))
 
 
 @asynccontextmanager
 async def with_headers() -> AsyncGenerator[Transport]:
     reader, writer = os.pipe()
-    streams = DescriptorReader(reader), DescriptorWriter(writer)
-    yield LineTransport(*streams, framing="headers")
+    streams = FdReceiveStream(reader), FdSendStream(writer)
+    yield StreamTransport(*streams, framing="headers")
 
 
 @asynccontextmanager
 async def translated() -> AsyncGenerator[Transport]:
     async with in_memory() as transport:
-        yield TranslatedTransport(transport, "client", open_dialect("continuum"))
+        yield DialectTransport(transport, "client", open_dialect("continuum"))
 
 
 @asynccontextmanager
 async def listening_for_a_dialect() -> AsyncGenerator[Transport]:
     async with over_descriptors() as transport:
-        yield TranslatedTransport(transport, "client")
+        yield DialectTransport(transport, "client")
 
 
 @asynccontextmanager
@@ -121,7 +120,7 @@ async def test_the_last_line_may_lack_its_newline() -> None:
     reader, writer = os.pipe()
     os.write(writer, b"one\ntw")
     os.close(writer)
-    transport = LineTransport(DescriptorReader(reader), DescriptorWriter(os.dup(1)))
+    transport = StreamTransport(FdReceiveStream(reader), FdSendStream(os.dup(1)))
     assert [await transport.receive(), await transport.receive()] == [b"one", b"tw"]
     with pytest.raises(ConnectionClosedError):
         await transport.receive()
@@ -132,14 +131,14 @@ async def test_a_file_can_be_read_like_a_pipe(tmp_path: os.PathLike[str]) -> Non
     path = anyio.Path(tmp_path) / "frames"
     await path.write_bytes(b"one\ntwo\n")
     reader = os.open(path, os.O_RDONLY)
-    transport = LineTransport(DescriptorReader(reader), DescriptorWriter(os.dup(1)))
+    transport = StreamTransport(FdReceiveStream(reader), FdSendStream(os.dup(1)))
     assert [await transport.receive(), await transport.receive()] == [b"one", b"two"]
     await transport.aclose()
 
 
 async def test_a_frame_beyond_the_limit_ends_the_reading() -> None:
     reader, writer = os.pipe()
-    transport = LineTransport(DescriptorReader(reader), DescriptorWriter(writer), limit=10)
+    transport = StreamTransport(FdReceiveStream(reader), FdSendStream(writer), limit=10)
     await transport.send(b"x" * 11)
     with pytest.raises(FrameTooLongError, match="limit of 10 bytes"):
         await transport.receive()
@@ -148,7 +147,7 @@ async def test_a_frame_beyond_the_limit_ends_the_reading() -> None:
 
 async def test_a_send_that_is_cancelled_does_not_cut_the_stream() -> None:
     reader, writer = os.pipe()
-    transport = LineTransport(DescriptorReader(reader), DescriptorWriter(writer))
+    transport = StreamTransport(FdReceiveStream(reader), FdSendStream(writer))
     long = b"x" * 1_000_000
     with anyio.fail_after(LIMIT):
         with anyio.move_on_after(0.05) as scope:
@@ -165,4 +164,4 @@ async def test_sending_fails_if_the_other_end_is_closed() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with pytest.raises(ConnectionClosedError):
-        await LineTransport(DescriptorReader(os.dup(0)), DescriptorWriter(writer)).send(b"{}")
+        await StreamTransport(FdReceiveStream(os.dup(0)), FdSendStream(writer)).send(b"{}")

@@ -38,7 +38,7 @@ from typing import (
 import pytest
 from typing_extensions import NoExtraItems, is_typeddict
 
-from acp_protocol.schema.marks import ELSE, AtLeast, Bounds, Tagged, Tolerance
+from acp_protocol.schema.constraints import ELSE, Discriminator, MinLength, OnError, Range
 
 Form: TypeAlias = tuple[Any, ...]
 Forms: TypeAlias = frozenset[Form]
@@ -241,18 +241,18 @@ def forms_of(shape: Any) -> Forms:
         assert shape.__extra_items__ is not NoExtraItems
         return frozenset({object_of(shape)})
     if origin in {Union, UnionType}:
-        tagged = next((mark for mark in marks if isinstance(mark, Tagged)), None)
+        tagged = next((mark for mark in marks if isinstance(mark, Discriminator)), None)
         return joined(iter([*arms_of(tagged, args)] if tagged else [*map(forms_of, args)]))
     if origin is Literal:
         return frozenset(("const", value) for value in args)
-    length = next((mark.length for mark in marks if isinstance(mark, AtLeast)), 0)
+    length = next((mark.length for mark in marks if isinstance(mark, MinLength)), 0)
     if origin is list:
         return frozenset({("list", forms_of(args[0]), length)})
     if origin is dict:
         return frozenset({("map", forms_of(args[1]))})
     if shape is str:
         return frozenset({("string", length)})
-    bounds = [mark for mark in marks if isinstance(mark, Bounds)]
+    bounds = [mark for mark in marks if isinstance(mark, Range)]
     if shape in {int, float}:
         least = max((b.least for b in bounds if b.least is not None), default=None)
         greatest = min((b.greatest for b in bounds if b.greatest is not None), default=None)
@@ -260,7 +260,7 @@ def forms_of(shape: Any) -> Forms:
     return frozenset({(KINDS[shape],)})
 
 
-def arms_of(tagged: Tagged, arms: tuple[Any, ...]) -> Iterator[Forms]:
+def arms_of(tagged: Discriminator, arms: tuple[Any, ...]) -> Iterator[Forms]:
     """Yield the alternatives of each arm; that of the other tags knows which they are not."""
     known = frozenset(value for value in tagged.values if value not in {ELSE, None})
     for arm, value in zip(arms, tagged.values, strict=True):
@@ -279,7 +279,7 @@ def object_of(shape: Any) -> Form:
     for name, member in shape.__annotations__.items():
         inner = get_args(member)[0] if get_origin(member) is NotRequired else member
         marks = inner.__metadata__ if get_origin(inner) is Annotated else ()
-        borne = next((mark for mark in marks if isinstance(mark, Tolerance)), Tolerance())
+        borne = next((mark for mark in marks if isinstance(mark, OnError)), OnError())
         letters = "null" if borne.null else "D" * borne.value + "S" * borne.items
         members.add((name, name in shape.__required_keys__, letters, forms_of(inner)))
     # An object of which nothing is known is a map of anything.

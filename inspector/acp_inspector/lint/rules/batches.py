@@ -89,7 +89,7 @@ def arrays_are_refused(context: Context) -> CheckResult:
                 )
         return None
     batch, last = sent[-1], context.state.last.get(opposite(context.side))
-    if last is None or last.n != batch.point.seq:
+    if last is None or last.seq != batch.point.seq:
         return None
     if batch.refused is not None and all(each.refused is not None for each in sent):
         return context.problem("the array is refused twice", batch.point, batch.refused)
@@ -137,4 +137,4 @@ def _keep_refusal(context: Context) -> None:
 
 
 def _held(context: Context) -> list[Json]:
-    return as_array(parse(context.frame.raw))
+    return as_array(parse(context.frame.data))

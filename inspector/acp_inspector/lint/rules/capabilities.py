@@ -13,9 +13,9 @@ from acp_inspector.lint.registry import check, on_error, on_request, on_result
 from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.explain import unknown_fields
 from acp_protocol.schema.methods import find_method
-from acp_protocol.schema.strangers import find_strangers
-from acp_protocol.schema.validate import shape
+from acp_protocol.schema.validate import schema_type
 
 SETS: Final[dict[tuple[int, Side], str]] = {
     (1, "client"): "clientCapabilities",
@@ -160,7 +160,7 @@ def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
     elsewhere = _elsewhere(context)
     strangers = [
         path
-        for path in find_strangers(shape(SHAPES[context.side], context.version), claims)
+        for path in unknown_fields(schema_type(SHAPES[context.side], context.version), claims)
         if path not in elsewhere and path not in LEFTOVERS
     ]
     return tuple(

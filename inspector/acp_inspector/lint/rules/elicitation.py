@@ -30,16 +30,15 @@ from acp_inspector.lint.registry import (
     track,
 )
 from acp_inspector.lint.state import Point, SentRequest
-from acp_inspector.redaction.finder import Finder
-from acp_inspector.redaction.rules import RULES
-from acp_inspector.redaction.shapes import SHAPES
+from acp_inspector.redaction.detector import SecretDetector
+from acp_inspector.redaction.patterns import RULES, SECRET_PATTERNS
 from acp_protocol.jsonrpc import Json, id_key, is_request_id
 
 CREATE: Final = "elicitation/create"
 ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
 VAGUE: Final = frozenset({"entropy", "environment"})
 """Rules for secrets that find too much to accuse anyone by."""
-_TOKENS: Final = frozenset(shape.name for shape in SHAPES)
+_TOKENS: Final = frozenset(shape.name for shape in SECRET_PATTERNS)
 """Rules for secrets that are known by how they are made up."""
 LATER: Final = 200
 """Entries after a page was completed whose messages are searched for what came from there."""
@@ -65,7 +64,9 @@ class _Pages:
     until: int = 0
     """Number of the last frame that is looked at after a page was completed."""
     completion: Point | None = None
-    finder: Finder = field(default_factory=lambda: Finder(sorted(set(RULES) - VAGUE), {}))
+    finder: SecretDetector = field(
+        default_factory=lambda: SecretDetector(sorted(set(RULES) - VAGUE), {})
+    )
 
 
 def _mode(context: Context) -> str | None:

@@ -144,7 +144,7 @@ def traces_stand_at_the_root(context: Context) -> CheckResult:
 
 
 def _speaks_of_traces(context: Context) -> bool:
-    raw = context.frame.raw
+    raw = context.frame.data
     return any(b'"%b"' % name.encode() in raw for name in TRACE)
 
 
@@ -193,7 +193,7 @@ def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:
 @check("ACP-L381", WITH_PATHS, fix="Send absolute paths.")
 def paths_are_absolute(context: Context) -> CheckResult:
     """Flag relative paths, of `~` and of URIs where a path is expected."""
-    raw = context.frame.raw
+    raw = context.frame.data
     if not (b'"path"' in raw or b'"cwd"' in raw or b'Path"' in raw or b'Directories"' in raw):
         return None
     found: list[Problem] = []

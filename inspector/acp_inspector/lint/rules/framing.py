@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.json_lines import (
     LineState,
@@ -37,7 +37,7 @@ from acp_inspector.lint.registry import (
     track,
 )
 from acp_inspector.lint.state import LintState, opposite
-from acp_protocol.host.text import one_line
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json, id_key, is_request_id
 
 BOM: Final = codecs.BOM_UTF8
@@ -88,8 +88,8 @@ def no_line_is_left_unfinished(ending: EndContext) -> CheckResult:
 
 
 def _no_json(frame: Frame, reason: str = "") -> Problem:
-    text = one_line(frame.raw.decode(errors="replace"), 60)
-    return Problem(f"a line is no JSON: “{text}”{f' ({reason})' if reason else ''}", (frame.n,))
+    text = single_line(frame.data.decode(errors="replace"), 60)
+    return Problem(f"a line is no JSON: “{text}”{f' ({reason})' if reason else ''}", (frame.seq,))
 
 
 @check("ACP-L002", INVALID, exercised_by=EVERY_FRAME, fix="Serialise messages without line breaks.")
@@ -97,7 +97,7 @@ def no_message_over_several_lines(context: Context) -> CheckResult:
     """Put lines together that are no JSON each on its own."""
     if not is_end(context):
         return OK
-    frames = (*(piece.n for piece in pieces_before(context)), context.seq)
+    frames = (*(piece.seq for piece in pieces_before(context)), context.seq)
     return (Problem(f"one message is spread over {len(frames)} lines", frames),)
 
 
@@ -119,7 +119,7 @@ def _keep_unreadable(context: Context) -> None:
     id_: Json = context.value.get("id")
     if id_ is not None and is_request_id(id_) and len(lines.ids) < IDS:
         lines.ids.add((context.side, *id_key(id_)))
-    text = context.frame.raw.lstrip(BOM).strip()
+    text = context.frame.data.lstrip(BOM).strip()
     if (
         text != b"{}"
         and text[:1] in {b"{", b"["}
@@ -140,9 +140,9 @@ def _explained(context: Context) -> bool:
     """Return whether a rule of its own tells what is wrong with a line that is no JSON."""
     wrong = syntax_error(context)
     return (
-        not context.frame.raw.strip()
+        not context.frame.data.strip()
         or (wrong is not None and wrong[0] == "utf-8")
-        or bool(_HEADER.match(context.frame.raw))
+        or bool(_HEADER.match(context.frame.data))
         or _is_glued(context)
         or _is_log_text(context)
     )
@@ -162,7 +162,7 @@ def bytes_are_utf8(context: Context) -> CheckResult:
 @check("ACP-L004", EVERY_FRAME, fix="Write UTF-8 without a byte order mark.")
 def no_byte_order_mark(context: Context) -> CheckResult:
     """Flag a mark that some readers choke on."""
-    if context.frame.raw.startswith(BOM):
+    if context.frame.data.startswith(BOM):
         return context.problem("the line begins with a byte order mark")
     return OK
 
@@ -170,7 +170,7 @@ def no_byte_order_mark(context: Context) -> CheckResult:
 @check("ACP-L005", EVERY_FRAME, fix="End lines with \\n alone, also on Windows.")
 def lines_end_with_lf(context: Context) -> CheckResult:
     """Flag CR LF."""
-    if context.frame.end == b"\r\n":
+    if context.frame.line_ending == b"\r\n":
         return context.problem("the line ends with \\r\\n instead of \\n")
     return OK
 
@@ -178,7 +178,7 @@ def lines_end_with_lf(context: Context) -> CheckResult:
 @check("ACP-L006", INVALID, exercised_by=EVERY_FRAME, fix="Write nothing between messages.")
 def no_empty_lines(context: Context) -> CheckResult:
     """Flag lines without anything on them."""
-    if not context.frame.raw or context.frame.raw.isspace():
+    if not context.frame.data or context.frame.data.isspace():
         return context.problem("the line is empty")
     return OK
 
@@ -186,7 +186,7 @@ def no_empty_lines(context: Context) -> CheckResult:
 @check("ACP-L007", INVALID, exercised_by=EVERY_FRAME, fix="Write lines, without LSP's headers.")
 def no_lsp_headers(context: Context) -> CheckResult:
     """Flag the framing of another protocol."""
-    if context.kind == "broken" and _HEADER.match(context.frame.raw):
+    if context.kind == "broken" and _HEADER.match(context.frame.data):
         return context.problem("the line is a header as LSP has them, no message")
     return OK
 
@@ -198,14 +198,14 @@ def no_log_text_on_stdout(context: Context) -> CheckResult:
         return None
     if not _is_log_text(context):
         return OK
-    text = one_line(context.frame.raw.decode(errors="replace"), 60)
+    text = single_line(context.frame.data.decode(errors="replace"), 60)
     return context.problem(f"stdout has text that is no message: “{text}”")
 
 
 def _is_log_text(context: Context) -> bool:
     if context.side != "agent" or context.kind != "broken" or context.value:
         return False
-    text = context.frame.raw.lstrip(BOM).strip()
+    text = context.frame.data.lstrip(BOM).strip()
     if not text or _HEADER.match(text) or pieces_before(context):
         return False
     wrong = syntax_error(context)
@@ -235,9 +235,9 @@ def top_level_is_an_object(context: Context) -> CheckResult:
         and syntax_error(context) is None
         and is_alone
     ):
-        if context.frame.raw.lstrip(BOM).lstrip()[:1] == b"{":
+        if context.frame.data.lstrip(BOM).lstrip()[:1] == b"{":
             return OK
-        text = one_line(context.frame.raw.decode(errors="replace"), 60)
+        text = single_line(context.frame.data.decode(errors="replace"), 60)
         return context.problem(f"the line is no object: {text}")
     return OK
 
@@ -249,9 +249,9 @@ def stream_ends_with_a_whole_line(ending: EndContext) -> CheckResult:
     if not last:
         return None
     return tuple(
-        Problem(f"the {side}'s stream ends within a line", (frame.n,))
+        Problem(f"the {side}'s stream ends within a line", (frame.seq,))
         for side, frame in last.items()
-        if not frame.end
+        if not frame.line_ending
     )
 
 
@@ -264,7 +264,7 @@ def one_message_on_a_line(context: Context) -> CheckResult:
 
 
 def _is_glued(context: Context) -> bool:
-    text = context.frame.raw.removeprefix(BOM).lstrip()
+    text = context.frame.data.removeprefix(BOM).lstrip()
     wrong = syntax_error(context)
     return (
         wrong is not None
@@ -280,7 +280,7 @@ def _is_glued(context: Context) -> bool:
 @check("ACP-L013", EVERY_MESSAGE, fix="Write each member once.")
 def members_stand_once(context: Context) -> CheckResult:
     """Flag names that an object has twice: readers disagree on which one counts."""
-    raw = context.frame.raw
+    raw = context.frame.data
     inner = context.params or context.result_object
     if not (_may_repeat(raw, context.value) or (inner and _may_repeat(raw, inner))):
         return OK
@@ -326,7 +326,7 @@ def no_lone_surrogates(context: Context) -> CheckResult:
     """Flag escapes that stand for no character."""
     if not context.value:
         return None
-    if not _LONE_SURROGATE.search(context.frame.raw):
+    if not _LONE_SURROGATE.search(context.frame.data):
         return OK
     try:
         json.dumps(context.value, ensure_ascii=False).encode()
@@ -339,14 +339,14 @@ def no_lone_surrogates(context: Context) -> CheckResult:
 
 
 @check_event("ACP-L015", fix="Write UTF-8 to stderr.")
-def stderr_is_utf8(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def stderr_is_utf8(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag stderr that cannot be read as text."""
-    if not isinstance(entry, StderrText):
+    if not isinstance(entry, StderrChunk):
         return None
     stderr = state.of(_Stderr)
     try:
-        stderr.decoder.decode(entry.text)
+        stderr.decoder.decode(entry.data)
     except UnicodeDecodeError:
         stderr.decoder.reset()
-        return (Problem("stderr is not UTF-8", (entry.n,)),)
+        return (Problem("stderr is not UTF-8", (entry.seq,)),)
     return OK

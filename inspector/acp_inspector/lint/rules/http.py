@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from acp_inspector.journal import JournalEvent, StderrText
+from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, as_object, quoted
 from acp_inspector.lint.registry import (
     EVERY_FRAME,
@@ -34,11 +34,11 @@ OPENERS: Final = frozenset({"session/new", "session/load", "initialize"})
 
 
 def _problem(event: JournalEvent, text: str, *since: int | None) -> tuple[Problem, ...]:
-    frames = {n for n in since if n is not None} | {event.n}
+    frames = {n for n in since if n is not None} | {event.seq}
     return (Problem(text, tuple(sorted(frames))),)
 
 
-def _request(entry: StderrText | JournalEvent) -> tuple[JournalEvent, str, dict[str, str]] | None:
+def _request(entry: StderrChunk | JournalEvent) -> tuple[JournalEvent, str, dict[str, str]] | None:
     """Return a request's event, its method and its headers."""
     if not isinstance(entry, JournalEvent) or entry.name != "http_request":
         return None
@@ -47,7 +47,7 @@ def _request(entry: StderrText | JournalEvent) -> tuple[JournalEvent, str, dict[
 
 
 def _response(
-    entry: StderrText | JournalEvent, state: LintState
+    entry: StderrChunk | JournalEvent, state: LintState
 ) -> tuple[JournalEvent, int, dict[str, str], HttpExchange] | None:
     """Return a response's event, its status, its headers, and the exchange."""
     if not isinstance(entry, JournalEvent) or entry.name != "http_response":
@@ -59,7 +59,7 @@ def _response(
 
 
 @check_event("ACP-L411", fix="Send Content-Type: application/json.")
-def posts_are_json(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def posts_are_json(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag POSTs of another type."""
     request = _request(entry)
     if request is None or request[1] != "POST":
@@ -71,7 +71,7 @@ def posts_are_json(entry: StderrText | JournalEvent, state: LintState) -> CheckR
 
 
 @check_event("ACP-L412", fix="Send Accept: text/event-stream.")
-def streams_are_asked_for(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def streams_are_asked_for(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag GETs that do not ask for a stream of events."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
@@ -84,7 +84,7 @@ def streams_are_asked_for(entry: StderrText | JournalEvent, state: LintState) ->
 
 @check_event("ACP-L413", fix="Answer initialize with 200, the result and Acp-Connection-Id.")
 def initialize_is_answered_at_once(
-    entry: StderrText | JournalEvent, state: LintState
+    entry: StderrChunk | JournalEvent, state: LintState
 ) -> CheckResult:
     """Flag another status, or of a connection without an id."""
     response = _response(entry, state)
@@ -103,7 +103,7 @@ def initialize_is_answered_at_once(
 
 
 @check_event("ACP-L414", fix="Answer 202 at once; the result comes on a stream.")
-def posts_are_accepted(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def posts_are_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag POSTs that went well and are answered with something else than 202."""
     response = _response(entry, state)
     if response is None or response[3].method != "POST" or response[3].asks == "initialize":
@@ -192,7 +192,7 @@ def messages_come_on_their_stream(context: Context) -> CheckResult:
 
 
 @check_event("ACP-L418", fix="Refuse arrays with 400 or 501.")
-def batches_are_refused(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def batches_are_refused(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag arrays that are taken in."""
     response = _response(entry, state)
     if response is None or not response[3].is_batch:
@@ -204,7 +204,7 @@ def batches_are_refused(entry: StderrText | JournalEvent, state: LintState) -> C
 
 
 @check_event("ACP-L419", fix="Send back the cookies that were set.")
-def cookies_come_back(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def cookies_come_back(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag requests without a cookie that was set."""
     request, cookies = _request(entry), state.of(Carriage).cookies
     if request is None or not cookies:
@@ -217,7 +217,7 @@ def cookies_come_back(entry: StderrText | JournalEvent, state: LintState) -> Che
 
 
 @check_event("ACP-L420", fix="Speak HTTP/2.")
-def http_is_version_2(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def http_is_version_2(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag a connection over HTTP/1, once."""
     request = _request(entry)
     if request is None or "upgrade" in request[2]:
@@ -229,7 +229,7 @@ def http_is_version_2(entry: StderrText | JournalEvent, state: LintState) -> Che
 
 
 @check_event("ACP-L423", fix="End with DELETE, and begin anew with initialize.")
-def nothing_follows_the_end(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def nothing_follows_the_end(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag requests on a connection that was ended."""
     request, deleted = _request(entry), state.of(Carriage).deleted
     if request is None or not deleted:
@@ -257,7 +257,7 @@ def streams_are_open_in_time(context: Context) -> CheckResult:
 
 
 @check_event("ACP-L512", fix="Read each stream once.")
-def streams_have_one_reader(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def streams_have_one_reader(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag a second reader of a stream that is still read."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
@@ -316,7 +316,7 @@ def lonely_messages_come_on_the_connections_stream(context: Context) -> CheckRes
 
 
 @check_event("ACP-L517", fix="Refuse origins that you do not know.")
-def origins_are_checked(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def origins_are_checked(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag a request from a page of somewhere else that was taken in."""
     response = _response(entry, state)
     if response is None or "origin" not in response[3].headers:
@@ -401,7 +401,7 @@ def carried(context: Context) -> tuple[JournalEvent, HttpExchange] | None:
     """Return what carries a frame; None on stdio, or where it is not told."""
     carriage = context.state.of(Carriage)
     carrier = carriage.carrier
-    if carrier is None or carrier.n + 1 != context.seq:
+    if carrier is None or carrier.seq + 1 != context.seq:
         return None
     exchange = carriage.exchange(carrier)
     return None if exchange is None else (carrier, exchange)
@@ -429,7 +429,7 @@ def _keep_frame(context: Context) -> None:
 
 
 @track_event
-def _keep(entry: StderrText | JournalEvent, state: LintState) -> None:
+def _keep(entry: StderrChunk | JournalEvent, state: LintState) -> None:
     if not isinstance(entry, JournalEvent) or entry.name not in EVENTS:
         return
     carriage = state.of(Carriage)
@@ -453,9 +453,9 @@ def _keep_request(event: JournalEvent, carriage: Carriage) -> None:
     said = headers(event)
     if len(carriage.exchanges) >= EXCHANGES:
         del carriage.exchanges[next(iter(carriage.exchanges))]
-    carriage.exchanges[id_] = HttpExchange(id_, event.n, method.upper(), _text(version), said)
+    carriage.exchanges[id_] = HttpExchange(id_, event.seq, method.upper(), _text(version), said)
     if method.upper() == "DELETE" and CONNECTION in said:
-        carriage.deleted.setdefault(said[CONNECTION], event.n)
+        carriage.deleted.setdefault(said[CONNECTION], event.seq)
 
 
 def _keep_response(event: JournalEvent, exchange: HttpExchange, carriage: Carriage) -> None:
@@ -467,7 +467,7 @@ def _keep_response(event: JournalEvent, exchange: HttpExchange, carriage: Carria
     for line in exchange.answer.get("set-cookie", "").split("\n"):
         name, is_set, _ = line.partition("=")
         if is_set and len(carriage.cookies) < EXCHANGES:
-            carriage.cookies.setdefault(name.strip(), event.n)
+            carriage.cookies.setdefault(name.strip(), event.seq)
 
 
 def _text(value: Json) -> str:
@@ -499,7 +499,7 @@ def sockets_begin_with_initialize(context: Context) -> CheckResult:
 
 
 @check_event("ACP-L422", fix="Send Acp-Connection-Id with 101.")
-def sockets_have_a_connection(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def sockets_have_a_connection(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag a WebSocket without the connection's id."""
     if not isinstance(entry, JournalEvent) or entry.name != "http_response":
         return None
@@ -507,11 +507,11 @@ def sockets_have_a_connection(entry: StderrText | JournalEvent, state: LintState
         return None
     if headers(entry).get(CONNECTION):
         return OK
-    return (Problem("the response 101 has no Acp-Connection-Id", (entry.n,)),)
+    return (Problem("the response 101 has no Acp-Connection-Id", (entry.seq,)),)
 
 
 @check_event("ACP-L515", fix="Close with 1002, 1008 or 1011, as fits.")
-def sockets_close_with_a_reason(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def sockets_close_with_a_reason(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag close codes that nobody knows here, and of a wrong beginning that is not named."""
     if not isinstance(entry, JournalEvent) or entry.name != "ws_close":
         return None
@@ -519,9 +519,9 @@ def sockets_close_with_a_reason(entry: StderrText | JournalEvent, state: LintSta
         return None
     exchange, code = state.of(Carriage).exchange(entry), entry.data.get("code")
     if code not in CODES:
-        return (Problem(f"the WebSocket is closed with {code}", (entry.n,)),)
+        return (Problem(f"the WebSocket is closed with {code}", (entry.seq,)),)
     first = exchange.first if exchange is not None else None
     if first not in {None, "initialize"} and code != PROTOCOL:
         text = f"the first message was not initialize; the WebSocket is closed with {code}"
-        return (Problem(text, (entry.n,)),)
+        return (Problem(text, (entry.seq,)),)
     return OK

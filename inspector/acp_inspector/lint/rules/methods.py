@@ -21,7 +21,7 @@ from acp_inspector.lint.registry import (
 )
 from acp_inspector.lint.rules.envelope import UNREADABLE, Told, has_other_cause
 from acp_inspector.lint.state import LintState, opposite
-from acp_protocol.schema.method import Kind, Method
+from acp_protocol.schema.method_spec import Kind, MethodSpec
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
 
 _NAMESPACES: Final = frozenset(
@@ -195,7 +195,7 @@ def claimed_methods_are_there(context: Context) -> CheckResult:
     return OK
 
 
-def _is_due(state: LintState, row: Method) -> bool:
+def _is_due(state: LintState, row: MethodSpec) -> bool:
     if row.name in BASELINE[row.version]:
         return True
     if row.gate is None:
@@ -224,11 +224,11 @@ def empty_results_are_objects(context: Context) -> CheckResult:
     return OK
 
 
-def _row(context: Context) -> Method | None:
+def _row(context: Context) -> MethodSpec | None:
     return find_method(context.method or "", context.version or 1)
 
 
-def _rows(context: Context) -> Iterator[Method]:
+def _rows(context: Context) -> Iterator[MethodSpec]:
     """Yield the rows of the method: as a request, and as a notification."""
     kinds: tuple[Kind, ...] = ("request", "notification")
     for kind in kinds:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.journal import JournalEvent, StderrText
+from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -32,9 +32,9 @@ from acp_inspector.lint.registry import (
 )
 from acp_inspector.lint.state import LintState, SentRequest
 from acp_protocol.jsonrpc import Json, parse
+from acp_protocol.schema.explain import unknown_fields
 from acp_protocol.schema.methods import find_method
-from acp_protocol.schema.strangers import find_strangers
-from acp_protocol.schema.validate import shape
+from acp_protocol.schema.validate import schema_type
 
 SUCCESSOR: Final = "proxy/successor"
 INITIALIZE: Final = "proxy/initialize"
@@ -135,7 +135,7 @@ DEPTH: Final = 64
 
 
 @check_event("ACP-L380", fix="Pass on what you do not know, and every _meta, as it came.")
-def what_is_not_known_passes(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def what_is_not_known_passes(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag `_meta` and unknown members that were lost where a message was changed."""
     if not isinstance(entry, JournalEvent) or entry.name != "edited":
         return None
@@ -143,7 +143,7 @@ def what_is_not_known_passes(entry: StderrText | JournalEvent, state: LintState)
     if was is None or now is None:
         return None
     frame = entry.data.get("of")
-    frames = (frame, entry.n) if isinstance(frame, int) else (entry.n,)
+    frames = (frame, entry.seq) if isinstance(frame, int) else (entry.seq,)
     places = [*_metas(was, ""), *_strangers(was, state.version or 1)]
     for place in places:
         if not _has(now, place):
@@ -180,7 +180,9 @@ def _strangers(message: Json, version: int) -> list[str]:
     row = find_method(method, version, kind=kind) if isinstance(method, str) else None
     if row is None or row.params is None:
         return []
-    return find_strangers(shape(row.params, version), as_object(message).get("params"), "params")
+    return unknown_fields(
+        schema_type(row.params, version), as_object(message).get("params"), "params"
+    )
 
 
 def _has(value: Json, path: str) -> bool:

@@ -19,10 +19,10 @@ from acp_inspector.lint.rules.methods import EMPTY
 from acp_inspector.lint.state import opposite
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.explain import extension_values, unknown_fields
 from acp_protocol.schema.methods import METHODS
-from acp_protocol.schema.strangers import find_own_words, find_strangers
-from acp_protocol.schema.validate import Complaint, accepts, shape
-from acp_protocol.schema.validate import check as complaints_of
+from acp_protocol.schema.validate import SchemaError, accepts, schema_type
+from acp_protocol.schema.validate import validate as complaints_of
 
 PLACES: Final = 5
 """Places in one message that are reported; a message in another dialect would have dozens."""
@@ -44,17 +44,17 @@ class SchemaSubject:
         self.place = place
         self.value = value
 
-    def complaints(self) -> tuple[Complaint, ...]:
+    def complaints(self) -> tuple[SchemaError, ...]:
         """Return what does not fit the schema."""
         return complaints_of(self.definition, self.value, self.version, path=self.place)
 
     def strangers(self) -> list[str]:
         """Return the places of members that the schema does not know."""
-        return find_strangers(shape(self.definition, self.version), self.value, self.place)
+        return unknown_fields(schema_type(self.definition, self.version), self.value, self.place)
 
     def own_words(self) -> list[str]:
         """Return the places of words that the schema lets be and does not know."""
-        return find_own_words(shape(self.definition, self.version), self.value, self.place)
+        return extension_values(schema_type(self.definition, self.version), self.value, self.place)
 
     def at(self, path: str) -> Json:
         """Return the value at a place."""
@@ -149,7 +149,7 @@ def _complaints(context: Context, what: SchemaSubject, *, lenient: bool) -> list
     return [
         Problem(str(each), (context.seq,), None, each.path)
         for each in what.complaints()
-        if each.lenient is lenient
+        if each.is_tolerated is lenient
     ]
 
 

@@ -28,7 +28,7 @@ from acp_inspector.lint.state import SentRequest
 from acp_inspector.lint.text_checks import is_absolute, may_be_same, normalized
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import find_method
-from acp_protocol.schema.validate import check as complaints_of
+from acp_protocol.schema.validate import validate as complaints_of
 
 ROOTS = "params.additionalDirectories"
 
@@ -426,6 +426,6 @@ def _malformed(context: Context, params: dict[str, Json]) -> str | None:
         return None
     for each in complaints_of(row.params, params, version, path="params"):
         name = each.path.split(".")[1] if "." in each.path else ""
-        if name in NULL_TOLERANT and not each.lenient and "is missing" not in f"{each}":
+        if name in NULL_TOLERANT and not each.is_tolerated and "is missing" not in f"{each}":
             return f"{each}"
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.journal import JournalEvent, StderrText
+from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -98,7 +98,7 @@ def work_ends_with_idle(context: Context) -> CheckResult:
 
 
 @check_event("ACP-L162", fix="Report that the session is idle when work is done.")
-def agents_do_not_end_at_work(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+def agents_do_not_end_at_work(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag agents that go, by themselves and orderly, while a session of theirs runs.
 
     That work was dropped otherwise cannot be seen: it may go on in silence.
@@ -238,7 +238,7 @@ def states_are_told_when_they_change(context: Context) -> CheckResult:
         return None
     own = foreground(context)
     before = context.previous
-    is_next = before is not None and own.told_at is not None and before.n == own.told_at.seq
+    is_next = before is not None and own.told_at is not None and before.seq == own.told_at.seq
     if own.repeats == BURST - 1 and is_next and own.told == context.update:
         return context.problem(
             f"the same state is reported {BURST + 1} times in a row", context.session.state_at

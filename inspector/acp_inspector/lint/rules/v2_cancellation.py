@@ -202,7 +202,7 @@ def offers_end_with_their_entity(ending: EndContext) -> CheckResult:
     for entity in _entities(ending):
         ended = _end_of(entity)
         has_any = has_any or entity.capabilities is not None
-        if ended is None or last is None or last.n <= ended.seq:
+        if ended is None or last is None or last.seq <= ended.seq:
             continue
         if _can_cancel(entity.capabilities):
             kind = "tool call" if isinstance(entity, SeenToolCall) else "terminal"

@@ -208,7 +208,7 @@ def _state_told(context: Context) -> None:
 
 def _count(context: Context, own: Foreground) -> None:
     before = context.previous
-    is_next = before is not None and own.told_at is not None and before.n == own.told_at.seq
+    is_next = before is not None and own.told_at is not None and before.seq == own.told_at.seq
     own.repeats = own.repeats + 1 if is_next and own.told == context.update else 0
     own.told, own.told_at = context.update, context.point
 

@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App
 
-from acp_console.tui.intercept.screens import Answer, AnswerScreen
+from acp_console.tui.intercept.screens import AnswerScreen, HandmadeResponse
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Request
 from tests.console.tui.conftest import say, settled, until
@@ -25,10 +25,10 @@ class AnswerApp(App[None]):
         assert isinstance(message, Request)
         self.request = message
         self.desk = StillDesk(held(raw))
-        self.results: list[Answer | None] = []
+        self.results: list[HandmadeResponse | None] = []
 
     def on_mount(self) -> None:
-        (hold,) = self.desk.state.holds
+        (hold,) = self.desk.state.held_frames
         self.push_screen(AnswerScreen(self.desk, hold, self.request), self.results.append)
 
     def write(self, text: str) -> None:
@@ -50,7 +50,7 @@ async def test_a_question_for_consent_begins_with_its_first_option() -> None:
         await until(pilot, lambda: "✓ JSON" in say(app))
         await pilot.press("ctrl+s")
         outcome = {"outcome": {"outcome": "selected", "optionId": "yes"}}
-        await until(pilot, lambda: app.results == [Answer("result", outcome)])
+        await until(pilot, lambda: app.results == [HandmadeResponse("result", outcome)])
 
 
 async def test_an_error_is_written_in_the_place_of_a_result_and_back() -> None:
@@ -69,7 +69,7 @@ async def test_an_error_is_written_in_the_place_of_a_result_and_back() -> None:
         await until(pilot, lambda: "An error needs" in told(app))
         app.write('{"code": 5, "message": "no"}')
         await pilot.press("ctrl+s")
-        error = Answer("error", {"code": 5, "message": "no"})
+        error = HandmadeResponse("error", {"code": 5, "message": "no"})
         await until(pilot, lambda: app.results == [error])
 
 

@@ -35,7 +35,7 @@ async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAss
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "✓ JSON" in say(app))
         await pilot.press("ctrl+s")
-        app.desk.sent[0].answer = b'{"jsonrpc":"2.0","id":"o","error":{"code":1,"message":"no"}}'
+        app.desk.sent[0].response = b'{"jsonrpc":"2.0","id":"o","error":{"code":1,"message":"no"}}'
         app.desk.sent[0].is_over = True
         await until(pilot, lambda: "✗ error 1: no" in say(app))
         assert await settled(pilot) == picture

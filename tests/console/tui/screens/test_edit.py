@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App
 
 from acp_console.tui.intercept.screens import Edited, EditScreen
-from acp_inspector.intercept.spelling import spread
+from acp_inspector.intercept.json_edit import pretty
 from tests.console.tui.conftest import say, settled, until
 from tests.console.tui.desks import PROMPT, StillDesk, held
 from tests.console.tui.widgets.test_intercept import told
@@ -27,9 +27,9 @@ class EditApp(App[None]):
         self.results: list[Edited | None] = []
 
     def on_mount(self) -> None:
-        (hold,) = self.desk.state.holds
+        (hold,) = self.desk.state.held_frames
         self.push_screen(
-            EditScreen(self.desk, hold, spread(self.raw), self.raw), self.results.append
+            EditScreen(self.desk, hold, pretty(self.raw), self.raw), self.results.append
         )
 
     def write(self, text: str) -> None:

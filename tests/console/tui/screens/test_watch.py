@@ -13,13 +13,13 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.widgets import TextArea
 
+from acp_console.state.sources import FileSource, ProxySource
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.intercept.screens import EditScreen
-from acp_console.tui.sources import FileSource, ProxySource
 from acp_console.tui.watch.screen import WatchScreen
-from acp_inspector.attach.attachment import RunningProxy, find_proxy
-from acp_inspector.recording.file import RecordingFile
-from acp_protocol.jsonrpc import notification_line
+from acp_inspector.proxy.client import RunningProxy, find_proxy
+from acp_inspector.recording.indexed import IndexedRecording
+from acp_protocol.jsonrpc import encode_notification
 from tests.console.tui.conftest import say, settled, until
 from tests.console.tui.studied import recording
 
@@ -51,7 +51,7 @@ def tell(process: subprocess.Popen[bytes], text: str) -> None:
     content = {"type": "text", "text": text}
     update = {"sessionUpdate": "agent_message_chunk", "content": content}
     params = {"sessionId": "s", "update": update}
-    line = notification_line("session/update", params) + b"\n"
+    line = encode_notification("session/update", params) + b"\n"
     process.stdin.write(line)
     process.stdin.flush()
     assert process.stdout.readline() == line
@@ -169,7 +169,7 @@ async def test_what_a_proxy_records_is_read_from_where_it_lies(
         async with app.run_test(size=(110, 36)) as pilot:
             await until(pilot, lambda: "● live" in say(app) and '"first"' in say(app))
             assert isinstance(app.screen, WatchScreen)
-            assert isinstance(app.screen.inspection.traffic.entries, RecordingFile)
+            assert isinstance(app.screen.inspection.traffic.entries, IndexedRecording)
             tell(process, "second")
             await until(pilot, lambda: '"second"' in say(app) and "following" in say(app))
             assert process.stdin is not None

@@ -57,7 +57,7 @@ async def test_how_far_it_has_come_is_told_and_it_stops_and_goes_on() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab("statistics")
         await until(pilot, lambda: app.studies.study.progress.is_whole)
-        app.studies.study.rest()
+        app.studies.study.pause()
         app.said.extend(talk())
         await until(pilot, lambda: "studied 0 of 10 frames, p goes on" in say(app))
         await pilot.press("p")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_console.tui.analysis.capabilities_tab import claims_of
-from acp_inspector.analysis.study import Study
+from acp_inspector.analysis.session_model import SessionModel
 from tests.console.tui.conftest import say, until
 from tests.console.tui.studied import StudiedApp, talk
 
@@ -22,7 +22,7 @@ async def test_contradictions_are_marked_and_lead_to_their_frame() -> None:
 
 
 def test_each_row_leads_to_its_claim_or_to_the_use_that_contradicts() -> None:
-    study = Study()
+    study = SessionModel()
     study.read(talk())
     found = claims_of(study)
     targets = {row.cells[1]: row.target for row in found.rows}

@@ -12,16 +12,16 @@ from rich.cells import cell_len
 from acp_console.tui.traffic import rows as module
 from acp_console.tui.traffic.rows import (
     EDGE,
-    TableRow,
+    TrafficRow,
     head_text,
     read_row,
     row_text,
     time_of,
 )
 from acp_inspector.filter.entries import EntryList
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.file import RecordingFile
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, encode_entry, encode_header
+from acp_inspector.recording.indexed import IndexedRecording
 from tests.console.tui.conftest import entries, update
 
 TALK: list[Entry] = [
@@ -32,12 +32,12 @@ TALK: list[Entry] = [
         ("agent", {"id": 2, "method": "fs/read_text_file", "params": {"path": "/a"}}),
         ("agent", b"no JSON \xff"),
     ),
-    StderrText(6, 0.6, b"panic: \x1b[2J\n"),
+    StderrChunk(6, 0.6, b"panic: \x1b[2J\n"),
     JournalEvent(7, 0.7, "exit", {"code": 1}),
 ]
 
 
-def said(row: int) -> TableRow:
+def said(row: int) -> TrafficRow:
     return read_row(EntryList(TALK), row)
 
 
@@ -72,8 +72,8 @@ def test_lines_of_a_recording_that_are_no_entries_have_rows_too(tmp_path: Path) 
     path = tmp_path / "a.acp.ndjson"
     lines = [encode_header(Header("", "tool 1", "")), *map(encode_entry, TALK), b"broken\n"]
     path.write_bytes(b"".join([*lines, b'{"end":{"frames":5},"digest":""}\n']))
-    with RecordingFile(path).complete() as recording:
-        assert [read_row(recording, row).n for row in range(9)] == [*range(1, 8), 0, 0]
+    with IndexedRecording(path).index_all() as recording:
+        assert [read_row(recording, row).seq for row in range(9)] == [*range(1, 8), 0, 0]
         assert read_row(recording, 7).summary == "line 9: no JSON object"
         assert read_row(recording, 8).summary == "5 frames"
         assert time_of(recording, 2) == pytest.approx(0.3)
@@ -83,7 +83,7 @@ def test_what_is_large_is_not_read_unasked(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(module, "LARGE", 60)
     path = tmp_path / "a.acp.ndjson"
     path.write_bytes(b"".join([encode_header(Header("", "", "")), *map(encode_entry, TALK)]))
-    with RecordingFile(path).complete() as recording:
+    with IndexedRecording(path).index_all() as recording:
         row = read_row(recording, 0)
         assert (row.kind, row.method) == ("large", "")
         assert "v shows it" in row.summary
@@ -98,7 +98,7 @@ def test_what_is_large_is_not_read_unasked(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_any_width_takes_any_row(width: int, digits: int, row: int, text: str) -> None:
     shown = said(row)
     line = row_text(
-        TableRow(shown.n, shown.at, shown.side, shown.kind, text, shown.method, size=10**8),
+        TrafficRow(shown.seq, shown.time, shown.side, shown.kind, text, shown.method, size=10**8),
         width,
         digits,
         delta=1e9,
@@ -118,6 +118,6 @@ def test_columns_stand_below_their_heads(width: int) -> None:
 
 
 def test_frames_without_a_time_have_none() -> None:
-    line = row_text(TableRow(0, 0.0, "", "end", "5 frames"), 90, 4, delta=0)
+    line = row_text(TrafficRow(0, 0.0, "", "end", "5 frames"), 90, 4, delta=0)
     assert line.split() == ["·", "end:", "5", "frames"]
     assert isinstance(TALK[0], Frame)

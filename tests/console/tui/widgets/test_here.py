@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from acp_console.tui.analysis.state_tab import ITEMS, here
-from acp_inspector.analysis.study import Study
+from acp_console.tui.analysis.state_tab import ITEMS, state_at_frame
+from acp_inspector.analysis.session_model import SessionModel
 from tests.console.tui.conftest import entries, say, until, update
 from tests.console.tui.studied import EVIL, StudiedApp, studied, talk
 
 
-def told(study: Study, n: int | None) -> tuple[list[str], list[str]]:
+def told(study: SessionModel, n: int | None) -> tuple[list[str], list[str]]:
     """Return the changes and the lines."""
-    found = here(study, n)
+    found = state_at_frame(study, n)
     return (
         ["".join(text for _, text in line.parts) for line in found.changes],
         ["".join(text for _, text in line.parts) for line in found.lines],
@@ -28,7 +28,7 @@ def test_it_is_as_it_was_and_what_the_frame_changed_is_told() -> None:
 
 
 def test_a_frame_that_was_not_studied_yet_is_not_guessed_at() -> None:
-    found = here(studied(talk()[:5]), 9)
+    found = state_at_frame(studied(talk()[:5]), 9)
     assert (found.studied, found.lines) == (5, ())
 
 

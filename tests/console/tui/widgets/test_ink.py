@@ -6,7 +6,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.color import Color
 
-from acp_console.tui.cursor_list import ink
+from acp_console.tui.cursor_list import foreground_style
 from acp_console.tui.traffic.text_view import TextLines
 
 
@@ -24,7 +24,7 @@ async def test_what_is_muted_stands_out_less_than_the_text_and_from_the_ground(t
         app.theme = theme
         await pilot.pause()
         lines = app.query_one(TextLines)
-        style = ink(lines, "text-lines--note")
+        style = foreground_style(lines, "text-lines--note")
         assert style.color is not None
         assert style.bgcolor is None
         assert style.italic

@@ -10,11 +10,11 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 
 from acp_console.tui.analysis.pane import TITLES
-from acp_console.tui.inspector_pane import Inspection
+from acp_console.tui.inspector_pane import InspectorPane
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry
-from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Header, encode_entry, encode_header
+from acp_inspector.recording.indexed import IndexedRecording
 from tests.console.tui.conftest import entries, say, settled, until
 from tests.console.tui.studied import talk
 
@@ -29,10 +29,10 @@ def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 class InspectionApp(App[None]):
     """Shows entries, and nothing else."""
 
-    def __init__(self, said: Iterable[Entry] | RecordingFile) -> None:
+    def __init__(self, said: Iterable[Entry] | IndexedRecording) -> None:
         super().__init__()
-        shown = said if isinstance(said, RecordingFile) else EntryList(said)
-        self.inspection = Inspection(shown, is_over=lambda: True)
+        shown = said if isinstance(said, IndexedRecording) else EntryList(said)
+        self.inspection = InspectorPane(shown, is_over=lambda: True)
 
     def compose(self) -> ComposeResult:
         yield self.inspection
@@ -101,7 +101,7 @@ async def test_a_recording_is_linted_once_its_rows_are_there(tmp_path: Path) -> 
     path = tmp_path / "it.acp.ndjson"
     said = entries(LOST, LOST)
     path.write_bytes(b"".join([encode_header(Header("", "", "")), *map(encode_entry, said)]))
-    with RecordingFile(path) as recording:
+    with IndexedRecording(path) as recording:
         app = InspectionApp(recording)
         async with app.run_test(size=(100, 30)) as pilot:
             await until(pilot, lambda: edges(app) == "EE")

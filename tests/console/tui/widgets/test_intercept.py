@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 from textual.widgets import Footer, Input
 
-from acp_console.state.intercept import DeskState
+from acp_console.state.intercept import InterceptState
 from acp_console.tui.intercept.pane import EDITABLE, InterceptPane
 from acp_console.tui.intercept.screens import AnswerScreen, ComposeScreen, DelayScreen, EditScreen
 from tests.console.tui.conftest import say, settled, until
@@ -32,7 +32,7 @@ class PaneApp(App[None]):
 
     def on_mount(self) -> None:
         self.set_interval(0.02, self.pane.sync)
-        (self.pane.holds if self.desk.state.holds else self.pane.filter).focus()
+        (self.pane.holds if self.desk.state.held_frames else self.pane.filter).focus()
 
     @property
     def pane(self) -> InterceptPane:
@@ -118,7 +118,7 @@ async def test_the_footer_offers_what_can_be_done_now() -> None:
         await until(pilot, lambda: "Release" in footer(app) and "Answer" in footer(app))
         desk.become(held(b"no JSON"))
         await until(pilot, lambda: "Answer" not in footer(app))
-        desk.state = DeskState("gone")
+        desk.state = InterceptState("gone")
         await until(pilot, lambda: "Pause" not in footer(app))
         assert "The proxy has ended" in say(app)
 

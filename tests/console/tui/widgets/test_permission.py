@@ -10,16 +10,16 @@ from textual.widgets import Button
 
 from acp_console.tui.chat import screen as chat
 from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
-from acp_inspector.analysis.items import Permission
+from acp_inspector.analysis.items import PermissionRequest
 from acp_protocol.jsonrpc import Json
 
 LONG = "Allow edits of notes.md, and do not ask again in this session"
 SHORT = "Allow"
 
 
-def permission(*names: str) -> Permission:
+def permission(*names: str) -> PermissionRequest:
     options: list[Json] = [{"optionId": name, "name": name, "kind": "allow_once"} for name in names]
-    return Permission(1, options)
+    return PermissionRequest(1, options)
 
 
 class Asking(App[None]):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from acp_console.tui.analysis.statistics_tab import counted
-from acp_inspector.analysis.study import Study
-from acp_inspector.filter.language import compile_filter
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.filter.compiler import compile_filter
 from tests.console.tui.conftest import say, until
 from tests.console.tui.studied import EVIL, StudiedApp, talk
 
@@ -34,7 +34,7 @@ async def test_columns_without_room_are_told() -> None:
 
 
 def test_a_method_leads_to_a_filter_for_it_whatever_its_name() -> None:
-    study = Study()
+    study = SessionModel()
     study.read(talk(EVIL))
     targets = [row.target for row in counted(study, "method").rows]
     assert "method == session/update and update == tool_call" in targets

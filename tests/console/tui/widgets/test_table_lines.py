@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from acp_console.render.tables import Layout
-from acp_console.tui.analysis.tab import TableLines, TableRow
+from acp_console.tui.analysis.tab import AnalysisRow, TableLines
 
 LAYOUT = Layout(
     columns=("from", "method", "count", "size", "note"),
@@ -16,8 +16,8 @@ LAYOUT = Layout(
     spare=("size", "from", "note", "count"),
 )
 ROWS = (
-    TableRow(("→ client", "session/update agent_message_chunk", "12", "1 kB", ""), 1),
-    TableRow(("← agent", "initialize", "1", "300 B", ""), 2),
+    AnalysisRow(("→ client", "session/update agent_message_chunk", "12", "1 kB", ""), 1),
+    AnalysisRow(("← agent", "initialize", "1", "300 B", ""), 2),
 )
 
 
@@ -53,6 +53,6 @@ def test_rows_lead_to_what_they_stand_for() -> None:
 
 @given(st.integers(40, 200), st.lists(st.text("ab 日", max_size=70), max_size=5))
 def test_a_table_is_as_wide_as_there_is_room(width: int, names: list[str]) -> None:
-    rows = [TableRow(("→ client", name, "1", "", "x"), style="error") for name in names]
+    rows = [AnalysisRow(("→ client", name, "1", "", "x"), style="error") for name in names]
     for line in texts(TableLines(LAYOUT, rows), width):
         assert cell_len(line) <= width

@@ -16,7 +16,7 @@ from acp_console.tui import clipboard
 from acp_console.tui.traffic import pane as traffic
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.traffic.text_view import ValueScreen
-from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from tests.console.tui.conftest import entries, say, settled, until, update
 
 
@@ -161,7 +161,7 @@ LONG = [
         ],
         ("agent", {"id": 9, "method": "terminal/create", "params": {"sessionId": "s2"}}),
     ),
-    StderrText(46, 4.6, b"warn: \x1b[31mhot\n"),
+    StderrChunk(46, 4.6, b"warn: \x1b[31mhot\n"),
     JournalEvent(47, 4.7, "exit", {"code": 1}),
 ]
 
@@ -189,7 +189,7 @@ async def type_filter(pilot: Pilot[None], text: str) -> None:
 
 def chosen(app: LongApp) -> int:
     """Return the number of the row under the cursor."""
-    return app.pane.table._rows.at(app.pane.table.cursor).n  # pyright: ignore[reportPrivateUsage] - what is seen
+    return app.pane.table._rows.at(app.pane.table.cursor).seq  # pyright: ignore[reportPrivateUsage] - what is seen
 
 
 async def test_stderr_and_events_are_rows_too() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from acp_console.tui.traffic.pane import filter_for, permission_filter, same_filter
-from acp_inspector.filter.entries import EntryList, facts_of
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import compile_filter
-from acp_inspector.filter.scanning import Scan
-from acp_inspector.journal import JournalEvent, StderrText
+from acp_inspector.filter.compiler import compile_filter
+from acp_inspector.filter.entries import EntryList, fields_of_row
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.filter.search import FilterSearch
+from acp_inspector.journal import JournalEvent, StderrChunk
 from tests.console.tui.conftest import entries, update
 
 PERMISSION = {"sessionId": "s 1", "toolCall": {"toolCallId": "c1"}}
@@ -26,18 +26,18 @@ HEARD = EntryList(
             ("agent", b"no JSON"),
             ("agent", b"[]"),
         ),
-        StderrText(8, 0.8, b"warn"),
+        StderrChunk(8, 0.8, b"warn"),
         JournalEvent(9, 0.9, "exit", {"code": 1}),
     ]
 )
 
 
-def facts(row: int) -> FrameFacts:
-    return facts_of(HEARD, row, HEARD[row])
+def facts(row: int) -> EntryFields:
+    return fields_of_row(HEARD, row, HEARD[row])
 
 
 def meant(text: str) -> list[int]:
-    return list(Scan(HEARD, compile_filter(text)).complete())
+    return list(FilterSearch(HEARD, compile_filter(text)).find_all())
 
 
 @pytest.mark.parametrize(

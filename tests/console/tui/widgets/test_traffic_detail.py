@@ -10,10 +10,10 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 
 from acp_console.tui.traffic import detail as module
-from acp_console.tui.traffic.detail import FrameDetail, Subject, shortened
-from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_console.tui.traffic.detail import DetailSubject, FrameDetail, shortened
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
-from acp_inspector.recording.reader import LineFault, Row
+from acp_inspector.recording.reader import BadLine, Row
 from tests.console.tui.conftest import entries, say, settled, until
 
 ASKED, TOLD, BROKEN = (
@@ -43,7 +43,7 @@ class DetailApp(App[None]):
 async def test_it_looks_as_it_should(tab: str, picture: SnapshotAssertion) -> None:
     app = DetailApp()
     async with app.run_test(size=(80, 20)) as pilot:
-        app.detail.show(Subject(TOLD, ASKED, TOLD))
+        app.detail.show(DetailSubject(TOLD, ASKED, TOLD))
         app.detail.open_tab(tab)
         await until(pilot, lambda: "stopReason" in say(app))
         assert await settled(pilot) == picture
@@ -52,7 +52,7 @@ async def test_it_looks_as_it_should(tab: str, picture: SnapshotAssertion) -> No
 async def test_what_is_no_json_is_told_and_its_bytes_are_shown() -> None:
     app = DetailApp()
     async with app.run_test(size=(80, 20)) as pilot:
-        app.detail.show(Subject(BROKEN))
+        app.detail.show(DetailSubject(BROKEN))
         await until(pilot, lambda: "invalid UTF-8 at byte 8: the bytes stand under Raw" in say(app))
         app.detail.open_tab("raw")
         await until(pilot, lambda: "no JSON \\xff ␛[31m" in say(app))
@@ -61,13 +61,13 @@ async def test_what_is_no_json_is_told_and_its_bytes_are_shown() -> None:
 @pytest.mark.parametrize(
     ("said", "tree", "raw"),
     [
-        (StderrText(1, 0.0, b"panic \x1b\n"), "stderr is text", "panic ␛"),
+        (StderrChunk(1, 0.0, b"panic \x1b\n"), "stderr is text", "panic ␛"),
         (
             JournalEvent(1, 0.0, "exit", {"code": 1}),
             'event: "exit"',
             '{"event": "exit", "code": 1}',
         ),
-        (LineFault(9, "no JSON object"), "no JSON object", "no JSON object"),
+        (BadLine(9, "no JSON object"), "no JSON object", "no JSON object"),
         (Footer({"frames": 5}, "abc"), 'digest: "abc"', '"digest": "abc"'),
         (Header("2026", "tool", "v1"), 'tool: "tool"', '"tool": "tool"'),
     ],
@@ -75,7 +75,7 @@ async def test_what_is_no_json_is_told_and_its_bytes_are_shown() -> None:
 async def test_what_is_no_frame_is_shown_too(said: Row, tree: str, raw: str) -> None:
     app = DetailApp()
     async with app.run_test(size=(80, 20)) as pilot:
-        app.detail.show(Subject(said))
+        app.detail.show(DetailSubject(said))
         await until(pilot, lambda: tree in say(app))
         app.detail.open_tab("raw")
         await until(pilot, lambda: raw in say(app))
@@ -85,11 +85,11 @@ async def test_a_pair_tells_what_is_missing() -> None:
     app = DetailApp()
     async with app.run_test(size=(80, 20)) as pilot:
         app.detail.open_tab("pair")
-        app.detail.show(Subject(BROKEN))
+        app.detail.show(DetailSubject(BROKEN))
         await until(pilot, lambda: "Neither asks nor answers." in say(app))
-        app.detail.show(Subject(ASKED, ASKED))
+        app.detail.show(DetailSubject(ASKED, ASKED))
         await until(pilot, lambda: "Has not come." in say(app))
-        app.detail.show(Subject(ASKED, ASKED, TOLD))
+        app.detail.show(DetailSubject(ASKED, ASKED, TOLD))
         await until(pilot, lambda: "after 100.0 ms" in say(app))
 
 
@@ -97,19 +97,19 @@ async def test_all_of_what_is_shortened_can_be_had(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "SHOWN", 100)
     app = DetailApp()
     async with app.run_test(size=(80, 20)) as pilot:
-        app.detail.show(Subject(TOLD))
+        app.detail.show(DetailSubject(TOLD))
         app.detail.open_tab("raw")
         await until(pilot, lambda: "more characters: v shows all of it" in say(app))
-        assert app.detail.whole() == (TOLD.raw.decode(), False)
+        assert app.detail.whole() == (TOLD.data.decode(), False)
         app.detail.open_tab("pretty")
         await until(pilot, lambda: "shortened: v shows all of it" in say(app))
-        assert app.detail.whole() == (json.dumps(json.loads(TOLD.raw), indent=2), True)
+        assert app.detail.whole() == (json.dumps(json.loads(TOLD.data), indent=2), True)
 
 
 async def test_the_place_in_the_tree_is_what_is_whole() -> None:
     app = DetailApp()
     async with app.run_test(size=(80, 20)) as pilot:
-        app.detail.show(Subject(TOLD))
+        app.detail.show(DetailSubject(TOLD))
         await until(pilot, lambda: "3 000 characters, v shows all" in say(app))
         app.detail.focus_content()
         await pilot.press(*["down"] * 4)

@@ -10,8 +10,8 @@ from textual.app import App, ComposeResult
 from textual.widgets import Label
 
 from acp_console.tui.traffic.filter_bar import FilterBar, problem_lines
+from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.errors import FilterError
-from acp_inspector.filter.language import compile_filter
 from tests.console.tui.conftest import say, settled, until
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from textual.app import App, ComposeResult
 
-from acp_console.tui.traffic.tree import JsonTree, Place
-from acp_inspector.filter.language import compile_filter
+from acp_console.tui.traffic.tree import JsonNode, JsonTree
+from acp_inspector.filter.compiler import compile_filter
 from tests.console.tui.conftest import say, until
 
 
@@ -71,9 +71,9 @@ async def test_the_place_of_the_cursor_is_known() -> None:
 async def test_a_value_without_members_is_shown_alone(value: Any) -> None:
     app = TreeApp(value)
     async with app.run_test(size=(60, 12)) as pilot:
-        await until(pilot, lambda: app.shown.place == Place((), value))
+        await until(pilot, lambda: app.shown.place == JsonNode((), value))
 
 
 @pytest.mark.parametrize("step", ["a", "a b", 'a"b', "é", 3, "x-y", "\\"])
 def test_paths_are_spelled_as_filters_take_them(step: str | int) -> None:
-    assert compile_filter(f"{Place(('params', step), 1)} == 1").needs == {"$"}
+    assert compile_filter(f"{JsonNode(('params', step), 1)} == 1").fields == {"$"}

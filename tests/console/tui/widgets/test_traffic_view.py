@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import pytest
 
 from acp_console.tui.traffic import model as module
-from acp_console.tui.traffic.model import TrafficView
+from acp_console.tui.traffic.model import TrafficModel
+from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList
-from acp_inspector.filter.language import compile_filter
 from tests.console.tui.conftest import entries, update
 
 TALK = entries(
@@ -20,22 +20,22 @@ TALK = entries(
 
 
 @pytest.fixture
-def view() -> TrafficView:
-    return TrafficView(EntryList(TALK))
+def view() -> TrafficModel:
+    return TrafficModel(EntryList(TALK))
 
 
-def run(view: TrafficView) -> None:
+def run(view: TrafficModel) -> None:
     for _ in view.run():
         pass
 
 
-def test_without_a_filter_every_row_has_its_own_position(view: TrafficView) -> None:
+def test_without_a_filter_every_row_has_its_own_position(view: TrafficModel) -> None:
     assert (len(view), view.row_at(3), view.position_of(3)) == (10, 3, 3)
     assert view.position_of(10) is None
     assert not view.is_behind
 
 
-def test_a_filter_shows_what_it_has_come_to(view: TrafficView) -> None:
+def test_a_filter_shows_what_it_has_come_to(view: TrafficModel) -> None:
     view.filter(compile_filter("from == client or kind == result"))
     assert (len(view), view.is_behind, view.looked_at) == (0, True, 0)
     run(view)
@@ -45,7 +45,7 @@ def test_a_filter_shows_what_it_has_come_to(view: TrafficView) -> None:
     assert view.delta(1) == pytest.approx(0.9)
 
 
-def test_what_comes_later_is_filtered_later(view: TrafficView) -> None:
+def test_what_comes_later_is_filtered_later(view: TrafficModel) -> None:
     view.filter(compile_filter("from == client"))
     run(view)
     assert isinstance(view.entries, EntryList)
@@ -55,7 +55,7 @@ def test_what_comes_later_is_filtered_later(view: TrafficView) -> None:
     assert len(view) == 2
 
 
-def test_what_has_changed_is_looked_at_again_behind_what_is_shown(view: TrafficView) -> None:
+def test_what_has_changed_is_looked_at_again_behind_what_is_shown(view: TrafficModel) -> None:
     view.filter(compile_filter("marked"))
     run(view)
     view.mark(4)
@@ -65,7 +65,7 @@ def test_what_has_changed_is_looked_at_again_behind_what_is_shown(view: TrafficV
     assert (len(view), view.row_at(0), view.is_behind) == (1, 4, False)
 
 
-def test_a_mark_is_set_shown_and_taken_away(view: TrafficView) -> None:
+def test_a_mark_is_set_shown_and_taken_away(view: TrafficModel) -> None:
     assert view.mark(9) is True
     assert view.mark(2) is True
     assert view.marks == [2, 9]
@@ -76,7 +76,7 @@ def test_a_mark_is_set_shown_and_taken_away(view: TrafficView) -> None:
 
 @pytest.mark.parametrize("near", [1, 3, 4096])
 def test_the_next_of_a_kind_is_found_in_either_direction(
-    view: TrafficView, near: int, monkeypatch: pytest.MonkeyPatch
+    view: TrafficModel, near: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "NEAR", near)
     wanted = compile_filter('"\\"3\\"" or session/prompt')
@@ -93,15 +93,15 @@ def test_the_next_of_a_kind_is_found_in_either_direction(
     assert found(0, is_forward=False) == []
 
 
-def test_a_pair_is_both_halves_or_none(view: TrafficView) -> None:
+def test_a_pair_is_both_halves_or_none(view: TrafficModel) -> None:
     for row in (0, 9):
         asked, told = view.pair_of(row)
-        assert (asked and asked.n, told and told.n) == (1, 10)
+        assert (asked and asked.seq, told and told.seq) == (1, 10)
     assert view.pair_of(4) == (None, None)
     assert [view.other_of(row) for row in (0, 4, 9)] == [9, None, 0]
 
 
-def test_values_that_were_seen_are_known(view: TrafficView) -> None:
+def test_values_that_were_seen_are_known(view: TrafficModel) -> None:
     for position in range(10):
         view.at(position)
     assert view.known() == {"method": ["session/prompt", "session/update"], "session": ["s1"]}
@@ -109,7 +109,7 @@ def test_values_that_were_seen_are_known(view: TrafficView) -> None:
 
 def test_a_question_that_was_answered_waits_no_more() -> None:
     heard = EntryList(TALK[:3])
-    view = TrafficView(heard)
+    view = TrafficModel(heard)
     assert view.row(0).is_open
     heard.extend(TALK[3:])
     assert not view.row(0).is_open

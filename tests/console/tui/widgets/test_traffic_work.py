@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from acp_console.tui.traffic import scanner as module
-from acp_console.tui.traffic.model import TrafficView
+from acp_console.tui.traffic.model import TrafficModel
 from acp_console.tui.traffic.pane import TrafficPane
-from acp_console.tui.traffic.scanner import NOWHERE, Staleness, TrafficWork
-from acp_inspector.analysis.annotations import Notes
+from acp_console.tui.traffic.scanner import NOWHERE, FilterStaleness, TrafficScanner
+from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.filter import patterns
+from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList
-from acp_inspector.filter.language import compile_filter
-from acp_inspector.filter.patterns import Bounded
+from acp_inspector.filter.patterns import BoundedRegex
 from acp_inspector.lint.engine import lint
-from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Header, RecordingError, encode_entry, encode_header
+from acp_inspector.recording.indexed import IndexedRecording
 from tests.console.tui.conftest import entries, say, until, update
 from tests.console.tui.widgets.test_traffic import PaneApp
 
@@ -46,12 +46,12 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def recording(path: Path) -> Iterator[RecordingFile]:
-    with RecordingFile(path) as recording:
+def recording(path: Path) -> Iterator[IndexedRecording]:
+    with IndexedRecording(path) as recording:
         yield recording
 
 
-def finish(work: TrafficWork) -> int:
+def finish(work: TrafficScanner) -> int:
     """Work until nothing is left to do; return how many slices that took."""
     slices = 1
     # A slice that is over at once does one step.
@@ -60,8 +60,8 @@ def finish(work: TrafficWork) -> int:
     return slices
 
 
-def test_a_recording_is_read_piece_by_piece(recording: RecordingFile) -> None:
-    work = TrafficWork(TrafficView(recording))
+def test_a_recording_is_read_piece_by_piece(recording: IndexedRecording) -> None:
+    work = TrafficScanner(TrafficModel(recording))
     assert work.run(0.000_001)
     assert 0 < len(recording) < 30
     assert finish(work) > 5
@@ -69,10 +69,10 @@ def test_a_recording_is_read_piece_by_piece(recording: RecordingFile) -> None:
 
 
 def test_reading_filtering_and_searching_do_not_wait_for_each_other(
-    recording: RecordingFile,
+    recording: IndexedRecording,
 ) -> None:
-    view = TrafficView(recording)
-    work = TrafficWork(view)
+    view = TrafficModel(recording)
+    work = TrafficScanner(view)
     view.filter(compile_filter("n in (2..4, 20)"))
     while not len(view):
         assert work.run(0.000_001)
@@ -81,93 +81,95 @@ def test_reading_filtering_and_searching_do_not_wait_for_each_other(
     assert [view.row_at(position) for position in range(len(view))] == [1, 2, 3, 19]
 
 
-def test_a_search_tells_once_what_it_has_found(recording: RecordingFile) -> None:
-    work = TrafficWork(TrafficView(recording.complete()))
-    work.seek(compile_filter("n == 25"), 3, is_forward=True)
+def test_a_search_tells_once_what_it_has_found(recording: IndexedRecording) -> None:
+    work = TrafficScanner(TrafficModel(recording.index_all()))
+    work.search(compile_filter("n == 25"), 3, is_forward=True)
     assert work.is_searching
     finish(work)
     assert (work.take_found(), work.take_found()) == (24, None)
-    work.seek(compile_filter("n == 25"), 25, is_forward=True)
+    work.search(compile_filter("n == 25"), 25, is_forward=True)
     finish(work)
     assert work.take_found() == NOWHERE
-    work.seek(compile_filter("n == 25"), 25, is_forward=True, turns=True)
+    work.search(compile_filter("n == 25"), 25, is_forward=True, turns=True)
     finish(work)
     assert work.take_found() == 24
 
 
-def test_a_search_that_was_stopped_finds_nothing(recording: RecordingFile) -> None:
-    work = TrafficWork(TrafficView(recording.complete()))
-    work.seek(compile_filter("n == 25"), 3, is_forward=True)
+def test_a_search_that_was_stopped_finds_nothing(recording: IndexedRecording) -> None:
+    work = TrafficScanner(TrafficModel(recording.index_all()))
+    work.search(compile_filter("n == 25"), 3, is_forward=True)
     work.stop_search()
     finish(work)
     assert work.take_found() is None
 
 
-def test_a_file_that_grows_is_read_on(recording: RecordingFile, path: Path) -> None:
-    view = TrafficView(recording)
-    work = TrafficWork(view)
+def test_a_file_that_grows_is_read_on(recording: IndexedRecording, path: Path) -> None:
+    view = TrafficModel(recording)
+    work = TrafficScanner(view)
     view.filter(compile_filter("from == agent"))
     finish(work)
-    assert work.look() == "none"
+    assert work.poll() == "none"
     with path.open("ab") as file:
         file.write(LINES[0])
-    assert work.look() == "more"
+    assert work.poll() == "more"
     finish(work)
     assert len(view) == 31
 
 
-def test_a_file_that_became_shorter_is_another_one(recording: RecordingFile, path: Path) -> None:
-    view = TrafficView(recording)
-    work = TrafficWork(view)
+def test_a_file_that_became_shorter_is_another_one(recording: IndexedRecording, path: Path) -> None:
+    view = TrafficModel(recording)
+    work = TrafficScanner(view)
     view.filter(compile_filter("from == agent"))
     finish(work)
     path.write_bytes(HEAD + LINES[0])
-    assert work.look() == "more"
-    assert (work.take_anew(), work.take_anew()) == (True, False)
+    assert work.poll() == "more"
+    assert (work.take_replaced(), work.take_replaced()) == (True, False)
     finish(work)
     assert len(view) == 1
 
 
-def test_a_file_may_become_shorter_while_it_is_read(recording: RecordingFile, path: Path) -> None:
-    view = TrafficView(recording)
-    work = TrafficWork(view)
+def test_a_file_may_become_shorter_while_it_is_read(
+    recording: IndexedRecording, path: Path
+) -> None:
+    view = TrafficModel(recording)
+    work = TrafficScanner(view)
     view.filter(compile_filter("from == agent"))
     while len(recording) < 9:
         work.run(0.000_001)
     path.write_bytes(HEAD + LINES[0])
     finish(work)
-    assert work.take_anew()
+    assert work.take_replaced()
     assert len(view) == 1
 
 
 def test_a_file_that_cannot_be_read_on_is_told(
-    recording: RecordingFile, monkeypatch: pytest.MonkeyPatch
+    recording: IndexedRecording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = TrafficWork(TrafficView(recording))
+    work = TrafficScanner(TrafficModel(recording))
     recording.close()
-    monkeypatch.setattr(RecordingFile, "advance", _fail)
+    monkeypatch.setattr(IndexedRecording, "advance", _fail)
     assert not work.run(1.0)
     assert str(work.problem) == "the disk is gone"
-    assert work.look() == "none"
+    assert work.poll() == "none"
 
 
-def _fail(recording: RecordingFile, step: int) -> bool:
+def _fail(recording: IndexedRecording, step: int) -> bool:
     del recording, step
     raise RecordingError("the disk is gone")
 
 
 def test_a_filter_looks_again_when_more_is_known_of_what_it_asks_for() -> None:
     said = entries(("agent", {"id": 1, "result": {}}))
-    view = TrafficView(EntryList(said))
-    staleness = Staleness(view)
+    view = TrafficModel(EntryList(said))
+    staleness = FilterStaleness(view)
 
     def is_stale() -> bool:
         staleness.see_findings()
         return any(staleness.take() for _ in range(module.RENEW))
 
     for text, knows in [
-        ("finding", lambda: view.annotations.judge(lint(said).findings)),
-        ("turn == 1", lambda: view.annotations.study(said[0], Notes(turn=1))),
+        ("finding", lambda: view.annotations.add_findings(lint(said).findings)),
+        ("turn == 1", lambda: view.annotations.add_entry(said[0], FrameNotes(turn=1))),
         ("pending", staleness.see_growth),
     ]:
         view.filter(compile_filter(text))
@@ -199,7 +201,7 @@ async def test_while_a_pattern_is_tried_keys_are_heard_and_another_filter_does_n
 ) -> None:
     is_tried, may_end = threading.Event(), threading.Event()
 
-    def is_in(self: Bounded[str], text: str) -> bool:
+    def is_in(self: BoundedRegex[str], text: str) -> bool:
         del self, text
         is_tried.set()
         return may_end.wait(60)
@@ -207,7 +209,7 @@ async def test_while_a_pattern_is_tried_keys_are_heard_and_another_filter_does_n
     app = PaneApp()
     async with app.run_test(size=(100, 24)) as pilot:
         pane = app.query_one(TrafficPane)
-        monkeypatch.setattr(Bounded, "is_in", is_in)
+        monkeypatch.setattr(BoundedRegex, "is_in", is_in)
         pane.bar.set_filter("/endless/")
         await until(pilot, is_tried.is_set)
         await until(pilot, lambda: "0 of 4 entries · 0 % looked at" in say(app))

@@ -8,13 +8,13 @@ from rich.cells import cell_len
 
 from acp_console.tui.analysis import waterfall_tab as room
 from acp_console.tui.analysis.waterfall_tab import BarLines, waterfall
-from acp_inspector.analysis.study import Study
+from acp_inspector.analysis.session_model import SessionModel
 from tests.console.tui.conftest import entries, say, until
 from tests.console.tui.studied import EVIL, StudiedApp, talk
 
 
-def studied(text: str = "hi") -> Study:
-    study = Study()
+def studied(text: str = "hi") -> SessionModel:
+    study = SessionModel()
     study.read(talk(text))
     return study
 
@@ -50,7 +50,7 @@ def test_how_an_exchange_ended_is_told_by_a_sign() -> None:
 
 def test_of_very_many_those_around_the_frame_are_shown() -> None:
     asked = [("agent", {"id": n, "method": "fs/read_text_file"}) for n in range(room.MOST + 500)]
-    study = Study()
+    study = SessionModel()
     study.read(entries(*asked))
     last = waterfall(study, None)
     assert (last.shown, last.exchanges) == (room.MOST, room.MOST + 500)

@@ -1,0 +1,93 @@
+"""Errors as sentences: what was tried, on what, and what to do next; never a traceback."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+from typing import Final
+
+import click
+
+from acp_console.cli import exit_codes
+from acp_console.client.agents import UnknownAgentError
+from acp_console.client.errors import SignInRequiredError
+from acp_inspector.recording.format import RecordingError
+from acp_protocol.errors import (
+    AcpError,
+    AgentExitedError,
+    AgentStartError,
+    OperationTimeoutError,
+    ProtocolError,
+    RequestFailedError,
+    TransportError,
+)
+from acp_protocol.host.sanitize import escape_controls, single_line
+
+_CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
+    (RecordingError, exit_codes.USAGE),
+    (UnknownAgentError, exit_codes.USAGE),
+    (AgentStartError, exit_codes.AGENT),
+    (AgentExitedError, exit_codes.AGENT),
+    (OperationTimeoutError, exit_codes.TIME_LIMIT),
+    (SignInRequiredError, exit_codes.PEER),
+    (ProtocolError, exit_codes.PEER),
+    (RequestFailedError, exit_codes.PEER),
+    (TransportError, exit_codes.AGENT),
+    (AcpError, exit_codes.USAGE),
+)
+"""What each error is to the caller, the special ones before the general."""
+
+
+def report(problem: Exception, *, is_debug: bool = False) -> int:
+    """Say what went wrong on stderr, and return the exit code for it."""
+    if is_debug and not isinstance(problem, click.ClickException):
+        traceback.print_exception(problem)
+    if isinstance(problem, click.ClickException):
+        problem.show()
+        return problem.exit_code
+    if isinstance(problem, click.Abort):
+        return exit_codes.INTERRUPTED
+    for kind, code in _CODES:
+        if isinstance(problem, kind):
+            say(_sentence(problem))
+            for line in getattr(problem, "stderr_tail", ()):
+                say(line, indent="  | ")
+            return code
+    say(
+        f"something went wrong that was not foreseen ({single_line(repr(problem), 200)}); "
+        "acp-console --debug … shows where"
+    )
+    return exit_codes.FOUND
+
+
+def say(text: str, *, indent: str = "acp-console: ") -> None:
+    """Write to stderr, made safe to show.
+
+    Further lines stand further in, so that no text from the wire can pass for a line of ours.
+    """
+    shown = escape_controls(text).replace("\n", "\n" + " " * len(indent))
+    sys.stderr.write(f"{indent}{shown}\n")
+
+
+class Sentences(logging.Handler):
+    """Says what is logged, without its traceback."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say the message of a record."""
+        say(record.getMessage())
+
+
+def _sentence(problem: Exception) -> str:
+    match problem:
+        case (
+            AgentExitedError(stderr_tail=tail, stray_output=noise)
+            | OperationTimeoutError(stderr_tail=tail, stray_output=noise)
+        ):
+            said = single_line((noise or b"").decode(errors="replace"), 80)
+            heard = f"; on stdout it said what is no message of ACP: {said}" if noise else ""
+            return f"{problem}{heard}{'; its last words on stderr:' if tail else ''}"
+        case RequestFailedError():
+            return f"the agent refused: {problem}"
+        case _:
+            return str(problem)

@@ -1,0 +1,126 @@
+"""Prints a turn while it runs: the answer on stdout, what is said to a person on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias, cast
+
+from acp_console.cli.errors import say
+from acp_inspector.analysis.items import entries
+from acp_inspector.journal import Entry, Frame
+from acp_inspector.messages import Decoder
+from acp_protocol.dialects.base import Dialect
+from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.jsonrpc import Json, Notification
+
+Format: TypeAlias = Literal["text", "json", "quiet"]
+
+TITLE_WIDTH: Final = 120
+"""Characters of a tool call's title, at most."""
+
+
+class TurnPrinter:
+    """Observes a journal and prints what the agent says, as it says it."""
+
+    def __init__(
+        self, format_: Format, on_reader_gone: Callable[[], None], dialect: Dialect | None = None
+    ) -> None:
+        """Print in `format_`; call `left` when whoever reads our stdout has gone.
+
+        What is said in `dialect` is printed as what it means; None: recognise it.
+        """
+        self._format: Format = format_
+        self._left = on_reader_gone
+        self._is_in_line = False
+        self._decoder = Decoder(dialect)
+        self._messages: set[str] = set()
+        """Ids of messages of which something was printed."""
+        self._calls: set[str] = set()
+        self.is_read = True
+        """Whether somebody still reads our stdout."""
+
+    def show(self, entry: Entry) -> None:
+        """Print what a frame brings, if it brings an update."""
+        if not isinstance(entry, Frame):
+            return
+        for message in self._decoder.decode(entry).messages:
+            if isinstance(message, Notification) and message.method == "session/update":
+                update = _member(message.params, "update")
+                if self._format == "json":
+                    self._write_json({"update": update})
+                else:
+                    self._show_text(update)
+
+    def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
+        """Print how the turn ended."""
+        reason = answer["stopReason"]
+        if self._format == "json":
+            end = {"stopReason": reason, "sessionId": session_id, "usage": answer.get("usage")}
+            self._write_json(end)
+        elif reason != "end_turn":
+            self.finish()
+            say(f"the turn ended early: {single_line(str(reason), TITLE_WIDTH)}")
+
+    def finish(self) -> None:
+        """End the last line."""
+        if self._is_in_line:
+            self._write("\n")
+        self._is_in_line = False
+
+    def _show_text(self, update: Json) -> None:
+        match update:
+            case {"sessionUpdate": "agent_message_chunk", "content": content}:
+                self._messages.add(str(_member(update, "messageId")))
+                self._show_block(content)
+            case {"sessionUpdate": "agent_message", "messageId": str(id_), "content": blocks}:
+                # Version 2 may send a message whole, and again when it has changed.
+                if id_ not in self._messages:
+                    self._messages.add(id_)
+                    for block in entries(blocks):
+                        self._show_block(block)
+            case {
+                "sessionUpdate": "tool_call" | "tool_call_update",
+                "toolCallId": str(id_),
+                "title": str(title),
+            } if self._format == "text" and id_ not in self._calls:
+                self._calls.add(id_)
+                self.finish()
+                say(single_line(title, TITLE_WIDTH), indent="  * ")
+            case _:
+                pass
+
+    def _show_block(self, block: Json) -> None:
+        match block:
+            case {"type": "text", "text": str(text)} | {"text": str(text)}:
+                self._write(escape_controls(text))
+                self._is_in_line = not text.endswith("\n")
+            case {"type": str(kind)}:
+                self._write(f"[{single_line(kind, TITLE_WIDTH)}]")
+                self._is_in_line = True
+            case _:
+                pass
+
+    def _write_json(self, value: Json) -> None:
+        self._write(f"{ascii_json(value)}\n")
+
+    def _write(self, text: str) -> None:
+        if not (text and self.is_read):
+            return
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            self.is_read = False
+            self._left()
+
+
+def ascii_json(value: Json) -> str:
+    """Return `value` as JSON on one line, in ASCII alone: no terminal obeys anything in it."""
+    # DEL is the one such character that json leaves as it is.
+    return json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")
+
+
+def _member(value: Json, name: str) -> Json:
+    return cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None

@@ -1,0 +1,141 @@
+"""What commands that read a whole recording share: the reading, the filter, the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from acp_console.cli.errors import say
+from acp_console.render.tables import Layout, TableText
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.filter.compiler import Filter, compile_filter
+from acp_inspector.filter.errors import FilterError
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.recording.reader import BadLine, read_lines
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+UNKNOWN_FIELDS: Final = ("finding", "rule", "held", "edited")
+"""Fields that a study does not know: lint and the proxy do."""
+_WIDE: Final = 10_000
+"""Columns where no terminal is: a table takes what it needs."""
+
+
+def filter_option(about: str) -> Callable[[Command], Command]:
+    """Let a command take `--filter EXPR`; it comes as the parameter `text`."""
+    return click.option("--filter", "text", default="", metavar="EXPR", help=about)
+
+
+def parse_filter(
+    text: str, *, option: str = "--filter", unknown_fields: Collection[str] = ()
+) -> Filter:
+    """Return the filter that was typed.
+
+    Args:
+        text: What was typed.
+        option: Where.
+        unknown_fields: Fields that have no value here; a filter on them would never match.
+
+    Raises:
+        click.UsageError: it cannot be understood, and the error shows where; or asks for what is
+            not known.
+    """
+    try:
+        wanted = compile_filter(text)
+    except FilterError as problem:
+        picture = problem.pointer.replace("\n", "\n  ")
+        raise click.UsageError(f"{option}: {problem}\n\n  {picture}") from None
+    if unknown := sorted(wanted.fields.intersection(unknown_fields)):
+        names = ", ".join(f"`{name}`" for name in unknown)
+        raise click.UsageError(f"{option}: nobody knows {names} here; show and lint do")
+    return wanted
+
+
+def warn_about_filter(wanted: Filter, *, option: str = "--filter") -> None:
+    """Say on stderr if nobody knows of some frames whether the filter means them."""
+    if wanted.warning:
+        say(f"{option} {wanted.source}: {wanted.warning}")
+
+
+def read_entries(file: Path) -> Iterator[Entry]:
+    """Yield the entries of a recording; say on stderr what could not be read."""
+    for line in read_lines(file):
+        if isinstance(line, BadLine):
+            say(f"{file}, line {line.line}: {line.reason}")
+        elif isinstance(line, Frame | StderrChunk | JournalEvent):
+            yield line
+
+
+def read_study(
+    file: Path, wanted: Filter | None = None, *, until: int | None = None
+) -> SessionModel:
+    """Return what is known of a recording.
+
+    Args:
+        file: The recording.
+        wanted: Statistics count the frames that it means; None: all.
+        until: The last entry that is read; None: all are.
+    """
+    study = SessionModel()
+    entries = read_entries(file)
+    if until is not None:
+        entries = takewhile(lambda entry: entry.seq <= until, entries)
+    if wanted is None or wanted.is_empty:
+        study.read(entries)
+        return study
+    exchanges = study.exchanges
+    if "pending" in wanted.fields:
+        # Whether a question was answered is known at the end only.
+        exchanges = read_study(file, until=until).exchanges
+
+    def counts(frame: Frame) -> bool:
+        return wanted.matches(EntryFields(frame, exchanges, notes=study.notes()))
+
+    for entry in entries:
+        study.apply(entry, counts=counts)
+    warn_about_filter(wanted)
+    return study
+
+
+def console() -> Console:
+    """Return what tables are printed on."""
+    found = Console(highlight=False, markup=False, emoji=False)
+    return found if found.is_terminal else Console(file=found.file, width=_WIDE, highlight=False)
+
+
+def print_table(layout: Layout, rows: Sequence[Sequence[str]]) -> None:
+    """Print rows below the names of their columns.
+
+    A column in which no row has anything is left out. On a terminal so are those that do not fit;
+    which ones is written to stderr.
+    """
+    table = TableText(layout, rows)
+    where = console()
+    width = where.width
+    lines = [Text(table.heading(width), "bold"), *(Text(table.line(row, width)) for row in rows)]
+    for line in lines:
+        if where.is_terminal:
+            where.print(line, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
+        else:
+            click.echo(line.plain.rstrip())
+    if hidden := table.fit(width).hidden:
+        say(f"no room for: {', '.join(hidden)}; a wider terminal has it, and --format json")
+
+
+def print_plainly(shown: RenderableType) -> None:
+    """Print on a terminal as it is there, and anywhere else without what fills lines up."""
+    where = console()
+    if where.is_terminal:
+        where.print(shown)
+        return
+    with where.capture() as captured:
+        where.print(shown)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())

@@ -1,0 +1,37 @@
+"""The event loop of a command, and how a signal ends it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from acp_protocol.concurrency import BackgroundTasks
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def run_until_signal(work: Callable[[], Awaitable[int]]) -> int:
+    """Run `work` and return its exit code.
+
+    SIGTERM and SIGHUP cancel it, so that it ends its agent before we end, with 128 + the signal's
+    number. SIGINT comes as `KeyboardInterrupt`, likewise after that.
+    """
+    return anyio.run(_run, work)
+
+
+async def _run(work: Callable[[], Awaitable[int]]) -> int:
+    received: list[int] = []
+
+    async def cancel_on_signal() -> None:
+        with anyio.open_signal_receiver(*_ENDING) as signals:
+            async for number in signals:
+                received.append(number)
+                scope.cancel()
+
+    async with BackgroundTasks() as tasks:
+        with anyio.CancelScope() as scope:
+            tasks.start_soon(cancel_on_signal)
+            return await work()
+    return 128 + received[0]

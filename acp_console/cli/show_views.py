@@ -1,0 +1,298 @@
+"""What `acp-console show --view NAME` prints instead of frames.
+
+`ViewCommand` gives a command the options and takes over when one of them names a view.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import click
+
+from acp_console.cli import exit_codes
+from acp_console.cli.annotate import annotate
+from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.reading import parse_filter, print_table, read_study, warn_about_filter
+from acp_console.render.capabilities import CAPABILITIES, capability_cells
+from acp_console.render.tables import Layout
+from acp_console.render.transcript import change_lines, transcript_lines
+from acp_console.render.values import cell_text, format_seconds, sender
+from acp_console.render.waiting import alarms, wait_tree
+from acp_inspector.analysis.capabilities import Capability
+from acp_inspector.analysis.exchanges import Exchange, ExchangeFault
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.analysis.state_diff import state_changes
+from acp_inspector.analysis.to_json import session_to_json
+from acp_inspector.analysis.wait_graph import PendingWait, WaitGraph
+from acp_inspector.filter.compiler import Filter
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.journal import Frame
+from acp_protocol.jsonrpc import Json
+
+View: TypeAlias = Literal["exchanges", "conversation", "waiting", "capabilities"]
+
+VERSION: Final = 1
+"""Of the JSON that is printed."""
+
+
+EXCHANGES: Final = Layout(
+    columns=("n", "from", "method", "id", "answer", "latency", "ending", "session"),
+    words=("from", "method", "id", "ending", "session"),
+    flexible="method",
+    spare=("session", "from", "id"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRequest:
+    """What is to be shown of a recording."""
+
+    file: Path
+    filter: Filter
+    at: int | None
+    """After which entry; None: after the last."""
+    since: int | None
+    """What has changed since this entry is shown instead."""
+    is_json: bool
+
+
+class ViewCommand(click.Command):
+    """A command that prints frames, and with `--view` what they mean."""
+
+    def __init__(self, *words: Any, **more: Any) -> None:
+        super().__init__(*words, **more)
+        self.params = [
+            *self.params,
+            click.Option(
+                ["--view"],
+                type=click.Choice(get_args(View)),
+                help="Show what the frames mean instead of them.",
+            ),
+            click.Option(
+                ["--at"],
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="With --view: as it was after frame N; as it is at the end by default.",
+            ),
+            click.Option(
+                ["--since"],
+                type=click.IntRange(min=0),
+                metavar="N",
+                help="With --view conversation: only what changed since frame N.",
+            ),
+        ]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Print a view, if one is named; else do what the command does."""
+        view: View | None = ctx.params.pop("view")
+        at: int | None = ctx.params.pop("at")
+        since: int | None = ctx.params.pop("since")
+        if view is None:
+            if at is not None or since is not None:
+                raise click.UsageError("--at and --since need --view")
+            return super().invoke(ctx)
+        if since is not None and view != "conversation":
+            raise click.UsageError("--since needs --view conversation")
+        _refuse_what_is_for_frames(view, ctx.params)
+        is_json = ctx.params.get("format_") == "json"
+        wish = ViewRequest(ctx.params["file"], parse_filter(ctx.params["text"]), at, since, is_json)
+        return print_view(view, wish)
+
+
+def _refuse_what_is_for_frames(view: View, params: dict[str, Any]) -> None:
+    if params.get("format_") == "raw":
+        raise click.UsageError("a view has no raw bytes: --format table or json")
+    if params["text"] and view != "exchanges":
+        raise click.UsageError(f"--filter chooses frames or exchanges, and {view} is of all frames")
+    for name in ("fields", "count", "follow"):
+        if params.get(name):
+            raise click.UsageError(f"--{name} is for frames: leave it out, or --view")
+
+
+def print_view(view: View, request: ViewRequest) -> int:
+    """Print one view of a recording; return the exit code."""
+    study = read_study(request.file, until=request.at)
+    VIEWS[view](study, request)
+    return exit_codes.DONE
+
+
+def _print_json(view: View, study: SessionModel, **members: Json) -> None:
+    click.echo(ascii_json({"acp_view": VERSION, "view": view, "at": study.n, **members}))
+
+
+# Exchanges
+
+
+def _exchanges(study: SessionModel, wish: ViewRequest) -> None:
+    known = annotate(wish.file, wish.filter)
+
+    def is_wanted(*frames: Frame | None) -> bool:
+        facts = (
+            EntryFields(frame, study.exchanges, notes=known.notes(frame))
+            for frame in frames
+            if frame is not None
+        )
+        return any(map(wish.filter.matches, facts))
+
+    shown = [
+        each for each in study.exchanges.all if is_wanted(each.request_frame, each.response_frame)
+    ]
+    faults = [each for each in study.exchanges.faults if is_wanted(each.frame)]
+    warn_about_filter(wish.filter)
+    if wish.is_json:
+        exchanges = [_exchange_json(each) for each in shown]
+        told = [_fault_json(each) for each in faults]
+        _print_json("exchanges", study, exchanges=exchanges, faults=told)
+        return
+    print_table(EXCHANGES, [_exchange_cells(each) for each in shown])
+    for fault in faults:
+        click.echo(f"frame {fault.frame.seq}: {fault.kind}: {cell_text(fault.why)}")
+
+
+def _exchange_cells(each: Exchange) -> list[str]:
+    ending = each.ending if each.code is None else f"{each.ending} {each.code}"
+    return [
+        str(each.request_frame.seq),
+        sender(each.requester),
+        cell_text(each.request.method),
+        cell_text(json.dumps(each.request.id, ensure_ascii=False)),
+        "" if each.response_frame is None else str(each.response_frame.seq),
+        format_seconds(each.latency),
+        ending if each.cancel_frame is None else f"{ending}, withdrawn",
+        cell_text(each.session or ""),
+    ]
+
+
+def _exchange_json(each: Exchange) -> dict[str, Json]:
+    return {
+        "question": each.request_frame.seq,
+        "from": each.requester,
+        "method": each.request.method,
+        "id": each.request.id,
+        "session": each.session,
+        "answer": None if each.response_frame is None else each.response_frame.seq,
+        "latency": None if each.latency is None else round(each.latency, 6),
+        "ending": each.ending,
+        "code": each.code,
+        "withdrawn": None if each.cancel_frame is None else each.cancel_frame.seq,
+    }
+
+
+def _fault_json(fault: ExchangeFault) -> dict[str, Json]:
+    return {"kind": fault.kind, "n": fault.frame.seq, "id": fault.id, "why": fault.why}
+
+
+# Conversation
+
+
+def _conversation(study: SessionModel, wish: ViewRequest) -> None:
+    then = study.conversations.at(study.n)
+    if wish.since is not None:
+        before = study.conversations.at(min(wish.since, study.n))
+        changes = state_changes(before, then)
+        if wish.is_json:
+            told = [{"change": type(each).__name__, **_members(each)} for each in changes]
+            _print_json("conversation", study, since=wish.since, changes=told)
+        else:
+            for each in changes:
+                _print_lines(change_lines(each))
+        return
+    if wish.is_json:
+        sessions = [session_to_json(snapshot) for snapshot in then.values()]
+        _print_json("conversation", study, dialect=study.dialect, sessions=sessions)
+        return
+    for place, snapshot in enumerate(then.values()):
+        if place:
+            click.echo()
+        _print_lines(transcript_lines(snapshot))
+
+
+def _members(change: Any) -> dict[str, Json]:
+    return {name: getattr(change, name) for name in change.__slots__}
+
+
+def _print_lines(lines: Iterator[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+# Waiting
+
+
+def _waiting(study: SessionModel, wish: ViewRequest) -> None:
+    graph = study.waiting()
+    if wish.is_json:
+        waits = [_wait_json(wait, graph) for wait in graph.waits]
+        cycles = [[wait.frame for wait in cycle] for cycle in graph.cycles]
+        hung = [wait.frame for wait in graph.hung()]
+        _print_json("waiting", study, t=round(graph.at, 6), waits=waits, cycles=cycles, hung=hung)
+        return
+    if not graph.waits:
+        click.echo(f"nobody waits after entry {study.n}")
+    for line in wait_tree(graph):
+        click.echo(line.stem + line.text)
+    for alarm, _ in alarms(graph):
+        click.echo(alarm)
+
+
+def _wait_json(wait: PendingWait, graph: WaitGraph) -> dict[str, Json]:
+    return {
+        "frame": wait.frame,
+        "from": wait.waiter,
+        "for": wait.awaited,
+        "method": wait.method,
+        "id": wait.id,
+        "session": wait.session,
+        "about": wait.subject,
+        "since": round(wait.since, 6),
+        "waited": round(graph.at - wait.since, 6),
+        "silence": round(wait.silence, 6),
+        "on": [inner.frame for inner in wait.waits_for],
+        "likely_on": [inner.frame for inner in wait.likely_waits_for],
+    }
+
+
+# Capabilities
+
+
+def _capabilities(study: SessionModel, wish: ViewRequest) -> None:
+    rows = study.capabilities.rows()
+    if wish.is_json:
+        told = [_capability_json(row) for row in rows]
+        version = study.capabilities.version
+        _print_json("capabilities", study, version=version, capabilities=told)
+        return
+    shown = [row for row in rows if row.claim is not None or row.used]
+    print_table(CAPABILITIES, [capability_cells(row) for row in shown])
+    left = len(rows) - len(shown)
+    click.echo(f"{left} more of version {study.capabilities.version}: neither claimed nor used")
+
+
+def _capability_json(row: Capability) -> dict[str, Json]:
+    return {
+        "side": row.side,
+        "path": row.path,
+        "known": row.is_known,
+        "claim": row.claim,
+        "claimed": row.is_claimed,
+        "claimed_in": row.claimed_in,
+        "used": row.used,
+        "first_used": row.first_used,
+        "worked": row.worked,
+        "failed": row.failed,
+        "refused": row.refused,
+        "mark": row.mark or None,
+    }
+
+
+VIEWS: Final[dict[View, Callable[[SessionModel, ViewRequest], None]]] = {
+    "exchanges": _exchanges,
+    "conversation": _conversation,
+    "waiting": _waiting,
+    "capabilities": _capabilities,
+}
+"""What prints each view."""

@@ -1,0 +1,286 @@
+"""A running agent, and what a client can ask of it.
+
+Every line sent and received and every piece of stderr stands in the journal first; whoever wants to
+see or record what happens subscribes there.
+
+Source: ACP, Initialization; Session Setup; Prompt Turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, TypeVar, cast
+
+import anyio
+
+from acp_console.client.agents import AgentSpec
+from acp_console.client.errors import SignInRequiredError
+from acp_console.client.handlers import ClientHandlers
+from acp_console.client.turns import TurnTracker
+from acp_inspector.journal import Journal
+from acp_protocol.connection import Connection
+from acp_protocol.dialects.registry import BATCHES
+from acp_protocol.errors import (
+    AcpError,
+    AgentExitedError,
+    ConnectionClosedError,
+    OperationTimeoutError,
+    RemoteProtocolError,
+    RequestFailedError,
+)
+from acp_protocol.framing import Framing
+from acp_protocol.host.process import ChildProcess, spawn
+from acp_protocol.jsonrpc import AUTH_REQUIRED, Json
+from acp_protocol.transport import Transport
+from acp_protocol.transport.dialect import DialectTransport
+from acp_protocol.transport.stdio import ProcessTransport
+from acp_protocol.transport.tap import TapTransport
+from acp_protocol.version import VERSION
+
+START_TIMEOUT_S: Final = 60.0
+"""Seconds that an agent has to answer `initialize`; wrappers may download it first."""
+
+UNSUPPORTED_VERSION: Final = -32022
+
+_Result = TypeVar("_Result")
+
+
+class AgentConnection:
+    """A connection to a running agent that has answered `initialize`."""
+
+    def __init__(
+        self, spec: AgentSpec, child: ChildProcess, connection: Connection, turns: TurnTracker
+    ) -> None:
+        self.spec = spec
+        self.connection = connection
+        self.version = 1
+        """The protocol version that was agreed on."""
+        self._turns = turns
+        self.agent_info: Mapping[str, Json] = {}
+        self.capabilities: Mapping[str, Json] = {}
+        self.auth_methods: tuple[Json, ...] = ()
+        """As the agent gave them; nobody has checked them."""
+        self._child = child
+        self._host: ClientHandlers
+
+    @property
+    def title(self) -> str:
+        """What the agent calls itself, or what we call it; untrusted."""
+        for key in ("title", "name"):
+            name = self.agent_info.get(key)
+            if isinstance(name, str) and name:
+                return name
+        return self.spec.title
+
+    async def initialize(
+        self, handlers: ClientHandlers, *, timeout: float = START_TIMEOUT_S
+    ) -> None:
+        """Agree on the version; `open_link` does this.
+
+        Raises:
+            RemoteProtocolError: the agent speaks another version, or answers nonsense.
+            AgentExitedError: it ended instead of answering.
+            TimeLimitError: it did not answer in `time_limit` seconds.
+        """
+        self._host = handlers
+        try:
+            answer = await self._watched(
+                self.connection.request("initialize", self._hello(handlers), timeout=timeout)
+            )
+        except RequestFailedError as refusal:
+            if refusal.code != UNSUPPORTED_VERSION:
+                raise
+            raise RemoteProtocolError(
+                _no_version(refusal.data, self.spec.max_protocol_version)
+            ) from None
+        members = _object(answer, "initialize")
+        version = members.get("protocolVersion")
+        if type(version) is not int or not 1 <= version <= self.spec.max_protocol_version:
+            raise RemoteProtocolError(
+                _no_version({"supported": [version]}, self.spec.max_protocol_version)
+            )
+        if version == 1:
+            self.connection.disallow_batches()
+        self.version = handlers.version = version
+        info, able = (
+            ("agentInfo", "agentCapabilities") if version == 1 else ("info", "capabilities")
+        )
+        self.agent_info = _object(members.get(info) or {}, "initialize")
+        self.capabilities = _object(members.get(able) or {}, "initialize")
+        methods: Json = members.get("authMethods")
+        if isinstance(methods, list):
+            self.auth_methods = tuple(cast("list[Json]", methods))
+
+    def _hello(self, host: ClientHandlers) -> dict[str, Json]:
+        us = {"name": "acp-console", "title": "acp-console", "version": VERSION}
+        first = {"clientInfo": us, "clientCapabilities": host.capabilities}
+        # Asked before the answer is known: who speaks version 1 only finds its own members.
+        second: dict[str, Json] = (
+            {"info": us, "capabilities": {}} if self.spec.max_protocol_version > 1 else {}
+        )
+        return {"protocolVersion": self.spec.max_protocol_version, **first, **second}
+
+    async def new_session(self, cwd: Path) -> Mapping[str, Json]:
+        """Open a session in the absolute directory `cwd`; return the agent's whole answer.
+
+        Raises:
+            SignInRequiredError: the agent wants to know who its user is.
+            RequestFailedError: the agent refused for another reason.
+            RemoteProtocolError: its answer names no session.
+            AgentExitedError: it ended instead of answering.
+        """
+        servers: dict[str, Json] = {"mcpServers": []} if self.version == 1 else {}
+        params = {"cwd": str(cwd)} | servers
+        answer = await self._watched(self.connection.request("session/new", params))
+        members = _object(answer, "session/new")
+        session_id = members.get("sessionId")
+        if not isinstance(session_id, str):
+            raise RemoteProtocolError("the agent's answer to session/new names no session")
+        self._host.open_session(session_id, cwd)
+        return members
+
+    async def prompt(self, session_id: str, prompt: str | Sequence[Json]) -> Mapping[str, Json]:
+        """Send a text or content blocks; return why the turn ended, when it has.
+
+        That is the agent's answer, or in version 2 the state that ends the turn.
+
+        Raises:
+            SignInRequiredError: the agent wants to know who its user is.
+            RequestFailedError: the agent answered with another error.
+            RemoteProtocolError: its answer has no stop reason.
+            AgentExitedError: it ended instead of answering.
+        """
+        self._host.begin_turn(session_id)
+        self._turns.begin(session_id)
+        blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else list(prompt)
+        params = {"sessionId": session_id, "prompt": blocks}
+        answer = await self._watched(self.connection.request("session/prompt", params))
+        members = _object(answer, "session/prompt")
+        if self.version >= 2:
+            return await self._watched(
+                self._turns.wait_for_end(session_id, members, self.connection)
+            )
+        if not isinstance(members.get("stopReason"), str):
+            raise RemoteProtocolError("the agent's answer to session/prompt has no stopReason")
+        return members
+
+    async def cancel(self, session_id: str) -> None:
+        """Ask the agent to stop the running turn; the prompt's answer still comes."""
+        self._host.cancel_turn(session_id)
+        await self._watched(self.connection.notify("session/cancel", {"sessionId": session_id}))
+
+    async def wait_closed(self) -> AcpError:
+        """Return, as a value, why the connection ended, once it has."""
+        await self.connection.wait_closed()
+        return await self._ending()
+
+    async def _ending(self) -> AcpError:
+        if (problem := self.connection.frame_error) is not None:
+            return RemoteProtocolError(f"the agent sent what is left unread: {problem}")
+        return await self._exited()
+
+    async def _watched(self, asking: Awaitable[_Result]) -> _Result:
+        try:
+            return await asking
+        except ConnectionClosedError:
+            raise await self._ending() from None
+        except RequestFailedError as refusal:
+            if refusal.code != AUTH_REQUIRED:
+                raise
+            raise SignInRequiredError(refusal, _names(self.auth_methods)) from None
+
+    async def _exited(self) -> AgentExitedError:
+        code: int | None = None
+        with anyio.move_on_after(1):
+            code = await self._child.wait()
+        return AgentExitedError(code, self._child.stderr_tail(), self.unreadable_output())
+
+    def unreadable_output(self) -> bytes | None:
+        """Return the first line of the agent's stdout that was no message; None when all were."""
+        return next(
+            (fault.data for fault in self.connection.violations if fault.data.strip()), None
+        )
+
+
+@asynccontextmanager
+async def connect_agent(
+    spec: AgentSpec,
+    *,
+    cwd: Path,
+    journal: Journal,
+    handlers: ClientHandlers,
+    start_timeout: float = START_TIMEOUT_S,
+) -> AsyncGenerator[AgentConnection]:
+    """Start an agent, agree on the protocol, and end the agent with the block.
+
+    Raises:
+        AgentStartError: its command could not be started.
+        AgentExitedError, RemoteProtocolError, TimeLimitError: see `AgentLink.initialize`.
+    """
+    async with spawn(spec.command, cwd=cwd, on_stderr=journal.stderr) as child:
+        journal.event("spawn", pid=child.pid)
+        has_batches = spec.dialect == BATCHES
+        turns = TurnTracker(handlers, names_messages=not has_batches)
+        try:
+            transport = _spoken(child, spec, journal)
+            connecting = Connection(transport, turns, allow_batches=has_batches)
+            async with handlers, connecting as connection:
+                link = AgentConnection(spec, child, connection, turns)
+                try:
+                    await link.initialize(handlers, timeout=start_timeout)
+                    yield link
+                except OperationTimeoutError as problem:
+                    problem.stderr_tail, problem.stray_output = (
+                        child.stderr_tail(),
+                        link.unreadable_output(),
+                    )
+                    raise
+        finally:
+            await child.stop()
+            code = child.exit_code
+            journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
+
+
+def _spoken(child: ChildProcess, spec: AgentSpec, journal: Journal) -> Transport:
+    """Return a transport in official words, whose journal has what is really said."""
+
+    def observed(framing: Framing | None) -> Transport:
+        pipes = ProcessTransport(child, framing=framing)
+        return TapTransport(pipes, "client", journal.line)
+
+    if spec.dialect == BATCHES:
+        return observed("lines")
+    dialect = spec.open_dialect()
+    return DialectTransport(observed(dialect.framing if dialect else None), "client", dialect)
+
+
+def _no_version(data: Json, newest: int) -> str:
+    """Return a sentence on the versions of both sides, and what to do where that helps."""
+    supported: Json = (
+        cast("dict[str, Json]", data).get("supported") if isinstance(data, dict) else 0
+    )
+    versions = cast("list[Json]", supported) if isinstance(supported, list) else []
+    theirs = ", ".join(map(repr, versions)) or "none that we know"
+    ours = "version 1" if newest == 1 else f"versions 1 to {newest}"
+    hint = "; --protocol 2 asks for version 2" if 2 in versions and newest < 2 else ""
+    return f"the agent speaks protocol version {theirs}; this client speaks {ours}{hint}"
+
+
+def _names(methods: Sequence[Json]) -> tuple[str, ...]:
+    """Return what the ways to sign in are called."""
+    names: list[str] = []
+    for method in methods:
+        match method:
+            case {"name": str(name)} | {"id": str(name)} | {"methodId": str(name)}:
+                names.append(name)
+            case _:
+                pass
+    return tuple(names)
+
+
+def _object(value: Json, method: str) -> Mapping[str, Json]:
+    if not isinstance(value, dict):
+        raise RemoteProtocolError(f"the agent's answer to {method} is no object")
+    return cast("dict[str, Json]", value)

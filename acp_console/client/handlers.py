@@ -1,0 +1,226 @@
+"""What the client does for an agent: files, commands, and consent.
+
+Source: ACP, File System; ACP, Terminals; ACP, Tool Calls, "Requesting Permission".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, cast
+
+import anyio.to_thread
+
+from acp_console.client.permissions import (
+    Decider,
+    merge_tool_call,
+    parse_permission_request,
+    requested_tool_call,
+)
+from acp_console.client.terminals import TERMINAL_METHODS, serve_terminal
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
+from acp_protocol.host.terminals import TerminalPool
+from acp_protocol.jsonrpc import Json, Notification, Request
+
+logger = logging.getLogger(__name__)
+
+MAX_TOOL_CALLS: Final = 1000
+"""Tool calls of one session that are remembered until they have ended."""
+MAX_SESSIONS: Final = 1000
+"""Sessions whose tool calls are remembered: an agent may name as many as it likes."""
+
+
+class ClientHandlers:
+    """Handles what an agent asks of its client.
+
+    `reads` and `writes` say which file requests are served at all, `runs` whether commands are run;
+    an agent is told before it asks. Running has to be wished for, because no directory confines a
+    command, and it takes an `async with` around the connection: commands end with that block.
+    """
+
+    def __init__(
+        self, decider: Decider, *, reads: bool = True, writes: bool = True, runs: bool = False
+    ) -> None:
+        self._decider = decider
+        self._reads = reads
+        self._writes = writes
+        self._runs = runs
+        self._terminals: TerminalPool | None = None
+        self._cwds: dict[str, Path] = {}
+        self._roots: dict[str, SandboxedFiles] = {}
+        self._cancelled: set[str] = set()
+        self._calls: dict[str, dict[str, dict[str, Json]]] = {}
+        self.version = 1
+        """The protocol version that was agreed on."""
+
+    async def __aenter__(self) -> Self:
+        """Get ready to run commands."""
+        if self._runs:
+            self._terminals = await TerminalPool().__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End every command that still runs, together with what it started."""
+        terminals, self._terminals = self._terminals, None
+        if terminals is not None:
+            await terminals.__aexit__(kind, error, trace)
+
+    @property
+    def capabilities(self) -> dict[str, Json]:
+        """What `initialize` tells an agent of us."""
+        files = {"readTextFile": self._reads, "writeTextFile": self._writes}
+        return {"fs": files, "terminal": self._terminals is not None}
+
+    def open_session(self, session_id: str, cwd: Path) -> None:
+        """Let the agent read and write below `cwd` for this session."""
+        self._cwds[session_id] = cwd
+        self._roots[session_id] = SandboxedFiles([cwd])
+
+    def begin_turn(self, session_id: str) -> None:
+        """Let the session ask for consent again."""
+        self._cancelled.discard(session_id)
+
+    def cancel_turn(self, session_id: str) -> None:
+        """Answer every question of the session with `cancelled` until its next turn."""
+        self._cancelled.add(session_id)
+
+    async def handle_request(self, request: Request) -> Json:
+        """Answer a request of the agent."""
+        is_offered = self.version == 1
+        match request.method:
+            case "session/request_permission":
+                return await self._decide(request, _read(request, self.version))
+            case "fs/read_text_file" if self._reads and is_offered:
+                return await anyio.to_thread.run_sync(self._read, _read(request, self.version))
+            case "fs/write_text_file" if self._writes and is_offered:
+                return await anyio.to_thread.run_sync(self._write, _read(request, self.version))
+            case method if method in TERMINAL_METHODS and self._terminals and is_offered:
+                return await self._run(self._terminals, request)
+            case _:
+                raise RequestFailedError(
+                    jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
+                )
+
+    async def handle_notification(self, notification: Notification) -> None:
+        """Remember what is said of a tool call; what is shown comes from the journal."""
+        match notification.params:
+            case {
+                "sessionId": str(session_id),
+                "update": {
+                    "sessionUpdate": "tool_call" | "tool_call_update",
+                    "toolCallId": str(call_id),
+                } as update,
+            }:
+                self._remember(session_id, call_id, cast("dict[str, Json]", update))
+            case {
+                "sessionId": str(session_id),
+                "update": {
+                    "sessionUpdate": "tool_call_content_chunk",
+                    "toolCallId": str(call_id),
+                    "content": block,
+                },
+            }:
+                # What a call is about may come piece by piece, and is asked about as a whole.
+                so_far: Json = self._calls.get(session_id, {}).get(call_id, {}).get("content")
+                content = [*(cast("list[Json]", so_far) if isinstance(so_far, list) else []), block]
+                self._remember(session_id, call_id, {"content": content})
+            case _:
+                logger.debug("the agent told %s", notification.method)
+
+    def _remember(self, session_id: str, call_id: str, update: Mapping[str, Json]) -> None:
+        calls = self._calls.setdefault(session_id, {})
+        call = merge_tool_call(calls.pop(call_id, {}), update, self.version)
+        # Nobody has checked it, so it may be what no set can be asked for.
+        if call.get("status") in ("completed", "failed"):
+            return
+        calls[call_id] = call
+        if len(calls) > MAX_TOOL_CALLS:
+            del calls[next(iter(calls))]
+        if len(self._calls) > MAX_SESSIONS:
+            del self._calls[next(iter(self._calls))]
+
+    async def _decide(self, request: Request, params: dict[str, Json]) -> Json:
+        session_id: str = params["sessionId"]
+        call_id = (requested_tool_call(params, self.version) or {}).get("toolCallId")
+        call = self._calls.get(session_id, {}).get(call_id) if isinstance(call_id, str) else None
+        ask = parse_permission_request(
+            request.id,
+            params,
+            known=call,
+            cwd=self._cwds.get(session_id),
+            version=self.version,
+        )
+        if ask is None:
+            raise RequestFailedError(jsonrpc.INVALID_PARAMS, "Invalid params")
+        chosen = None
+        if session_id not in self._cancelled:
+            chosen = await self._decider.decide(ask)
+        # An answer that was not offered must not go out, and none may follow on a cancelled turn.
+        is_offered = any(option.id == chosen for option in ask.options)
+        if chosen is None or not is_offered or session_id in self._cancelled:
+            return {"outcome": {"outcome": "cancelled"}}
+        return {"outcome": {"outcome": "selected", "optionId": chosen}}
+
+    def _read(self, params: dict[str, Json]) -> Json:
+        try:
+            text = self._roots_of(params).read_text(params["path"])
+        except FileRefusedError as problem:
+            raise _refusal(problem) from None
+        return {"content": _part(text, params.get("line"), params.get("limit"))}
+
+    def _write(self, params: dict[str, Json]) -> Json:
+        try:
+            self._roots_of(params).write_text(params["path"], params["content"])
+        except FileRefusedError as problem:
+            raise _refusal(problem) from None
+        return {}
+
+    async def _run(self, terminals: TerminalPool, request: Request) -> Json:
+        params = _read(request, self.version)
+        roots, cwd = self._roots_of(params), self._cwds[params["sessionId"]]
+        return await serve_terminal(terminals, request.method, params, cwd=cwd, roots=roots)
+
+    def _roots_of(self, params: dict[str, Json]) -> SandboxedFiles:
+        roots = self._roots.get(params["sessionId"])
+        if roots is None:
+            raise RequestFailedError(
+                jsonrpc.RESOURCE_NOT_FOUND, "No such session", {"sessionId": params["sessionId"]}
+            )
+        return roots
+
+
+def _read(request: Request, version: int) -> dict[str, Json]:
+    """Return the params without what a reader bears; refuse them by the name of the member."""
+    # The shapes come in with the agent's first request, not with the start.
+    from acp_protocol.schema.validate import parse_params
+
+    params, complaints = parse_params(request.method, request.params, version, kind="request")
+    if wrong := [str(complaint) for complaint in complaints if not complaint.is_tolerated]:
+        raise RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {'; '.join(wrong)}")
+    return params
+
+
+def _part(text: str, line: int | None, limit: int | None) -> str:
+    r"""Return `limit` lines of `text` from the 1-based `line` on; only `\n` ends a line."""
+    if line is None and limit is None:
+        return text
+    lines = text.split("\n")
+    start = max((line or 1) - 1, 0)
+    end = len(lines) if limit is None else start + limit
+    part = "\n".join(lines[start:end])
+    return f"{part}\n" if start < end < len(lines) else part
+
+
+def _refusal(problem: FileRefusedError) -> RequestFailedError:
+    is_missing = isinstance(problem, FileMissingError)
+    code = jsonrpc.RESOURCE_NOT_FOUND if is_missing else jsonrpc.INVALID_PARAMS
+    return RequestFailedError(code, str(problem))

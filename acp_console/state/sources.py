@@ -1,0 +1,187 @@
+"""Where a screen gets the traffic of others from: a running proxy, or a recording.
+
+A recording is looked at where it lies. To a proxy a thread listens, and a screen takes what has
+come at its own pace; what it does not take in time makes the thread wait, and nobody else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol
+
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.proxy.client import AttachError, ProxyClient, RunningProxy
+from acp_inspector.recording.format import Footer, Header, RecordingLine
+from acp_inspector.recording.indexed import IndexedRecording
+from acp_protocol.errors import AcpError
+
+POLL_INTERVAL_S: Final = 0.5
+"""Seconds between two looks at whether a proxy is there."""
+MAX_QUEUED: Final = 10_000
+"""Entries that are read before the screen has taken those before them."""
+
+
+class Source(Protocol):
+    """Traffic that somebody else has, or had, in a process or in a file."""
+
+    @property
+    def title(self) -> str:
+        """What to call it."""
+        ...
+
+    @property
+    def is_live(self) -> bool:
+        """Whether more may come."""
+        ...
+
+
+class ProxySource:
+    """A running proxy, to be attached to."""
+
+    is_live = True
+
+    def __init__(self, proxy: RunningProxy) -> None:
+        self.proxy = proxy
+        self.title = f"{proxy.name} ({proxy.pid})"
+        self._attachment: ProxyClient | None = None
+
+    def recording(self) -> IndexedRecording | None:
+        """Return the file that it writes, if what it tells lies there; whoever asked closes it."""
+        if self.proxy.recording is None:
+            return None
+        try:
+            recording = IndexedRecording(Path(self.proxy.recording))
+        except AcpError:
+            return None
+        if "series" in recording.header.meta:
+            # It goes on in another file one day; what is told goes on regardless.
+            recording.close()
+            return None
+        return recording
+
+    def lines(self) -> Iterator[RecordingLine]:
+        """Yield what it has recorded and then what it records."""
+        try:
+            self._attachment = ProxyClient(self.proxy.path)
+        except OSError:
+            raise AcpError(f"the proxy {self.title} is gone") from None
+        yield from self._attachment.watch()
+
+    def close(self) -> None:
+        """Leave the proxy."""
+        if self._attachment is not None:
+            self._attachment.close()
+
+
+class FileSource:
+    """A recording on disk, also one that is still written."""
+
+    is_live = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.title = path.name
+
+    def open(self) -> IndexedRecording:
+        """Return the recording; whoever asked closes it.
+
+        Raises:
+            RecordingError: it cannot be read, or is no recording.
+        """
+        return IndexedRecording(self.path)
+
+
+class ProxyWatcher:
+    """A thread that knows whether a proxy is still there."""
+
+    header: Header | None = None
+    unreadable = 0
+    problem: AcpError | None = None
+
+    def __init__(self, source: ProxySource) -> None:
+        self._path = source.proxy.path
+        self._leaves = threading.Event()
+        self.is_over = False
+        """The proxy is gone; what it wrote may still be there to be read."""
+
+    def start(self) -> None:
+        """Begin to look."""
+        threading.Thread(target=self._run, name="presence", daemon=True).start()
+
+    def take(self, most: int) -> list[Entry]:
+        """Return nothing: what is said is read from the file."""
+        del most
+        return []
+
+    def close(self) -> None:
+        """Look no more."""
+        self._leaves.set()
+
+    def _run(self) -> None:
+        with suppress(OSError, AttachError), ProxyClient(self._path) as attachment:
+            while not self._leaves.wait(POLL_INTERVAL_S):
+                attachment.call("hello")
+        self.is_over = True
+
+
+class ProxyReader:
+    """A thread that listens to a proxy, and what it has heard."""
+
+    def __init__(self, source: ProxySource) -> None:
+        self._source = source
+        self._read: deque[Entry] = deque()
+        self._room = threading.Condition()
+        self._is_closed = False
+        self.header: Header | None = None
+        self.unreadable = 0
+        """Lines that say nothing we know."""
+        self.problem: AcpError | None = None
+        """Why it could not be read, if it could not."""
+        self.is_over = False
+        """Nothing more will come; what has come may still wait to be taken."""
+
+    def start(self) -> None:
+        """Begin to read."""
+        threading.Thread(target=self._run, name="reading", daemon=True).start()
+
+    def take(self, most: int) -> list[Entry]:
+        """Return the next entries, at most `most`; none when none has come."""
+        with self._room:
+            taken = [self._read.popleft() for _ in range(min(most, len(self._read)))]
+            self._room.notify_all()
+        return taken
+
+    def close(self) -> None:
+        """Read no more."""
+        with self._room:
+            self._is_closed = True
+            self._room.notify_all()
+        self._source.close()
+
+    def _run(self) -> None:
+        try:
+            for line in self._source.lines():
+                if not self._put(line):
+                    return
+        except AcpError as problem:
+            self.problem = problem
+        finally:
+            self.is_over = True
+
+    def _put(self, line: RecordingLine) -> bool:
+        match line:
+            case Header():
+                self.header = line
+            case Frame() | StderrChunk() | JournalEvent():
+                with self._room:
+                    self._room.wait_for(lambda: self._is_closed or len(self._read) < MAX_QUEUED)
+                    self._read.append(line)
+            case Footer():
+                pass
+            case _:
+                self.unreadable += 1
+        return not self._is_closed

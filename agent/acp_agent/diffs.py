@@ -1,0 +1,263 @@
+"""Unified diffs: writing them as git does, and applying them strictly.
+
+Version 2 of the protocol shows the change of a file as a patch in git's format. A patch that a
+model writes must fit: each context line and each removed line has to be in the file, character by
+character. Only its position may be off, because models count badly; then the lines must be in one
+place and no other.
+
+Source: ACP version 2, Tool Calls, "Diffs"; git-diff, "Generating patch text with -p"; POSIX, diff,
+"Diff -u Output Format"; git-apply.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from acp_protocol.errors import AcpError
+
+_NO_NEWLINE: Final = "\\ No newline at end of file\n"
+_MODE: Final = "100644"
+_QUOTED: Final = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\n": "\\n",
+    "\t": "\\t",
+    "\r": "\\r",
+}
+
+
+def git_patch(path: str, old: str | None, new: str) -> str:
+    """Return the patch; `old` None stands for a new file.
+
+    Paths are absolute, as the protocol wants them, without the prefixes that git puts before them.
+    """
+    name = _quoted(path)
+    lines = [f"diff --git {name} {name}\n"]
+    if old is None:
+        lines.append(f"new file mode {_MODE}\n")
+    hunks = list(_hunks(split_lines(old or ""), split_lines(new)))
+    if hunks:
+        lines += [f"--- {name if old is not None else '/dev/null'}\n", f"+++ {name}\n", *hunks]
+    return "".join(lines)
+
+
+def git_move(old: str, new: str) -> str:
+    """Return the patch that gives a file another absolute path and leaves what it holds."""
+    one, other = _quoted(old), _quoted(new)
+    lines = ["similarity index 100%", f"rename from {one}", f"rename to {other}"]
+    return "\n".join([f"diff --git {one} {other}", *lines, ""])
+
+
+def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
+    # The two lines with names are ours: only git's quoting knows how to spell them.
+    for number, line in enumerate(difflib.unified_diff(old, new)):
+        if number < 2:
+            continue
+        yield line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}"
+
+
+def _quoted(path: str) -> str:
+    """Return `path` as git writes it: in quotes where it holds what would confuse a reader."""
+    if not any(letter in _QUOTED or not letter.isprintable() for letter in path):
+        return path
+    return '"' + "".join(map(_spelled, path)) + '"'
+
+
+def _spelled(letter: str) -> str:
+    if letter in _QUOTED or letter.isprintable():
+        return _QUOTED.get(letter, letter)
+    return "".join(f"\\{byte:03o}" for byte in letter.encode(errors="surrogateescape"))
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Return the lines with their ends; only `\n` ends one."""
+    lines = text.split("\n")
+    ended = [f"{line}\n" for line in lines[:-1]]
+    return [*ended, lines[-1]] if lines[-1] else ended
+
+
+FILE_LIMIT: Final = 100
+"""Files of one patch."""
+_NOTHING: Final = "/dev/null"
+_HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_UNABLE: Final = ("rename ", "copy ", "GIT binary patch", "Binary files ", "old mode", "new mode")
+"""How lines begin that want something else than text changed."""
+
+
+class PatchError(AcpError):
+    """A patch cannot be read, or does not fit; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines that take the place of others; each line with its end."""
+
+    start: int
+    """The number of the first old line, from 1; 0 stands for the beginning of an empty file."""
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilePatch:
+    """What is to be changed about one file."""
+
+    name: str
+    is_new: bool
+    hunks: tuple[Hunk, ...]
+
+    def apply(self, before: str | None) -> str:
+        """Return the new text of the file; `before` None stands for a file that is not there.
+
+        Raises:
+            PatchError: the patch does not fit.
+        """
+        if self.is_new and before is not None:
+            raise PatchError(f"{self.name} is there already")
+        if not self.is_new and before is None:
+            raise PatchError(f"there is no {self.name}")
+        lines = split_lines(before or "")
+        done: list[str] = []
+        at = shift = 0
+        for number, hunk in enumerate(self.hunks, start=1):
+            place = _place(lines, hunk, at, shift)
+            if place is None:
+                raise PatchError(f"the lines of hunk {number} do not stand in {self.name}")
+            shift = place - _index(hunk)
+            done += [*lines[at:place], *hunk.new]
+            at = place + len(hunk.old)
+        after = [*done, *lines[at:]]
+        if any(not line.endswith("\n") for line in after[:-1]):
+            raise PatchError(f"a line of {self.name} would have no end")
+        return "".join(after)
+
+
+def parse_patch(text: str) -> list[FilePatch]:
+    """Return what a patch changes.
+
+    Raises:
+        PatchError: it is none, or wants something else than text changed.
+    """
+    reader = _Reader(split_lines(text if text.endswith("\n") or not text else f"{text}\n"))
+    patches = list(reader.patches())
+    if not patches:
+        raise PatchError("it names no file, with `---` and `+++`")
+    if len(patches) > FILE_LIMIT:
+        raise PatchError(f"it changes more than {FILE_LIMIT} files")
+    return patches
+
+
+class _Reader:
+    """Goes through the lines of a patch."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._at: int = 0
+
+    def patches(self) -> Iterator[FilePatch]:
+        while (line := self._line()) is not None:
+            if line.startswith(_UNABLE):
+                raise PatchError(f"line {self._at + 1} wants more than text changed")
+            if line.startswith("@@"):
+                raise PatchError(f"line {self._at + 1} belongs to no file")
+            self._at += 1
+            following = self._line()
+            is_header = line.startswith("--- ") and (following or "").startswith("+++ ")
+            if not is_header or following is None:
+                continue
+            self._at += 1
+            yield self._patch(_named(line[4:]), _named(following[4:]))
+
+    def _patch(self, old: str, new: str) -> FilePatch:
+        if new == _NOTHING:
+            raise PatchError(f"it deletes {old}: that is done with the tool delete")
+        is_new = old == _NOTHING
+        if new.startswith("b/") and (is_new or old.startswith("a/")):
+            old, new = old.removeprefix("a/"), new.removeprefix("b/")
+        if not is_new and old != new:
+            raise PatchError(f"it renames {old} to {new}")
+        hunks: list[Hunk] = []
+        while (line := self._line()) is not None and line.startswith("@@"):
+            hunks.append(self._hunk(line))
+        if not hunks:
+            raise PatchError(f"it has no hunk for {new}")
+        return FilePatch(new, is_new, tuple(hunks))
+
+    def _hunk(self, header: str) -> Hunk:
+        found = _HUNK.match(header)
+        if found is None:
+            raise PatchError(f"line {self._at + 1} is no head of a hunk")
+        start, old_count, _, new_count = (
+            1 if each is None else int(each) for each in found.groups()
+        )
+        where = self._at + 1
+        self._at += 1
+        old: list[str] = []
+        new: list[str] = []
+        while (line := self._line()) is not None:
+            if line.startswith("\\"):
+                self._strip_end(old, new)
+            elif len(old) >= old_count and len(new) >= new_count:
+                break
+            else:
+                _take(line, self._at + 1, old, new)
+            self._at += 1
+        if (len(old), len(new)) != (old_count, new_count):
+            raise PatchError(f"the hunk in line {where} has other numbers of lines than it tells")
+        return Hunk(start, tuple(old), tuple(new))
+
+    def _strip_end(self, old: list[str], new: list[str]) -> None:
+        """Take the end from the last line, which the file has without it."""
+        sign = self._lines[self._at - 1][:1]
+        for side, signs in ((old, " -"), (new, " +")):
+            if sign in signs and side:
+                side[-1] = side[-1].removesuffix("\n")
+
+    def _line(self) -> str | None:
+        return self._lines[self._at] if self._at < len(self._lines) else None
+
+
+def _take(line: str, number: int, old: list[str], new: list[str]) -> None:
+    """Add a line of a hunk to the sides that it belongs to."""
+    sign, rest = line[0], line[1:]
+    if line in {"\n", "\r\n"}:
+        # Whoever strips spaces at the ends of lines strips the sign of an empty one.
+        sign, rest = " ", line
+    if sign not in " -+":
+        raise PatchError(f"line {number} begins with none of space, - and +")
+    if sign in " -":
+        old.append(rest)
+    if sign in " +":
+        new.append(rest)
+
+
+def _place(lines: Sequence[str], hunk: Hunk, at: int, shift: int) -> int | None:
+    """Return where the old lines of `hunk` stand, at or behind `at`; None if that is not clear."""
+    size = len(hunk.old)
+    for told in (_index(hunk) + shift, _index(hunk)):
+        if at <= told <= len(lines) - size and tuple(lines[told : told + size]) == hunk.old:
+            return told
+    if not hunk.old:
+        return None
+    last = len(lines) - size + 1
+    found = [place for place in range(at, last) if tuple(lines[place : place + size]) == hunk.old]
+    return found[0] if len(found) == 1 else None
+
+
+def _index(hunk: Hunk) -> int:
+    """Return where `hunk` says that it stands, from 0: one without old lines stands behind."""
+    return hunk.start - 1 if hunk.old else hunk.start
+
+
+def _named(rest: str) -> str:
+    """Return the name in a head line, without the time that may follow it."""
+    name = rest.rstrip("\r\n").partition("\t")[0].rstrip(" ")
+    if name.startswith('"'):
+        raise PatchError("a name in quotes is not read")
+    if not name:
+        raise PatchError("a file has no name")
+    return name

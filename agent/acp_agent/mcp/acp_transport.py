@@ -1,0 +1,182 @@
+"""MCP servers that the client serves over ACP itself.
+
+Every request of ours travels by itself, as `mcp/message`, and its answer is a carrier that holds
+either the result or the error of the server. There are no connections, and no `initialize`.
+
+Source: ACP, unstable, "MCP over ACP", schema of 2026-11.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, cast
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+from acp_agent.mcp.process import Streams, stream_pair
+from acp_agent.terminals import RequestSender
+from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.errors import ConnectionClosedError, RequestFailedError
+from acp_protocol.jsonrpc import Json
+
+logger = logging.getLogger(__name__)
+
+METHOD: Final = "mcp/message"
+BUFFER: Final = 64
+"""Messages of the client that may wait for a session; notifications beyond are left out."""
+LISTEN: Final = "subscriptions/listen"
+SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+LIMITED: Final = -33000
+ACTIVE: Final = 64
+"""Requests that may be open at one server at once."""
+
+
+class AcpTransports:
+    """The open requests to all servers of one client; requests are named apart from each other."""
+
+    def __init__(self, client: RequestSender) -> None:
+        self._client = client
+        self._count = 0
+        self._open: dict[tuple[str, str], tuple[_Tunnel, JSONRPCRequest]] = {}
+
+    @asynccontextmanager
+    async def open(self, server_id: str) -> AsyncGenerator[Streams]:
+        """Carry the messages of a session to the server that the client calls `server_id`."""
+        with stream_pair(BUFFER) as (session_side, (to_session, from_session)):
+            async with BackgroundTasks() as tasks:
+                tunnel = _Tunnel(self, server_id, to_session, tasks)
+                tasks.start_soon(tunnel.carry, from_session)
+                yield session_side
+
+    def notified(self, params: Mapping[str, Json]) -> None:
+        """Take an `mcp/message` notification; one that belongs to no open request is left out."""
+        server_id, request_id = params.get("serverId"), params.get("requestId")
+        if isinstance(server_id, str) and isinstance(request_id, str):
+            found = self._open.get((server_id, request_id))
+            if found is not None:
+                tunnel, request = found
+                tunnel.notified(request, params)
+
+    async def ask(self, tunnel: _Tunnel, request: JSONRPCRequest) -> Json:
+        """Return the client's carrier for the answer to a request."""
+        self._count += 1
+        name = f"mcp_{self._count}"
+        params: dict[str, Json] = {
+            "serverId": tunnel.server_id,
+            "requestId": name,
+            "method": request.method,
+        }
+        if request.params is not None:
+            params["params"] = request.params
+        self._open[tunnel.server_id, name] = (tunnel, request)
+        try:
+            return await self._client.request(METHOD, params)
+        finally:
+            del self._open[tunnel.server_id, name]
+
+
+class _Tunnel:
+    """The messages of one session of the SDK."""
+
+    def __init__(
+        self,
+        tunnels: AcpTransports,
+        server_id: str,
+        to_session: MemoryObjectSendStream[SessionMessage | Exception],
+        tasks: TaskGroup,
+    ) -> None:
+        self._tunnels = tunnels
+        self.server_id = server_id
+        self._to_session = to_session
+        self._tasks = tasks
+        self._running: dict[str | int, anyio.CancelScope] = {}
+
+    async def carry(self, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        async for each in from_session:
+            match each.message:
+                case JSONRPCRequest() if len(self._running) >= ACTIVE:
+                    reason = f"{ACTIVE} requests are open already"
+                    self._tasks.start_soon(self._refuse, each.message, LIMITED, reason)
+                case JSONRPCRequest():
+                    scope = self._running[each.message.id] = anyio.CancelScope()
+                    self._tasks.start_soon(self._ask, each.message, scope)
+                case JSONRPCNotification(method="notifications/cancelled", params=params):
+                    # The outer request is cancelled with it, and that the client gets to hear.
+                    scope = self._running.get((params or {}).get("requestId", ""))
+                    if scope is not None:
+                        scope.cancel()
+                case _:
+                    logger.debug("an MCP message that no server over ACP is told")
+
+    def notified(self, request: JSONRPCRequest, params: Mapping[str, Json]) -> None:
+        method, inner = params.get("method"), params.get("params")
+        if not isinstance(method, str) or not (inner is None or isinstance(inner, dict)):
+            return
+        members = cast("dict[str, Json] | None", inner)
+        if request.method == LISTEN:
+            # On the wire a subscription has the name that the request has there.
+            members = dict(members or {})
+            meta: Json = members.get("_meta")
+            named = cast("dict[str, Json]", meta) if isinstance(meta, dict) else {}
+            members["_meta"] = {**named, SUBSCRIPTION: request.id}
+        message = JSONRPCNotification(jsonrpc="2.0", method=method, params=members)
+        try:
+            self._to_session.send_nowait(SessionMessage(message))
+        except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            logger.warning("MCP server %s: a notification was left out", self.server_id)
+
+    async def _ask(self, request: JSONRPCRequest, scope: anyio.CancelScope) -> None:
+        try:
+            with scope:
+                answer = _answer(request, await self._tunnels.ask(self, request))
+                await self._to_session.send(SessionMessage(answer))
+        except RequestFailedError as refusal:
+            await self._refuse(request, refusal.code, refusal.message)
+        except ConnectionClosedError as problem:
+            await self._refuse(request, CONNECTION_CLOSED, str(problem))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            logger.debug("an answer came after the session")
+        finally:
+            del self._running[request.id]
+
+    async def _refuse(self, request: JSONRPCRequest, code: int, reason: str) -> None:
+        refusal = _error(request, code, reason)
+        try:
+            await self._to_session.send(SessionMessage(refusal))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            logger.debug("a refusal came after the session")
+
+
+def _answer(request: JSONRPCRequest, carrier: Json) -> JSONRPCResponse | JSONRPCError:
+    """Return what a carrier holds; of a result and an error, the result counts."""
+    members: Mapping[str, Json] = (
+        cast("Mapping[str, Json]", carrier) if isinstance(carrier, dict) else {}
+    )
+    if isinstance(result := members.get("result"), dict):
+        held = cast("dict[str, Json]", result)
+        return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=held)
+    if "result" not in members and isinstance(error := members.get("error"), dict):
+        told = cast("Mapping[str, Json]", error)
+        code, message = told.get("code"), told.get("message")
+        if type(code) is int and isinstance(message, str):
+            return _error(request, code, message, told.get("data"))
+    return _error(request, INTERNAL_ERROR, "the client's answer holds no result and no error")
+
+
+def _error(request: JSONRPCRequest, code: int, message: str, data: Json = None) -> JSONRPCError:
+    error = ErrorData(code=code, message=message, data=data)
+    return JSONRPCError(jsonrpc="2.0", id=request.id, error=error)

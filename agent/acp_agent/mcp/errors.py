@@ -1,0 +1,72 @@
+"""Why something with a server went wrong, in words that fit behind its name.
+
+The one border at which what the SDK and its friends raise becomes ours.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final, cast
+
+import httpx2
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, PARSE_ERROR, ErrorData
+from pydantic import ValidationError
+
+from acp_protocol.errors import AcpError
+from acp_protocol.host.sanitize import single_line
+
+WIDTH: Final = 300
+"""Characters of what a server itself says."""
+AWAY: Final = "cannot be reached"
+BROKE_OFF: Final = "has broken off the connection"
+ELSEWHERE: Final = "sends us somewhere else, where we do not go"
+RUBBISH: Final = "answered what is no MCP"
+_SDKS: Final = {CONNECTION_CLOSED: BROKE_OFF, PARSE_ERROR: RUBBISH}
+"""Codes of the SDK itself, which speaks of exceptions."""
+_REDIRECT: Final = "Redirect to "
+"""What the SDK says of one that it has not followed begins so, and names the address."""
+_MARK: Final = os.urandom(16).hex()
+"""Tells our own words from those that a server puts into an error."""
+
+
+def our_error(reason: str) -> ErrorData:
+    """Return the error of a request that gets no answer, for `reason`."""
+    return ErrorData(code=INTERNAL_ERROR, message=reason, data=_MARK)
+
+
+def reason_of(problem: BaseException, limit: float | None = None) -> str:
+    """Return what the server did or what happened to it; `limit` is in seconds.
+
+    Nothing that an exception says of addresses or of our own inside is told.
+    """
+    if isinstance(problem, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", problem)
+        return reason_of(group.exceptions[0], limit)
+    match problem:
+        case MCPError():
+            return _answered(problem)
+        case AcpError():
+            return f"is out of reach: {single_line(str(problem), WIDTH)}"
+        case TimeoutError() | httpx2.TimeoutException():
+            return "took too long" if limit is None else f"took longer than {limit:g} s"
+        case httpx2.HTTPStatusError():
+            return f"answered with HTTP status {problem.response.status_code}"
+        case httpx2.HTTPError() | OSError():
+            return AWAY
+        case ValidationError():
+            return RUBBISH
+        case RuntimeError():
+            return "returned what its tool does not promise"
+        case _:
+            return f"is not usable ({type(problem).__name__})"
+
+
+def _answered(problem: MCPError) -> str:
+    """Return what an error says, be it of the server, of the SDK or of ours."""
+    if problem.error.data == _MARK:
+        return problem.message
+    if problem.message.startswith(_REDIRECT):
+        return ELSEWHERE
+    told = f"refused: {single_line(problem.message, WIDTH)} ({problem.code})"
+    return _SDKS.get(problem.code, told)

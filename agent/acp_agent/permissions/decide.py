@@ -1,0 +1,246 @@
+"""Decides which tool calls need the user's consent, and remembers consent given for the session.
+
+A call's kind and what it touches decide, never its title. The first of these that applies wins: a
+mode that forbids; a rule that denies; what the user allowed or rejected always; the other rules;
+kinds that are always asked about; a mode that allows; kinds that are always allowed; the policy.
+
+Source: ACP, Tool Calls, "Requesting Permission"; Continuum Router, "Permissions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, cast
+
+from acp_agent.permissions.audit import DecidedBy
+from acp_agent.permissions.grants import Grant, PermissionSettings, PolicyId, grants_for
+from acp_agent.permissions.policy import PolicyRule, deciding_rule, strictest
+from acp_agent.tools.call import PreparedCall, ToolKind
+from acp_agent.tools.subject import Subject, path_subject
+from acp_protocol.jsonrpc import Json
+
+Verdict: TypeAlias = Literal["allow", "reject", "forbidden", "cancelled"]
+"""`reject` comes from the user, `forbidden` from the mode or a rule."""
+ModeId: TypeAlias = Literal["ask", "code", "architect"]
+
+MODES: Final[tuple[tuple[ModeId, str, str], ...]] = (
+    ("ask", "Ask", "Ask before files are changed and programs are run"),
+    ("code", "Code", "Change files and run programs without asking"),
+    ("architect", "Architect", "Read, think and plan; change nothing and run nothing"),
+)
+"""Id, name and description of the session's modes."""
+POLICIES: Final[tuple[tuple[PolicyId, str, str], ...]] = (
+    ("allow_read", "Allow reading", "Ask about everything but reading and searching"),
+    ("ask_always", "Always ask", "Ask about reading and searching too"),
+    ("allow_all", "Allow all", "Ask about nothing"),
+)
+"""Id, name and description of when the user is asked, where the mode leaves that open."""
+
+MAX_GRANTS: Final = 3
+"""Grants that one choice may make: users do not read more before they agree."""
+_HARMLESS: Final[frozenset[ToolKind]] = frozenset({"read", "search", "think"})
+"""Kinds that change nothing and send nothing out."""
+_PLANNING: Final = _HARMLESS | {"fetch"}
+"""Kinds that the mode `architect` does not forbid."""
+_VERDICTS: Final[dict[str, Verdict]] = {
+    "allow": "allow",
+    "allow-always": "allow",
+    "allow-all": "allow",
+    "reject": "reject",
+    "reject-always": "reject",
+}
+"""What each option means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about a call, and what decided it."""
+
+    verdict: Verdict
+    decided_by: DecidedBy
+    rule: str | None = None
+    """The rule or grant that decided, or the grant that the user's choice made."""
+
+
+class SessionPermissions:
+    """The decisions of one session."""
+
+    def __init__(self, rules: PermissionSettings | None = None, cwd: Path | None = None) -> None:
+        """`cwd` is the session's directory, which patterns of absolute paths need."""
+        self.mode: ModeId = "ask"
+        self.settings = rules or PermissionSettings()
+        self._cwd = cwd.resolve() if cwd is not None else None
+        self._home = self._cwd.parts if self._cwd is not None else ()
+        self.policy: PolicyId = self.settings.default_policy
+        self._always: dict[Grant, Verdict] = {}
+
+    @property
+    def grants(self) -> Mapping[Grant, Verdict]:
+        """What the user allowed or rejected always."""
+        return self._always
+
+    def clear_grants(self) -> int:
+        """Forget what the user allowed or rejected always; return the number of grants."""
+        count = len(self._always)
+        self._always.clear()
+        return count
+
+    def decide(self, call: PreparedCall) -> Decision | None:
+        """Return the decision; None if the user has to be asked."""
+        kind = call.kind
+        if self.mode == "architect" and kind not in _PLANNING:
+            return Decision("forbidden", "mode")
+        rule = self._standing(call)
+        if rule is not None and rule.decision == "deny":
+            return Decision("forbidden", "rules", str(rule))
+        remembered = self._remembered(call)
+        if remembered is not None and remembered.verdict == "reject":
+            return remembered
+        if call.is_elicitation:
+            return Decision("allow", "question")
+        if call.must_ask or remembered is not None:
+            return None if call.must_ask else remembered
+        if rule is not None:
+            return Decision("allow", "rules", str(rule)) if rule.decision == "allow" else None
+        return self._by_kind(kind)
+
+    def _standing(self, call: PreparedCall) -> PolicyRule | None:
+        """Return the rule about what a call touches, or a stricter one about what it does."""
+
+        def found(kind: ToolKind, subjects: Sequence[Subject]) -> PolicyRule | None:
+            return deciding_rule(
+                self.settings.rules, kind, subjects, self._home, is_tree=call.is_tree
+            )
+
+        rules = [found(call.kind, call.touched)]
+        rules += [found(effect.kind, [effect.subject]) for effect in call.effects]
+        return strictest(rules) or rules[0]
+
+    def result_filter(self, kind: ToolKind, path: str) -> Callable[[Path], bool]:
+        """Return a function that tells which files a call of `kind` about `path` may show.
+
+        A call that looks through a directory is judged by the directory, before anything in it is
+        looked at. What it finds there is judged here: what a rule or the user denies is left out,
+        and so is what a rule asks about, unless the call itself was asked about by that rule.
+        """
+        rules, cwd = self.settings.rules, self._cwd or Path("/")
+        answered = deciding_rule(rules, kind, [path_subject(cwd, path)], self._home)
+        is_free = not rules and "reject" not in self._always.values()
+
+        def may_show(file: Path) -> bool:
+            return is_free or all(
+                self._may_show(kind, path_subject(cwd, str(file), is_last_followed=each), answered)
+                for each in (False, True)
+            )
+
+        return may_show
+
+    def _may_show(self, kind: ToolKind, found: Subject, answered: PolicyRule | None) -> bool:
+        # The lines that a search finds are read.
+        for each in dict.fromkeys((kind, "read") if kind == "search" else (kind,)):
+            rule = deciding_rule(self.settings.rules, each, [found], self._home)
+            verdicts = {
+                verdict for grant, verdict in self._always.items() if grant.covers(each, found)
+            }
+            if "reject" in verdicts or (rule is not None and rule.decision == "deny"):
+                return False
+            is_asked = rule is not None and rule.decision == "ask" and each == kind
+            if is_asked and rule != answered and "allow" not in verdicts:
+                return False
+        return True
+
+    def _by_kind(self, kind: ToolKind) -> Decision | None:
+        """Return the decision by kind, mode and policy alone."""
+        if kind in self.settings.always_ask:
+            return None
+        if self.mode == "code":
+            return Decision("allow", "mode")
+        if kind in self.settings.auto_allow:
+            return Decision("allow", "auto_allow")
+        # A thought touches nothing, so no policy asks about it.
+        allowed = {"ask_always": {"think"}, "allow_read": _HARMLESS}.get(self.policy)
+        return Decision("allow", "policy") if allowed is None or kind in allowed else None
+
+    def options(self, call: PreparedCall) -> list[dict[str, Json]]:
+        """Return the options to choose from, each with what is remembered and for how long."""
+        options = [_option("allow", "Allow", "allow_once"), _option("reject", "Reject")]
+        if call.must_ask:
+            return options
+        narrow, wide = _rules(call, 0), _rules(call, -1)
+        if len(narrow) <= MAX_GRANTS:
+            options.insert(1, _option("allow-always", _lasting("Allow", narrow)))
+            options.append(_option("reject-always", _lasting("Reject", narrow)))
+        if len(wide) <= MAX_GRANTS and wide != narrow:
+            # Last, so that the usual four stand where users know them.
+            options.append(_option("allow-all", _lasting("Allow", wide)))
+        return options
+
+    def record_choice(self, call: PreparedCall, answer: Json) -> Decision:
+        """Return what the client's response means; remember it if it is an "always" option.
+
+        An option that was not offered is a rejection.
+        """
+        outcome = _member(answer, "outcome")
+        kind, option = _member(outcome, "outcome"), _member(outcome, "optionId")
+        if kind == "cancelled":
+            return Decision("cancelled", "user")
+        offered = [each["optionId"] for each in self.options(call)]
+        if kind != "selected" or option not in offered:
+            return Decision("reject", "client")
+        verdict = _VERDICTS[option]
+        if option in {"allow", "reject"}:
+            return Decision(verdict, "user")
+        rules = _rules(call, -1 if option == "allow-all" else 0)
+        self._always |= dict.fromkeys(rules, verdict)
+        return Decision(verdict, "user", _spelled(rules))
+
+    def _remembered(self, call: PreparedCall) -> Decision | None:
+        """Return what the user decided always: one rejection, or consent to all that is touched."""
+        allowing: list[Grant] = []
+        is_covered = True
+        for subject in call.touched:
+            found = [rule for rule in self._always if rule.covers(call.kind, subject)]
+            for rule in found:
+                if self._always[rule] == "reject":
+                    return Decision("reject", "rule", str(rule))
+            is_covered = is_covered and bool(found)
+            allowing += found[:1]
+        for each in call.effects:
+            found = [rule for rule in self._always if rule.covers(each.kind, each.subject)]
+            for rule in found:
+                if self._always[rule] == "reject":
+                    return Decision("reject", "rule", str(rule))
+            if each.wants_consent:
+                is_covered = is_covered and bool(found)
+                allowing += found[:1]
+        return Decision("allow", "rule", _spelled(allowing)) if is_covered else None
+
+
+def _rules(call: PreparedCall, place: int) -> list[Grant]:
+    """Return the grants of "always" for all that `call` touches; 0 is narrow, -1 is wide."""
+    rules = [grants_for(call.kind, subject)[place] for subject in call.touched]
+    rules += [
+        grants_for(each.kind, each.subject)[place] for each in call.effects if each.wants_consent
+    ]
+    return list(dict.fromkeys(rules))
+
+
+def _lasting(deed: str, rules: list[Grant]) -> str:
+    meant = " and ".join(dict.fromkeys(rule.describe() for rule in rules))
+    # What is meant stands first: where there is little room, the rest is cut off.
+    return f"{deed} {meant}, and do not ask again in this session"
+
+
+def _spelled(rules: list[Grant]) -> str:
+    return ", ".join(dict.fromkeys(str(rule) for rule in rules))
+
+
+def _option(id_: str, name: str, kind: str | None = None) -> dict[str, Json]:
+    kinds = {"allow-all": "allow_always", "reject": "reject_once"}
+    return {"optionId": id_, "name": name, "kind": kind or kinds.get(id_, id_.replace("-", "_"))}
+
+
+def _member(value: Json, name: str) -> Json:
+    return cast("Mapping[str, Json]", value).get(name) if isinstance(value, Mapping) else None

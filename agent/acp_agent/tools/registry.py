@@ -1,0 +1,64 @@
+"""The tools that a model can call.
+
+Tools are imported here when the first session opens: they need pydantic, which takes longer to
+import than the agent takes to start. To add a tool, write a class with `offer`, `kind` and
+`prepare` (see `Tool`), and name it below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cache
+from typing import TYPE_CHECKING
+
+from acp_agent.tools.call import Tool
+from acp_agent.tools.net import PrivateHosts
+
+if TYPE_CHECKING:
+    from acp_agent.updates.elicitation import ElicitationMode, UserElicitation
+
+
+@cache
+def builtin_tools() -> dict[str, Tool]:
+    """Return the agent's own tools by name."""
+    from acp_agent.tools.edit import EditTool, PatchTool
+    from acp_agent.tools.fetch import FetchTool
+    from acp_agent.tools.files import DeleteTool, ReadTool, WriteTool
+    from acp_agent.tools.list_find import FindTool, ListTool
+    from acp_agent.tools.move import MoveTool
+    from acp_agent.tools.plan import PlanTool, ThinkTool
+    from acp_agent.tools.run import RunTool
+    from acp_agent.tools.search import SearchTool
+
+    tools: tuple[Tool, ...] = (
+        ReadTool(),
+        ListTool(),
+        FindTool(),
+        SearchTool(),
+        EditTool(),
+        PatchTool(),
+        WriteTool(),
+        MoveTool(),
+        DeleteTool(),
+        RunTool(),
+        FetchTool(),
+        PlanTool(),
+        ThinkTool(),
+    )
+    return {tool.offer.name: tool for tool in tools}
+
+
+def fetch_tool(allowed: PrivateHosts) -> dict[str, Tool]:
+    """Return the tool `fetch` that also fetches from the private hosts `allowed`."""
+    from acp_agent.tools.fetch import FetchTool
+
+    return {"fetch": FetchTool(allowed)}
+
+
+def elicitation_tools(user: UserElicitation, ways: Collection[ElicitationMode]) -> dict[str, Tool]:
+    """Return the tools that ask the user, as far as the client can show what they ask."""
+    from acp_agent.tools.ask import AskUserTool, OpenPageTool
+
+    tools: list[Tool] = [AskUserTool(user)] if "form" in ways else []
+    tools += [OpenPageTool(user)] if "url" in ways else []
+    return {tool.offer.name: tool for tool in tools}

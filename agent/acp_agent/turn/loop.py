@@ -1,0 +1,227 @@
+"""One turn: the model speaks and calls tools until it wants nothing more.
+
+Source: ACP, Prompt Turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from typing import Final, Literal, TypeAlias, assert_never
+
+import anyio
+
+from acp_agent.models.types import (
+    AssistantMessage,
+    Continue,
+    ModelEvent,
+    ModelFailedError,
+    PlanChange,
+    ProviderBlock,
+    ReasoningDelta,
+    Retrying,
+    Stop,
+    TextDelta,
+    TokenUsage,
+    ToolResult,
+    ToolUse,
+)
+from acp_agent.turn.compaction import CompactionFailedError, compact
+from acp_agent.turn.context import TurnContext, retry_notice, send_usage, stream_model_reply
+from acp_agent.turn.history import model_history
+from acp_agent.turn.limits import TurnLimits
+from acp_agent.turn.tool_calls import batches, run_batch
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
+
+StopReason: TypeAlias = Literal[
+    "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"
+]
+
+_LIMIT: Final = "\n\nI stop here: {} is the limit."
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What came of asking the model once."""
+
+    calls: Sequence[ToolUse] = ()
+    stop: Stop | None = None
+    is_paused: bool = False
+    has_said: bool = False
+
+
+async def run_turn(context: TurnContext) -> StopReason:
+    """Let the model answer the last entry of the history; return why it stopped.
+
+    However the turn ends, each call in the history has its answer there.
+
+    Raises:
+        RequestFailedError: the model could not answer; the message tells why.
+    """
+    limits = context.limits
+    with anyio.move_on_after(limits.seconds) as clock:
+        try:
+            return await _loop(context)
+        except ModelFailedError as problem:
+            raise model_error_response(problem) from None
+    assert clock.cancelled_caught
+    await _tell(context, timeout_notice(limits))
+    return "max_turn_requests"
+
+
+def timeout_notice(limits: TurnLimits) -> str:
+    """Return why a turn ends that has taken too long, to be said behind what it has said."""
+    return _LIMIT.format(f"{limits.seconds:g} s in one turn")
+
+
+async def _loop(context: TurnContext) -> StopReason:
+    limits = context.limits
+    before = context.usage.total
+    has_said = False
+    for _ in range(limits.requests):
+        reply = await _reply(context)
+        has_said = has_said or reply.has_said
+        if reply.stop is not None:
+            return reply.stop.reason
+        if not reply.calls and not reply.is_paused:
+            if not has_said:
+                await _tell(context, "The model has ended its turn without a word.")
+            return "end_turn"
+        if not await _carry_out(context, reply.calls):
+            return "cancelled"
+        if limits.tokens is not None and context.usage.total - before >= limits.tokens:
+            await _tell_limit(context, f"{limits.tokens} tokens in one turn")
+            return "max_tokens"
+    await _tell_limit(context, f"{limits.requests} requests in one turn")
+    return "max_turn_requests"
+
+
+async def _tell_limit(context: TurnContext, limit: str) -> None:
+    """Say why the turn ends here, as if the model had."""
+    await _tell(context, _LIMIT.format(limit))
+
+
+async def _tell(context: TurnContext, sentence: str) -> None:
+    context.history.append(AssistantMessage((TextDelta(sentence),)))
+    await context.tool_context.updates.text("agent_message_chunk", sentence)
+
+
+def model_error_response(problem: ModelFailedError) -> RequestFailedError:
+    """Return the answer to a prompt that the model could not answer."""
+    code = jsonrpc.AUTH_REQUIRED if problem.needs_key else jsonrpc.INTERNAL_ERROR
+    return RequestFailedError(code, str(problem))
+
+
+async def _reply(context: TurnContext) -> _Reply:
+    """Show the model's next reply; room is made for it where there is too little."""
+    has_tried = context.context_window.needs_compaction
+    if has_tried:
+        await _make_room(context)
+    try:
+        return await _stream_reply(context)
+    except ModelFailedError as problem:
+        if not problem.is_too_long or has_tried or not await _make_room(context):
+            raise
+    return await _stream_reply(context)
+
+
+async def _make_room(context: TurnContext) -> bool:
+    """Sum up what was said amid a turn; return whether that could be."""
+    try:
+        await compact(context, goes_on=True)
+    except CompactionFailedError:
+        # It was told; trying again at each reply would cost much and help nobody.
+        context.context_window.cannot_compact = True
+        return False
+    return True
+
+
+async def _stream_reply(context: TurnContext) -> _Reply:
+    """Show the model's next reply as it comes; return what is to be done about it."""
+    events: list[ModelEvent] = []
+    stop = None
+    is_paused = False
+    is_whole = False
+    answerer = context.model.name
+    try:
+        async with aclosing(stream_model_reply(context, model_history(context.history))) as reply:
+            async for event in reply:
+                match event:
+                    case Stop():
+                        stop = event
+                    case Continue():
+                        is_paused = True
+                    case TokenUsage():
+                        await _account(context, event, answerer)
+                    case Retrying():
+                        await context.tool_context.updates.retrying(
+                            event.reason, retry_notice(event)
+                        )
+                    case _:
+                        events.append(event)
+                        await _show(context, event)
+        if stop is not None and stop.why:
+            events.append(why := TextDelta(f"\n\nI stop here: {stop.why}."))
+            await _show(context, why)
+        is_whole = stop is None
+    finally:
+        if not is_whole:
+            # What was not carried out was never asked for.
+            events = [event for event in events if not isinstance(event, ToolUse)]
+        refusal = (stop,) if stop is not None and stop.reason == "refusal" else ()
+        context.history.append(AssistantMessage((*events, *refusal)))
+    calls = [event for event in events if isinstance(event, ToolUse)]
+    has_said = any(isinstance(event, TextDelta | PlanChange) for event in events)
+    return _Reply(calls, stop, is_paused, has_said)
+
+
+async def _account(context: TurnContext, used: TokenUsage, answerer: str) -> None:
+    """Add `used` to what was spent, and tell the client how full the model's mind is."""
+    context.usage = context.usage + used
+    if context.model.name != answerer:
+        # Another model was chosen meanwhile, which may bear more in mind or less.
+        return
+    context.context_window.update(used)
+    if used.window is not None:
+        await send_usage(context, used.total, used.window)
+
+
+async def _show(
+    context: TurnContext, event: TextDelta | ReasoningDelta | PlanChange | ToolUse | ProviderBlock
+) -> None:
+    updates = context.tool_context.updates
+    match event:
+        case TextDelta(text):
+            await updates.text("agent_message_chunk", text)
+        case ReasoningDelta(text):
+            await updates.text("agent_thought_chunk", text)
+        case PlanChange(steps):
+            entries = [asdict(step) | {"priority": "medium"} for step in steps]
+            await updates.plan(entries)
+        case ToolUse() | ProviderBlock():
+            return
+        case _:
+            assert_never(event)
+    await anyio.sleep(context.stream_delay_s)
+
+
+async def _carry_out(context: TurnContext, calls: Sequence[ToolUse]) -> bool:
+    """Run `calls`, see `batches`; return whether the turn goes on."""
+    answered = 0
+    try:
+        for batch in batches(context.tool_context, calls):
+            came = await run_batch(context.tool_context, batch)
+            # What was done is known from now on, whatever becomes of us.
+            context.history += [each or _cancelled(batch[at]) for at, each in enumerate(came)]
+            answered += len(batch)
+            if None in came:
+                return False
+        return True
+    finally:
+        context.history += map(_cancelled, calls[answered:])
+
+
+def _cancelled(call: ToolUse) -> ToolResult:
+    return ToolResult(call.name, "cancelled", is_failed=True)

@@ -1,0 +1,257 @@
+"""What the agent tells the client about a session while it works, in the words of version 2.
+
+Messages have ids, tool calls are created by their first update, a turn is what lies between two
+states.
+
+Source: ACP version 2, Prompt Lifecycle; Session Setup, "Resuming Sessions"; Tool Calls.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, cast
+
+from acp_agent.diffs import git_move, git_patch
+from acp_agent.models.types import SlashCommand
+from acp_agent.sessions.events import Event
+from acp_agent.sessions.options import Option
+from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT
+from acp_agent.updates.v1 import EventLog, Notifier, RenderedUpdates, SessionUpdates, option_entry
+from acp_protocol.jsonrpc import Json
+
+PLAN_ID: Final = "main"
+"""The id of the only plan."""
+TERMINAL_UPDATE: Final = "terminal_update"
+_TERMINAL: Final = "_terminal"
+FINAL_STATUSES: Final = frozenset({"completed", "failed", "cancelled"})
+"""The statuses of a tool call that has ended."""
+
+
+class SessionUpdatesV2(SessionUpdates):
+    """Sends the updates of one session of version 2, in order."""
+
+    def __init__(self, client: Notifier, session_id: str, keeper: EventLog | None = None) -> None:
+        super().__init__(client, session_id, keeper)
+        self._terminals: dict[str, Mapping[str, Json]] = {}
+        """What the client knows of terminals in which something runs."""
+        self._contents: dict[str, Sequence[Json]] = {}
+        """What the client knows of the content of tool calls that run."""
+
+    shows_notices = True
+    shows_compactions = True
+    is_asking = False
+    """Whether nothing goes on until the user has answered."""
+
+    async def echo(self, message_id: str, blocks: Sequence[Json]) -> None:
+        """Send what the user said, which is kept, with the id that its prompt was answered with."""
+        await self.send("user_message", {"messageId": message_id, "content": list(blocks)})
+
+    def render(self, event: Event) -> RenderedUpdates:
+        """Return an event as the updates that tell it."""
+        match event["what"]:
+            case "user":
+                yield "user_message", {"messageId": event["id"], "content": event["blocks"]}
+            case "text":
+                content = {"type": "text", "text": event["text"]}
+                yield event["kind"], {"messageId": event["id"], "content": content}
+            case "message":
+                content = [{"type": "text", "text": event["text"]}]
+                yield event["kind"], {"messageId": event["id"], "content": content}
+            case "compaction":
+                yield "compaction_update", {"compactionId": event["id"], **event["members"]}
+            case "plan":
+                plan = {"type": "items", "planId": PLAN_ID, "entries": event["entries"]}
+                yield "plan_update", {"plan": plan}
+            case _:
+                key = _terminal_of(event["id"])
+                is_over = event["members"].get("status") in FINAL_STATUSES
+                for block in _outputs(event["members"]):
+                    yield TERMINAL_UPDATE, _terminal(key, block, is_over=is_over)
+                members = _spoken(event["members"], key) | _endable(event["members"])
+                yield "tool_call_update", {"toolCallId": event["id"], **members}
+
+    async def replay(self, events: Iterable[Event], then: Callable[[], RenderedUpdates]) -> None:
+        """Tell again what was told, and `then` what the session is at by that time."""
+        await super().replay(_whole(events), then)
+
+    def _forget(self) -> None:
+        self._terminals.clear()
+        self._contents.clear()
+
+    async def _send(self, update: str, members: Mapping[str, Json]) -> None:
+        """Send an update; of a terminal and of content, only what the client does not know."""
+        if update == "tool_call_update":
+            members = await self._grown(members)
+            if len(members) == 1:
+                return
+        if update != TERMINAL_UPDATE:
+            await super()._send(update, members)
+            return
+        key: str = members["terminalId"]
+        before = self._terminals.get(key, {})
+        self._terminals[key] = members
+        changed = {name: value for name, value in members.items() if before.get(name) != value}
+        if before and "output" in changed:
+            old, new = (b64decode(each["output"]["data"]) for each in (before, members))
+            if new.startswith(old):
+                del changed["output"]
+                chunk = {"terminalId": key, "data": _encoded(new[len(old) :])}
+                await super()._send("terminal_output_chunk", chunk)
+        if "exitStatus" in members:
+            del self._terminals[key]
+        if changed:
+            await super()._send(TERMINAL_UPDATE, {"terminalId": key, **changed})
+
+    async def _grown(self, members: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Send by chunks what is appended to a call's content; return what is left to be sent."""
+        key: str = members["toolCallId"]
+        before = self._contents.pop(key, [])
+        now: Sequence[Json] = members.get("content") or before
+        if now and members.get("status") not in FINAL_STATUSES:
+            self._contents[key] = now
+        if not before or "content" not in members or now[: len(before)] != before:
+            return members
+        for item in now[len(before) :]:
+            chunk = {"toolCallId": key, "content": item}
+            await super()._send("tool_call_content_chunk", chunk)
+        return {name: value for name, value in members.items() if name != "content"}
+
+    async def state(self, state: str, **members: Json) -> None:
+        """Send what the session is at."""
+        await self.send("state_update", {"state": state, **members})
+
+    async def enter_waiting(self) -> None:
+        """Send that nothing goes on until the user has answered."""
+        self.is_asking = True
+        await self.state("requires_action")
+
+    async def leave_waiting(self) -> None:
+        """Send that it goes on."""
+        self.is_asking = False
+        await self.state("running")
+
+    async def option_changed(
+        self, option: Option, chosen: Mapping[str, str], all_: Sequence[Option]
+    ) -> None:
+        """Send that something else was chosen."""
+        del option
+        await self.send("config_option_update", self.settings(all_, chosen))
+
+    def command_entries(self, commands: Sequence[SlashCommand]) -> list[dict[str, Json]]:
+        """Return commands as the protocol shows them."""
+        return [
+            {"type": "command", "name": command.name, "description": command.description}
+            | ({"input": {"type": "text", "hint": command.hint}} if command.hint else {})
+            for command in commands
+        ]
+
+    def permission_request(
+        self, call_id: str, members: Mapping[str, Json], options: Sequence[Json]
+    ) -> dict[str, Json]:
+        """Return the params of the request that asks for consent to a tool call."""
+        spoken = _spoken(members, _terminal_of(call_id))
+        call = {"toolCallId": call_id, "status": "pending", **spoken}
+        return {
+            "sessionId": self._session_id,
+            "title": f"Allow: {members.get('title', call_id)}",
+            "subject": {"type": "tool_call", "toolCall": call},
+            "options": list(options),
+        }
+
+    def settings(self, options: Sequence[Option], chosen: Mapping[str, str]) -> dict[str, Json]:
+        """Return what a session offers to choose from, as members of its answers."""
+        return {
+            "configOptions": [
+                option_entry(option, "configId", chosen[option.id]) for option in options
+            ]
+        }
+
+
+def _endable(members: Mapping[str, Json]) -> dict[str, Json]:
+    """Return, where its status changes, whether a call can be ended by itself."""
+    status = members.get("status")
+    if status == "in_progress":
+        return {"capabilities": {"cancel": {}}}
+    return {"capabilities": None} if status in FINAL_STATUSES else {}
+
+
+def _whole(told: Iterable[Event]) -> Iterator[Event]:
+    """Yield events with what begins a message as the message; what comes to it is a piece of it."""
+    known: set[str] = set()
+    for event in told:
+        if event["what"] != "text" or event["id"] in known:
+            yield event
+            continue
+        known.add(event["id"])
+        yield {**event, "what": "message", "kind": event["kind"].removesuffix("_chunk")}
+
+
+def _spoken(members: Mapping[str, Json], terminal: str) -> dict[str, Json]:
+    """Return the members of a tool call with its diffs and its output as version 2 has them."""
+    spoken = dict(members)
+    if isinstance(content := spoken.get("content"), list):
+        blocks = cast("list[Mapping[str, Json]]", content)
+        spoken["content"] = [_block(block, terminal) for block in blocks]
+    return spoken
+
+
+def _block(block: Mapping[str, Json], terminal: str) -> Mapping[str, Json]:
+    if block.get("type") == OUTPUT_CONTENT:
+        return {"type": "terminal", "terminalId": terminal}
+    if block.get("type") == MOVE_CONTENT:
+        return _moved(block["oldPath"], block["path"], block["fileType"])
+    if block.get("type") != "diff":
+        return block
+    path, old, new = block["path"], block["oldText"], block["newText"]
+    operation = "add" if old is None else "modify"
+    return {
+        "type": "diff",
+        "changes": [{"operation": operation, "path": path, "fileType": "text"}],
+        "patch": {"format": "git_patch", "text": git_patch(path, old, new)},
+    }
+
+
+def _moved(old: str, new: str, file_type: str | None) -> Mapping[str, Json]:
+    """Return a move as a diff; git knows no directories, so no patch shows how one is moved."""
+    change = {"operation": "move", "oldPath": old, "path": new}
+    diff = {"type": "diff", "changes": [change]}
+    if file_type is not None:
+        change["fileType"] = file_type
+    if file_type == "directory":
+        return diff
+    return diff | {"patch": {"format": "git_patch", "text": git_move(old, new)}}
+
+
+def _terminal_of(call_id: str) -> str:
+    """Return the id of the terminal that a tool call shows, if it shows one."""
+    return call_id + _TERMINAL
+
+
+def call_of(terminal_id: str) -> str:
+    """Return the id of the tool call that shows a terminal; none is called so if there is none."""
+    return terminal_id.removesuffix(_TERMINAL) if terminal_id.endswith(_TERMINAL) else ""
+
+
+def _outputs(members: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    content: Json = members.get("content")
+    blocks = cast("list[Mapping[str, Json]]", content) if isinstance(content, list) else []
+    return [block for block in blocks if block.get("type") == OUTPUT_CONTENT]
+
+
+def _terminal(key: str, block: Mapping[str, Json], *, is_over: bool) -> dict[str, Json]:
+    """Return a terminal as it stands; nothing runs in it when its call `is_over`."""
+    told: dict[str, Json] = {
+        "terminalId": key,
+        "command": block["command"],
+        "cwd": block["cwd"],
+        "output": {"data": _encoded(block["text"].encode(errors="replace"))},
+    }
+    ending: Json = block["ending"] if block["ending"] is not None or not is_over else {}
+    if ending is None:
+        return told | {"capabilities": {"cancel": {}}}
+    return told | {"exitStatus": ending, "capabilities": None}
+
+
+def _encoded(data: bytes) -> str:
+    return b64encode(data).decode()

@@ -1,0 +1,158 @@
+"""The row of a frame in the tables of `show` and of the Traffic screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never, cast
+
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.journal import Frame
+from acp_inspector.messages import DecodedFrame, FrameKind, member
+from acp_protocol.framing import Side
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import (
+    Batch,
+    ErrorResponse,
+    InvalidMessage,
+    Json,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    SuccessResponse,
+)
+
+SUMMARY_WIDTH = 200
+"""Characters of a summary, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRow:
+    """What a table shows of a frame; every text is escaped."""
+
+    n: int
+    at: float
+    side: Side
+    kind: FrameKind
+    method: str
+    """Its own, or that of the request it responds to."""
+    id: RequestId
+    has_id: bool
+    session: str
+    latency: float | None
+    """Seconds from the request, for a response."""
+    size: int
+    """Bytes."""
+    summary: str
+
+
+def frame_row(frame: Frame, exchanges: Exchanges) -> FrameRow:
+    """Return the row of the next frame; `exchanges` takes it, so call this once for each frame."""
+    decoded = DecodedFrame(frame)
+    exchanges.pair(decoded)
+    method = decoded.method or ""
+    return FrameRow(
+        n=frame.seq,
+        at=frame.time,
+        side=frame.side,
+        kind=decoded.kind,
+        method=single_line(method, 60),
+        id=decoded.id,
+        has_id=decoded.has_id,
+        session=single_line(decoded.session or "", 80),
+        latency=decoded.latency,
+        size=len(frame.data),
+        summary=single_line(_summary(decoded.message, method), SUMMARY_WIDTH),
+    )
+
+
+def _summary(message: Message, method: str) -> str:
+    match message:
+        case Request(params=params) | Notification(params=params):
+            return _call(method, params)
+        case SuccessResponse(result=result):
+            return _result(result)
+        case ErrorResponse(code=code, message=text):
+            return f"{code} {text}"
+        case Batch(entries=entries):
+            return f"{len(entries)} entries"
+        case InvalidMessage(reason=reason):
+            return reason
+        case _:
+            assert_never(message)
+
+
+def _call(method: str, params: Json) -> str:
+    match method:
+        case "session/update":
+            return _update(member(params, "update"))
+        case "session/prompt":
+            return _quoted(_block(_first(member(params, "prompt"))))
+        case "session/request_permission":
+            options = member(params, "options")
+            count = len(cast("list[Json]", options)) if isinstance(options, list) else 0
+            title = _text(member(params, "toolCall"), "title") or _text(params, "title")
+            return f"{title} ({count} options)"
+        case "initialize":
+            name = _text(member(params, "clientInfo") or member(params, "info"), "name")
+            return f"version {member(params, 'protocolVersion')} {name}"
+        case _:
+            for name in ("path", "cwd", "command", "modeId", "requestId"):
+                if (value := member(params, name)) is not None:
+                    return f"{name} {value}"
+            return ""
+
+
+def _update(update: Json) -> str:
+    name = _text(update, "sessionUpdate")
+    match name:
+        case "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk":
+            return f"{name} {_quoted(_block(member(update, 'content')))}"
+        case "agent_message" | "agent_thought" | "user_message":
+            return f"{name} {_quoted(_block(_first(member(update, 'content'))))}"
+        case "state_update":
+            parts = [_text(update, key) for key in ("state", "stopReason")]
+            return " ".join([name, *filter(None, parts)])
+        case "tool_call" | "tool_call_update":
+            parts = [_text(update, key) for key in ("toolCallId", "title", "status")]
+            return " ".join([name, *filter(None, parts)])
+        case "plan" | "plan_update":
+            entries = member(member(update, "plan") or update, "entries")
+            count = len(cast("list[Json]", entries)) if isinstance(entries, list) else 0
+            return f"plan of {count} entries"
+        case "current_mode_update":
+            return f"{name} {_text(update, 'currentModeId')}"
+        case "session_info_update":
+            return f"{name} {_text(update, 'title')}"
+        case _:
+            return name
+
+
+def _result(result: Json) -> str:
+    for name in ("stopReason", "sessionId", "messageId", "protocolVersion"):
+        if (value := member(result, name)) is not None:
+            return f"{name} {value}"
+    outcome = member(result, "outcome")
+    if outcome is not None:
+        return " ".join(filter(None, [_text(outcome, "outcome"), _text(outcome, "optionId")]))
+    if isinstance(result, Mapping):
+        return ", ".join(str(key) for key in cast("Mapping[str, Json]", result))
+    return str(result)
+
+
+def _block(block: Json) -> str:
+    return _text(block, "text") or f"[{_text(block, 'type') or 'nothing'}]"
+
+
+def _quoted(text: str) -> str:
+    return f'"{text[:SUMMARY_WIDTH]}"'
+
+
+def _first(value: Json) -> Json:
+    return cast("list[Json]", value)[0] if isinstance(value, list) and value else None
+
+
+def _text(value: Json, name: str) -> str:
+    found = member(value, name)
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,181 @@
+"""The model of one connection: every fold of this package over one reading of its entries.
+
+A frame is decoded and paired once for all of them. A live journal is read as it grows.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from acp_inspector.analysis.annotations import FrameNotes, intervention_of
+from acp_inspector.analysis.capabilities import Capabilities
+from acp_inspector.analysis.conversations import Conversations
+from acp_inspector.analysis.exchanges import Exchanges, PairedMessage
+from acp_inspector.analysis.history import Versioned
+from acp_inspector.analysis.items import string
+from acp_inspector.analysis.statistics import Statistics
+from acp_inspector.analysis.wait_graph import WaitContext, WaitGraph, wait_graph
+from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.messages import Decoder
+from acp_protocol.dialects.base import Dialect
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Notification, Request
+
+MAX_GAP: Final = 2**40
+"""Largest gap between two entry numbers, and longest journal in seconds; else they are wrong."""
+ACTIVITY_INTERVAL: Final = 0.1
+"""Seconds within which the activity of a side is noted once."""
+
+
+class SessionModel:
+    """Folds the entries of a journal, one after the other."""
+
+    def __init__(self, dialect: Dialect | None = None) -> None:
+        """Decode frames of `dialect`; None: recognise the dialect."""
+        self._decoder = Decoder(dialect)
+        self.exchanges = Exchanges()
+        self.conversations = Conversations(dialect)
+        self.capabilities = Capabilities()
+        self.statistics = Statistics()
+        self.last_paired: tuple[PairedMessage, ...] = ()
+        """The messages of the last frame, each with its exchange."""
+        self.n = 0
+        """The last entry that was read."""
+        self.at = 0.0
+        """When that was, in seconds since the journal began."""
+        self._session: str | None = None
+        """The session that the last frame was about."""
+        self._times = array("d")
+        self._numbers = array("Q")
+        self._gone = Versioned[frozenset[Side]](frozenset())
+        self._held = Versioned[dict[int, float]]({})
+        self._activity: dict[tuple[Side, str | None], tuple[array[int], array[float]]] = {}
+
+    @property
+    def dialect(self) -> str | None:
+        """The name of the dialect; None for the published protocol."""
+        return self._decoder.dialect
+
+    def read(self, entries: Iterable[Entry]) -> None:
+        """Take the next entries."""
+        for entry in entries:
+            self.apply(entry)
+
+    def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
+        """Take the next entry; return it with a valid number and time, if a broken file has none.
+
+        Args:
+            entry: The next one.
+            counts: Tells, once a frame is paired, whether statistics count it; None: they count
+                all. Everything else takes it in any case.
+        """
+        entry = self._sound(entry)
+        self.n, self.at = entry.seq, entry.time
+        self._numbers.append(entry.seq)
+        self._times.append(entry.time)
+        if isinstance(entry, JournalEvent):
+            self._note(entry)
+        if not isinstance(entry, Frame):
+            return entry
+        paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
+        self.conversations.apply(entry, paired)
+        self.capabilities.apply(entry, paired)
+        self._note_activity(entry, paired)
+        if counts is None or counts(entry):
+            self.statistics.apply(entry, paired, self.conversations)
+        return entry
+
+    def notes(self) -> FrameNotes:
+        """Return the notes of the frame that was taken last."""
+        turn = self.conversations.turn_of(self._session)
+        number = None if turn is None else turn.number
+        return FrameNotes(turn=number, version=self.conversations.version)
+
+    def waiting(self, n: int | None = None, at: float | None = None) -> WaitGraph:
+        """Return who waited for whom after entry `n`.
+
+        Args:
+            n: Number of the entry; None: the last one.
+            at: Seconds since the journal began, where time has gone on since; None: as of `n`.
+        """
+        n = self.n if n is None else n
+        known = bisect_right(self._numbers, n)
+        then = self._times[known - 1] if known else 0.0
+        talks = self.conversations.sessions.values()
+        turns = [turn for talk in talks if talk.version >= 2 and (turn := talk.turn_at(n))]
+        asking = [turn.session_id for turn in turns if self._is_asking(turn.session_id, n)]
+        known_then = WaitContext(
+            n=n,
+            at=then if at is None else at,
+            turns=turns,
+            gone=self._gone.at(n),
+            held=self._held.at(n),
+            asking=frozenset(asking),
+            heard={key: _last(*activity, n) for key, activity in self._activity.items()},
+        )
+        return wait_graph(self.exchanges.open_at(n), known_then)
+
+    def _sound(self, entry: Entry) -> Entry:
+        """Return the entry with a valid number and time: files may hold any."""
+        is_next = self.n < entry.seq < self.n + MAX_GAP
+        is_time = abs(entry.time) < MAX_GAP
+        if is_next and is_time:
+            return entry
+        n, at = entry.seq if is_next else self.n + 1, entry.time if is_time else self.at
+        return replace(entry, seq=n, time=at)
+
+    def _is_asking(self, session_id: str, n: int) -> bool:
+        return self.conversations.sessions[session_id].at(n).info.state == "requires_action"
+
+    def _note(self, event: JournalEvent) -> None:
+        match event.name, event.data:
+            case "eof", {"from": "client"}:
+                self._leave("client", event.seq)
+            case ("eof", {"from": "agent"}) | ("exit", _):
+                self._leave("agent", event.seq)
+            case "spawn", _:
+                self._gone.set(event.seq, frozenset())
+                self._decoder.restart()
+                self.exchanges.restart(event.seq)
+                self.conversations.restart(event.seq, event.time)
+            case _:
+                self._note_intervention(event)
+
+    def _note_intervention(self, event: JournalEvent) -> None:
+        match intervention_of(event):
+            case n, "held":
+                self._held.set(event.seq, self._held.now | {n: event.time})
+            case n, "released" if n in self._held.now:
+                left = {key: at for key, at in self._held.now.items() if key != n}
+                self._held.set(event.seq, left)
+            case _:
+                pass
+
+    def _leave(self, side: Side, n: int) -> None:
+        gone: frozenset[Side] = frozenset({*self._gone.now, side})
+        self._gone.set(n, gone)
+
+    def _note_activity(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
+        sessions: list[str | None] = [
+            string(message.params, "sessionId") or None
+            for message, _ in paired
+            if isinstance(message, Request | Notification)
+        ] or [exchange.session for _, exchange in paired if exchange is not None]
+        self._session = next(filter(None, sessions), None)
+        for session in (None, *sessions):
+            activity = self._activity.get((frame.side, session))
+            if activity is None:
+                activity = self._activity[frame.side, session] = (array("Q"), array("d"))
+            numbers, times = activity
+            if not times or frame.time - times[-1] >= ACTIVITY_INTERVAL:
+                numbers.append(frame.seq)
+                times.append(frame.time)
+
+
+def _last(numbers: array[int], times: array[float], n: int) -> float:
+    place = bisect_right(numbers, n)
+    return times[place - 1] if place else 0.0

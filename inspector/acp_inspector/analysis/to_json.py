@@ -1,0 +1,182 @@
+"""The state of a session as JSON: for machines, for comparing, for `show --view conversation`.
+
+Members have the names of the protocol where it has one.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from acp_inspector.analysis.conversation import (
+    SessionError,
+    SessionInfo,
+    SessionSnapshot,
+    SessionTurn,
+)
+from acp_inspector.analysis.items import (
+    AgentMessage,
+    Compaction,
+    ElicitationItem,
+    Item,
+    Notice,
+    PermissionRequest,
+    PlanItem,
+    SessionMessage,
+    TerminalItem,
+    TextItem,
+    Thought,
+    ToolCallItem,
+    TurnEnd,
+    UserMessage,
+)
+from acp_protocol.jsonrpc import Json
+
+
+def session_to_json(snapshot: SessionSnapshot) -> dict[str, Json]:
+    """Return everything that is known of a session."""
+    return {
+        "sessionId": snapshot.session_id,
+        "version": snapshot.version,
+        **info_to_json(snapshot.info),
+        "turns": [turn_to_json(turn) for turn in snapshot.turns],
+        "items": [item_to_json(item) for item in snapshot.items],
+        "terminals": [terminal_to_json(terminal) for terminal in snapshot.terminals],
+        "errors": [_trouble(trouble) for trouble in snapshot.errors],
+    }
+
+
+def info_to_json(around: SessionInfo) -> dict[str, Json]:
+    """Return what is known of a session beside its items."""
+    return {
+        "cwd": around.cwd,
+        "openedBy": around.opened_by,
+        "parent": around.parent,
+        "isClosed": around.is_closed,
+        "title": around.title,
+        "mode": around.current_mode,
+        "modes": around.modes,
+        "configOptions": around.config_options,
+        "availableCommands": around.commands,
+        "usage": around.usage,
+        "state": around.state,
+        "background": around.background,
+        "isBusy": around.is_busy,
+    }
+
+
+def turn_to_json(turn: SessionTurn) -> dict[str, Json]:
+    """Return a turn; times in seconds."""
+    return {
+        "turn": turn.number,
+        "began": turn.began,
+        "ended": turn.ended,
+        "prompted": turn.is_prompted,
+        "stopReason": turn.stop_reason,
+        "error": turn.error,
+        "usage": turn.usage,
+    }
+
+
+def item_to_json(item: Item) -> dict[str, Json]:
+    """Return one item; `type` says which it is."""
+    match item:
+        case TextItem():
+            return _text(item)
+        case ToolCallItem():
+            return _call(item)
+        case PlanItem():
+            steps = {"planId": item.plan_id or None, "entries": item.entries}
+            return {"type": "plan", "key": item.key, **steps}
+        case TurnEnd():
+            ending = {"stopReason": item.stop_reason, "error": item.error, "usage": item.usage}
+            return {"type": "turn_end", "key": item.key, **ending}
+        case Notice():
+            return _notice(item)
+        case _:
+            assert_never(item)
+
+
+def terminal_to_json(terminal: TerminalItem) -> dict[str, Json]:
+    """Return a terminal with its output."""
+    facts = terminal.facts
+    return {
+        "terminalId": terminal.key,
+        "command": facts.command,
+        "cwd": facts.cwd,
+        "output": terminal.text,
+        "isOver": facts.is_over,
+        "exitCode": facts.exit_code,
+        "signal": facts.signal,
+        "isReleased": facts.is_released,
+    }
+
+
+def _text(item: UserMessage | AgentMessage | Thought) -> dict[str, Json]:
+    match item:
+        case UserMessage():
+            kind = "user"
+        case SessionMessage():
+            kind = "session"
+        case Thought():
+            kind = "thought"
+        case AgentMessage():
+            kind = "agent"
+        case _:
+            assert_never(item)
+    words = {"messageId": item.message_id, "text": item.text, "blocks": item.blocks}
+    sender = {"sender": item.sender.now} if isinstance(item, SessionMessage) else {}
+    return {"type": kind, "key": item.key, **words, **sender}
+
+
+def _call(item: ToolCallItem) -> dict[str, Json]:
+    facts = item.facts
+    return {
+        "type": "tool_call",
+        "key": item.key,
+        "title": facts.title,
+        "name": facts.name or None,
+        "kind": facts.kind,
+        "status": facts.status,
+        "statuses": statuses(item),
+        "content": item.content,
+        "locations": list(facts.locations),
+        "rawInput": facts.raw_input,
+        "rawOutput": facts.raw_output,
+        "permissions": [_permission(permission) for permission in item.permissions],
+        "terminals": [terminal_to_json(terminal) for terminal in item.terminals.values()],
+    }
+
+
+def statuses(item: ToolCallItem) -> list[str]:
+    """Return the statuses that a tool call has had, in order."""
+    found: list[str] = []
+    for _, facts in item.history:
+        if found[-1:] != [facts.status]:
+            found.append(facts.status)
+    return found
+
+
+def _permission(permission: PermissionRequest) -> dict[str, Json]:
+    return {"options": permission.options, "outcome": permission.outcome}
+
+
+def _notice(item: Notice) -> dict[str, Json]:
+    match item:
+        case Compaction():
+            more = {"status": item.status, "summary": item.summary}
+            return {"type": "compaction", "key": item.key, **more}
+        case ElicitationItem():
+            asked = {"text": item.text, "mode": item.mode, "schema": item.schema}
+            return {"type": "elicitation", "key": item.key, **asked, "outcome": item.outcome}
+        case _:
+            return {"type": "notice", "key": item.key, "text": item.text}
+
+
+def _trouble(trouble: SessionError) -> dict[str, Json]:
+    return {
+        "n": trouble.n,
+        "from": trouble.side,
+        "method": trouble.method,
+        "code": trouble.code,
+        "message": trouble.message,
+    }

@@ -1,0 +1,271 @@
+"""Who waits for whom, since when and for what: a prompt for a permission that waits for you.
+
+The wire does not say what depends on what. Where the protocol leaves no choice an edge is certain:
+a prompt cannot end before the requests that the agent sends for it have their responses. Other
+edges are likely, and a cycle that needs one is a likely deadlock.
+
+Source: ACP, Prompt Turn; Tool Calls, "Requesting Permission"; Terminals; Elicitation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from typing import Final, Literal, TypeAlias
+
+from acp_inspector.analysis.conversation import SessionTurn
+from acp_inspector.analysis.conversations import subject_of
+from acp_inspector.analysis.exchanges import Exchange, opposite
+from acp_inspector.analysis.items import (
+    entries,
+    string,
+)
+from acp_inspector.analysis.words import USER_METHODS
+from acp_inspector.messages import member
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json, RequestId
+
+Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "nobody"]
+
+HANG_SECONDS: Final = 30.0
+"""Seconds of silence after which something that is waited for counts as hung."""
+_WORKING_METHODS: Final = frozenset({"session/load", "session/resume", "session/prompt"})
+"""Requests of the client while which the agent sends requests of its own."""
+
+
+@dataclass(slots=True, eq=False)
+class PendingWait:
+    """A side that waits for a response, or for the end of a turn."""
+
+    frame: int
+    """The frame of the request, or the one that began the turn."""
+    since: float
+    """Seconds since the journal began."""
+    waiter: Side
+    awaited: Party
+    method: str
+    """`turn` for work of version 2, whose prompt has its response already."""
+    id: RequestId
+    session: str | None
+    subject: str
+    """What it is about, in a few words; not escaped."""
+    waits_for: list[PendingWait] = field(default_factory=list["PendingWait"])
+    """What must end before it does."""
+    likely_waits_for: list[PendingWait] = field(default_factory=list["PendingWait"])
+    """What probably must end before it does."""
+    silence: float = 0.0
+    """Seconds since the other side has sent something in the session."""
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it waits for nothing else in the graph."""
+        return not self.waits_for and not self.likely_waits_for
+
+
+@dataclass(frozen=True, slots=True)
+class WaitGraph:
+    """Everything that waited after one frame."""
+
+    n: int
+    at: float
+    """Seconds since the journal began."""
+    waits: tuple[PendingWait, ...]
+    """By their frames."""
+    cycles: tuple[tuple[PendingWait, ...], ...]
+    """Deadlocks: each waits for the next, and the last for the first."""
+
+    @property
+    def roots(self) -> list[PendingWait]:
+        """Those that nothing else waits for, and one of each cycle."""
+        below = {wait for each in self.waits for wait in (*each.waits_for, *each.likely_waits_for)}
+        roots = [wait for wait in self.waits if wait not in below]
+        return roots + [cycle[0] for cycle in self.cycles if cycle[0] not in roots]
+
+    def hung(self, limit: float = HANG_SECONDS) -> list[PendingWait]:
+        """Return those at the end of a chain that, as far as can be seen, make no progress.
+
+        Args:
+            limit: Seconds of silence. What waits for the user or at a breakpoint is not hung.
+        """
+        stuck = {wait for cycle in self.cycles for wait in cycle}
+        return [
+            wait
+            for wait in self.waits
+            if wait.awaited == "nobody"
+            or wait in stuck
+            or (wait.is_leaf and wait.awaited in {"client", "agent"} and wait.silence >= limit)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitContext:
+    """What has to be known beside the open requests."""
+
+    n: int
+    at: float
+    turns: Sequence[SessionTurn] = ()
+    """Turns of version 2 that go on."""
+    gone: frozenset[Side] = frozenset()
+    """Sides that have closed the connection."""
+    held: Mapping[int, float] = field(default_factory=dict[int, float])
+    """Frames that a breakpoint has paused, and since when."""
+    asking: frozenset[str] = frozenset()
+    """Sessions whose state is `requires_action` (version 2)."""
+    heard: Mapping[tuple[Side, str | None], float] = field(
+        default_factory=dict[tuple[Side, "str | None"], float]
+    )
+    """When each side sent something last, by session; None: in any session."""
+
+
+def wait_graph(waiting: Sequence[Exchange], known: WaitContext) -> WaitGraph:
+    """Return who waits for whom, given the requests that were open then, oldest first."""
+    # A side that has closed the connection waits for nothing.
+    waiting = [exchange for exchange in waiting if exchange.requester not in known.gone]
+    waits = [_wait(exchange, known) for exchange in waiting]
+    pairs = list(zip(waits, waiting, strict=True))
+    turns = [_of_turn(turn, known) for turn in known.turns]
+    asked = [(one, its) for one, its in pairs if one.waiter == "client"]
+    works = [*turns, *(one for one, _ in asked if one.method in _WORKING_METHODS)]
+    for wait, exchange in pairs:
+        if wait.waiter == "agent":
+            for above in _above(wait, exchange, asked, works):
+                # Without a session it may be for the sake of any work that goes on.
+                is_sure = wait.session is not None or wait.method == "elicitation/create"
+                (above.waits_for if is_sure else above.likely_waits_for).append(wait)
+    _queue(waits, turns)
+    _guess(waits)
+    everything = sorted([*turns, *waits], key=lambda wait: wait.frame)
+    return WaitGraph(known.n, known.at, tuple(everything), tuple(_cycles(everything)))
+
+
+def _wait(exchange: Exchange, known: WaitContext) -> PendingWait:
+    request = exchange.request
+    whom = opposite(exchange.requester)
+    wait = PendingWait(
+        frame=exchange.request_frame.seq,
+        since=exchange.request_frame.time,
+        waiter=exchange.requester,
+        awaited=_whom(exchange, known),
+        method=request.method,
+        id=request.id,
+        session=exchange.session,
+        subject=request_subject(request.method, request.params),
+    )
+    wait.silence = known.at - _sign_of_life(whom, wait, known)
+    return wait
+
+
+def _whom(exchange: Exchange, known: WaitContext) -> Party:
+    if exchange.request_frame.seq in known.held:
+        return "hold"
+    if opposite(exchange.requester) in known.gone:
+        return "nobody"
+    if exchange.requester == "agent" and exchange.request.method in USER_METHODS:
+        return "user"
+    if exchange.request.method == "terminal/wait_for_exit":
+        return "terminal"
+    return opposite(exchange.requester)
+
+
+def _of_turn(turn: SessionTurn, known: WaitContext) -> PendingWait:
+    whom: Party = "nobody" if "agent" in known.gone else "agent"
+    if whom == "agent" and turn.session_id in known.asking:
+        whom = "user"
+    wait = PendingWait(turn.began, turn.began_at, "client", whom, "turn", None, turn.session_id, "")
+    wait.silence = known.at - _sign_of_life("agent", wait, known)
+    return wait
+
+
+def _sign_of_life(side: Side, wait: PendingWait, known: WaitContext) -> float:
+    return max(wait.since, known.heard.get((side, wait.session), 0.0))
+
+
+def _above(
+    wait: PendingWait,
+    exchange: Exchange,
+    asked: Sequence[tuple[PendingWait, Exchange]],
+    works: Sequence[PendingWait],
+) -> Iterator[PendingWait]:
+    """Yield what the agent works on while it sends a request: of one session, the oldest.
+
+    Args:
+        wait: What the agent waits for.
+        exchange: Its request.
+        asked: What the client waits for.
+        works: What the agent may be working on, by session the oldest first.
+    """
+    scope = member(exchange.request.params, "requestId")
+    if wait.method == "elicitation/create" and scope is not None:
+        for one, its in asked:
+            if _is_same_id(its.request.id, scope):
+                yield one
+        return
+    seen: set[str | None] = set()
+    for one in works:
+        is_meant = one.frame < wait.frame and wait.session in {None, one.session}
+        if is_meant and one.session not in seen:
+            seen.add(one.session)
+            yield one
+
+
+def _is_same_id(one: RequestId, two: Json) -> bool:
+    return type(one) is type(two) and one == two
+
+
+def _queue(waits: Sequence[PendingWait], turns: Sequence[PendingWait]) -> None:
+    """A second prompt of a session waits until the first one is done."""
+    working: dict[str | None, PendingWait] = {turn.session: turn for turn in turns}
+    for wait in waits:
+        if wait.waiter == "client" and wait.method == "session/prompt":
+            before = working.setdefault(wait.session, wait)
+            if before is not wait and before.frame < wait.frame:
+                wait.waits_for.append(before)
+
+
+def _guess(waits: Sequence[PendingWait]) -> None:
+    """A client that sends a request before it responds may need the answer to that first."""
+    backs = [wait for wait in waits if wait.waiter == "client"]
+    for owed in waits:
+        if owed.waiter == "agent" and owed.awaited == "client":
+            for back in backs:
+                is_prompt = owed.session is None and back.method == "session/prompt"
+                is_its = is_prompt or back.session == owed.session is not None
+                if is_its and back.frame > owed.frame:
+                    owed.likely_waits_for.append(back)
+
+
+def _cycles(waits: Sequence[PendingWait]) -> Iterator[tuple[PendingWait, ...]]:
+    """Yield cycles until none is left that shares no edge with one before."""
+    graph = {wait: {*wait.waits_for, *wait.likely_waits_for} for wait in waits}
+    while True:
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            found: list[PendingWait] = error.args[1]
+            # It is listed against the arrows, with the first one again at the end.
+            cycle = found[:0:-1]
+            yield tuple(cycle)
+            graph[cycle[-1]].discard(cycle[0])
+        else:
+            return
+
+
+def request_subject(method: str, params: Json) -> str:
+    """Return in a few words what a request is about; not escaped."""
+    match method:
+        case "session/prompt":
+            texts = (string(block, "text") for block in entries(member(params, "prompt")))
+            return next((text for text in texts if text), "")
+        case "session/request_permission":
+            subject = subject_of(params)
+            names = (string(params, "title"), string(subject, "title"))
+            return next(filter(None, names), string(subject, "toolCallId"))
+        case "elicitation/create":
+            return string(params, "message")
+        case "terminal/create":
+            words = [string(params, "command"), *map(str, entries(member(params, "args")))]
+            return " ".join(words)
+        case _:
+            names = ("path", "terminalId", "modeId", "configId", "methodId", "method", "cwd")
+            return next((found for name in names if (found := string(params, name))), "")

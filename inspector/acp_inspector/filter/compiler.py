@@ -1,0 +1,450 @@
+"""Compiles expressions to filters: what an entry has to be, and what its bytes have to hold.
+
+The parser library is imported when an expression is compiled, not before: a proxy without a
+breakpoint must start light.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any as Anything
+from typing import Final, TypeAlias, assert_never, cast
+
+from acp_inspector.filter.ast import (
+    And,
+    Compare,
+    ContainsText,
+    Exists,
+    Expression,
+    In,
+    Match,
+    Not,
+    Or,
+    Pattern,
+    Range,
+    Subject,
+    Value,
+    format_expression,
+)
+from acp_inspector.filter.fields import FIELDS, SEVERITIES, Source
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.filter.patterns import BoundedRegex, PatternTimeoutError
+from acp_protocol.jsonrpc import Json, encode
+
+MAX_SEARCHED: Final = 65_536
+"""Characters of a text that a pattern is tried on; what stands behind them is not looked at."""
+
+Matcher: TypeAlias = Callable[[EntryFields], bool]
+_Test: TypeAlias = Callable[[Anything], bool]
+_ORDER: Final[dict[str, Callable[[Anything, Anything], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_RANKS: Final = {word: rank for rank, word in enumerate(SEVERITIES)}
+
+
+_MESSAGE_COSTS: Final[frozenset[Source]] = frozenset({"message", "exchanges"})
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """An expression that has been understood; `str` writes it the one plain way."""
+
+    source: str = field(compare=False)
+    """As it was typed."""
+    expression: Expression
+    fields: frozenset[str] = field(compare=False)
+    """The fields that it reads: `$` for a path, `text` for text anywhere."""
+    _matcher: Matcher = field(compare=False, repr=False)
+    _warnings: list[str] = field(default_factory=list[str], compare=False, repr=False)
+
+    def matches(self, facts: EntryFields) -> bool:
+        """Tell whether an entry matches; what it holds can never make this fail."""
+        try:
+            return self._matcher(facts)
+        except PatternTimeoutError as problem:
+            self._warnings[:] = [str(problem)]
+            return False
+
+    def matches_or_raise(self, facts: EntryFields) -> bool:
+        """Tell the same, but raise where it cannot be decided.
+
+        Raises:
+            SlowPatternError: a pattern took too long.
+        """
+        return self._matcher(facts)
+
+    @property
+    def warning(self) -> str:
+        """Why some entries were not decided and count as not matching; empty if all were."""
+        return self._warnings[0] if self._warnings else ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything passes."""
+        return self.expression == And(())
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether a pattern has to be tried, which may take long."""
+        return _has_patterns(self.expression)
+
+    @property
+    def needs_message(self) -> bool:
+        """Whether a frame may have to be parsed."""
+        return bool(_MESSAGE_COSTS & self._costs())
+
+    @property
+    def needs_exchanges(self) -> bool:
+        """Whether responses have to be judged with their requests."""
+        return "exchanges" in self._costs()
+
+    @property
+    def needs_notes(self) -> bool:
+        """Whether it asks for what stands in no entry: turns, findings, holds, edits, marks."""
+        return "notes" in self._costs()
+
+    def __str__(self) -> str:
+        """Return an expression that means the same."""
+        return format_expression(self.expression)
+
+    def _costs(self) -> frozenset[Source]:
+        return frozenset("message" if name == "$" else FIELDS[name].cost for name in self.fields)
+
+
+def compile_filter(text: str) -> Filter:
+    """Return the filter that `text` describes; without words, one that lets everything pass.
+
+    Raises:
+        FilterError: `text` cannot be understood; the error says where and why.
+
+    Source: docs/filters.md.
+    """
+    if text.strip():
+        # Late: it imports the parser library.
+        from acp_inspector.filter.transformer import parse_expression
+
+        expression = parse_expression(text)
+    else:
+        expression = And(())
+    return Filter(text, expression, _needs(expression), _matcher(expression))
+
+
+def _matcher(expression: Expression) -> Matcher:
+    """Return the function; whatever an entry holds, it only fails where a pattern takes too long.
+
+    That is a `SlowPatternError`.
+    """
+    match expression:
+        case ContainsText(text):
+            return _anywhere(text)
+        case Pattern(pattern):
+            return _found_anywhere(pattern)
+        case Exists() | Compare() | Match() | In():
+            return _condition(expression)
+        case Not(term):
+            inner = _matcher(term)
+            return lambda facts: not inner(facts)
+        case And(terms):
+            return _all_of([_matcher(term) for term in terms])
+        case Or(terms):
+            return _any_of([_matcher(term) for term in terms])
+        case _:
+            assert_never(expression)
+
+
+def _needs(expression: Expression) -> frozenset[str]:
+    """Return the names of the fields that are read: `$` for a path, `text` for any text."""
+    match expression:
+        case ContainsText() | Pattern():
+            return frozenset({"text"})
+        case Not(term):
+            return _needs(term)
+        case And(terms) | Or(terms):
+            return frozenset[str]().union(*(_needs(term) for term in terms))
+        case Exists(subject) | Compare(subject) | Match(subject) | In(subject):
+            return frozenset({subject if isinstance(subject, str) else "$"})
+        case _:
+            assert_never(expression)
+
+
+def _has_patterns(expression: Expression) -> bool:
+    """Tell whether a pattern has to be tried, which may take long."""
+    match expression:
+        case Pattern() | Match():
+            return True
+        case Not(term):
+            return _has_patterns(term)
+        case And(terms) | Or(terms):
+            return any(map(_has_patterns, terms))
+        case _:
+            return False
+
+
+def _all_of(terms: Sequence[Matcher]) -> Matcher:
+    if len(terms) == 2:
+        first, second = terms
+        return lambda facts: first(facts) and second(facts)
+    return lambda facts: all(term(facts) for term in terms)
+
+
+def _any_of(terms: Sequence[Matcher]) -> Matcher:
+    if len(terms) == 2:
+        first, second = terms
+        return lambda facts: first(facts) or second(facts)
+    return lambda facts: any(term(facts) for term in terms)
+
+
+def _condition(expression: Exists | Compare | Match | In) -> Matcher:
+    match expression:
+        case Exists(subject):
+            return _exists(subject)
+        case Compare(subject, "!=", value):
+            return _differs(subject, _equals(value))
+        case Compare(subject, sign, value):
+            return _any(subject, _test(subject, sign, value))
+        case Match(subject, pattern):
+            return _any(subject, _searched(pattern.compile()))
+        case In(subject, choices):
+            return _any(subject, _one_of(choices))
+
+
+# Tests of a subject: of its one value, or of all that it holds.
+
+
+def _any(subject: Subject, test: _Test) -> Matcher:
+    if not isinstance(subject, str):
+        return lambda facts: any(test(value) for value in facts.values(subject))
+    read = FIELDS[subject].read
+    if FIELDS[subject].is_many:
+        return lambda facts: any(test(value) for value in read(facts))
+
+    def matches(facts: EntryFields) -> bool:
+        value = read(facts)
+        return value is not None and test(value)
+
+    return matches
+
+
+def _differs(subject: Subject, test: _Test) -> Matcher:
+    """Return whether there are values, and the test holds for none of them."""
+    exists, equals = _exists(subject), _any(subject, test)
+    return lambda facts: exists(facts) and not equals(facts)
+
+
+def _exists(subject: Subject) -> Matcher:
+    if not isinstance(subject, str):
+        return lambda facts: bool(facts.values(subject))
+    read = FIELDS[subject].read
+    if FIELDS[subject].is_many:
+        return lambda facts: bool(read(facts))
+    return lambda facts: read(facts) is not None
+
+
+# Tests of one value.
+
+
+def _test(subject: Subject, sign: str, value: Value) -> _Test:
+    if sign == "==":
+        return _equals(value)
+    if sign == "contains":
+        return _contains(value)
+    compare = _ORDER[sign]
+    if not isinstance(subject, str):
+        return _ordered(compare, value)
+    if FIELDS[subject].type == "severity":
+        rank = _RANKS[cast("str", value)]
+        return lambda found: found in _RANKS and compare(_RANKS[found], rank)
+    return lambda found: compare(found, value)
+
+
+def _equals(value: Value) -> _Test:
+    if isinstance(value, bool) or value is None:
+        return lambda found: found is value
+    if isinstance(value, str):
+        return lambda found: found == value
+    # True is no 1 in JSON.
+    return lambda found: found == value and not isinstance(found, bool)
+
+
+def _ordered(compare: Callable[[Anything, Anything], bool], value: Value) -> _Test:
+    def test(found: Json) -> bool:
+        if isinstance(value, str) or isinstance(found, str):
+            return isinstance(value, str) and isinstance(found, str) and compare(found, value)
+        return _is_number(found) and compare(found, value)
+
+    return test
+
+
+def _one_of(choices: Iterable[Value | Range]) -> _Test:
+    tests = [_inside(each) if isinstance(each, Range) else _equals(each) for each in choices]
+    return lambda found: any(test(found) for test in tests)
+
+
+def _inside(range_: Range) -> _Test:
+    low, high = range_.low, range_.high
+
+    def test(found: Json) -> bool:
+        if not _is_number(found):
+            return False
+        return (low is None or low <= found) and (high is None or found <= high)
+
+    return test
+
+
+def _contains(value: Value) -> _Test:
+    if not isinstance(value, str):
+        equals = _equals(value)
+        return lambda found: isinstance(found, list) and any(map(equals, cast("list[Json]", found)))
+    wanted = value.casefold()
+
+    def test(found: Json) -> bool:
+        if isinstance(found, str):
+            return wanted in found.casefold()
+        if isinstance(found, list | dict):
+            parts = cast("Iterable[Json]", found)
+            return any(isinstance(part, str) and wanted in part.casefold() for part in parts)
+        return False
+
+    return test
+
+
+def _searched(pattern: BoundedRegex[str]) -> _Test:
+    return lambda found: isinstance(found, str) and pattern.is_found_in(found[:MAX_SEARCHED])
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# Text anywhere: in the bytes, and in the method of the request that a response belongs to.
+
+
+def _anywhere(text: str) -> Matcher:
+    wanted = text.casefold()
+    spellings = {each for form in (text, wanted) for each in _spellings(form)}
+    if wanted.isascii():
+        return _in_bytes(wanted, [spelling.encode() for spelling in spellings])
+
+    def matches(facts: EntryFields) -> bool:
+        content = facts.raw.decode(errors="replace").casefold()
+        return any(each in content for each in spellings) or wanted in _request_method(facts)
+
+    return matches
+
+
+def _spellings(text: str) -> Iterable[str]:
+    """Yield how a text may stand in JSON: quotes and newlines, and all but ASCII, get escaped."""
+    for each in (text, encode(text).decode()[1:-1], json.dumps(text)[1:-1]):
+        yield each.casefold()
+
+
+def _in_bytes(wanted: str, spellings: Sequence[bytes]) -> Matcher:
+    def matches(facts: EntryFields) -> bool:
+        content = facts.raw.lower()
+        return any(each in content for each in spellings) or wanted in _request_method(facts)
+
+    return matches
+
+
+def _found_anywhere(pattern: str) -> Matcher:
+    search = Pattern(pattern, ignores_case=True).compile().is_found_in
+
+    def matches(facts: EntryFields) -> bool:
+        # A character has four bytes at most.
+        content = facts.raw[: 4 * MAX_SEARCHED].decode(errors="replace")[:MAX_SEARCHED]
+        # What is found in no text at all is found in the content, too.
+        return search(content) or bool((method := _request_method(facts)) and search(method))
+
+    return matches
+
+
+def _request_method(facts: EntryFields) -> str:
+    return (facts.request_method or "").casefold()
+
+
+# What the bytes of an entry have to hold.
+
+Prefilter: TypeAlias = Callable[[bytes], bool]
+"""False: nothing in these bytes, of one line or many, matches."""
+
+_WORDS: Final = frozenset(
+    {"update", "status", "tool", "tool.kind", "terminal", "session", "method"}
+)
+"""Fields whose value stands in the message as it is."""
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_. /-]+")
+"""Text that JSON spells in one way, unless it is escaped needlessly."""
+
+
+def prefilter(expression: Expression, *, is_alone: bool) -> Prefilter | None:
+    """Return a quick test of bytes; None: every entry has to be judged.
+
+    `is_alone`: an entry is judged by itself. Else a response has its method and session from its
+    request, and is judged if its own bytes or those of the request pass.
+    """
+    match expression:
+        case And(terms):
+            found = [each for term in terms if (each := prefilter(term, is_alone=is_alone))]
+            if not is_alone:
+                # One term may hold for the request, and another for the response.
+                del found[1:]
+            return (lambda lines: all(each(lines) for each in found)) if found else None
+        case Or(terms):
+            return _any_passes(prefilter(term, is_alone=is_alone) for term in terms)
+        case _:
+            return _term_prefilter(expression)
+
+
+def _term_prefilter(term: Expression) -> Prefilter | None:
+    match term:
+        case ContainsText(text):
+            return _holds(text, ignores_case=True)
+        case (
+            Exists("error")
+            | Compare("error" | "code")
+            | In("code")
+            | Compare("kind", "==", "error")
+        ):
+            return _holds("error")
+        case Compare("size", ">" | ">=" | "==", int() | float() as size):
+            return lambda lines: len(lines) >= size
+        case Compare(str(name), "==", str(word)) if name in _WORDS:
+            return _holds(word)
+        case In(str(name), choices) if name in _WORDS:
+            return _any_passes(_holds(word) if isinstance(word, str) else None for word in choices)
+        case Compare(subject, "==" | "contains" as sign, str(word)) if not isinstance(subject, str):
+            return _holds(word, ignores_case=sign == "contains")
+        case _:
+            return None
+
+
+def _any_passes(found: Iterable[Prefilter | None]) -> Prefilter | None:
+    prefilters: list[Prefilter] = []
+    for each in found:
+        if each is None:
+            return None
+        prefilters.append(each)
+    return lambda lines: any(each(lines) for each in prefilters)
+
+
+def _holds(text: str, *, ignores_case: bool = False) -> Prefilter | None:
+    """Return whether bytes hold a text, or may spell it in another way."""
+    if not _PLAIN.fullmatch(text):
+        return None
+    wanted = text.encode()
+    folded = wanted.lower()
+    has_slash = "/" in text
+
+    def passes(lines: bytes) -> bool:
+        if wanted in lines or b'b64"' in lines or (ignores_case and folded in lines.lower()):
+            return True
+        # One byte is found ten times as fast as two.
+        return b"\\" in lines and (b"\\u" in lines or (has_slash and b"\\/" in lines))
+
+    return passes

@@ -1,0 +1,346 @@
+"""Searches many entries by a filter, in small steps."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import cached_property
+from typing import Final, Protocol, TypeVar
+
+from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes
+from acp_inspector.analysis.exchanges import Exchange
+from acp_inspector.filter.compiler import Filter, prefilter
+from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, exchange_of_row, fields_of_row
+from acp_inspector.filter.fields import FIELDS
+from acp_inspector.filter.frames import EntryFields, FrameKind
+from acp_inspector.journal import Entry, Frame
+from acp_inspector.recording.format import decode_line
+from acp_inspector.recording.index import UNKNOWN_METHOD, LineKind
+from acp_inspector.recording.indexed import IndexedRecording
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Message, read_message
+
+T = TypeVar("T")
+
+BLOCK: Final = 512
+"""Rows whose bytes are searched at once."""
+STEP: Final = 64
+"""Entries that are judged in one step."""
+_SIDES: Final[dict[int, Side]] = {
+    LineKind.CLIENT: "client",
+    LineKind.AGENT: "agent",
+    LineKind.STDERR: "agent",
+}
+_NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
+_FRAMES: Final = frozenset({int(LineKind.CLIENT), int(LineKind.AGENT)})
+_ENTRIES: Final = frozenset({*_FRAMES, int(LineKind.STDERR), int(LineKind.EVENT)})
+
+
+def no_notes(entry: Entry) -> FrameNotes:
+    del entry
+    return NO_NOTES
+
+
+class RunSlow(Protocol):
+    """Runs elsewhere what may take long, such as trying a pattern."""
+
+    def __call__(self, action: Callable[[], T], /) -> Generator[None, None, T]:
+        """Run `action`; yield as long as it runs, and return its result."""
+        ...
+
+
+def run_inline(action: Callable[[], T], /) -> Generator[None, None, T]:
+    """Run it here and now."""
+    yield from ()
+    return action()
+
+
+class FilterSearch:
+    """The rows that a filter matches, as far as entries have been searched."""
+
+    def __init__(
+        self,
+        entries: EntrySequence,
+        wanted: Filter,
+        notes: Callable[[Entry], FrameNotes] = no_notes,
+        *,
+        begin: int = 0,
+        end: int | None = None,
+        run_slow: RunSlow = run_inline,
+    ) -> None:
+        """Prepare to search.
+
+        Args:
+            entries: What is searched.
+            wanted: The filter.
+            notes: Returns what others know of an entry.
+            begin: The first row.
+            end: The row after the last; None: whatever is there.
+            run_slow: Runs what tries patterns, which may take long. Nothing of `entries` is read
+                there.
+        """
+        self._aside = run_slow if wanted.has_patterns else run_inline
+        self._entries = entries
+        self._wanted = wanted
+        self._notes = notes
+        # Text is also searched in the method of a response's request.
+        self._is_alone = not (wanted.needs_exchanges or "text" in wanted.fields)
+        self._prefilter = prefilter(wanted.expression, is_alone=self._is_alone)
+        self._requests: set[int] = set()
+        """Rows of requests that passed the prefilter, whose responses have to be judged."""
+        self.rows = array("I")
+        """The rows that match, in order."""
+        self._begin = begin
+        self._end = end
+        self.position = begin
+        """Rows before this one have been searched."""
+
+    def steps(self) -> Iterator[None]:
+        """Search what has not been searched; yield after each step, of a millisecond or so.
+
+        To be called again where there is more later.
+        """
+        step = STEP if self._aside is run_inline else BLOCK
+        while self.position < self._last:
+            end = min(self.position + BLOCK, self._last)
+            block = _Block(self._entries, self.position, end)
+            candidates = self._candidates(block)
+            for first in range(0, len(candidates), step):
+                rows = candidates[first : first + step]
+                yield from self._judge(self._batch(block, rows))
+                self.position = rows[-1] + 1
+                yield
+            self.position = end
+            yield
+
+    def find_all(self) -> array[int]:
+        """Search everything that is there, and return the rows that match."""
+        for _ in self.steps():
+            pass
+        return self.rows
+
+    @property
+    def _last(self) -> int:
+        return len(self._entries) if self._end is None else min(self._end, len(self._entries))
+
+    def _candidates(self, block: _Block) -> Sequence[int]:
+        """Return the rows that the prefilter does not rule out."""
+        passes, rows = self._prefilter, range(block.first, block.end)
+        if passes is None:
+            return rows
+        lines = enumerate(block.lines, block.first) if passes(block.content) else ()
+        found = [row for row, line in lines if not line or passes(line)]
+        if self._is_alone:
+            return found
+        self._requests.update(found)
+        responses = [row for row in rows if self._responds_to_match(row)]
+        return sorted({*found, *responses}) if responses else found
+
+    def _responds_to_match(self, row: int) -> bool:
+        """Tell whether the request that a row responds to passes the prefilter."""
+        request = self._entries.request_row(row)
+        if request is None or request >= self._begin:
+            return request in self._requests
+        assert self._prefilter is not None
+        entry = self._entries[request]
+        return isinstance(entry, Frame) and self._prefilter(entry.data)
+
+    def _batch(self, block: _Block, rows: Sequence[int]) -> Sequence[tuple[int, EntryFields]]:
+        """Return the entries among some rows, with their fields."""
+        entries, notes = self._entries, self._notes if self._wanted.needs_notes else no_notes
+        if not isinstance(entries, IndexedRecording):
+            return [
+                (
+                    row,
+                    fields_of_row(entries, row, entry, is_alone=self._is_alone, notes=notes(entry)),
+                )
+                for row in rows
+                if isinstance(entry := entries[row], ENTRY_TYPES)
+            ]
+        kinds = entries.index.kinds
+        batch = [
+            (row, _IndexedFacts(entries, row, block, notes))
+            for row in rows
+            if kinds[row] in _ENTRIES
+        ]
+        if self._aside is not run_inline:
+            # What is read now is not read aside.
+            batch = [(row, facts) for row, facts in batch if facts.can_load(self._wanted.fields)]
+        return batch
+
+    def _judge(self, batch: Sequence[tuple[int, EntryFields]]) -> Iterator[None]:
+        """Add those rows of a batch that match."""
+        matches = self._wanted.matches
+
+        def matching() -> list[int]:
+            found: list[int] = []
+            for row, facts in batch:
+                try:
+                    if matches(facts):
+                        found.append(row)
+                except _NoEntryError:
+                    pass
+            return found
+
+        if batch:
+            self.rows.extend((yield from self._aside(matching)))
+
+
+class _Block:
+    """The bytes of some rows, read when they are wanted."""
+
+    def __init__(self, entries: EntrySequence, first: int, end: int) -> None:
+        self._entries = entries
+        self.first = first
+        self.end = end
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        """The line of each row; of entries in memory, the bytes of frames."""
+        if isinstance(self._entries, IndexedRecording):
+            return self.content[:-1].split(b"\n")
+        rows = (self._entries[row] for row in range(self.first, self.end))
+        return [row.data if isinstance(row, Frame) else b"" for row in rows]
+
+    @cached_property
+    def content(self) -> bytes:
+        if isinstance(self._entries, IndexedRecording):
+            return self._entries.raw_lines(self.first, self.end)
+        return b"\n".join(self.lines)
+
+
+class _NoEntryError(Exception):
+    """A line that looks like an entry at its beginning is none."""
+
+
+class _IndexedFacts(EntryFields):
+    """The fields of a row: from the index where it knows them, else from the decoded line."""
+
+    __slots__ = ("_block", "_index", "_notes_of", "_recording", "_row")
+
+    def __init__(
+        self,
+        recording: IndexedRecording,
+        row: int,
+        block: _Block,
+        notes_of: Callable[[Entry], FrameNotes],
+    ) -> None:
+        self._recording = recording
+        self._index = recording.index
+        self._row = row
+        self._block = block
+        self._notes_of = notes_of
+        self._entry = self._message = self._document = self._notes = None
+        self._exchanges = None
+
+    def can_load(self, needs: frozenset[str]) -> bool:
+        """Read the fields of these names; return whether this is an entry."""
+        try:
+            for name in needs:
+                if name == "text":
+                    _ = self.entry, self.request_method
+                elif name == "$":
+                    self._read()
+                else:
+                    FIELDS[name].read(self)
+        except _NoEntryError:
+            return False
+        return True
+
+    @property
+    def entry(self) -> Entry:
+        if self._entry is None:
+            row = decode_line(self._line)
+            if not isinstance(row, ENTRY_TYPES):
+                raise _NoEntryError
+            self._entry = row
+        return self._entry
+
+    @property
+    def _line(self) -> bytes:
+        return self._block.lines[self._row - self._block.first]
+
+    @property
+    def seq(self) -> int:
+        found = _NUMBER.match(self._line)
+        return int(found[1]) if found else self.entry.seq
+
+    @property
+    def notes(self) -> FrameNotes:
+        if self._notes is None:
+            self._notes = self._notes_of(self.entry)
+        return self._notes
+
+    @property
+    def time(self) -> float:
+        return self._index.times[self._row]
+
+    @property
+    def side(self) -> Side | None:
+        return _SIDES.get(self._index.kinds[self._row])
+
+    @property
+    def kind(self) -> FrameKind:
+        index, row = self._index, self._row
+        kind = index.kinds[row]
+        if kind not in _FRAMES:
+            return "stderr" if kind == LineKind.STDERR else "event"
+        if index.pairing.is_request(row):
+            return "request"
+        # A message that begins with a method, and not with an id before, has none.
+        is_notification = index.method_codes[row] and not index.pairing.partners[row]
+        return "notification" if is_notification else super().kind
+
+    @property
+    def method(self) -> str | None:
+        index, row = self._index, self._row
+        if index.kinds[row] not in _FRAMES:
+            return None
+        request = index.pairing.request_of(row)
+        return index.method(row if request is None else request) or super().method
+
+    @property
+    def request_method(self) -> str | None:
+        index = self._index
+        request = index.pairing.request_of(self._row)
+        return None if request is None else index.method(request) or super().request_method
+
+    @property
+    def malformed(self) -> str | None:
+        is_message = self._index.method_codes[self._row] != UNKNOWN_METHOD
+        return None if is_message else super().malformed
+
+    @property
+    def latency(self) -> float | None:
+        times = self._index.times
+        request = self._index.pairing.request_of(self._row)
+        return None if request is None else times[self._row] - times[request]
+
+    @property
+    def is_pending(self) -> bool:
+        return self._index.pairing.is_waiting(self._row)
+
+    @property
+    def stderr(self) -> str | None:
+        is_stderr = self._index.kinds[self._row] == LineKind.STDERR
+        return super().stderr if is_stderr else None
+
+    @property
+    def event(self) -> str | None:
+        is_event = self._index.kinds[self._row] == LineKind.EVENT
+        return super().event if is_event else None
+
+    def _read(self) -> Message | None:
+        # Without the exchange, which would decode the request, too.
+        if self._message is None and isinstance(entry := self.entry, Frame):
+            self._message = read_message(entry.data)
+        return self._message
+
+    def _exchange(self) -> Exchange | None:
+        entry = self.entry
+        if not isinstance(entry, Frame) or not self._index.pairing.partners[self._row]:
+            return None
+        if self._exchanges is None:
+            self._exchanges = exchange_of_row(self._recording, self._row)
+        return self._exchanges.of(entry)

@@ -1,0 +1,128 @@
+"""The formats that can be imported, and which of them a file is in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final, Literal, TypeAlias
+
+from acp_inspector.importers.acp_el import is_acp_el, read_acp_el
+from acp_inspector.importers.har import is_har, read_har
+from acp_inspector.importers.json_exports import is_devtools, is_zed, read_devtools, read_zed
+from acp_inspector.importers.line_logs import (
+    is_capture,
+    is_conductor,
+    is_jetbrains,
+    is_plain,
+    read_capture,
+    read_conductor,
+    read_jetbrains,
+    read_plain,
+)
+from acp_inspector.importers.model import Item
+from acp_inspector.recording.format import RecordingError
+
+Clock: TypeAlias = Literal["none", "start", "1970"]
+"""The moment from which a source counts its seconds, if it does."""
+
+_REWRITTEN: Final = "it holds parsed messages, which are encoded anew: not byte for byte"
+_NO_TIMES: Final = "it has no times: all are 0"
+_SIDES: Final = "the sender of each message is guessed from methods and open requests"
+
+
+class UnknownFormatError(RecordingError):
+    """A file is in no format that is known here, or there is none of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of another tool."""
+
+    name: str
+    about: str
+    """What it is, in the words of its users."""
+    recognises: Callable[[bytes], bool]
+    """Tells from a file's beginning whether it is in this format."""
+    read: Callable[[BinaryIO], Iterator[Item]]
+    clock: Clock
+    caveats: tuple[str, ...] = ()
+    """What is lost, or guessed for every message."""
+
+
+FORMATS: Final[tuple[Format, ...]] = (
+    Format("capture", 'capture of {"t","dir","line"}', is_capture, read_capture, "start"),
+    Format(
+        "conductor",
+        "trace of the Rust SDK's conductor",
+        is_conductor,
+        read_conductor,
+        "start",
+        (_REWRITTEN,),
+    ),
+    Format("zed", "Zed's ACP log", is_zed, read_zed, "none", (_REWRITTEN, _NO_TIMES)),
+    Format("acp-devtools", "session.json of acp-devtools", is_devtools, read_devtools, "1970"),
+    Format(
+        "acp.el",
+        "traffic of acp.el",
+        is_acp_el,
+        read_acp_el,
+        "none",
+        (_REWRITTEN, _NO_TIMES, "false and {} are null in it"),
+    ),
+    Format(
+        "jetbrains",
+        "log of a JetBrains IDE",
+        is_jetbrains,
+        read_jetbrains,
+        "1970",
+        ("its times have no time zone and are taken as UTC",),
+    ),
+    Format(
+        "har",
+        "HTTP archive of a browser or of mitmproxy",
+        is_har,
+        read_har,
+        "1970",
+        ("the times of messages on streams are guessed from the requests around them",),
+    ),
+    Format(
+        "ndjson", "plain messages, one a line", is_plain, read_plain, "none", (_SIDES, _NO_TIMES)
+    ),
+    Format(
+        "acpx",
+        "journal of acpx (plain messages, one a line)",
+        lambda head: False,
+        read_plain,
+        "none",
+        (_SIDES, _NO_TIMES),
+    ),
+)
+"""In the order in which they are tried: the plain format would match others too."""
+
+
+def detect_format(head: bytes) -> Format:
+    """Return the format of a file that begins with `head`.
+
+    Raises:
+        UnknownFormatError: it is in none; the message names those that there are.
+    """
+    for each in FORMATS:
+        if each.recognises(head):
+            return each
+    raise UnknownFormatError(f"its format is not known; known are {_list()}")
+
+
+def find_format(name: str) -> Format:
+    """Return the format of that name.
+
+    Raises:
+        UnknownFormatError: there is none.
+    """
+    for each in FORMATS:
+        if each.name == name:
+            return each
+    raise UnknownFormatError(f"there is no format {name!r}; known are {_list()}")
+
+
+def _list() -> str:
+    return ", ".join(f"{each.name} ({each.about})" for each in FORMATS)

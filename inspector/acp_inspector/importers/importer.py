@@ -1,0 +1,197 @@
+"""Makes a recording of a file of another tool, one message at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import BinaryIO, Final, TypeAlias
+
+from acp_inspector.importers.formats import Format, UnknownFormatError, detect_format, find_format
+from acp_inspector.importers.model import (
+    EventItem,
+    FrameItem,
+    Item,
+    NoteItem,
+    SkippedItem,
+    StderrItem,
+)
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.recording.compression import DecompressedFile
+from acp_inspector.recording.format import BOM, Header, RecordingError, new_header
+from acp_inspector.recording.writer import RecordingWriter, atomic_replacement
+from acp_protocol.errors import describe_os_error
+
+HEAD_BYTES: Final = 1 << 18
+"""Bytes of a file's beginning that are looked at to tell its format."""
+Kept: TypeAlias = FrameItem | StderrItem | NoteItem | EventItem
+_BATCH: Final = 256
+"""Entries that are written at once."""
+_OURS: Final = b'{"acp_recording"'
+
+
+class NoMessageError(RecordingError):
+    """A file holds nothing that its format would, whatever else it may hold."""
+
+
+@dataclass(slots=True)
+class ImportResult:
+    """The result of an import."""
+
+    format: Format
+    counts: Counter[str] = field(default_factory=Counter[str])
+    """How many `frames`, pieces of `stderr`, `notes`, `events`, and `broken` lines that were kept.
+
+    Broken lines are kept as text.
+    """
+    guesses: Counter[str] = field(default_factory=Counter[str])
+    """What was guessed, and for how many frames."""
+    skipped: Counter[str] = field(default_factory=Counter[str])
+    """What was skipped, and how often."""
+    has_messages: bool = False
+    """Whether any message was read."""
+
+
+def import_file(
+    source: Path, target: Path, *, format_name: str | None = None, overwrite: bool = False
+) -> ImportResult:
+    """Write the traffic in `source` to the recording `target`.
+
+    Args:
+        source: what another tool wrote.
+        target: where the recording goes, with mode 0600.
+        format_name: the format of `source`; None: recognise it by its content.
+        overwrite: replace `target` if it exists.
+
+    Raises:
+        UnknownFormatError: the format is not known; nothing was written.
+        NoMessageError: nothing that was said can be read in it; nothing was written.
+        RecordingError: a file cannot be read or written, or `target` exists.
+    """
+    chosen = _format(source, _head(source), format_name)
+    with _opened(source) as file:
+        if target.exists() and target.samefile(source):
+            raise RecordingError(f"{target} is what is imported; choose another name")
+        result = ImportResult(chosen)
+        items = _counted(chosen.read(file), result)
+        first = next(items, None)
+        began = first.at if first is not None and chosen.clock == "1970" else None
+        header = _header(source, chosen, began)
+        with atomic_replacement(target, overwrite=overwrite) as part:
+            if failure := _write(chain([first] if first else [], items), part, header, began):
+                raise RecordingError(f"cannot write {target}: {failure}")
+            if not result.has_messages:
+                raise NoMessageError(
+                    f"cannot import {source} as {chosen.about}: no message can be read in it"
+                )
+    return result
+
+
+def _head(source: Path) -> bytes:
+    try:
+        with DecompressedFile(source) as stream:
+            return stream.file.read(HEAD_BYTES)
+    except OSError as problem:
+        raise RecordingError(f"cannot read {source}: {describe_os_error(problem)}") from None
+
+
+def _format(source: Path, head: bytes, name: str | None) -> Format:
+    if head.startswith(_OURS):
+        raise UnknownFormatError(f"{source} is a recording already; there is nothing to import")
+    if name is not None:
+        return find_format(name)
+    try:
+        # A mark of the byte order is none of what a line says.
+        return detect_format(head.removeprefix(BOM))
+    except UnknownFormatError as problem:
+        raise UnknownFormatError(f"cannot import {source}: {problem}") from None
+
+
+def _counted(items: Iterator[Item], result: ImportResult) -> Iterator[Kept]:
+    """Yield what goes into the recording, and count everything."""
+    for item in items:
+        match item:
+            case SkippedItem(why=why):
+                result.skipped[why] += 1
+                continue
+            case FrameItem(guess=guess, is_broken=is_broken):
+                result.counts["frames"] += 1
+                result.has_messages |= not is_broken
+                result.counts["broken"] += is_broken
+                if guess:
+                    result.guesses[guess] += 1
+            case StderrItem():
+                result.counts["stderr"] += 1
+                result.has_messages = True
+            case NoteItem(is_broken=is_broken):
+                result.counts["notes"] += 1
+                result.counts["broken"] += is_broken
+            case EventItem():
+                result.counts["events"] += 1
+        yield item
+
+
+def _header(source: Path, chosen: Format, began: float | None) -> Header:
+    header = new_header((), Path(), about=f"Imported from {source.name} ({chosen.about})")
+    created = began if began is not None else source.stat().st_mtime
+    told = datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds")
+    imported = {"format": chosen.name, "file": source.name, "caveats": list(chosen.caveats)}
+    # This machine and its variables had no part in what was recorded.
+    return replace(
+        header,
+        created=told.replace("+00:00", "Z"),
+        cwd="",
+        platform="",
+        env=[],
+        meta={"imported": imported},
+    )
+
+
+def _write(items: Iterator[Kept], path: Path, header: Header, began: float | None) -> str:
+    """Write the new recording `path`; return why that failed, or nothing.
+
+    Raises:
+        RecordingError: it cannot be written at all.
+    """
+    writer = RecordingWriter(path, header)
+    try:
+        entries = _entries(items, began or 0.0)
+        while not writer.failure and (batch := list(islice(entries, _BATCH))):
+            writer.write(batch)
+    finally:
+        writer.close()
+    return writer.failure
+
+
+def _entries(items: Iterator[Kept], began: float) -> Iterator[Entry]:
+    """Yield the entries; what tells no time has that of the one before."""
+    at = 0.0
+    for n, item in zip(count(1), items, strict=False):
+        if item.at is not None:
+            at = max(item.at - began, 0.0)
+        match item:
+            case FrameItem(side=side, raw=raw, end=end):
+                yield Frame(n, at, side, raw, end)
+            case StderrItem(text=text):
+                yield StderrChunk(n, at, text)
+            case NoteItem(text=text):
+                yield JournalEvent(n, at, "note", {"text": text})
+            case EventItem(name=name, data=data):
+                yield JournalEvent(n, at, name, data)
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[BinaryIO]:
+    """Open a file, compressed or not; one that is cut off is told when all of it has been read."""
+    try:
+        with DecompressedFile(path) as stream:
+            yield stream.file
+            fault = stream.problem
+    except OSError as problem:
+        raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
+    if fault:
+        raise RecordingError(f"not all of {path} was imported: {fault}")

@@ -1,0 +1,294 @@
+"""One frame between its arrival and its departure, and what was done to it. No I/O.
+
+Rules, add-ons and people all use the same actions, and each action adds an event for the recording.
+A frame to which nothing was done leaves as the very bytes that came.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol, TypeAlias, cast
+
+from acp_inspector.journal import Frame
+from acp_protocol import jsonrpc
+from acp_protocol.errors import AcpError
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Batch, Json, Request
+
+MAX_WAIT_S: Final = 3600.0
+"""Seconds that a single delay or hold may take."""
+MAX_COPIES: Final = 1000
+"""How many times one frame may be sent."""
+THROTTLE_STEP_S: Final = 0.05
+"""A throttled frame is sent in pieces that each take this many seconds."""
+DISCARDED_MESSAGE: Final = "acp-console: this request was discarded on its way (by {by})"
+"""Message of the error response to a discarded request."""
+
+
+class InterceptError(AcpError, ValueError):
+    """An action is not possible; the message says why in one sentence."""
+
+
+Inject: TypeAlias = Callable[[Side, bytes, str], object]
+"""Sends a frame as if a side had sent it; the last argument names the rule, add-on or person."""
+
+
+class EventSink(Protocol):
+    """Records frames and events, from any thread; never raises and never waits."""
+
+    def frame(self, side: Side, raw: bytes, end: bytes) -> int:
+        """Record a frame that did not come from a peer; return its number."""
+        ...
+
+    def event(self, name: str, **data: Json) -> object:
+        """Record an event."""
+        ...
+
+
+class Hook(Protocol):
+    """A rule or an add-on."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the recording."""
+        ...
+
+    def process(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
+        """Return `frame` itself if there is nothing to do, or a changed copy of it.
+
+        May raise anything: then the frame passes as it was.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reordering:
+    """Lets later frames go first."""
+
+    frames: int
+    """How many."""
+    seconds: float
+    """How long to wait for them."""
+    by: str
+
+
+@dataclass(slots=True)
+class InterceptedFrame:
+    """A frame, how it leaves, and the events that say so."""
+
+    frame: Frame
+    """As it came."""
+    raw: bytes
+    """As it would leave now."""
+    is_dropped: bool = False
+    copies: int = 1
+    wait: float = 0.0
+    """Seconds before it leaves."""
+    rate: float = 0.0
+    """Bytes a second at which it leaves; 0 for at once."""
+    piece: int = 0
+    """Bytes in one write; 0 for all."""
+    pause: float = 0.0
+    """Seconds between two writes."""
+    cut_at: int | None = None
+    """After this many bytes the direction is closed; None for not at all."""
+    cut_by: str = ""
+    reordering: Reordering | None = None
+    hung_by: str = ""
+    """Who lets nothing more through from this frame on."""
+    signal: int = 0
+    """Signal that the agent gets when the frame's turn has come; 0 for none."""
+    breakpoint: int | None = None
+    """Id of the breakpoint that matches it."""
+    reply: tuple[bytes, str] | None = None
+    """The response to send back in the peer's place, and who sends it."""
+    events: list[tuple[str, dict[str, Json]]] = field(
+        default_factory=list[tuple[str, dict[str, Json]]]
+    )
+    """Events that are not recorded yet."""
+
+    @classmethod
+    def of(cls, frame: Frame) -> InterceptedFrame:
+        """Return a frame to which nothing was done yet."""
+        return cls(frame, frame.data)
+
+    @property
+    def current(self) -> Frame:
+        """The frame as it would leave now."""
+        return self.frame if self.raw is self.frame.data else replace(self.frame, data=self.raw)
+
+    def copy(self) -> InterceptedFrame:
+        """Return a copy to try actions on: a hook that fails half-way leaves no trace."""
+        return replace(self, events=list(self.events))
+
+    def add_event(self, name: str, by: str, **data: Json) -> None:
+        """Add an event for the recording: what `by` did."""
+        self.events.append((name, {"of": self.frame.seq, "by": by} | data))
+
+    def flush_events(self, sink: EventSink) -> None:
+        """Record the events that were added since the last time."""
+        for name, data in self.events:
+            sink.event(name, **data)
+        self.events.clear()
+
+    # Actions.
+
+    def drop(self, by: str) -> None:
+        """Do not send it, without telling anybody."""
+        self.is_dropped = True
+        self.add_event("discarded", by)
+
+    def discard(self, by: str) -> None:
+        """Do not send it; each request in it gets an error response."""
+        self.drop(by)
+        message = jsonrpc.read_message(self.raw)
+        entries = message.entries if isinstance(message, Batch) else (message,)
+        refusals = [
+            jsonrpc.encode_error(entry.id, jsonrpc.INTERNAL_ERROR, DISCARDED_MESSAGE.format(by=by))
+            for entry in entries
+            if isinstance(entry, Request)
+        ]
+        if refusals:
+            is_batch = isinstance(message, Batch)
+            self.reply = (b"[%b]" % b",".join(refusals) if is_batch else refusals[0]), by
+
+    def edit(self, raw: bytes, by: str, name: str = "edited") -> None:
+        """Send `raw` in its place; does nothing if these are its bytes already.
+
+        Raises:
+            InterceptError: `raw` contains a line ending.
+        """
+        check_single_line(raw)
+        if raw != self.raw:
+            self.add_event(name, by, **verbatim("was", self.raw), **verbatim("now", raw))
+            self.raw = raw
+
+    def duplicate(self, times: int, by: str) -> None:
+        """Send it `times` times in all."""
+        if not 1 < times <= MAX_COPIES:
+            raise InterceptError(f"a frame can be sent 2 to {MAX_COPIES} times, not {times}")
+        self.copies = times
+        self.add_event("duplicated", by, times=times)
+
+    def delay(self, seconds: float, by: str) -> None:
+        """Send it, and what is behind it, `seconds` later."""
+        if not 0 <= seconds <= MAX_WAIT_S:
+            raise InterceptError(f"a delay is 0 to {MAX_WAIT_S:.0f} seconds, not {seconds}")
+        self.wait += seconds
+        self.add_event("delayed", by, seconds=seconds)
+
+    def throttle(self, rate: float, by: str) -> None:
+        """Send it at `rate` bytes a second."""
+        self.rate = rate
+        self.add_event("throttled", by, rate=rate)
+
+    def split(self, size: int, pause: float, by: str) -> None:
+        """Send it in pieces of `size` bytes with `pause` seconds between them."""
+        self.piece, self.pause = size, pause
+        self.add_event("split", by, bytes=size, pause=pause)
+
+    def reorder(self, frames: int, seconds: float, by: str) -> None:
+        """Send up to `frames` later frames first; wait for them `seconds` at most."""
+        self.reordering = Reordering(frames, seconds, by)
+        self.add_event("reordered", by, frames=frames, seconds=seconds)
+
+    def cut(self, size: int, by: str) -> None:
+        """Send only its first `size` bytes, then close the direction."""
+        self.cut_at, self.cut_by = size, by
+        self.add_event("cut", by, at=size)
+
+    def hang(self, by: str) -> None:
+        """Send neither it nor anything behind it."""
+        self.hung_by = by
+        self.is_dropped = True
+        self.add_event("hung", by)
+
+    def crash(self, number: int, by: str) -> None:
+        """Send signal `number` to the agent, and not the frame."""
+        self.signal = number
+        self.is_dropped = True
+        self.add_event("crashed", by, signal=number)
+
+    def answer(self, by: str, *, result: Json = None, error: Json = None) -> None:
+        """Respond to the request in the other peer's place, and do not send it.
+
+        Raises:
+            InterceptError: it is not a request, or the error has no code and message.
+        """
+        message = jsonrpc.read_message(self.raw)
+        if not isinstance(message, Request):
+            raise InterceptError(f"frame {self.frame.seq} is not a request, so it has no response")
+        self.reply = response_line(message, result, error), by
+        self.is_dropped = True
+        self.add_event("answered", by)
+
+    def portions(self) -> Iterator[bytes | float]:
+        """Yield the bytes to write, and between them the seconds to wait."""
+        end = self.frame.line_ending
+        if self.cut_at is not None:
+            yield from self._pieces((self.raw + end)[: self.cut_at])
+            return
+        for number in range(1, self.copies + 1):
+            # A last line without an ending gets one where another copy follows it.
+            yield from self._pieces(self.raw + (end or (b"\n" if number < self.copies else b"")))
+
+    def _pieces(self, line: bytes) -> Iterator[bytes | float]:
+        size, pause = self.piece or len(line), self.pause
+        if self.rate:
+            size = min(size, max(int(self.rate * THROTTLE_STEP_S), 1))
+            pause = max(pause, size / self.rate)
+        for at in range(0, len(line), size or 1):
+            if at and pause:
+                yield pause
+            yield line[at : at + size]
+
+
+def response_line(request: Request, result: Json, error: Json) -> bytes:
+    """Return the response to `request`; an error response if there is an `error`.
+
+    Raises:
+        InterceptError: the error has no integer code and message, or a value is not JSON.
+    """
+    members: dict[str, Json] = {"jsonrpc": "2.0", "id": request.id}
+    if error is None:
+        return encode(members | {"result": result})
+    fields = cast("dict[str, Json]", error) if isinstance(error, dict) else {}
+    if type(fields.get("code")) is not int or not isinstance(fields.get("message"), str):
+        raise InterceptError("an error needs an integer `code` and a `message`")
+    return encode(members | {"error": error})
+
+
+def encode(value: Json) -> bytes:
+    """Return `value` as JSON on one line.
+
+    Raises:
+        InterceptError: JSON cannot represent it.
+    """
+    try:
+        return jsonrpc.encode(value)
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise InterceptError(f"not representable as JSON: {problem}") from None
+
+
+def check_single_line(raw: bytes) -> None:
+    """Raise `InterceptError` if there is a line ending in `raw`."""
+    if b"\n" in raw or b"\r" in raw:
+        raise InterceptError("a frame is one line: there must be no line ending inside")
+
+
+def check_json(raw: bytes) -> None:
+    """Raise `InterceptError` if `raw` is not JSON."""
+    try:
+        jsonrpc.parse(raw)
+    except ValueError as problem:
+        raise InterceptError(f"{problem}; to send it all the same, force it") from None
+
+
+def verbatim(key: str, raw: bytes) -> dict[str, Json]:
+    """Return the event field for bytes: text, or `KEY_b64` where they are not UTF-8."""
+    try:
+        return {key: raw.decode()}
+    except UnicodeDecodeError:
+        return {f"{key}_b64": base64.b64encode(raw).decode()}

@@ -1,0 +1,103 @@
+"""Templates of messages: the required fields of a method, with empty values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import NoneType
+from typing import Any, Final, Literal, Union, cast
+
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.explain import type_info
+from acp_protocol.schema.method_spec import Kind, MethodSpec
+from acp_protocol.schema.methods import find_method, methods_sent_by
+from acp_protocol.schema.validate import schema_type, validate_params, validate_result
+
+MAX_DEPTH: Final = 8
+"""Levels of a template; deeper ones are empty."""
+_EMPTY: Final = frozenset({"mcpServers", "additionalDirectories", "env", "args"})
+"""Lists that may be empty."""
+_PLAIN: Final = (str, bool, int, float, dict, list)
+
+
+def methods_of(side: Side, version: int = 1) -> list[MethodSpec]:
+    """Return the methods that `side` may send, by name."""
+    rows = {(row.name, row.kind): row for row in methods_sent_by(side, version)}
+    return [rows[key] for key in sorted(rows)]
+
+
+def call_template(row: MethodSpec, known: Mapping[str, Json] | None = None) -> Json:
+    """Return a call of a method with its required members; `known` has values by member name."""
+    message: dict[str, Json] = {"jsonrpc": "2.0"}
+    if row.kind == "request":
+        message["id"] = 0
+    message["method"] = row.name
+    if row.params is not None:
+        filled = _Filled(known or {}).value(schema_type(row.params, row.version))
+        message["params"] = filled
+    return message
+
+
+def result_template(method: str, version: int = 1, known: Mapping[str, Json] | None = None) -> Json:
+    """Return a result of a method with its required members; {} for unknown methods."""
+    row = find_method(method, version, kind="request")
+    if row is None or row.result is None:
+        return {}
+    return _Filled(known or {}).value(schema_type(row.result, row.version))
+
+
+def validation_errors(message: Json, asked: str | None = None) -> list[str]:
+    """Return the validation errors of a message; none if it is valid in some protocol version.
+
+    `message` is a call, or the result of the method `asked`.
+    """
+    call = cast("dict[str, Json]", message) if isinstance(message, dict) else {}
+    name = call.get("method") if asked is None else asked
+    if not isinstance(name, str):
+        return []
+    kind: Kind = "request" if asked is not None or "id" in call else "notification"
+    versions = [version for version in (1, 2) if find_method(name, version, kind=kind)]
+    found = [
+        validate_params(name, call.get("params"), version, kind=kind)
+        if asked is None
+        else validate_result(name, message, version)
+        for version in versions
+    ]
+    fewest = min(found, key=len, default=())
+    return [str(complaint) for complaint in fewest]
+
+
+class _Filled:
+    """Fills types with empty values."""
+
+    def __init__(self, known: Mapping[str, Json]) -> None:
+        self._known = known
+
+    def value(self, wanted: Any, name: str = "", depth: int = 0) -> Json:
+        if name in self._known:
+            return self._known[name]
+        plan = type_info(wanted)
+        if depth >= MAX_DEPTH:
+            return None
+        if plan.is_object:
+            members = plan.type_.__annotations__.items()
+            required = plan.type_.__required_keys__
+            return {
+                key: self.value(member, key, depth + 1)
+                for key, member in members
+                if key in required
+            }
+        if plan.origin is Union:
+            arms = [arm for arm in plan.args if arm is not NoneType]
+            return self.value(arms[0], name, depth) if arms else None
+        if plan.origin is Literal:
+            return plan.args[0]
+        if plan.origin is list:
+            return [] if name in _EMPTY else [self.value(plan.args[0], "", depth + 1)]
+        return _plain(plan.origin or plan.type_)
+
+
+def _plain(kind: Any) -> Json:
+    # Any other type may hold anything.
+    make: Callable[[], Any] = cast("Any", kind if kind in _PLAIN else dict)
+    return make()

@@ -1,0 +1,200 @@
+"""Where the recorder writes, and what observers read from the beginning on.
+
+With a recording, observers read the file at their own pace. Without one, lines are kept in memory;
+beyond a limit the oldest are dropped.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from acp_inspector.journal import Entry
+from acp_inspector.recording.encoder import LARGE_FRAME, EntryBatch, Part, join_small_parts
+from acp_inspector.recording.format import Header, encode_header
+
+MAX_MEMORY_BYTES: Final = 16 * 2**20
+"""Bytes of lines that are kept if nothing is recorded."""
+BLOCK_BYTES: Final = 1 << 16
+"""Bytes of lines that are dropped together."""
+CHUNK_BYTES: Final = 1 << 18
+"""Bytes of one read."""
+
+
+class Sink(Protocol):
+    """Where the recorder writes: a file, or memory."""
+
+    first_number: int
+    time_offset: float
+
+    def write(self, entries: Iterable[Entry]) -> None:
+        """Write entries; never raises."""
+        ...
+
+    def close(self) -> None:
+        """Write no more."""
+        ...
+
+
+class LogSource(Protocol):
+    """The bytes of a recording by their offset."""
+
+    def read(self, at: int) -> tuple[bytes, int]:
+        """Return bytes from `at` on, and the offset behind them; no bytes if there are none yet.
+
+        An offset whose bytes were dropped means the oldest that are left.
+        """
+        ...
+
+    def close(self) -> None:
+        """Read no more."""
+        ...
+
+
+class ChangeNotifier:
+    """Wakes observers when there is more to read, or at the end."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._times = 0
+        self._is_over = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come."""
+        return self._is_over
+
+    def notify(self) -> None:
+        """Wake all observers."""
+        with self._changed:
+            self._times += 1
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """Wake all observers for the last time."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    def version(self) -> int:
+        """Return a mark for `wait`."""
+        return self._times
+
+    def wait(self, version: int, timeout: float) -> None:
+        """Wait until there is more than at `mark`, for the end, or for `limit` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over or self._times != version, timeout)
+
+
+class ObservedSink:
+    """Writes to several sinks, and wakes observers."""
+
+    def __init__(self, sinks: Sequence[Sink], growth: ChangeNotifier) -> None:
+        self._sinks = tuple(sinks)
+        self._growth = growth
+        self.first_number = sinks[0].first_number
+        self.time_offset = sinks[0].time_offset
+
+    def write(self, entries: Iterable[Entry]) -> None:
+        """Write entries to each sink."""
+        batch = EntryBatch.of(entries)
+        for sink in self._sinks:
+            sink.write(batch)
+        self._growth.notify()
+
+    def close(self) -> None:
+        """Close each sink."""
+        for sink in self._sinks:
+            sink.close()
+        self._growth.end()
+
+
+class MemoryLog:
+    """Lines in memory: a sink and a log in one."""
+
+    def __init__(self, header: Header, limit: int = MAX_MEMORY_BYTES) -> None:
+        self.first_number = 1
+        self.time_offset = 0.0
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._header = encode_header(header)
+        self._places: deque[int] = deque()
+        self._pieces: deque[Part] = deque()
+        self._blocks: deque[int] = deque()
+        """How many pieces each block has; a block holds whole lines and is dropped as one."""
+        self._begin = self._end = len(self._header)
+        self.dropped = 0
+        """Bytes that are not there any more."""
+
+    def write(self, entries: Iterable[Entry]) -> None:
+        """Keep the lines of `entries`."""
+        parts: list[Part] = []
+        size = 0
+        for part in EntryBatch.of(entries).encoded():
+            parts.append(part)
+            size += len(part)
+            if size >= BLOCK_BYTES and part.endswith(b"\n"):
+                self._keep(parts)
+                parts, size = [], 0
+        if parts:
+            self._keep(parts)
+
+    def _keep(self, parts: list[Part]) -> None:
+        # A copy of a large line would be as large.
+        is_large = any(len(part) >= LARGE_FRAME for part in parts)
+        pieces = list(join_small_parts(parts)) if is_large else [b"".join(parts)]
+        with self._lock:
+            self._blocks.append(len(pieces))
+            for piece in pieces:
+                self._places.append(self._end)
+                self._pieces.append(piece)
+                self._end += len(piece)
+            # The newest block stays, however large it is.
+            while self._end - self._begin > self._limit and len(self._blocks) > 1:
+                for _ in range(self._blocks.popleft()):
+                    self._places.popleft()
+                    self._begin += len(self._pieces.popleft())
+                self.dropped = self._begin - len(self._header)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def read(self, at: int) -> tuple[bytes, int]:
+        """Return bytes from `at` on, and the offset behind them."""
+        if at < len(self._header):
+            return self._header[at:], len(self._header)
+        with self._lock:
+            at = max(at, self._begin)
+            if at >= self._end:
+                return b"", at
+            index = bisect_right(self._places, at) - 1
+            piece, begin = self._pieces[index], at - self._places[index]
+            data = bytes(memoryview(piece)[begin : begin + CHUNK_BYTES])
+        return data, at + len(data)
+
+
+class FileLog:
+    """A recording that is still being written."""
+
+    def __init__(self, path: Path, has_begun: Callable[[], bool] = lambda: True) -> None:
+        """Open `path` for reading; `has_begun`: whether the file holds this recording yet.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        self._has_begun = has_begun
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def read(self, at: int) -> tuple[bytes, int]:
+        """Return bytes from `at` on, and the offset behind them."""
+        data = os.pread(self._descriptor, CHUNK_BYTES, at) if self._has_begun() else b""
+        return data, at + len(data)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)

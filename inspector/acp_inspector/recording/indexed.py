@@ -1,0 +1,462 @@
+"""A recording of any size, read through its file.
+
+Only an index of about 23 bytes a line is held. The beginning, the end and any entry can be read at
+once; `advance` indexes the rest step by step, and then every row can be read by its position. It
+does the same for what others append meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from heapq import merge
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, overload
+
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.recording.compression import OUTPUT, DecompressedFile
+from acp_inspector.recording.format import (
+    Digest,
+    Footer,
+    Header,
+    RecordingError,
+    UnreadableLine,
+    decode_line,
+)
+from acp_inspector.recording.index import Index, LineKind, RowInfo
+from acp_inspector.recording.reader import (
+    BLOCK,
+    DIGEST_MISMATCH,
+    LINE_CUT_OFF,
+    LINE_TOO_LONG,
+    MAX_HEADER,
+    MAX_LINE,
+    BadLine,
+    Row,
+    SkippedLine,
+    header_of,
+    line_begin,
+    line_blocks,
+    line_end,
+    pieces_between,
+    read_at,
+)
+from acp_protocol.errors import describe_os_error
+
+STEP: Final = 8 << 20
+"""Bytes that are indexed in one step."""
+_NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
+_NUMBER_SIZE: Final = 32
+"""Bytes of a line in which our writer has put its number."""
+
+
+class _Content:
+    """Random access to the bytes of a file; a compressed one is unpacked step by step.
+
+    Read and not mapped: a file that somebody else cuts short while it is mapped ends the process
+    that reads it, and pages that were read would count as its memory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._stream = DecompressedFile(path)
+        self._unpacked = 0
+        self.is_compressed = self._stream.is_compressed
+        self.is_unpacked = not self.is_compressed
+        """Whether all of the file can be read now."""
+        self._file = tempfile.TemporaryFile() if self.is_compressed else self._stream.file  # noqa: SIM115 - closed in close
+
+    @property
+    def size(self) -> int:
+        """Bytes that can be read now."""
+        return self._unpacked if self.is_compressed else os.fstat(self._file.fileno()).st_size
+
+    @property
+    def fault(self) -> str | None:
+        """Why the bytes end too early, where that is known."""
+        return self._stream.problem
+
+    def unpack(self, end: int) -> None:
+        """Unpack the first `end` bytes, or all that there are."""
+        if self._unpacked >= end or self.is_unpacked:
+            return
+        while self._unpacked < end and not self.is_unpacked:
+            piece = self._stream.file.read(OUTPUT)
+            self.is_unpacked = not piece
+            self._file.write(piece)
+            self._unpacked += len(piece)
+        self._file.flush()
+
+    def read(self, offset: int, size: int) -> bytes:
+        return read_at(self._file.fileno(), offset, size)
+
+    def close(self) -> None:
+        """Close the file; closing twice is no error."""
+        self._file.close()
+        self._stream.close()
+
+
+class IndexedRecording:
+    """Rows of a recording: a row is a line behind the header, row 0 the second line of the file.
+
+    Only whole lines have rows; `rest` tells what stands behind the last of them. Indexes and
+    lengths are those of the rows that `advance` has come to so far. Whatever reads the file raises
+    RecordingError when that fails.
+    """
+
+    def __init__(self, path: Path, *, max_line: int = MAX_LINE) -> None:
+        """Open the recording at `path`; lines longer than `max_line` bytes are faults.
+
+        Raises:
+            RecordingError: there is no such file, it cannot be read, or it is no recording.
+        """
+        self.path = path
+        self._max_line = max_line
+        with _errors_of(path):
+            self._content = _Content(path)
+        try:
+            self._begin_anew()
+        except BaseException:
+            self._content.close()
+            raise
+
+    def _begin_anew(self) -> None:
+        end = line_end(self._read, 0, MAX_HEADER)
+        first = self._read(0, end)
+        if not first and self._content.fault:
+            raise RecordingError(f"cannot read {self.path}: {self._content.fault}")
+        self.header: Header = header_of(self.path, first)
+        self._begin = self._end = len(first)
+        self._digest: Digest = hashlib.sha256(first)
+        self._changed: list[int] = []
+        self._index = Index()
+        self._is_complete = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all whole lines had rows when `advance` looked last."""
+        return self._is_complete
+
+    @property
+    def progress(self) -> float:
+        """How much of the file has rows, from 0 to 1; of a compressed one, of what is unpacked."""
+        return self._end / max(1, self._end, self._content.size)
+
+    def index_more(self, step: int = STEP) -> bool:
+        """Look at the next `step` bytes or so; return whether more is waiting behind them.
+
+        To be called again later where others are still writing. A file that has become shorter is
+        another recording: its rows begin anew.
+        """
+        if self._content.size < self._end:
+            self._begin_anew()
+        self._unpack(self._end + step)
+        # A line longer than a step is taken whole.
+        line = line_end(self._read, self._end, sys.maxsize)
+        size = self._content.size
+        limit = min(size, max(self._end + step, line))
+        for block in self._blocks(self._end, limit):
+            if isinstance(block, SkippedLine):
+                self._index_skipped(block)
+            elif block.endswith(b"\n"):
+                self._index_block(block)
+        self._is_complete = limit == size and self._content.is_unpacked
+        return not self._is_complete
+
+    def index_all(self, step: int = STEP) -> Self:
+        """Index everything that is there, and return self."""
+        while self.index_more(step):
+            pass
+        return self
+
+    def __len__(self) -> int:
+        """Return the number of rows so far."""
+        return len(self._index)
+
+    @overload
+    def __getitem__(self, row: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[Row]: ...
+
+    def __getitem__(self, row: int | slice) -> Row | list[Row]:
+        """Return what a row says, or several; a fault for one that cannot be read."""
+        if isinstance(row, slice):
+            first, behind, step = row.indices(len(self))
+            if step == 1:
+                return list(self._rows(first, behind))
+            return [self._row(place) for place in range(first, behind, step)]
+        return self._row(row + len(self) if row < 0 else row)
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows in order, also those that come to be meanwhile."""
+        row = 0
+        while row < (behind := len(self)):
+            yield from self._rows(row, behind)
+            row = behind
+
+    def __reversed__(self) -> Iterator[Row]:
+        """Yield the rows from the last to the first."""
+        return map(self._row, reversed(range(len(self))))
+
+    def raw_lines(self, first: int, behind: int | None = None) -> bytes:
+        """Return the lines of some rows, or of one, as they stand in the file.
+
+        One that is too long to be held is empty.
+        """
+        at = self._offset(first)
+        end = self._offset(first + 1 if behind is None else behind)
+        if end - at <= self._max_line:
+            return self._read(at, end - at)
+        return b"".join(
+            b"\n" if isinstance(block, SkippedLine) else block for block in self._blocks(at, end)
+        )
+
+    def row_info(self, row: int) -> RowInfo:
+        """Return what is known of a row without decoding it."""
+        return self._index.row_info(row)
+
+    @property
+    def index(self) -> Index:
+        """What is known of the rows without reading their lines; not to be changed."""
+        return self._index
+
+    def request_row(self, row: int) -> int | None:
+        """Return the row of the request that a row responds to, if that is known."""
+        return self._index.pairing.request_of(row)
+
+    def response_row(self, row: int) -> int | None:
+        """Return the row of the response to the request in a row, if there is one."""
+        return self._index.pairing.response_of(row)
+
+    @property
+    def rest(self) -> tuple[Row, ...]:
+        """What stands behind the last row once `is_complete`: a line that was cut, at most.
+
+        It is an entry when only its newline is missing. While others are still writing, it is a
+        line of which the end has not come yet.
+        """
+        if not self._is_complete:
+            return ()
+        line, fault = len(self) + 2, self._content.fault
+        broken = (BadLine(line, fault, self._end),) if fault else ()
+        row: Row | UnreadableLine
+        if self._content.size - self._end > self._max_line:
+            row = BadLine(line, LINE_TOO_LONG, self._end)
+        elif left := self._read(self._end, self._content.size - self._end):
+            row = decode_line(left)
+        else:
+            return broken
+        if isinstance(row, UnreadableLine):
+            return broken or (BadLine(line, LINE_CUT_OFF, self._end),)
+        return (
+            row,
+            *(replace(fault, line=line + 1, offset=self._content.size) for fault in broken),
+        )
+
+    @property
+    def footer(self) -> Footer | None:
+        """The last line, if it is one and `is_complete`."""
+        last = (*self[-1:], *self.rest)[-1:] if self._is_complete else ()
+        return last[0] if last and isinstance(last[0], Footer) else None
+
+    def bad_lines(self) -> Iterator[BadLine]:
+        """Yield what is wrong with the rows so far, as far as that shows without decoding them.
+
+        When the digest of the last footer fits, that is everything before it. `check` looks closer.
+        """
+        broken = map(self._row, self._index.rows_of(LineKind.BAD))
+        found = (row for row in broken if isinstance(row, BadLine))
+        yield from merge(found, map(self._digest_fault, self._changed), key=_line)
+        yield from (row for row in self.rest if isinstance(row, BadLine))
+
+    def check_lines(self) -> Iterator[BadLine]:
+        """Yield what is wrong with the rows so far, each of which is decoded."""
+        broken = (row for row in self if isinstance(row, BadLine))
+        yield from merge(broken, map(self._digest_fault, self._changed), key=_line)
+        yield from (row for row in self.rest if isinstance(row, BadLine))
+
+    def head(self, count: int) -> list[Row]:
+        """Return the first rows, whether or not `advance` has come to them."""
+        rows: list[Row] = []
+        at = self._begin
+        while len(rows) < count:
+            end = line_end(self._read, at, sys.maxsize)
+            if end == at or self._read(end - 1, 1) != b"\n":
+                break
+            rows.append(self._between(at, end))
+            at = end
+        return rows
+
+    def tail(self, count: int) -> list[Row]:
+        """Return the last rows, whether or not `advance` has come to them.
+
+        The faults among them have line 0 where their number is not known yet. All of a compressed
+        file has to be unpacked for this.
+        """
+        rows: list[Row] = []
+        end = self._last_newline()
+        while len(rows) < count and end > self._begin:
+            at = line_begin(self._read, end, self._begin)
+            rows.append(self._between(at, end))
+            end = at
+        return rows[::-1]
+
+    def entry(self, n: int) -> Entry | None:
+        """Return the entry with number `n`, whether or not `advance` has come to it.
+
+        Found by halving: numbers rise from line to line, as every recorder has them do.
+        """
+        at = self._offset_of(n)
+        if at is None:
+            return None
+        row = self._between(at, line_end(self._read, at, self._content.size))
+        return row if isinstance(row, Frame | StderrChunk | JournalEvent) else None
+
+    def row_of(self, n: int) -> int | None:
+        """Return the row of entry `n`; None if there is no such entry, or no row for it yet."""
+        at = self._offset_of(n)
+        return None if at is None or at >= self._end else self._index.row_at(at)
+
+    def close(self) -> None:
+        """Close the file; closing twice is no error."""
+        self._is_complete = False
+        self._content.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Bytes.
+
+    def _read(self, at: int, size: int) -> bytes:
+        self._unpack(at + size)
+        with _errors_of(self.path):
+            return self._content.read(at, max(0, min(size, self._content.size - at)))
+
+    def _unpack(self, end: int) -> None:
+        with _errors_of(self.path):
+            self._content.unpack(end)
+
+    def _blocks(self, begin: int, end: int) -> Iterator[bytes | SkippedLine]:
+        pieces = pieces_between(self._read, begin, end, min(BLOCK, self._max_line))
+        return line_blocks(pieces, self._max_line)
+
+    def _last_newline(self) -> int:
+        self._unpack(sys.maxsize)
+        size = self._content.size
+        return size if self._read(size - 1, 1) == b"\n" else line_begin(self._read, size)
+
+    # Rows.
+
+    def _row(self, row: int) -> Row:
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        return self._between(self._offset(row), self._offset(row + 1))
+
+    def _rows(self, first: int, behind: int) -> Iterator[Row]:
+        if first >= behind:
+            return
+        at = self._offset(first)
+        for block in self._blocks(at, self._offset(behind)):
+            if isinstance(block, SkippedLine):
+                yield self._fault(at, LINE_TOO_LONG)
+                at += block.size
+                continue
+            for line in block[:-1].split(b"\n"):
+                yield self._decoded(at, line)
+                at += len(line) + 1
+
+    def _offset(self, row: int) -> int:
+        """Return where a row begins; that behind the last begins where the last ends."""
+        return self._end if row == len(self) else self._index.offset(row)
+
+    def _between(self, at: int, end: int) -> Row:
+        """Return the row that stands between two places."""
+        if end - at > self._max_line:
+            return self._fault(at, LINE_TOO_LONG)
+        return self._decoded(at, self._read(at, end - at))
+
+    def _decoded(self, at: int, line: bytes) -> Row:
+        row = decode_line(line.rstrip(b"\n"))
+        return self._fault(at, row.reason) if isinstance(row, UnreadableLine) else row
+
+    def _fault(self, at: int, reason: str) -> BadLine:
+        return BadLine(self._index.row_at(at) + 2 if at < self._end else 0, reason, at)
+
+    def _digest_fault(self, row: int) -> BadLine:
+        return BadLine(row + 2, DIGEST_MISMATCH, self._index.offset(row))
+
+    def _offset_of(self, n: int) -> int | None:
+        """Return where the entry `n` begins, found by halving."""
+        low, high = self._begin, self._last_newline()
+        while low < high:
+            at = line_begin(self._read, (low + high) // 2 + 1, low)
+            begin, number, end = self._next_number(at, high)
+            if number == n:
+                return begin
+            if number is not None and number < n:
+                low = end
+            else:
+                high = at
+        return None
+
+    def _next_number(self, at: int, limit: int) -> tuple[int, int | None, int]:
+        """Return begin, number and end of the first entry from `at` on, where there is one."""
+        while at < limit:
+            end = line_end(self._read, at, limit)
+            if found := _NUMBER.match(self._read(at, _NUMBER_SIZE)):
+                return at, int(found[1]), end
+            row = self._between(at, end)
+            if isinstance(row, Frame | StderrChunk | JournalEvent):
+                return at, row.seq, end
+            at = end
+        return at, None, at
+
+    def _index_block(self, block: bytes) -> None:
+        """Add the lines of `block`, which follow the last row."""
+        first = len(self)
+        self._index.add(block, self._end)
+        hashed = 0
+        for row in self._index.rows_of(LineKind.FOOTER, first):
+            begin = self._index.offset(row) - self._end
+            self._digest.update(block[hashed:begin])
+            hashed = begin
+            footer = decode_line(block[begin : block.index(b"\n", begin)])
+            if isinstance(footer, Footer) and footer.digest != self._digest.hexdigest():
+                self._changed.append(row)
+        self._digest.update(block[hashed:])
+        self._end += len(block)
+
+    def _index_skipped(self, line: SkippedLine) -> None:
+        """Add a line that is too long, if its end has come."""
+        if line.has_end:
+            for piece in pieces_between(self._read, self._end, self._end + line.size):
+                self._digest.update(piece)
+            self._index.add_skipped(self._end)
+            self._end += line.size
+
+
+def _line(fault: BadLine) -> int:
+    return fault.line
+
+
+@contextmanager
+def _errors_of(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None

@@ -1,0 +1,158 @@
+"""What others write behind a recording while it is looked at, from part to part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from acp_inspector.recording.format import (
+    Footer,
+    Header,
+    RecordingError,
+    UnreadableLine,
+    decode_line,
+)
+from acp_inspector.recording.reader import (
+    BLOCK,
+    LINE_TOO_LONG,
+    MAX_HEADER,
+    MAX_LINE,
+    BadLine,
+    Row,
+    SkippedLine,
+    line_blocks,
+    pieces_between,
+    read_at,
+)
+from acp_inspector.recording.rotation import part_path, series_of
+from acp_protocol.errors import describe_os_error
+
+OVERWRITTEN: Final = "the file became shorter: what was read of it before is there no more"
+
+
+class RecordingTail:
+    """Reads a recording from its first line on, then what was appended; never waits.
+
+    A line that has no newline yet is left for the next time. Where a part was closed cleanly and
+    the next one is there, it continues there. Compressed recordings do not grow, and are not read.
+    """
+
+    def __init__(self, path: Path, *, max_line: int = MAX_LINE) -> None:
+        """Open the recording at `path`; lines longer than `max_line` bytes are skipped.
+
+        Raises:
+            RecordingError: there is no such file, or it cannot be opened.
+        """
+        self._first = path
+        self._max_line = max_line
+        self._part = 1
+        self._series: str | None = None
+        with self._errors():
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._begin()
+
+    @property
+    def path(self) -> Path:
+        """The file that is being read."""
+        return part_path(self._first, self._part)
+
+    def read(self) -> Iterator[Row]:
+        """Yield the rows that have come since the last time, headers among them.
+
+        A file that has become shorter was overwritten: a fault says so, and it is read anew.
+
+        Raises:
+            RecordingError: the file cannot be read, or its first line is no header.
+        """
+        with self._errors():
+            yield from self._read_part()
+            while self._has_ended and self._turn():
+                yield from self._read_part()
+
+    def close(self) -> None:
+        """Read no more; closing twice is no error."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _begin(self) -> None:
+        self._at = 0
+        self._line = 0
+        self._has_ended = False
+
+    def _read_part(self) -> Iterator[Row]:
+        size = os.fstat(self._descriptor).st_size
+        if size < self._at:
+            yield BadLine(self._line, OVERWRITTEN, size)
+            self._begin()
+        pieces = pieces_between(self._read_at, self._at, size, min(BLOCK, self._max_line))
+        for block in line_blocks(pieces, self._max_line):
+            if isinstance(block, SkippedLine):
+                if block.has_end:
+                    yield self._skip(block)
+            elif block.endswith(b"\n"):
+                for line in block[:-1].split(b"\n"):
+                    yield self._row(line)
+
+    def _read_at(self, offset: int, size: int) -> bytes:
+        return read_at(self._descriptor, offset, size)
+
+    def _skip(self, line: SkippedLine) -> Row:
+        begin = self._at
+        self._at += line.size
+        self._line += 1
+        self._has_ended = False
+        return BadLine(self._line, LINE_TOO_LONG, begin)
+
+    def _row(self, line: bytes) -> Row:
+        row = decode_line(line)
+        at = self._at
+        self._at += len(line) + 1
+        self._line += 1
+        self._has_ended = isinstance(row, Footer)
+        if isinstance(row, Header) and self._line == 1:
+            self._series = self._series or series_of(self._first, row)
+        elif self._line == 1:
+            raise RecordingError(f"{self.path} is no recording: its first line is no header")
+        return BadLine(self._line, row.reason, at) if isinstance(row, UnreadableLine) else row
+
+    def _turn(self) -> bool:
+        """Go on in the next part; return whether it is there."""
+        try:
+            following = os.open(part_path(self._first, self._part + 1), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        first = read_at(following, 0, min(os.fstat(following).st_size, MAX_HEADER))
+        first = first.partition(b"\n")
+        header = decode_line(first[0])
+        is_next = isinstance(header, Header) and header.meta.get("series") == self._series
+        if not (is_next and first[1]):
+            os.close(following)
+            return False
+        os.close(self._descriptor)
+        self._descriptor = following
+        self._part += 1
+        self._begin()
+        return True
+
+    @contextmanager
+    def _errors(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as problem:
+            raise RecordingError(f"cannot read {self.path}: {describe_os_error(problem)}") from None

@@ -1,0 +1,253 @@
+"""Finds secrets in a text, and in the JSON that it is or holds, at any depth."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final, TypeAlias
+from urllib.parse import quote
+
+from acp_inspector.redaction.json_strings import NAMING, ClosedObject, JsonString, strings
+from acp_inspector.redaction.patterns import (
+    RULES,
+    SECRET_PATTERNS,
+    assignment_spans,
+    command_spans,
+    entropy_spans,
+    is_placeholder_value,
+    is_secret_name,
+    query_spans,
+)
+
+PLACEHOLDER: Final = re.compile("«secret:([0-9]+)»")
+
+Places: TypeAlias = Callable[[str], Iterator[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class SecretMatch:
+    """A secret, and where it is spelled."""
+
+    start: int
+    end: int
+    value: str
+    """What it says, read at the depth at which it stands."""
+    rules: frozenset[str]
+    """The rules that found it."""
+
+    @property
+    def rule(self) -> str:
+        """The most telling of its rules."""
+        return next(name for name in RULES if name in self.rules)
+
+
+_FIND_BY_RULE: Final[dict[str, Places]] = {
+    **{shape.name: shape.spans for shape in SECRET_PATTERNS},
+    "url-query": query_spans,
+    "assignment": lambda text: chain(assignment_spans(text), command_spans(text)),
+    "entropy": entropy_spans,
+}
+_LOOSE: Final = frozenset({"bearer", "url-userinfo", "url-query"})
+"""Rules that go by the surroundings, hence find variables and stars as well."""
+_SCHEME: Final = re.compile(r"(?i:bearer|basic|token|digest|apikey)\s+")
+_OPTION: Final = re.compile(r"--?[A-Za-z][\w.-]*|/[A-Za-z][\w-]*:?")
+_HEADERS: Final = frozenset(
+    {
+        "api-key",
+        "authorization",
+        "cookie",
+        "proxy-authorization",
+        "set-cookie",
+        "x-api-key",
+        "x-auth-token",
+    }
+)
+"""Headers as they stand in a list before their value."""
+_OF_SECRETS: Final = frozenset({"cookies", "credentials", "passwords", "secrets"})
+_RANDOM_KEYS: Final = re.compile(
+    r"b64|stderr_b64|data|blob|image|audio|cursor|etag|integrity|id|uuid|"
+    r".*(?:Id|_id|ID|Ids|Uuid|hash|Hash|digest|Digest|sha[0-9]*|checksum|[sS]ignature|[cC]ursor)"
+)
+"""Members whose values are random and no secrets."""
+
+
+class SecretDetector:
+    """Finds what its rules find, and the values that are known to be secrets."""
+
+    def __init__(self, rules: Iterable[str], environment: Mapping[str, str]) -> None:
+        """Take the names of the rules, and the variables whose values `environment` looks for."""
+        self.rules = frozenset(rules)
+        self._known: dict[str, frozenset[str]] = {}
+        self._pattern: re.Pattern[str] | None = None
+        self._seen: dict[tuple[str, bool], tuple[SecretMatch, ...]] = {}
+        if "environment" in self.rules:
+            self.add_known(
+                (value, frozenset({"environment"}))
+                for name, value in environment.items()
+                if is_secret_name(name) and not value.startswith(("/", "~", "./"))
+            )
+
+    def add_known(self, values: Iterable[tuple[str, frozenset[str]]]) -> None:
+        """Find these values from now on wherever they stand, if they can be told from words."""
+        for value, rules in values:
+            if is_worth_redacting(value) and not PLACEHOLDER.search(value):
+                self._known.setdefault(value, rules)
+                # As it stands in addresses and forms.
+                quoted = quote(value, safe="", errors="surrogateescape")
+                self._known.setdefault(quoted, rules)
+        self._seen.clear()
+        if self._known:
+            longest_first = sorted(self._known, key=lambda value: (-len(value), value))
+            self._pattern = re.compile("|".join(map(_searched, longest_first)))
+
+    def find(self, text: str, key: str = "") -> list[SecretMatch]:
+        """Return the secrets in `text`, in order, none overlapping another.
+
+        `key` is the name of the member that has `text` for its value.
+        """
+        hits: list[SecretMatch] = []
+        is_json = _is_json(text)
+        if not is_json:
+            hits += self._in_text(text, is_random=_RANDOM_KEYS.fullmatch(key) is not None)
+        if is_json or ('"' in text and ("{" in text or "[" in text)):
+            hits += self._in_json(text)
+        return _merged(hits, text)
+
+    def _in_text(self, text: str, *, is_random: bool) -> Iterable[SecretMatch]:
+        if len(text) < _LEAST_TEXT:
+            return ()
+        if len(text) > _SHORT_TEXT:
+            return self._by_rules(text, is_random=is_random)
+        # Names, kinds and ids come again and again.
+        hits = self._seen.get((text, is_random))
+        if hits is None:
+            if len(self._seen) >= _SEEN_LIMIT:
+                self._seen.clear()
+            hits = tuple(self._by_rules(text, is_random=is_random))
+            self._seen[text, is_random] = hits
+        return hits
+
+    def _by_rules(self, text: str, *, is_random: bool) -> Iterator[SecretMatch]:
+        for name, places in _FIND_BY_RULE.items():
+            if name not in self.rules or (name == "entropy" and is_random):
+                continue
+            rules = frozenset({name})
+            for start, end in places(text):
+                value = text[start:end]
+                if not (name in _LOOSE and is_placeholder_value(value)):
+                    yield SecretMatch(start, end, value, rules)
+        if self._pattern is not None:
+            for found in self._pattern.finditer(text):
+                yield SecretMatch(found.start(), found.end(), found[0], self._known[found[0]])
+
+    def _in_json(self, text: str) -> Iterator[SecretMatch]:
+        for item in strings(text):
+            if isinstance(item, ClosedObject):
+                yield from self._in_pair(item)
+                continue
+            literal = item.literal
+            for hit in self.find(literal.text, item.key):
+                start, end = literal.place(hit.start), literal.place(hit.end)
+                yield replace(hit, start=start, end=end)
+            if "key" not in self.rules:
+                continue
+            if _is_announced(item):
+                yield from _whole(item)
+            elif item.password_at is not None:
+                yield from _behind(item, item.password_at)
+
+    def _in_pair(self, closed: ClosedObject) -> Iterator[SecretMatch]:
+        members = closed.members
+        value = members.get("value")
+        names = (members.get(name) for name in NAMING)
+        name = next((name for name in names if name is not None), None)
+        if "key" in self.rules and value and name and is_secret_name(name.text):
+            yield from _whole(JsonString(value, "value", name.text))
+
+
+_LEAST_TEXT: Final = 6
+_SHORT_TEXT: Final = 100
+_SEEN_LIMIT: Final = 10_000
+
+
+def is_worth_redacting(value: str) -> bool:
+    """Tell whether `value` is long and odd enough to be looked for where nothing announces it."""
+    if is_placeholder_value(value):
+        return False
+    if value.isalpha():
+        return len(value) >= 20 or (len(value) >= 12 and not (value.islower() or value.istitle()))
+    kinds = {"digit" if char.isdigit() else char.isalpha() for char in value}
+    return len(value) >= 6 and len(kinds) >= 2
+
+
+def _searched(value: str) -> str:
+    """Return the pattern for `value`; a short one must stand alone."""
+    escaped = re.escape(value)
+    return rf"(?<![A-Za-z0-9_]){escaped}(?![A-Za-z0-9_])" if len(value) < 12 else escaped
+
+
+def _is_json(text: str) -> bool:
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_announced(item: JsonString) -> bool:
+    """Tell whether the name beside a string promises a secret."""
+    if item.role == "key":
+        return False
+    if item.key and is_secret_name(item.key):
+        return True
+    if item.above.lower() in _OF_SECRETS:
+        return is_worth_redacting(item.literal.text) and " " not in item.literal.text
+    if item.key == "value" and is_secret_name(item.above):
+        return is_worth_redacting(item.literal.text)
+    option = item.previous
+    return option.lower() in _HEADERS or bool(
+        _OPTION.fullmatch(option)
+        and is_secret_name(option.strip("-/:"))
+        and not item.literal.text.startswith("-")
+    )
+
+
+def _whole(item: JsonString) -> Iterator[SecretMatch]:
+    """Yield the whole value but for the scheme before it, unless it says nothing."""
+    text = item.literal.text
+    scheme = _SCHEME.match(text)
+    start = scheme.end() if scheme else 0
+    if len(text) > start and not is_placeholder_value(text[start:]):
+        places = item.literal.place(start), item.literal.place(len(text))
+        yield SecretMatch(*places, text[start:], frozenset({"key"}))
+
+
+def _behind(item: JsonString, at: int) -> Iterator[SecretMatch]:
+    """Yield what stands behind the option in the same word, or nothing if it says nothing."""
+    literal = item.literal
+    if not is_placeholder_value(literal.text[at:]):
+        places = literal.place(at), literal.place(len(literal.text))
+        yield SecretMatch(*places, literal.text[at:], frozenset({"key"}))
+
+
+def _merged(hits: list[SecretMatch], text: str) -> list[SecretMatch]:
+    """Return hits that do not overlap, each as wide as those that it stands for."""
+    merged: list[SecretMatch] = []
+    for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end)):
+        if not PLACEHOLDER.sub("", hit.value):
+            continue
+        last = merged[-1] if merged else None
+        if last is None or hit.start >= last.end:
+            merged.append(hit)
+            continue
+        rules = last.rules | hit.rules
+        if hit.end > last.end:
+            merged[-1] = SecretMatch(last.start, hit.end, text[last.start : hit.end], rules)
+        else:
+            merged[-1] = replace(last, rules=rules)
+    return merged

@@ -1,0 +1,596 @@
+"""How secrets look that can be told by their shape alone.
+
+Source: each row names who describes the shape; docs/redaction.md has the list. Where a provider
+says nothing of the length, the row asks for enough of it that no word of prose passes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from acp_inspector.recording.format import RecordingError
+
+_NAME_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SHOUTED: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+
+NAME_LIMIT: Final = 80
+"""Characters of a name, at most; what is longer is prose."""
+WORD_LIMIT: Final = 3
+"""Words of a name with spaces in it, at most."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LAST: Final = _words(
+    "authorization bearer cookie cookies credential credentials jwt passcode passphrase passwd "
+    "password passwords pwd secret secrets apikey apikeys"
+)
+_TOKENS_OF_NO_WORTH: Final = _words(
+    "bos cancel cancellation continuation eos first last mask max next page pad per progress "
+    "stop sync unk"
+)
+_KEYS_OF_WORTH: Final = _words(
+    "access account api auth encryption license master private proxy secret service session "
+    "shared signing storage subscription"
+)
+_KEYS_OF_NO_WORTH: Final = _words("cache foreign hot partition primary public sort")
+_RUN_TOGETHER: Final = (
+    "accesskey",
+    "accesstoken",
+    "apikey",
+    "apitoken",
+    "authkey",
+    "authtoken",
+    "bearertoken",
+    "clientsecret",
+    "idtoken",
+    "passphrase",
+    "password",
+    "privatekey",
+    "refreshtoken",
+    "secretkey",
+    "sessiontoken",
+)
+_SHOUTED_LAST: Final = frozenset({"AUTH", "KEY", "PASS", "PAT", "PW"})
+_WORKING_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD", "pwd"})
+
+
+@lru_cache(maxsize=4096)
+def is_secret_name(name: str) -> bool:
+    """Tell whether what is called `name` is a secret, as a person who reads it would say.
+
+    `apiKey`, `x-api-key`, `GITHUB_TOKEN` and `DB_PASS` are; `maxTokens`, `progressToken`,
+    `API_KEY_FILE` and `publicKey` are not.
+    """
+    if len(name) > NAME_LIMIT or name.count(" ") >= WORD_LIMIT or name in _WORKING_DIRECTORIES:
+        return False
+    words = [word.lower() for word in _NAME_WORD.findall(name)]
+    while words and words[-1].isdigit():
+        words.pop()
+    if not words or any(not (char.isalnum() or char in "_-. /$:") for char in name):
+        return False
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if last in _LAST or last.endswith(_RUN_TOGETHER):
+        return True
+    if last == "token":
+        return before not in _TOKENS_OF_NO_WORTH
+    if last == "key" and before in _KEYS_OF_WORTH:
+        return True
+    return _is_shouted_secret(name, before)
+
+
+def _is_shouted_secret(name: str, before: str) -> bool:
+    """Tell it of the name of an environment variable, in which less is left to context."""
+    if not _SHOUTED.fullmatch(name):
+        return False
+    return name.rpartition("_")[2] in _SHOUTED_LAST and before not in _KEYS_OF_NO_WORTH
+
+
+_END: Final = r"(?![A-Za-z0-9_-])"
+_START: Final = r"(?:(?<![A-Za-z0-9_])|(?<=[0-9;\[]m)|(?<=\\[nrt]))"
+"""Not inside of a word; but a colour of a terminal and an escaped line end in letters as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretPattern:
+    """A rule: what it is called, what it finds, and who says that secrets look so."""
+
+    name: str
+    about: str
+    source: str
+    pattern: re.Pattern[str]
+    """The group that it matched last, or all of it where it has none, is the secret."""
+    hints: tuple[str, ...]
+    """One of these stands in every text with such a secret; looking for them is quick."""
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where in `text` a secret of this shape begins and ends."""
+        if any(hint in text for hint in self.hints):
+            for found in self.pattern.finditer(text):
+                yield found.span(found.lastgroup or 0)
+
+
+def _pattern(name: str, about: str, source: str, *alternatives: str, hints: str) -> SecretPattern:
+    pattern = re.compile("|".join(alternatives))
+    return SecretPattern(name, about, source, pattern, tuple(hints.split(" ")))
+
+
+def _token(prefix: str, rest: str) -> str:
+    return rf"{_START}{prefix}{rest}{_END}"
+
+
+def _any_of(*tokens: str) -> str:
+    return rf"{_START}(?:{'|'.join(tokens)}){_END}"
+
+
+SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
+    _pattern(
+        "pem",
+        "private keys in PEM, OpenSSH and PGP armour, also cut off",
+        "RFC 7468; OpenSSH PROTOCOL.key; RFC 9580",
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+        r"(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        hints="PRIVATE",
+    ),
+    _pattern(
+        "anthropic",
+        "Anthropic API, admin and OAuth keys",
+        "Anthropic API documentation; gitleaks `anthropic-api-key`",
+        _token("sk-ant-", r"[A-Za-z0-9_-]{16,500}+"),
+        hints="sk-ant-",
+    ),
+    _pattern(
+        "openai",
+        "OpenAI keys (`sk-`, `sk-proj-`, `sk-svcacct-`, `sk-admin-`) and those of others who write "
+        "them so (OpenRouter, DeepSeek, Moonshot)",
+        "OpenAI and OpenRouter API documentation; gitleaks `openai-api-key`",
+        _token("sk-", r"(?!ant-)(?=[A-Za-z_-]{0,60}+[0-9])[A-Za-z0-9_-]{20,500}+"),
+        hints="sk-",
+    ),
+    _pattern(
+        "github",
+        "GitHub tokens of every kind",
+        'GitHub Docs, "GitHub\'s token formats"',
+        _token("gh[pousr]_", r"[A-Za-z0-9_.-]{20,}"),
+        _token("github_pat_", r"[A-Za-z0-9_]{22,}"),
+        hints="ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
+    ),
+    _pattern(
+        "gitlab",
+        "GitLab tokens",
+        'GitLab Docs, "Token overview"',
+        _token(
+            "gl(?:pat|oas|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct|wt)-", r"[A-Za-z0-9_.-]{20,}"
+        ),
+        hints="glpat- gloas- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- glsoat- "
+        "glffct- glwt-",
+    ),
+    _pattern(
+        "google",
+        "Google API keys, OAuth secrets and access tokens",
+        "Google Cloud documentation; gitleaks `gcp-api-key`",
+        _token("AIza", r"[A-Za-z0-9_-]{35}"),
+        _token("GOCSPX-", r"[A-Za-z0-9_-]{20,}"),
+        _token(r"ya29\.", r"[A-Za-z0-9_-]{20,}"),
+        hints="AIza GOCSPX- ya29.",
+    ),
+    _pattern(
+        "aws",
+        "AWS access key ids and Bedrock keys; the secrets beside them are found by their names",
+        'AWS IAM User Guide, "Unique identifiers"; gitleaks `aws-access-token`',
+        _token("(?:AKIA|ASIA|ABIA|ACCA)", r"[A-Z2-7]{16}"),
+        r"(?<![A-Za-z0-9])ABSK[A-Za-z0-9+/]{100,}={0,2}",
+        hints="AKIA ASIA ABIA ACCA ABSK",
+    ),
+    _pattern(
+        "slack",
+        "Slack tokens and webhooks",
+        'Slack API documentation, "Token types"; gitleaks `slack-*`',
+        _token(r"xox[a-z](?:\.xox[a-z])?-", r"[A-Za-z0-9-]{10,}"),
+        _token("xapp-", r"[0-9]-[A-Za-z0-9-]{10,}"),
+        r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/+_-]{20,})",
+        hints="xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp- hooks.slack.com",
+    ),
+    _pattern(
+        "token",
+        "tokens with the mark of their provider: Hugging Face, npm, PyPI, Stripe, Groq, xAI, "
+        "Perplexity, Replicate, Cerebras, Fireworks, Tavily, Docker, DigitalOcean, Linear, Notion, "
+        "Sentry, Databricks, Vault, SendGrid, Telegram, Shopify, Postman, Doppler, Supabase",
+        "the providers' documentation; gitleaks rules of those names",
+        _any_of(
+            r"(?:hf|api_org)_[A-Za-z0-9]{30,}",
+            r"npm_[A-Za-z0-9]{36}",
+            r"pypi-AgE[A-Za-z0-9_-]{50,}",
+            r"(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{10,}",
+            r"whsec_[A-Za-z0-9+/]{24,}",
+            r"gsk_[A-Za-z0-9]{40,}",
+            r"xai-[A-Za-z0-9]{60,}",
+            r"pplx-[A-Za-z0-9]{32,}",
+            r"r8_[A-Za-z0-9]{37}",
+            r"csk-[A-Za-z0-9]{40,}",
+            r"fw_[A-Za-z0-9]{22,}",
+            r"tvly-(?:dev-|prod-)?[A-Za-z0-9]{20,}",
+            r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}",
+            r"do[opr]_v1_[a-f0-9]{64}",
+            r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}",
+            r"(?:ntn_|secret_)(?=[A-Za-z]*[0-9])[A-Za-z0-9]{40,}",
+            r"sntry[su]_[A-Za-z0-9+/=_-]{40,}",
+            r"dapi[a-f0-9]{32}(?:-[0-9])?",
+            r"hv[sbr]\.[A-Za-z0-9_-]{20,}",
+            r"SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}",
+            r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,33}",
+            r"shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}",
+            r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}",
+            r"dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9.]{40,}",
+            r"sb(?:p|_secret)_[A-Za-z0-9_-]{20,}",
+            r"AGE-SECRET-KEY-1[A-Z0-9]{58}",
+        ),
+        hints="hf_ api_org_ npm_ pypi- _live_ _test_ _prod_ whsec_ gsk_ xai- pplx- r8_ csk- fw_ "
+        "tvly- dckr_ _v1_ lin_ ntn_ secret_ sntrys_ sntryu_ dapi hvs. hvb. hvr. SG. :AA shpat_ "
+        "shpca_ shppa_ shpss_ PMAK- dp.pt. dp.st. dp.ct. dp.sa. sbp_ sb_ AGE-SECRET-KEY",
+    ),
+    _pattern(
+        "jwt",
+        "JSON Web Tokens, signed and encrypted",
+        "RFC 7519, RFC 7516",
+        rf"{_START}eyJ[A-Za-z0-9_-]{{8,}}(?:\.[A-Za-z0-9_-]*){{2,4}}",
+        hints="eyJ",
+    ),
+    _pattern(
+        "bearer",
+        "what stands behind Bearer; what stands behind Basic is found by its header's name",
+        "RFC 6750",
+        r"\b(?:[Bb]earer|BEARER)\s+(?P<secret>(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{12,}=*)",
+        hints="earer BEARER",
+    ),
+    _pattern(
+        "url-userinfo",
+        "the password of a URL, or the token that stands in its place",
+        "RFC 3986, section 3.2.1",
+        r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://(?:[^\s/?#@:\"'<>\\]*:(?P<secret>[^\s/?#@\"'<>\\]+)|"
+        r"(?P<token>(?=[^\s/?#@:]*[0-9])[A-Za-z0-9_.~%-]{20,}))@",
+        hints="@",
+    ),
+)
+"""Every shape, most telling first."""
+
+
+_QUERY: Final = re.compile(
+    r"[?&;#](?P<name>[A-Za-z0-9_.~%-]{1,60})=(?P<value>[^\s&;#\"'<>\\`)\]}]+)"
+)
+_QUERY_NAMES: Final = frozenset({"key", "sig", "signature", "x-amz-signature", "x-goog-signature"})
+_LEAST_QUERY: Final = 6
+
+
+def query_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where in `text` the value of a URL's query or fragment is a secret."""
+    for found in _QUERY.finditer(text):
+        name = found["name"]
+        is_long = len(found["value"]) >= _LEAST_QUERY
+        if is_long and (name.lower() in _QUERY_NAMES or is_secret_name(name)):
+            yield found.span("value")
+
+
+_CANDIDATE: Final = re.compile(
+    r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9_-]{32,128}={0,2}(?![A-Za-z0-9+/=_-])"
+)
+_ID: Final = re.compile(
+    r"(?:[a-z]{2,16}[_-])?(?:[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9a-fA-F]+|"
+    r"[0-9A-HJKMNP-TV-Z]{26})"
+)
+_NAMED_IDS: Final = re.compile(
+    r"(?:toolu|call|msg|req|resp|run|chatcmpl|sess|session|thread|item|fc|rs|gen|evt|task|tool)[a-z]{0,8}[_-]",
+    re.IGNORECASE,
+)
+_LEAST_BITS: Final = 4.2
+"""Bits a character must carry; prose has about 4.0 at these lengths, base64 above 4.6."""
+
+
+def entropy_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where in `text` a word is too random to be anything but a secret.
+
+    Ids, hashes, paths and what mixes no three kinds of characters are none.
+    """
+    for found in _CANDIDATE.finditer(text):
+        word = found[0]
+        if _mixes_three_kinds(word) and not _is_id(word) and _bits(word) >= _LEAST_BITS:
+            yield found.span()
+
+
+def _mixes_three_kinds(word: str) -> bool:
+    digits = sum(char.isdigit() for char in word)
+    upper = sum(char.isupper() for char in word)
+    lower = sum(char.islower() for char in word)
+    return digits >= 3 and upper >= 3 and lower >= 3 and not _has_words(word)
+
+
+_SPOKEN: Final = re.compile(r"[A-Za-z][a-z]{3,}")
+
+
+def _has_words(word: str) -> bool:
+    """Tell whether much of `word` is made of runs of small letters, as names in code are."""
+    return sum(len(run) for run in _SPOKEN.findall(word)) * 3 > len(word)
+
+
+def _is_id(word: str) -> bool:
+    return _ID.fullmatch(word) is not None or _NAMED_IDS.match(word) is not None
+
+
+def _bits(word: str) -> float:
+    size = len(word)
+    return -sum(n / size * math.log2(n / size) for n in Counter(word).values())
+
+
+_QUOTE: Final = r"""\\*["'`]"""
+_ASSIGNMENT: Final = re.compile(
+    rf"""(?P<name>(?<![\w.-])[A-Za-z_$-][\w.$-]{{0,79}}+)(?:{_QUOTE})?\]?
+    (?:\s{{0,4}}(?:=>|:=|=|:)\s{{0,4}}|(?P<option>(?<=[a-z-])\ ))
+    (?:(?:{_QUOTE})?(?P<scheme>(?i:bearer|basic|token))\s)?
+    (?:(?P<quote>{_QUOTE})(?P<quoted>[^"'`\s\\]{{4,}})(?={_QUOTE})
+      |(?P<bare>[A-Za-z0-9_~!@%^*+./-]{{6,}}+=*))""",
+    re.VERBOSE,
+)
+_COOKIE: Final = re.compile(
+    r"(?i:\b(?:set-)?cookie)\s{0,4}:\s{0,4}([^\s;=\"'`\\]{1,80}+=[^\r\n\"'`\\]{4,4096}+)"
+)
+_NETRC: Final = re.compile(r"\blogin\s{1,8}\S{1,80}+\s{1,8}password\s{1,8}(\S{4,200}+)")
+_WHOLE: Final = ((_COOKIE, ("ookie", "OOKIE")), (_NETRC, ("password",)))
+"""Lines of others' making, with what stands in every text that has one."""
+_FIRST_WORD: Final = re.compile(r"\b(?:access|api|auth|client|private|secret) \Z", re.IGNORECASE)
+_LONGEST_WORD: Final = len("private ")
+_PREFIXED: Final = re.compile(r"--?[A-Za-z]")
+_NO_VALUES: Final = re.compile(
+    r"""\$\{?[A-Za-z_]\w*(?::-)?\}?|\$\{\{.*|\$\(.*|<.*>|<|\{.*|\[.*|%\w+%|[*•.xX_-]{3,}|
+    (?:process\.env|os\.environ|import\.meta|env|ENV|secrets)[.\[(].*|
+    (?i:your[-_ ].*|.*[-_ ]here|changeme|.?redacted.?|true|false|null|none|nil|string|required|
+    optional|include|omit|undefined|bearer|basic|oauth2?|same-origin|number|boolean|object|str|int|
+    bytes|any|self|this|secret|token|password|api[-_]?key)""",
+    re.VERBOSE,
+)
+_LETTER: Final = re.compile(r"[A-Za-z]")
+_DIGIT: Final = re.compile(r"[0-9]")
+_REFERENCE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+_LONG: Final = 16
+_LEAST_BARE: Final = 8
+
+
+def assignment_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where in `text` a value stands behind a name that promises a secret.
+
+    Code that only names where a secret comes from (`token = request.token`, `$TOKEN`) has none.
+    """
+    for pattern, hints in _WHOLE:
+        if any(hint in text for hint in hints):
+            for found in pattern.finditer(text):
+                if _is_value(found[1], is_bare=True):
+                    yield found.span(1)
+    at = 0
+    while found := _ASSIGNMENT.search(text, at):
+        name = found["name"]
+        group = "quoted" if found["quoted"] is not None else "bare"
+        if found["option"] and not _PREFIXED.match(name):
+            # `a token abcdefg1` is prose.
+            at = found.end("name")
+            continue
+        is_value = _is_bearer_like(found) or _is_value(found[group], is_bare=group == "bare")
+        if is_value and _is_secret(name, text, found.start()):
+            yield found.span(group)
+            at = found.end(group)
+        else:
+            # The value may itself be the name of the next assignment.
+            at = found.end("name")
+
+
+def _is_bearer_like(found: re.Match[str]) -> bool:
+    """Tell whether what stands there is a value whatever it looks like, be it an everyday word.
+
+    So it is in a header that names its scheme, and behind a variable of the environment.
+    """
+    value = found["bare"]
+    if value is None or is_placeholder_value(value):
+        return False
+    is_header = found["scheme"] is not None and found["name"].lower().endswith("authorization")
+    is_variable = found["name"].isupper() and found.string[found.end("name")] == "="
+    return is_header or (is_variable and not _is_reference(value))
+
+
+def _is_secret(name: str, text: str, at: int) -> bool:
+    """Tell whether the name at that place promises a secret, alone or with the word before it."""
+    if is_secret_name(name.lstrip("-")):
+        return True
+    if name.lower() not in {"key", "secret", "token"}:
+        return False
+    before = _FIRST_WORD.search(text[max(at - _LONGEST_WORD - 1, 0) : at])
+    return before is not None and is_secret_name(before[0] + name)
+
+
+def is_placeholder_value(value: str) -> bool:
+    """Tell whether `value` stands where a secret would, and is none: a variable, a type, stars."""
+    return _NO_VALUES.fullmatch(value) is not None
+
+
+def _is_value(value: str, *, is_bare: bool) -> bool:
+    if is_placeholder_value(value):
+        return False
+    has_both = _LETTER.search(value) is not None and _DIGIT.search(value) is not None
+    if is_bare:
+        return len(value) >= _LEAST_BARE and has_both and not _is_reference(value)
+    return has_both or len(value) >= _LONG or not value.isalnum()
+
+
+def _is_reference(value: str) -> bool:
+    """Tell whether it names where a secret comes from: a member, a call, a file."""
+    return _REFERENCE.fullmatch(value) is not None or "(" in value or "/" in value[:2]
+
+
+MAX_COMMAND_CHARACTERS: Final = 2000
+"""Characters of a command line that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A command, and the options behind which its password stands."""
+
+    name: re.Pattern[str]
+    attached: tuple[str, ...] = ()
+    """Options with the password in the same word."""
+    separate: tuple[str, ...] = ()
+    """Options with the password in the next word."""
+    deed: str = ""
+    """The subcommand whose options these are."""
+    behind: str = ""
+    """What ends the name of the user before the password."""
+    own: str = ""
+    """Options with a value, of a command behind whose options another command stands."""
+
+
+def _named(names: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:{names})(?:\.exe)?")
+
+
+_COMMANDS: Final = (
+    _Command(_named("mysql[a-z_]*|mariadb(?:-[a-z]+)*"), attached=("-p",)),
+    _Command(_named("7z[ar]?"), attached=("-p",)),
+    _Command(_named("sshpass"), attached=("-p",), separate=("-p",), own="-p -P -f -d"),
+    _Command(_named("redis-cli"), separate=("-a",)),
+    _Command(_named("mongo(?:sh|dump|restore|export|import)?"), separate=("-p",)),
+    _Command(_named("sqlcmd|bcp"), attached=("-P",), separate=("-P",)),
+    _Command(_named("zip|unzip"), separate=("-P",)),
+    _Command(_named("ldap[a-z]+"), attached=("-w",), separate=("-w",)),
+    _Command(_named("docker|podman|helm|az"), separate=("-p",), deed="login"),
+    _Command(
+        _named("curl"),
+        attached=("-u", "--user=", "-U", "--proxy-user="),
+        separate=("-u", "--user", "-U", "--proxy-user"),
+        behind=":",
+    ),
+)
+"""Source: their manuals."""
+_BEGINNINGS: Final = (
+    *("mysql", "mariadb", "7z", "sshpass", "redis-cli", "mongo", "sqlcmd", "bcp", "zip", "unzip"),
+    *("ldap", "docker", "podman", "helm", "az", "curl"),
+)
+_COMMAND_NAME: Final = re.compile(rf"(?<![\w.-])(?:{'|'.join(_BEGINNINGS)})[a-z_.-]*+(?=\s)")
+_COMMAND_WORD: Final = re.compile(
+    r"""(?:'[^'\n]*+'|"[^"\n]*+"|\\.|[^\s'"\\;|&<>()`])++|[;|&\n()`]"""
+)
+_ENDS: Final = frozenset(";|&\n()`")
+
+
+class ParsedCommandLine:
+    """Reads the words of a command line, one after the other."""
+
+    __slots__ = ("_command", "_does", "_previous")
+
+    def __init__(self) -> None:
+        self._command: _Command | None = None
+        self._does = True
+        self._previous = ""
+
+    def secret_in(self, word: str) -> int | None:
+        """Return where in the next word a secret begins, which goes on to its end."""
+        previous, self._previous = self._previous, word
+        if found := _command(word):
+            # Also behind `sudo` and the like.
+            self._command, self._does = found, not found.deed
+            return None
+        if self._command is None:
+            return None
+        if not self._does:
+            self._does = word == self._command.deed
+            return None
+        command = self._command
+        start = self._start(command, previous, word)
+        if command.own and not word.startswith("-") and previous not in command.own.split():
+            self._command = None
+        return start if start is not None and start < len(word) else None
+
+    def _start(self, command: _Command, previous: str, word: str) -> int | None:
+        start = None
+        if previous in command.separate and not word.startswith("-"):
+            start = 0
+        else:
+            for option in command.attached:
+                if word.startswith(option):
+                    start = len(option)
+                    break
+        if start is None or not command.behind:
+            return start
+        end = word.find(command.behind, start)
+        return None if end < 0 else end + 1
+
+
+def command_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where in `text` a command line has a password."""
+    if not any(hint in text for hint in _BEGINNINGS):
+        return
+    at = 0
+    while found := _COMMAND_NAME.search(text, at):
+        line = ParsedCommandLine()
+        at = found.end()
+        for word in _COMMAND_WORD.finditer(
+            text, found.start(), found.start() + MAX_COMMAND_CHARACTERS
+        ):
+            at = max(at, word.end())
+            if word[0] in _ENDS:
+                break
+            begin, end = _unquoted(text, *word.span())
+            if (start := line.secret_in(text[begin:end])) is not None:
+                start, end = _unquoted(text, begin + start, end)
+                if start < end and not is_placeholder_value(text[start:end]):
+                    yield start, end
+
+
+def _command(word: str) -> _Command | None:
+    name = word.rpartition("/")[2]
+    return next((each for each in _COMMANDS if each.name.fullmatch(name)), None)
+
+
+def _unquoted(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the place without quotes around it, of which the first may stand before it."""
+    quote = text[end - 1]
+    if quote not in "'\"":
+        return start, end
+    found = text.count(quote, start, end)
+    if found == 2 and text[start] == quote:
+        return start + 1, end - 1
+    return (start, end - 1) if found == 1 else (start, end)
+
+
+RULES: Final[dict[str, str]] = {
+    **{shape.name: shape.about for shape in SECRET_PATTERNS},
+    "url-query": "values in the query or fragment of a URL whose names promise a secret",
+    "environment": "the values of this process's environment variables whose names promise one",
+    "key": "values whose member, header, variable or option promises a secret by its name",
+    "assignment": "the same in running text: API_KEY=…, password: '…', --token …",
+    "entropy": "long words too random to be anything else; ids, hashes and paths are not",
+}
+"""Every rule with what it finds, most telling first; a secret is counted for its first rule."""
+
+
+class UnknownRuleError(RecordingError):
+    """There is no rule of that name."""
+
+
+class UnmatchedRuleError(RecordingError):
+    """A rule that was asked for by name found nothing."""
+
+
+def chosen_rules(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the rules of those names in the table's order; all of them where none is named.
+
+    Raises:
+        UnknownRuleError: a name stands for no rule.
+    """
+    wanted = set(names)
+    if unknown := sorted(wanted - set(RULES)):
+        raise UnknownRuleError(f"there is no rule {unknown[0]!r}; there are: {', '.join(RULES)}")
+    return tuple(name for name in RULES if name in wanted or not wanted)

@@ -1,0 +1,156 @@
+"""Tells a dialect by what no official peer would say.
+
+One optional member is no proof, for official ACP lets everybody add some. What counts is how the
+connection is opened, and messages that lack what official ones must have in favour of what those
+of the dialect have. Who opens the connection officially is believed, and a client that has begun a
+session officially speaks no Continuum later.
+
+| first seen                                                                | dialect   |
+|---------------------------------------------------------------------------|-----------|
+| `initialize` with `capabilities.fileSystem`, with a terminal's `create`,  | acpex     |
+| or with `authenticationMethods`                                           |           |
+| its result with `sessions`, `prompts` or `mcp` as objects, with `meta`,   | acpex     |
+| or with `authenticationMethods`                                           |           |
+| `update.kind`, a word of the dialect, without `sessionUpdate`             | acpex     |
+| `initialize` with `readTextFile` or `writeTextFile` outside `fs`          | continuum |
+| its result with `image`, `audio`, `embeddedContext`, `mcp` as booleans    | continuum |
+| `session/new` with `mode` and without `cwd`                               | continuum |
+| a result with `createdAt` and `historyLength`                             | continuum |
+| `session/update` with a list `content` and without `update`               | continuum |
+| `mcp/connect` of a client with `id`                                       | continuum |
+| a result with two of the abilities of an agent as booleans                | openoxide |
+| `{"type":"prompt","session_id":…}` without JSON-RPC                       | openoxide |
+| lengths before frames, and `initialize` without `clientCapabilities`      | openoxide |
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from acp_protocol.dialects.acpex import KINDS
+from acp_protocol.dialects.json_fields import Object, as_object, as_text
+from acp_protocol.framing import Framing, Side
+from acp_protocol.jsonrpc import (
+    INVALID_REQUEST,
+    InvalidMessage,
+    Json,
+    Notification,
+    Request,
+    SuccessResponse,
+    parse,
+    read_message,
+)
+
+PATIENCE: Final = 64
+"""Frames of one side after which it is not looked at any more."""
+
+_FLAT: Final = ("image", "audio", "embeddedContext", "mcp")
+_ABILITIES: Final = ("file_read", "file_write", "terminal_exec", "web_search", "session_fork")
+_OFFICIAL: Final = ("promptCapabilities", "sessionCapabilities", "auth")
+
+
+class DialectDetector:
+    """Watches the first frames of one connection; once it has made up its mind, it stays so."""
+
+    def __init__(self, framing: Framing | None = None) -> None:
+        """`framing` is how the peer keeps frames apart, as far as that is known at once."""
+        self.framing = framing
+        self.name: str | None = None
+        """The dialect; None while no one is recognised."""
+        self._seen: dict[Side, int] = {"client": 0, "agent": 0}
+        self._begins_officially = False
+        """Whether the client began a session with all that official ones must name."""
+
+    def feed(self, raw: bytes, sent_by: Side) -> str | None:
+        """Look at the next frame; return the dialect's name, None while no one is recognised."""
+        if self.name is None and not self.is_settled(sent_by):
+            self._seen[sent_by] += 1
+            try:
+                self.name = self._look(raw, sent_by)
+            except RecursionError:
+                self.name = None
+        return self.name
+
+    def is_settled(self, side: Side) -> bool:
+        """Tell whether more frames of this side would change nothing."""
+        return self.name is not None or self._seen[side] >= PATIENCE
+
+    def _look(self, raw: bytes, sent_by: Side) -> str | None:
+        match read_message(raw):
+            case Request(method="initialize", params=params) if sent_by == "client":
+                return self._opening(as_object(params))
+            case Request(method=method, params=params) | Notification(method=method, params=params):
+                return self._by_call(method, as_object(params), sent_by)
+            case SuccessResponse(result=result) if sent_by == "agent":
+                return self._by_result(as_object(result))
+            case InvalidMessage(code=code) if code == INVALID_REQUEST and sent_by == "client":
+                return _by_foreign(as_object(parse(raw)))
+            case _:
+                return None
+
+    def _opening(self, params: Object) -> str | None:
+        flat, theirs = as_object(params.get("clientCapabilities")), params.get("capabilities")
+        is_official = isinstance(flat.get("fs"), dict) or "info" in params
+        if not is_official and _has_any(flat, ("readTextFile", "writeTextFile"), bool):
+            return "continuum"
+        theirs = as_object(theirs)
+        abilities = isinstance(theirs.get("fileSystem"), dict) or "create" in as_object(
+            theirs.get("terminal")
+        )
+        if not is_official and (abilities or "authenticationMethods" in params):
+            return "acpex"
+        if not is_official and self.framing == "headers" and "clientCapabilities" not in params:
+            return "openoxide"
+        if is_official:
+            self._believe("client")
+        return None
+
+    def _by_result(self, result: Object) -> str | None:
+        if sum(isinstance(result.get(name), bool) for name in _ABILITIES) > 1:
+            return "openoxide"
+        if "createdAt" in result and "historyLength" in result:
+            return "continuum"
+        if "protocolVersion" not in result:
+            return None
+        capabilities = as_object(result.get("agentCapabilities"))
+        if _has_any(capabilities, _OFFICIAL, dict) or "info" in result:
+            self._believe("agent")
+            return None
+        if _has_any(capabilities, _FLAT, bool):
+            return "continuum"
+        is_renamed = isinstance(result.get("meta"), dict) or "authenticationMethods" in result
+        has_renamed = _has_any(capabilities, ("sessions", "prompts", "mcp"), dict)
+        return "acpex" if is_renamed or has_renamed else None
+
+    def _by_call(self, method: str, params: Object, sent_by: Side) -> str | None:
+        if method == "session/new" and "cwd" in params and "mcpServers" in params:
+            self._begins_officially = True
+        if sent_by == "agent":
+            return _by_update(params) if method == "session/update" else None
+        if self._begins_officially:
+            return None
+        has_mode = bool(as_text(params.get("mode"))) and "cwd" not in params
+        has_id = bool(as_text(params.get("id"))) and "serverId" not in params
+        is_theirs = (method == "session/new" and has_mode) or (method == "mcp/connect" and has_id)
+        return "continuum" if is_theirs else None
+
+    def _believe(self, side: Side) -> None:
+        self._seen[side] = PATIENCE
+
+
+def _by_update(params: Object) -> str | None:
+    if "update" not in params:
+        return "continuum" if isinstance(params.get("content"), list) else None
+    update = as_object(params["update"])
+    is_kind = "sessionUpdate" not in update and as_text(update.get("kind")) in KINDS
+    return "acpex" if is_kind else None
+
+
+def _by_foreign(value: Object) -> str | None:
+    is_prompt = "jsonrpc" not in value and value.get("type") == "prompt"
+    return "openoxide" if is_prompt and as_text(value.get("session_id")) else None
+
+
+def _has_any(value: Object, names: tuple[str, ...], kind: type[bool | Object]) -> bool:
+    found: list[Json] = [value.get(name) for name in names]
+    return any(isinstance(member, kind) for member in found)

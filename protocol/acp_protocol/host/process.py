@@ -1,0 +1,361 @@
+"""Child processes that leave nothing behind.
+
+A child gets a process group of its own, so that wrappers such as npx and uvx end together with what
+they started. Its end is bounded: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap; its
+output is drained meanwhile, because a child that cannot write does not end. Should we be killed and
+end nothing any more, a guard does (see `guard`).
+
+Source: ACP, Transports, "stdio", "Shutdown".
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from subprocess import PIPE, STDOUT
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from anyio.abc import Process
+
+from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.errors import AgentStartError, agent_start_error
+from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
+from acp_protocol.host.orphan_guard import OrphanGuard
+
+VARIABLE: Final = "ACP_AGENT_RUN"
+"""Holds the marks of all commands that a process belongs to, with colons between them."""
+OURS: Final = secrets.token_hex(16)
+"""Begins each mark of this process, so that whoever is left can be known after its end."""
+ROUNDS: Final = 10
+"""How often what is left is killed: it may start others meanwhile."""
+STRAY_POLL_INTERVAL_S: Final = 0.02
+"""Seconds between two looks at what is left."""
+
+
+class ProcessMarker:
+    """What a command and all that it starts can be known by."""
+
+    def __init__(self) -> None:
+        self._value = f"{OURS}.{secrets.token_hex(16)}"
+
+    def added_to(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return an environment with the mark; those of commands around this one stay."""
+        return {**env, VARIABLE: ":".join(filter(None, (env.get(VARIABLE), self._value)))}
+
+    async def signal(self, number: int, *, but: int = 0) -> bool:
+        """Send a signal to whoever has the mark; return whether there was anybody.
+
+        The signal 0 only looks. The process group `but` is left out.
+        """
+        return await anyio.to_thread.run_sync(_signal, self._value.encode(), number, but)
+
+    async def end(self, deadline: float) -> None:
+        """Wait until nobody has the mark; from `deadline` on, by the event loop, kill who has."""
+        # Nobody reports their end, so asking again must do.
+        while await self.signal(0) and anyio.current_time() < deadline:  # noqa: ASYNC110
+            await anyio.sleep(STRAY_POLL_INTERVAL_S)
+        for _ in range(ROUNDS):
+            if not await self.signal(signal.SIGKILL):
+                return
+            await anyio.sleep(STRAY_POLL_INTERVAL_S)
+
+
+def _signal(mark: bytes, number: int, but: int) -> bool:
+    if sys.platform != "linux":
+        return False
+    found = False
+    for pid in _others():
+        with suppress(OSError):
+            # Held before it is looked at, so that no later process of that number is hit.
+            process = os.pidfd_open(pid)
+            try:
+                is_marked = mark in Path(f"/proc/{pid}/environ").read_bytes()
+                if is_marked and os.getpgid(pid) != but:
+                    signal.pidfd_send_signal(process, number)
+                    found = True
+            finally:
+                os.close(process)
+    return found
+
+
+def _others() -> Iterator[int]:
+    for each in Path("/proc").iterdir():
+        if each.name.isdecimal() and int(each.name) != os.getpid():
+            yield int(each.name)
+
+
+GRACE: Final = 2.0
+"""Seconds that a child has to end by itself after each friendly sign."""
+TAIL_LINES: Final = 20
+"""Lines of stderr that are kept."""
+TAIL_LINE_LENGTH: Final = 2000
+"""Bytes of one such line that are kept."""
+ORPHAN_GRACE: Final = 0.5
+"""Seconds that the rest of a group has after its leader; unreaped orphans never end."""
+POLL_INTERVAL_S: Final = 0.01
+"""Seconds between two looks at whether a process group is empty."""
+LOOK_EVERY: Final = 0.25
+"""Seconds between two such looks when nobody waits for it."""
+DRAIN: Final = 0.5
+"""Seconds for reading a dead child's stderr; a grandchild may hold it open for ever."""
+GUARD: Final = OrphanGuard(mark=OURS)
+"""Ends the children of this process after it; one for all, because each needs a shell."""
+
+
+class StderrTail:
+    """Keeps the last lines of a byte stream, in bounded memory."""
+
+    def __init__(self, lines: int = TAIL_LINES) -> None:
+        self._lines: deque[bytes] = deque(maxlen=lines)
+        self._unfinished = b""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0] = self._unfinished + lines[0]
+            self._lines.extend(line[:TAIL_LINE_LENGTH] for line in lines)
+            self._unfinished = b""
+        self._unfinished = (self._unfinished + rest)[:TAIL_LINE_LENGTH]
+
+    def lines(self) -> tuple[str, ...]:
+        """Return the lines that are not blank, oldest first."""
+        every = [*self._lines, self._unfinished]
+        texts = (line.decode(errors="replace").rstrip() for line in every)
+        return tuple(text for text in texts if text)
+
+
+class ChildProcess:
+    """A running child; made by `spawn`, which also ends it."""
+
+    def __init__(
+        self,
+        process: Process,
+        command: tuple[str, ...],
+        stdin: FdSendStream,
+        stdout: FdReceiveStream,
+        mark: ProcessMarker | None,
+    ) -> None:
+        self._mark = mark
+        self._process = process
+        self._tail = StderrTail()
+        self._stderr_done = anyio.Event()
+        self._is_stopped = False
+        self._is_killed = False
+        self._is_group_empty = False
+        self.command = command
+        self.stdin = stdin
+        self.stdout = stdout
+
+    @property
+    def pid(self) -> int:
+        """The child's process id, which is its process group's id too."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative for the number of the signal that ended it."""
+        return self._process.returncode
+
+    def stderr_tail(self) -> tuple[str, ...]:
+        """Return the last lines of stderr, oldest first, as they came."""
+        return self._tail.lines()
+
+    async def wait(self) -> int:
+        """Return the exit code once the child has ended and its stderr was read."""
+        code = await self._process.wait()
+        with anyio.move_on_after(DRAIN):
+            await self._stderr_done.wait()
+        return code
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Send a signal to the child and to all that it started and that stayed in its group."""
+        if self.is_group_alive():
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def is_group_alive(self) -> bool:
+        """Tell whether a process of the group is left, be it one that nobody has reaped.
+
+        Once none was, there never is one: the group's id may be somebody else's by then.
+        """
+        if self._is_group_empty:
+            return False
+        try:
+            os.killpg(self.pid, 0)
+        except ProcessLookupError:
+            self._is_group_empty = True
+            GUARD.unwatch(self.pid)
+            return False
+        except PermissionError:
+            return False
+        return True
+
+    async def wait_group(self, every: float = POLL_INTERVAL_S) -> None:
+        """Return when no process of the group is left; look each `every` seconds."""
+        while self.is_group_alive():  # noqa: ASYNC110 - nobody reports it, so asking again must do
+            await anyio.sleep(every)
+
+    async def terminate(self, grace: float = GRACE) -> None:
+        """End the child and its group: SIGTERM, then SIGKILL within about `grace` seconds.
+
+        Of a child that is marked, also those that have left its group.
+
+        Its output has to be read meanwhile, or it may not be able to end by itself.
+        """
+        if not self._is_killed:
+            # The leader may be gone and what it started still be there.
+            self.signal_group(signal.SIGTERM)
+            deadline = anyio.current_time() + grace
+            if self._mark is not None:
+                await self._mark.signal(signal.SIGTERM, but=self.pid)
+            with anyio.move_on_after(grace):
+                await self._process.wait()
+            with anyio.move_on_after(ORPHAN_GRACE):
+                await self.wait_group()
+            self.signal_group(signal.SIGKILL)
+            if self._mark is not None:
+                await self._mark.end(deadline)
+            self._is_killed = True
+        with anyio.move_on_after(grace):
+            await self._process.wait()
+
+    async def stop(self, grace: float = GRACE) -> int | None:
+        """End the child and its group within about 3 × `grace` seconds; return the exit code.
+
+        Stopping twice is no error.
+
+        None stands for a child that not even SIGKILL has ended yet (the kernel holds it).
+        """
+        if self._is_stopped:
+            return self.exit_code
+        self._is_stopped = True
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._drain)
+                await self.stdin.aclose()
+                with anyio.move_on_after(grace):
+                    await self._process.wait()
+                await self.terminate(grace)
+                with anyio.move_on_after(DRAIN):
+                    await self._stderr_done.wait()
+                tasks.cancel_scope.cancel()
+            await self.stdout.aclose()
+        with anyio.move_on_after(grace, shield=True):
+            await self._process.aclose()
+        # Nobody looks any more when its number is free again.
+        GUARD.unwatch(self.pid)
+        return self.exit_code
+
+    async def read_stderr(self, on_stderr: Callable[[bytes], object] | None) -> None:
+        """Read stderr until its end; `spawn` runs this beside the child."""
+        if self._process.stderr is None:
+            self._stderr_done.set()
+            return
+        try:
+            async for chunk in self._process.stderr:
+                self._tail.feed(chunk)
+                if on_stderr is not None:
+                    on_stderr(chunk)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass
+        finally:
+            self._stderr_done.set()
+
+    async def close_when_exited(self) -> None:
+        """Take note that nobody of the group is left; `spawn` runs this beside the child.
+
+        From then on its id may be somebody else's, so it has to be noticed whoever waits for it.
+        """
+        await self._process.wait()
+        await self.wait_group(LOOK_EVERY)
+
+    async def _drain(self) -> None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream):
+            while True:
+                await self.stdout.receive()
+
+
+@asynccontextmanager
+async def spawn(
+    command: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    on_stderr: Callable[[bytes], object] | None = None,
+    grace: float = GRACE,
+    is_joined: bool = False,
+    is_marked: bool = False,
+) -> AsyncGenerator[ChildProcess]:
+    """Start `command` (no shell) in a process group of its own; end it with the block.
+
+    `on_stderr` gets stderr as it comes, in chunks. `grace` is in seconds, see `ChildProcess.stop`.
+    `is_joined` has the child write stderr into the pipe of stdout, so that their order is kept.
+    `is_marked` has also those ended that leave the group, where the system tells (see `strays`).
+
+    Raises:
+        AgentStartError: the command could not be started; the message says why, in one sentence.
+    """
+    command = tuple(command)
+    mark = ProcessMarker() if is_marked else None
+    child = await _start(command, cwd, env, mark, stderr=STDOUT if is_joined else PIPE)
+    async with BackgroundTasks() as tasks:
+        tasks.start_soon(child.read_stderr, on_stderr)
+        tasks.start_soon(child.close_when_exited)
+        try:
+            yield child
+        finally:
+            await child.stop(grace)
+
+
+async def _start(
+    command: tuple[str, ...],
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    mark: ProcessMarker | None,
+    *,
+    stderr: int,
+) -> ChildProcess:
+    """Start the child on two pipes of our own, which are read faster than those of asyncio."""
+    if not command:
+        raise AgentStartError("no command was given to start")
+    if cwd is not None and not await anyio.Path(cwd).is_dir():
+        raise AgentStartError(f"cannot start {command[0]}: {cwd} is not a directory")
+    with ExitStack() as childs, ExitStack() as ours:
+        stdin, outgoing = _pipe(command[0])
+        childs.callback(os.close, stdin)
+        ours.callback(os.close, outgoing)
+        incoming, stdout = _pipe(command[0])
+        ours.callback(os.close, incoming)
+        childs.callback(os.close, stdout)
+        try:
+            process = await anyio.open_process(
+                command,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=cwd,
+                env=env if mark is None else mark.added_to(os.environ if env is None else env),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as problem:
+            raise agent_start_error(command[0], problem) from None
+        GUARD.watch(process.pid)
+        ours.pop_all()
+    writer, reader = FdSendStream(outgoing), FdReceiveStream(incoming)
+    return ChildProcess(process, command, writer, reader, mark)
+
+
+def _pipe(program: str) -> tuple[int, int]:
+    try:
+        return os.pipe()
+    except OSError as problem:
+        raise agent_start_error(program, problem) from None

@@ -1,0 +1,558 @@
+"""Reading, writing, moving and deleting inside confined roots; `confinement` finds the ways.
+
+Texts are written beside their place and renamed into it, so that a reader sees the old text or the
+new one.
+
+A file that is hard-linked and belongs to somebody else is not read: its other name may lie outside.
+One of our own is: who can link it can copy it as well, and no look at one name tells where the
+others lie. Writing always makes a new file, so another name keeps the old text.
+
+Source: docs/design/security.md, "Files"; ACP, File System.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.host.sanitize import single_line
+
+SHOWN: Final = 1000
+"""Characters of a path that a message tells."""
+LINK_LIMIT: Final = 20
+"""Symbolic links that one path may lead through."""
+DEPTH_LIMIT: Final = 200
+"""Levels below a root; what lies deeper many a program can neither look at nor take away."""
+OUTSIDE: Final = "the path lies outside the directories of this session"
+_NEW_DIRECTORY_MODE: Final = 0o777
+_NO_DIRECTORY: Final = "it is no directory"
+_HERE: Final = "."
+_HELD: Final = Path("/proc/self/fd")
+"""Where Linux gives a path to what a descriptor holds; it is missing elsewhere."""
+_WALK: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class FileRefusedError(AcpError):
+    """A file may not be read or written here; the message names the path and says why."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{single_line(path, SHOWN)}: {reason}")
+        self.reason = reason
+
+
+class FileMissingError(FileRefusedError):
+    """There is no such file."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "there is no such file")
+
+
+class SandboxedPaths:
+    """Directories that no path leads out of."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._roots = tuple(PurePosixPath(root.resolve()) for root in roots)
+        self._spellings = {PurePosixPath(root.absolute()): root.resolve() for root in roots}
+
+    def directory(self, path: str) -> Path:
+        """Return the directory at the absolute `path`, a root or one below, its links resolved.
+
+        It is looked at once, and nothing keeps it from being swapped: see `entered`.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no directory.
+        """
+        self._placed(path, path)
+        try:
+            found = Path(path).resolve(strict=True)
+            is_directory = found.is_dir()
+        except RuntimeError:
+            raise FileRefusedError(path, "too many symbolic links") from None
+        except OSError as problem:
+            raise FileRefusedError(path, describe_os_error(problem)) from None
+        self._placed(path, str(found))
+        if not is_directory:
+            raise FileRefusedError(path, _NO_DIRECTORY)
+        return found
+
+    @contextmanager
+    def open_path(self, path: str) -> Generator[int]:
+        """Yield a descriptor of the directory at the absolute `path`, a root or one below.
+
+        It stays with this directory, whatever is put in its place meanwhile.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no directory.
+        """
+        directory, _ = self._reached(path, is_directory=True)
+        try:
+            yield directory
+        finally:
+            os.close(directory)
+
+    @contextmanager
+    def open_parent_path(self, path: str) -> Generator[Path]:
+        """Yield a path to the directory at the absolute `path`, for a child to start in.
+
+        On Linux it leads to the directory that was opened, whatever is put in its place meanwhile.
+        Other systems have no such path: there it is looked at, and may be swapped the moment after.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no directory.
+        """
+        with self.open_path(path) as directory:
+            held = _HELD / str(directory)
+            yield held if held.is_dir() else self.directory(path)
+
+    def check_inside(self, path: str) -> None:
+        """Judge the absolute `path` by its spelling alone: nothing is looked up on the disk.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no path at all.
+        """
+        self._located(path, path)
+
+    def check_links(self, path: str) -> None:
+        """Judge where the absolute `path` leads on this disk, as far as it is there.
+
+        For a path that somebody else is to open, who follows links: it is looked at once.
+
+        Raises:
+            FileRefusedError: it leads outside, to a device or a pipe, or cannot be followed; a
+                missing file is fine.
+        """
+        root, _ = self._located(path, path)
+        if not os.path.lexists(root):
+            # Whoever is to open it works on another machine.
+            return
+        with suppress(FileMissingError), self.parent(path) as (directory, name):
+            _check_waits_for_nobody(path, directory, name)
+
+    def holds_root(self, status: os.stat_result) -> bool:
+        """Tell whether a directory is a root, or has one somewhere below it."""
+        for root in self._roots:
+            for place in (root, *root.parents):
+                with suppress(OSError):
+                    found = Path(place).lstat()
+                    if (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino):
+                        return True
+        return False
+
+    @contextmanager
+    def parent(
+        self,
+        path: str,
+        *,
+        is_made: bool = False,
+        is_followed: bool = True,
+        is_last_followed: bool = True,
+    ) -> Generator[tuple[int, str]]:
+        """Yield a descriptor of the directory that holds the file, and the file's name in it.
+
+        `is_made` makes directories that are missing; `is_followed` follows links on the way, and
+        `is_last_followed` one in the place of the file, too.
+        """
+        directory, name = self._reached(
+            path, is_made=is_made, is_followed=is_followed, is_last_followed=is_last_followed
+        )
+        try:
+            yield directory, name
+        finally:
+            os.close(directory)
+
+    def _reached(
+        self,
+        path: str,
+        *,
+        is_directory: bool = False,
+        is_made: bool = False,
+        is_followed: bool = True,
+        is_last_followed: bool = True,
+    ) -> tuple[int, str]:
+        """Return a descriptor of the directory that holds what `path` leads to, and its name there.
+
+        `is_directory` wants the descriptor of a directory itself, whose name in it is `.`.
+        """
+        target = path
+        for _ in range(LINK_LIMIT):
+            root, parts = self._placed(path, target)
+            if is_directory:
+                parts = (*parts, _HERE)
+            elif not parts:
+                raise FileRefusedError(path, OUTSIDE)
+            links = len(parts) - (not is_last_followed) if is_followed else 0
+            walked = _walk(path, root, parts, links, is_made=is_made)
+            if not isinstance(walked, str):
+                return walked, parts[-1]
+            target = walked
+        raise FileRefusedError(path, "too many symbolic links")
+
+    def _located(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
+        """Return the root that `target` lies in, and its way from there, which is not empty."""
+        root, parts = self._placed(path, target)
+        if not parts:
+            raise FileRefusedError(path, OUTSIDE)
+        return root, parts
+
+    def _placed(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
+        """Return the root that `target` is or lies in, and its way from there."""
+        if "\0" in target:
+            raise FileRefusedError(path, "a path holds no NUL")
+        try:
+            os.fsencode(target)
+        except UnicodeEncodeError:
+            raise FileRefusedError(path, "the path has no form on this disk") from None
+        pure = PurePosixPath(target)
+        if not pure.is_absolute():
+            raise FileRefusedError(path, "the path is not absolute")
+        if ".." in pure.parts:
+            raise FileRefusedError(path, "a path with .. is not followed")
+        for spelling, root in self._spellings.items():
+            if pure.is_relative_to(spelling):
+                pure = PurePosixPath(root) / pure.relative_to(spelling)
+        for root in self._roots:
+            if pure.is_relative_to(root):
+                parts = pure.relative_to(root).parts
+                if len(parts) > DEPTH_LIMIT:
+                    raise FileRefusedError(path, f"it lies more than {DEPTH_LIMIT} levels deep")
+                return root, parts
+        raise FileRefusedError(path, OUTSIDE)
+
+
+def _walk(
+    path: str, root: PurePosixPath, parts: tuple[str, ...], links: int, *, is_made: bool
+) -> int | str:
+    """Return a descriptor of the last directory, or what a symbolic link on the way leads to.
+
+    Links are looked for among the first `links` parts.
+    """
+    try:
+        directory = os.open(root, _WALK)
+    except OSError as problem:
+        raise FileRefusedError(path, describe_os_error(problem)) from None
+    here = root
+    for position, part in enumerate(parts):
+        if position < links and (link := _link(directory, part)) is not None:
+            os.close(directory)
+            return os.path.normpath(here.joinpath(link, *parts[position + 1 :]))
+        if position == len(parts) - 1:
+            break
+        try:
+            step = _step(directory, part, is_made=is_made)
+        except FileNotFoundError:
+            raise FileMissingError(path) from None
+        except OSError as problem:
+            is_goal = parts[position + 1 :] == (_HERE,) and problem.errno == errno.ENOTDIR
+            reason = _NO_DIRECTORY if is_goal else describe_os_error(problem)
+            raise FileRefusedError(path, reason) from None
+        finally:
+            os.close(directory)
+        directory, here = step, here / part
+    return directory
+
+
+def _check_waits_for_nobody(path: str, directory: int, name: str) -> None:
+    """Refuse what may be read for ever."""
+    with suppress(OSError):
+        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise FileRefusedError(path, "it is no regular file")
+
+
+def _step(directory: int, part: str, *, is_made: bool) -> int:
+    if is_made:
+        with suppress(FileExistsError):
+            os.mkdir(part, _NEW_DIRECTORY_MODE, dir_fd=directory)
+    return os.open(part, _WALK, dir_fd=directory)
+
+
+def _link(directory: int, name: str) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=directory)
+    except OSError:
+        return None
+
+
+__all__ = ["SIZE_LIMIT", "FileMissingError", "FileRefusedError", "SandboxedFiles"]
+
+SIZE_LIMIT: Final = 16 * 2**20
+"""Bytes of the largest file that is read or written."""
+_NEW_FILE_MODE: Final = 0o666
+_INTO_ITSELF: Final = "a directory cannot be moved into itself"
+_PERMISSIONS: Final = 0o777
+_ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+class SandboxedFiles(SandboxedPaths):
+    """Directories in which files may be read and written."""
+
+    def read_text(self, path: str) -> str:
+        """Return the text of the file at the absolute `path`.
+
+        Raises:
+            FileMissingError: there is no such file.
+            FileRefusedError: it lies outside, is no regular file, too large or no UTF-8 text.
+        """
+        try:
+            return self.read_bytes(path).decode()
+        except UnicodeDecodeError:
+            raise FileRefusedError(path, "the file is no UTF-8 text") from None
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return what the file at the absolute `path` holds, be it text or not.
+
+        Raises:
+            FileMissingError: there is no such file.
+            FileRefusedError: it lies outside, is no regular file, or too large.
+        """
+        with self.parent(path) as (directory, name):
+            content = _content(path, _open(path, directory, name))
+        if len(content) > SIZE_LIMIT:
+            raise FileRefusedError(path, f"the file is larger than {SIZE_LIMIT} bytes")
+        return content
+
+    def write_text(self, path: str, text: str, *, is_followed: bool = True) -> None:
+        """Give the file at the absolute `path` a new text; directories that are missing are made.
+
+        `is_followed` follows links, none of which leads out.
+
+        Raises:
+            FileRefusedError: it lies outside, is no regular file, or the disk refuses.
+        """
+        try:
+            content = text.encode()
+        except UnicodeEncodeError:
+            raise FileRefusedError(path, "the text has no UTF-8 form") from None
+        if len(content) > SIZE_LIMIT:
+            raise FileRefusedError(path, f"the text is larger than {SIZE_LIMIT} bytes")
+        with self.parent(path, is_made=True, is_followed=is_followed) as (directory, name):
+            try:
+                _replace(path, directory, name, content)
+            except OSError as problem:
+                raise FileRefusedError(path, describe_os_error(problem)) from None
+
+    def delete(
+        self, path: str, *, is_followed: bool = True, seen: os.stat_result | None = None
+    ) -> None:
+        """Remove the file at the absolute `path`; of a symbolic link the link, not what it names.
+
+        `is_followed` follows links on the way. `seen` is what `status` has said of the file that is
+        meant: another one, or another text, is left alone.
+
+        Raises:
+            FileMissingError: there is no such file.
+            FileRefusedError: it lies outside, is a directory or not the one that is meant, or the
+                disk refuses.
+        """
+        with self.parent(path, is_followed=is_followed, is_last_followed=False) as (
+            directory,
+            name,
+        ):
+            if seen is not None and not _is_same(seen, _status(path, directory, name)):
+                raise FileRefusedError(path, "the file has changed meanwhile; nothing was deleted")
+            try:
+                os.unlink(name, dir_fd=directory)
+            except FileNotFoundError:
+                raise FileMissingError(path) from None
+            except OSError as problem:
+                raise FileRefusedError(path, describe_os_error(problem)) from None
+
+    def status(self, path: str) -> os.stat_result:
+        """Return what is at the absolute `path`; of a symbolic link the link, not what it names.
+
+        Raises:
+            FileMissingError: there is nothing.
+            FileRefusedError: it lies outside, or cannot be looked at.
+        """
+        with self.parent(path, is_last_followed=False) as (directory, name):
+            return _status(path, directory, name)
+
+    def is_missing(self, path: str) -> bool:
+        """Tell whether nothing is at the absolute `path`, where its links lead, but a root is.
+
+        Of a root that is not on this disk nothing can be told, nor of what may not be looked at.
+        """
+        try:
+            with self.parent(path) as (directory, name):
+                _status(path, directory, name)
+        except FileMissingError:
+            return True
+        except FileRefusedError:
+            return False
+        return False
+
+    def move(
+        self, path: str, goal: str, *, is_over: bool = False, is_followed: bool = True
+    ) -> None:
+        """Give the file or directory at the absolute `path` the absolute path `goal`.
+
+        Directories on the way to `goal` are made if they are missing. Of a symbolic link the link
+        is moved, not what it names. `is_over` takes the place of a file, or of an empty directory,
+        that is there; `is_followed` follows links on both ways.
+
+        Raises:
+            FileMissingError: there is nothing at `path`.
+            FileRefusedError: an end lies outside, something is at `goal`, or the disk refuses.
+        """
+        with self.parent(path, is_followed=is_followed, is_last_followed=False) as (source, name):
+            moved = _status(path, source, name)
+            is_directory = stat.S_ISDIR(moved.st_mode)
+            self._check_keeps_roots(path, moved)
+            if is_directory and goal != path and PurePosixPath(goal).is_relative_to(path):
+                # Seen before directories are made on the way there.
+                raise FileRefusedError(goal, _INTO_ITSELF)
+            with self.parent(
+                goal, is_made=True, is_followed=is_followed, is_last_followed=False
+            ) as (target, new_name):
+                if is_over:
+                    self._check_replaceable(goal, target, new_name)
+                try:
+                    if not is_over:
+                        _reserve(goal, target, new_name, is_directory)
+                    _rename(source, name, target, new_name, is_reserved=not is_over)
+                except OSError as problem:
+                    raise FileRefusedError(goal, _why_not_moved(problem)) from None
+
+    def _check_keeps_roots(self, path: str, status: os.stat_result) -> None:
+        """Refuse to move away what a root lies in."""
+        if stat.S_ISDIR(status.st_mode) and self.holds_root(status):
+            raise FileRefusedError(path, "it holds a directory of this session")
+
+    def _check_replaceable(self, path: str, directory: int, name: str) -> None:
+        with suppress(FileMissingError):
+            status = _status(path, directory, name)
+            self._check_keeps_roots(path, status)
+            if not stat.S_ISDIR(status.st_mode) and not stat.S_ISLNK(status.st_mode):
+                _check_writable(path, status)
+
+
+def _open(path: str, directory: int, name: str) -> int:
+    # Without waiting: opening a FIFO would hang until somebody writes to it.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, dir_fd=directory)
+    except FileNotFoundError:
+        raise FileMissingError(path) from None
+    except OSError as problem:
+        raise FileRefusedError(path, describe_os_error(problem)) from None
+    try:
+        _check_readable(path, os.fstat(descriptor))
+    except FileRefusedError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _content(path: str, descriptor: int) -> bytes:
+    try:
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(SIZE_LIMIT + 1)
+    except OSError as problem:
+        raise FileRefusedError(path, describe_os_error(problem)) from None
+
+
+def _check_readable(path: str, status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise FileRefusedError(path, "it is a directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise FileRefusedError(path, "it is no regular file")
+    if status.st_nlink > 1 and status.st_uid != os.geteuid():
+        raise FileRefusedError(path, "it is hard-linked and belongs to somebody else")
+
+
+def _check_writable(path: str, status: os.stat_result) -> None:
+    """Refuse to put something in the place of what nobody may write to.
+
+    Renaming would not ask for this permission.
+    """
+    if not stat.S_ISREG(status.st_mode):
+        raise FileRefusedError(path, "it is no regular file")
+    if not status.st_mode & _ANY_WRITE:
+        raise FileRefusedError(path, "the file is read-only")
+
+
+def _status(path: str, directory: int, name: str) -> os.stat_result:
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        raise FileMissingError(path) from None
+    except OSError as problem:
+        raise FileRefusedError(path, describe_os_error(problem)) from None
+
+
+def _is_same(seen: os.stat_result, status: os.stat_result) -> bool:
+    """Tell whether a file is the one that was seen, with the text that it had."""
+    known = ("st_dev", "st_ino", "st_size", "st_mtime_ns")
+    return all(getattr(seen, each) == getattr(status, each) for each in known)
+
+
+def _reserve(path: str, directory: int, name: str, is_directory: bool) -> None:
+    """Put something empty in a place that must be free, for the moved one to take it over.
+
+    Renaming alone would take any place, and no look before tells what is there a moment later.
+    """
+    try:
+        if is_directory:
+            os.mkdir(name, 0o700, dir_fd=directory)
+        else:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            os.close(os.open(name, flags, 0o600, dir_fd=directory))
+    except FileExistsError:
+        raise FileRefusedError(path, "there is something by this name already") from None
+
+
+def _rename(source: int, name: str, target: int, new_name: str, *, is_reserved: bool) -> None:
+    try:
+        os.rename(name, new_name, src_dir_fd=source, dst_dir_fd=target)
+    except OSError:
+        if is_reserved:
+            _free(target, new_name)
+        raise
+
+
+def _free(directory: int, name: str) -> None:
+    """Take back a reservation; what somebody has put in its place meanwhile stays."""
+    with suppress(OSError):
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            os.rmdir(name, dir_fd=directory)
+        elif stat.S_ISREG(status.st_mode) and not status.st_size:
+            os.unlink(name, dir_fd=directory)
+
+
+def _why_not_moved(problem: OSError) -> str:
+    match problem.errno:
+        case errno.EXDEV:
+            return "it lies on another device, where nothing can be moved to, only copied"
+        case errno.EINVAL:
+            return _INTO_ITSELF
+        case _:
+            return describe_os_error(problem)
+
+
+def _replace(path: str, directory: int, name: str, content: bytes) -> None:
+    mode: int | None = None
+    with suppress(FileNotFoundError):
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        _check_writable(path, status)
+        # As for any writer: a new text does not inherit the right to run as somebody else.
+        mode = status.st_mode & _PERMISSIONS
+    beside = f".acp-{os.urandom(8).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(beside, flags, _NEW_FILE_MODE, dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+        os.rename(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside, dir_fd=directory)
+        raise

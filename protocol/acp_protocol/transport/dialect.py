@@ -1,0 +1,133 @@
+"""A transport that translates between official ACP version 1 and a peer's dialect."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import anyio
+
+from acp_protocol.dialects.base import Dialect
+from acp_protocol.dialects.detect import DialectDetector
+from acp_protocol.errors import ConnectionClosedError
+from acp_protocol.framing import Side, opposite
+from acp_protocol.transport.base import Transport
+from acp_protocol.transport.stdio import StreamTransport
+
+HISTORY_LENGTH: Final = 64
+"""Frames before the dialect was recognised that are kept for it."""
+HISTORY_FRAME_BYTES: Final = 65536
+"""Bytes of a frame that is kept, at most."""
+
+
+class DialectTransport:
+    """Frames of `inner` in official version 1; what is sent is written in the dialect.
+
+    `us` is our own side. Without `dialect` the peer gets official frames until what it sends shows
+    its dialect; then `on_recognised` is called once with the dialect's name, before `receive`
+    returns the frame that showed it. Requests that only the dialect has are answered here.
+    """
+
+    def __init__(
+        self,
+        inner: Transport,
+        side: Side,
+        dialect: Dialect | None = None,
+        on_detected: Callable[[str], None] | None = None,
+    ) -> None:
+        self._inner = inner
+        self._side: Side = side
+        self._peer_side: Side = opposite(side)
+        self._dialect = dialect
+        self._on_recognised = on_detected
+        self._recognition = DialectDetector()
+        self._history: deque[tuple[Side, bytes]] = deque(maxlen=HISTORY_LENGTH)
+        self._inbox: deque[bytes] = deque()
+        self._outbox: deque[bytes] = deque()
+        self._sending = anyio.Lock(fast_acquire=True)
+        self._is_closed = False
+
+    @property
+    def dialect(self) -> str | None:
+        """The name of the dialect; None for official ACP."""
+        return None if self._dialect is None else self._dialect.name
+
+    async def send(self, line: bytes) -> None:
+        """Send `line` in the dialect."""
+        if self._dialect is not None:
+            self._outbox.extend(self._dialect.write(line, self._side))
+        else:
+            self._remember(self._side, line)
+            self._outbox.append(line)
+        await self._flush()
+        if self._is_closed:
+            raise ConnectionClosedError
+
+    async def receive(self) -> bytes:
+        """Return the next frame in official version 1, after sending replies of the dialect."""
+        while True:
+            # A send that was cancelled may have left frames here.
+            if self._outbox:
+                await self._send_replies()
+            if self._inbox:
+                return self._inbox.popleft()
+            self._take(await self._inner.receive())
+
+    async def aclose(self) -> None:
+        """Close the inner transport."""
+        await self._inner.aclose()
+
+    def _take(self, raw: bytes) -> None:
+        if self._dialect is None and not self._recognition.is_settled(self._peer_side):
+            self._recognise(raw)
+        if self._dialect is None:
+            self._inbox.append(raw)
+            return
+        reading = self._dialect.read(raw, self._peer_side)
+        self._inbox.extend(reading.forward)
+        self._outbox.extend(reading.replies)
+
+    def _recognise(self, raw: bytes) -> None:
+        if isinstance(self._inner, StreamTransport):
+            self._recognition.framing = self._inner.framing
+        name = self._recognition.feed(raw, self._peer_side)
+        if name is None:
+            self._remember(self._peer_side, raw)
+            return
+        # Dialects are rare, and importing them would slow down every start.
+        from acp_protocol.dialects.registry import open_dialect
+
+        self._dialect = open_dialect(name)
+        # The dialect needs the earlier requests to understand their responses.
+        for side, frame in self._history:
+            if side == self._side:
+                self._dialect.write(frame, side)
+            else:
+                self._dialect.read(frame, side)
+        self._history.clear()
+        if self._on_recognised is not None:
+            self._on_recognised(name)
+
+    def _remember(self, side: Side, frame: bytes) -> None:
+        if self._recognition.is_settled(self._peer_side):
+            self._history.clear()
+        elif len(frame) <= HISTORY_FRAME_BYTES:
+            self._history.append((side, frame))
+
+    async def _send_replies(self) -> None:
+        # A task that is sending sends these too, and reading must not wait until the peer reads.
+        if not self._sending.locked():
+            with suppress(ConnectionClosedError):
+                await self._flush()
+
+    async def _flush(self) -> None:
+        async with self._sending:
+            while self._outbox:
+                try:
+                    await self._inner.send(self._outbox.popleft())
+                except ConnectionClosedError:
+                    self._outbox.clear()
+                    self._is_closed = True
+                    raise
