@@ -83,8 +83,6 @@ def test_a_tool_call_keeps_its_place_and_takes_what_changed() -> None:
 def test_an_update_of_an_unknown_call_makes_the_call() -> None:
     conversation = talk(update("tool_call_update", toolCallId="c", status="failed"))
     assert kinds(conversation) == ["ToolCallItem"]
-        "ToolCallItem"
-    ]
 
 
 def test_a_permission_belongs_to_its_call_until_it_is_answered() -> None:
