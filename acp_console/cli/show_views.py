@@ -25,7 +25,7 @@ from acp_console.render.waiting import alarms, wait_tree
 from acp_inspector.analysis.capabilities import Capability
 from acp_inspector.analysis.exchanges import Exchange, ExchangeFault
 from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.analysis.state_diff import state_changes
+from acp_inspector.analysis.state_diff import change_to_json, state_changes
 from acp_inspector.analysis.to_json import session_to_json
 from acp_inspector.analysis.wait_graph import PendingWait, WaitGraph
 from acp_inspector.filter.compiler import Filter
@@ -195,7 +195,7 @@ def _conversation(study: SessionModel, wish: ViewRequest) -> None:
         before = study.conversations.at(min(wish.since, study.n))
         changes = state_changes(before, then)
         if wish.is_json:
-            told = [{"change": type(each).__name__, **_members(each)} for each in changes]
+            told = [change_to_json(each) for each in changes]
             _print_json("conversation", study, since=wish.since, changes=told)
         else:
             for each in changes:
@@ -209,10 +209,6 @@ def _conversation(study: SessionModel, wish: ViewRequest) -> None:
         if place:
             click.echo()
         _print_lines(transcript_lines(snapshot))
-
-
-def _members(change: Any) -> dict[str, Json]:
-    return {name: getattr(change, name) for name in change.__slots__}
 
 
 def _print_lines(lines: Iterator[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -166,8 +165,18 @@ def _turn_json(turn: SessionTurn, tally: Counts) -> dict[str, Json]:
 
 def _durations_json(durations: Histogram) -> dict[str, Json]:
     bars = [{"up_to": bound, "count": count} for bound, count in durations.histogram()]
-    numbers = {name: _rounded(value) for name, value in asdict(durations.summary()).items()}
-    return {**numbers, "histogram": bars}
+    summary = durations.summary()
+    return {
+        "count": summary.count,
+        "total": _rounded(summary.total),
+        "least": _rounded(summary.minimum),
+        "mean": _rounded(summary.mean),
+        "p50": _rounded(summary.p50),
+        "p90": _rounded(summary.p90),
+        "p99": _rounded(summary.p99),
+        "most": _rounded(summary.maximum),
+        "histogram": bars,
+    }
 
 
 def _rounded(seconds: float | None) -> float | None:

@@ -356,14 +356,14 @@ class Conversation:
 
     def notice(self, text: str) -> ConversationChange:
         """Append a line."""
-        return self.add(Notice(self.next_key("notice"), text, self.cursor.n))
+        return self.add(Notice(self.next_key(Notice.key_prefix), text, self.cursor.n))
 
     def entity(self, kind: type[Notice], key: str, text: str) -> tuple[Notice, bool]:
         """Return the line of the entity `key`, and whether it is new."""
         known = self._notices.get(key)
         if known is not None:
             return known, False
-        line = self._notices[key] = kind(self.next_key(kind.__name__.lower()), text, self.cursor.n)
+        line = self._notices[key] = kind(self.next_key(kind.key_prefix), text, self.cursor.n)
         self.add(line)
         return line, True
 
@@ -421,7 +421,7 @@ class Conversation:
         # A message to another session counts as the agent's too, but goes on as its own kind only.
         if isinstance(last, kind) and type(last) is kind and None in {message_id, last.message_id}:
             return last, False
-        message = kind(self.next_key(kind.__name__.lower()), message_id, n=self.cursor.n)
+        message = kind(self.next_key(kind.key_prefix), message_id, n=self.cursor.n)
         if message_id is not None:
             self._messages[kind, message_id] = message
         self.add(message)
@@ -486,7 +486,7 @@ class Conversation:
     def add_prompt(self, blocks: Json) -> UserMessage:
         """Append a prompt, which has no response yet."""
         self.update_info(open_prompts=self.info.open_prompts + 1)
-        message = UserMessage(self.next_key("usermessage"), n=self.cursor.n)
+        message = UserMessage(self.next_key(UserMessage.key_prefix), n=self.cursor.n)
         message.replace(entries(blocks), self.cursor.n)
         self.add(message)
         if self.version >= 2:

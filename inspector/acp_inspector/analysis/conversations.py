@@ -374,7 +374,7 @@ def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[C
         return OpenRequest("", request.method, params), []
     talk = talks.get(session_id)
     text = f"asks you: {string(params, 'message')}"
-    elicitation = ElicitationItem(talk.next_key("elicitation"), text, talk.cursor.n)
+    elicitation = ElicitationItem(talk.next_key(ElicitationItem.key_prefix), text, talk.cursor.n)
     elicitation.request_id = request.id
     elicitation.mode = string(params, "mode")
     schema = member(params, "requestedSchema")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 from acp_inspector.analysis.history import Versioned, VersionedList
 from acp_inspector.messages import member
@@ -241,6 +241,7 @@ class TextItem:
     """Text that grows by chunks."""
 
     __slots__ = ("_begin", "_content", "_id", "_read", "_text", "key")
+    key_prefix: ClassVar[str] = "text"
 
     def __init__(self, key: str, message_id: str | None = None, *, n: int = 0) -> None:
         self.key = key
@@ -304,24 +305,28 @@ class UserMessage(TextItem):
     """What the user said."""
 
     __slots__ = ()
+    key_prefix: ClassVar[str] = "usermessage"
 
 
 class AgentMessage(TextItem):
     """What the agent said, Markdown."""
 
     __slots__ = ()
+    key_prefix: ClassVar[str] = "agentmessage"
 
 
 class Thought(TextItem):
     """What the agent thought aloud."""
 
     __slots__ = ()
+    key_prefix: ClassVar[str] = "thought"
 
 
 class SessionMessage(AgentMessage):
     """What one session said to another (unstable)."""
 
     __slots__ = ("sender",)
+    key_prefix: ClassVar[str] = "sessionmessage"
 
     def __init__(self, key: str, message_id: str | None = None, *, n: int = 0) -> None:
         super().__init__(key, message_id, n=n)
@@ -383,6 +388,7 @@ class Notice:
     """Something worth a line."""
 
     __slots__ = ("_text", "key")
+    key_prefix: ClassVar[str] = "notice"
 
     def __init__(self, key: str, text: str, n: int = 0) -> None:
         self.key = key
@@ -412,6 +418,7 @@ class Compaction(Notice):
     """The agent makes its context shorter."""
 
     __slots__ = ("_status", "_summary")
+    key_prefix: ClassVar[str] = "compaction"
 
     def __init__(self, key: str, text: str, n: int = 0) -> None:
         super().__init__(key, text, n)
@@ -455,6 +462,7 @@ class ElicitationItem(Notice):
     """An elicitation: a question to the user; `outcome` None: it is still open."""
 
     __slots__ = ("_outcome", "mode", "request_id", "schema")
+    key_prefix: ClassVar[str] = "elicitation"
 
     def __init__(self, key: str, text: str, n: int = 0) -> None:
         super().__init__(key, text, n)

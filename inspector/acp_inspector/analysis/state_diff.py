@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from acp_inspector.analysis.conversation import SessionInfo, SessionSnapshot
 from acp_inspector.analysis.items import Item, TextItem
@@ -41,7 +41,7 @@ class ItemAppeared:
     session_id: str
     key: str
     item: Mapping[str, Json]
-    """As `picture` spells it."""
+    """As `item_to_json` returns it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,31 @@ StateChange: TypeAlias = (
     | ItemChanged
     | SurroundingsChanged
 )
+
+
+def change_to_json(change: StateChange) -> dict[str, Json]:
+    """Return a change; its `change` key is a name that does not depend on the class."""
+    match change:
+        case SessionAppeared(session_id):
+            return {"change": "SessionAppeared", "session_id": session_id}
+        case SessionVanished(session_id):
+            return {"change": "SessionVanished", "session_id": session_id}
+        case ItemAppeared(session_id, key, item):
+            found = {"session_id": session_id, "key": key, "item": dict(item)}
+            return {"change": "ItemAppeared", **found}
+        case ItemVanished(session_id, key, item):
+            found = {"session_id": session_id, "key": key, "item": dict(item)}
+            return {"change": "ItemVanished", **found}
+        case TextGrew(session_id, key, more):
+            return {"change": "TextGrew", "session_id": session_id, "key": key, "more": more}
+        case ItemChanged(session_id, key, name, before, after):
+            where = {"session_id": session_id, "key": key, "member": name}
+            return {"change": "ItemChanged", **where, "before": before, "after": after}
+        case SurroundingsChanged(session_id, name, before, after):
+            where = {"session_id": session_id, "member": name}
+            return {"change": "SurroundingsChanged", **where, "before": before, "after": after}
+        case _:
+            assert_never(change)
 
 
 def state_changes(

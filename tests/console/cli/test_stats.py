@@ -48,6 +48,12 @@ def test_turns_say_how_long_the_user_waited(call: Call) -> None:
     assert "5.0 ms" in " ".join(second)
 
 
+def test_json_keys_of_durations(call: Call) -> None:
+    durations = counted(call)["total"]["approval"]
+    keys = ["count", "total", "least", "mean", "p50", "p90", "p99", "most", "histogram"]
+    assert list(durations) == keys
+
+
 def test_json_has_histograms_and_whole_numbers(call: Call) -> None:
     told = counted(call, "--by", "session")
     assert (told["acp_stats"], told["by"]) == (1, "session")

@@ -234,7 +234,7 @@ def test_a_question_for_the_sake_of_a_request_belongs_to_the_requests_session() 
     told = folded(
         frames(prompt(7, "x"), ask("agent", 1, "elicitation/create", requestId=7, message="?"))
     )
-    assert [type(item).__name__ for item in told.get("s1").items][1:] == ["Elicitation"]
+    assert [type(item).__name__ for item in told.get("s1").items][1:] == ["ElicitationItem"]
 
 
 def test_a_compaction_is_one_line_that_changes() -> None:

@@ -81,7 +81,8 @@ def test_a_tool_call_keeps_its_place_and_takes_what_changed() -> None:
 
 
 def test_an_update_of_an_unknown_call_makes_the_call() -> None:
-    assert kinds(talk(update("tool_call_update", toolCallId="c", status="failed"))) == ["ToolCall"]
+    conversation = talk(update("tool_call_update", toolCallId="c", status="failed"))
+    assert kinds(conversation) == ["ToolCallItem"]
 
 
 def test_a_permission_belongs_to_its_call_until_it_is_answered() -> None:
@@ -102,7 +103,7 @@ def test_a_permission_belongs_to_its_call_until_it_is_answered() -> None:
 
 def test_a_plan_is_replaced_as_a_whole() -> None:
     conversation = talk(update("plan", entries=[1, 2]), chunk("x"), update("plan", entries=[3]))
-    assert kinds(conversation) == ["Plan", "AgentMessage"]
+    assert kinds(conversation) == ["PlanItem", "AgentMessage"]
     assert isinstance(conversation.plan, PlanItem)
     assert conversation.plan.entries == [3]
 

@@ -52,7 +52,7 @@ async def test_our_agent_still_behaves_as_recorded(path: Path, tmp_path: Path) -
 
 async def test_another_answer_fails_with_a_diff(tmp_path: Path) -> None:
     def change(frame: Frame) -> Frame:
-        return replace(frame, raw=frame.data.replace(b"demo agent", b"grand agent"))
+        return replace(frame, data=frame.data.replace(b"demo agent", b"grand agent"))
 
     result = await play(changed(read_recording(FOLDER / "hello.acp.ndjson"), change), tmp_path)
     assert not result.is_passed
@@ -88,7 +88,7 @@ async def test_an_agent_that_dies_fails_with_its_last_words(tmp_path: Path) -> N
 
 async def test_the_result_is_safe_to_show(tmp_path: Path) -> None:
     def change(frame: Frame) -> Frame:
-        return replace(frame, raw=frame.data.replace(b"demo agent", b"\\u001b[31m agent"))
+        return replace(frame, data=frame.data.replace(b"demo agent", b"\\u001b[31m agent"))
 
     result = await play(changed(read_recording(FOLDER / "hello.acp.ndjson"), change), tmp_path)
     assert not result.is_passed
