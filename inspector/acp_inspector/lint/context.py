@@ -125,8 +125,8 @@ class Context:
         """The key of its id among the requests of the caller; None without a valid id."""
         if not is_request_id(self.id):
             return None
-        asker = self.side if self.kind == "request" else opposite(self.side)
-        return (asker, *id_key(cast("RequestId", self.id)))
+        caller = self.side if self.kind == "request" else opposite(self.side)
+        return (caller, *id_key(cast("RequestId", self.id)))
 
     @property
     def result_object(self) -> dict[str, Json]:

@@ -200,10 +200,10 @@ class Linter:
             meant = self._dialect.read(frame.data, frame.side).forward
             return [each for raw in meant for each in self._frame(replace(frame, data=raw))]
         if self._recognition is not None:
-            heard = self._recognition.feed(frame.data, frame.side)
-            if heard is not None:
-                self.report.dialects.add(heard)
-            if heard is not None or all(map(self._recognition.is_settled, SIDES)):
+            recognized = self._recognition.feed(frame.data, frame.side)
+            if recognized is not None:
+                self.report.dialects.add(recognized)
+            if recognized is not None or all(map(self._recognition.is_settled, SIDES)):
                 self._recognition = None
         return self._frame(frame)
 

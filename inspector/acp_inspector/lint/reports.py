@@ -47,11 +47,11 @@ def junit_report(
         failed = skipped = 0
         unread = (faults or {}).get(file, ())
         case = ElementTree.SubElement(suite, "testcase", name=READABLE, classname="Recording")
-        if said := "\n".join(f"line {fault.line}: {fault.reason}" for fault in unread):
+        if text := "\n".join(f"line {fault.line}: {fault.reason}" for fault in unread):
             if faults_fail:
-                _add(case, "error", said, message=said.split("\n")[0], type="recording")
+                _add(case, "error", text, message=text.split("\n")[0], type="recording")
             else:
-                _add(case, "system-out", said)
+                _add(case, "system-out", text)
         for id_ in sorted(report.applied):
             found = [each for each in report.findings if each.rule.id == id_]
             broken = report.failed.get(id_)
@@ -60,8 +60,8 @@ def junit_report(
             case = ElementTree.SubElement(suite, "testcase", name=id_, classname=_text(family))
             if failures:
                 failed += 1
-                said = "\n".join(map(_line, failures))
-                _add(case, "failure", said, message=failures[0].message, type=id_)
+                text = "\n".join(map(_line, failures))
+                _add(case, "failure", text, message=failures[0].message, type=id_)
             elif broken is None and id_ not in report.exercised:
                 skipped += 1
                 ElementTree.SubElement(case, "skipped", message="nothing to look at")
@@ -144,9 +144,9 @@ def _note(file: str, fault: BadLine) -> Json:
 
 
 def _broken(file: str, rule: str, problem: str) -> Json:
-    said = f"{rule} could not be judged, by a mistake of ours: {problem}"
+    text = f"{rule} could not be judged, by a mistake of ours: {problem}"
     where = _location(file, None)
-    return {"level": "error", "message": {"text": said}, "locations": [where]}
+    return {"level": "error", "message": {"text": text}, "locations": [where]}
 
 
 def _rules(findings: Iterable[Sequence[Finding]]) -> list[LintRule]:

@@ -36,7 +36,7 @@ class _Sessions:
 
 
 @check("ACP-L440", on_update("state_update"), fix="List the background work with every state.")
-def lists_are_told_with_every_state(context: Context) -> CheckResult:
+def lists_come_with_every_state(context: Context) -> CheckResult:
     """Flag states without the list that earlier states of the session had."""
     own = _of(context)
     if own is None or own.listed is None:

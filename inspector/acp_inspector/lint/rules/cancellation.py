@@ -29,7 +29,7 @@ from acp_inspector.lint.registry import (
     on_update,
     track,
 )
-from acp_inspector.lint.rules.envelope import Told
+from acp_inspector.lint.rules.envelope import LastNotifications
 from acp_inspector.lint.rules.prompt_turn import OUTPUT, after_cancelled_turn
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point, SentRequest, opposite
@@ -123,12 +123,12 @@ def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
 )
 def cancellations_are_not_answered(context: Context) -> CheckResult:
     """Flag responses without an id right after a cancellation."""
-    told = context.state.of(Told).last.get(opposite(context.side))
-    if context.id is not None or told is None or told.method != CANCEL:
+    notification = context.state.of(LastNotifications).last.get(opposite(context.side))
+    if context.id is not None or notification is None or notification.method != CANCEL:
         return None
-    if context.state.last.get(told.side) is not told.frame:
+    if context.state.last.get(notification.side) is not notification.frame:
         return None
-    return context.problem(f"{CANCEL} was answered", told.point)
+    return context.problem(f"{CANCEL} was answered", notification.point)
 
 
 @check("ACP-L353", on_error(), fix="Say in data what cancelled the request.")

@@ -80,8 +80,8 @@ def _claimed(context: Context) -> tuple[str, dict[str, Json]] | None:
         return None
     name = SETS[context.version, context.side]
     place = "params" if context.kind == "request" else "result"
-    said = context.params if context.kind == "request" else context.result_object
-    claims = said.get(name)
+    fields = context.params if context.kind == "request" else context.result_object
+    claims = fields.get(name)
     return (f"{place}.{name}", as_object(claims)) if isinstance(claims, dict) else None
 
 
@@ -200,7 +200,7 @@ def _elsewhere(context: Context) -> dict[str, str]:
 
 
 @check("ACP-L066", on_result("initialize"), fix="Give each method to log in an id of its own.")
-def ways_to_log_in_are_told_apart(context: Context) -> CheckResult:
+def auth_method_ids_are_unique(context: Context) -> CheckResult:
     """Flag ids that two methods share."""
     name = "id" if context.version == 1 else "methodId"
     methods = as_array(context.result_object.get("authMethods"))

@@ -120,7 +120,7 @@ def compactions_end_once(context: Context) -> CheckResult:
 
 
 @check("ACP-L407", UPDATE, fix="Send a summary with completed, an error with failed.")
-def ends_fit_what_they_tell(context: Context) -> CheckResult:
+def final_compactions_fit_their_status(context: Context) -> CheckResult:
     """Flag a summary or an error that does not belong to the status."""
     status = context.update.get("status")
     for name, right in (("summary", "completed"), ("error", "failed")):

@@ -69,23 +69,23 @@ def opened(context: Context) -> str | None:
     return context.session_id
 
 
-def told_options(context: Context) -> tuple[str, list[dict[str, Json]]] | None:
+def reported_options(context: Context) -> tuple[str, list[dict[str, Json]]] | None:
     """Return the options that a message tells, and where they stand; None if it tells none."""
     is_update = context.kind == "notification"
-    told: Json = (context.update if is_update else context.result_object).get("configOptions")
-    if not isinstance(told, list):
+    reported: Json = (context.update if is_update else context.result_object).get("configOptions")
+    if not isinstance(reported, list):
         return None
     place = "params.update.configOptions" if is_update else "result.configOptions"
-    return place, [as_object(each) for each in as_array(told)]
+    return place, [as_object(each) for each in as_array(reported)]
 
 
 @track(TELLERS)
 def _keep_options(context: Context) -> None:
-    told, session = told_options(context), opened(context)
-    if told is None or session is None:
+    reported, session = reported_options(context), opened(context)
+    if reported is None or session is None:
         return
     options = SessionOptions(context.point)
-    for each in told[1]:
+    for each in reported[1]:
         if isinstance(id_ := each.get(id_name(context)), str):
             options.by_id[id_] = Option(
                 id_,
@@ -114,10 +114,10 @@ def option_values(option: dict[str, Json]) -> Iterator[tuple[str, Json]]:
 
 def each_option(context: Context) -> Iterator[tuple[str, dict[str, Json]]]:
     """Yield the options that a message tells, with their places."""
-    told = told_options(context)
-    if told is not None:
-        for n, option in enumerate(told[1]):
-            yield f"{told[0]}.{n}", option
+    reported = reported_options(context)
+    if reported is not None:
+        for n, option in enumerate(reported[1]):
+            yield f"{reported[0]}.{n}", option
 
 
 def _known(context: Context) -> SessionOptions | None:
@@ -196,12 +196,12 @@ def setting_says_what_is_set(context: Context) -> CheckResult:
 @check("ACP-L298", on_result("session/set_config_option"), fix="Answer with the complete list.")
 def setting_is_answered_with_all_options(context: Context) -> CheckResult:
     """Flag a response without the list, with a part of it, or without what was set."""
-    told = told_options(context)
-    if told is None:
+    reported = reported_options(context)
+    if reported is None:
         return context.problem(
             "configOptions is missing", context.request, path="result.configOptions"
         )
-    now = {id_: each for each in told[1] if isinstance(id_ := each.get(id_name(context)), str)}
+    now = {id_: each for each in reported[1] if isinstance(id_ := each.get(id_name(context)), str)}
     params = context.request.params if context.request is not None else {}
     id_ = params.get("configId")
     known = _known(context)
@@ -226,12 +226,12 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
 
 
 @check("ACP-L299", on_update("config_option_update"), fix="Send the complete list each time.")
-def updates_tell_all_options(context: Context) -> CheckResult:
+def updates_list_all_options(context: Context) -> CheckResult:
     """Flag options that vanish from one list to the next."""
-    told, known = told_options(context), _known(context)
-    if told is None or known is None:
+    reported, known = reported_options(context), _known(context)
+    if reported is None or known is None:
         return None
-    ids = (each.get(id_name(context)) for each in told[1])
+    ids = (each.get(id_name(context)) for each in reported[1])
     gone = known.by_id.keys() - {id_ for id_ in ids if isinstance(id_, str)}
     if gone:
         return context.problem(
@@ -319,7 +319,7 @@ def options_are_set_to_something(context: Context) -> CheckResult:
 
 
 @check("ACP-L304", TELLERS, fix="Give each option, and each of its values, an id of its own.")
-def options_and_values_are_told_apart(context: Context) -> CheckResult:
+def option_ids_and_values_are_unique(context: Context) -> CheckResult:
     """Flag ids that two options share, and of values that stand twice in one."""
     seen: set[str] = set()
     is_any = False

@@ -221,16 +221,16 @@ def addresses_hold_no_secrets(context: Context) -> CheckResult:
     for name, value in (*parse_qsl(url.query), *parse_qsl(url.fragment)):
         if value and _SECRET.search(name):
             return context.problem(f"the url carries {quoted(name)}", path="params.url")
-    said = f"{url.path}?{url.query}#{url.fragment}"
-    if any(hit.rule in _TOKENS for hit in context.state.of(_Pages).finder.find(said)):
+    url_text = f"{url.path}?{url.query}#{url.fragment}"
+    if any(hit.rule in _TOKENS for hit in context.state.of(_Pages).finder.find(url_text)):
         return context.problem("the url carries what looks like a token", path="params.url")
-    if _EMAIL.search(said):
+    if _EMAIL.search(url_text):
         return context.problem("the url carries an e-mail address", path="params.url")
     return OK
 
 
 @check("ACP-L336", on_request(CREATE), fix="Give each page an id of its own.")
-def pages_are_told_apart(context: Context) -> CheckResult:
+def page_ids_are_unique(context: Context) -> CheckResult:
     """Flag an id that an open page has already."""
     id_ = context.params.get("elicitationId")
     if _mode(context) != "url" or not isinstance(id_, str):

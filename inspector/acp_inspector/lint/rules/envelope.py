@@ -42,7 +42,7 @@ class _Ids:
 
 
 @dataclass(slots=True)
-class Told:
+class LastNotifications:
     """The last frame of each side that was a notification, if nothing of it came since."""
 
     last: dict[Side, Context] = field(default_factory=dict[Side, Context])
@@ -55,12 +55,12 @@ class Told:
 )
 def jsonrpc_is_named(context: Context) -> CheckResult:
     """Flag messages that do not say which JSON-RPC they are in."""
-    said: Json = context.value.get("jsonrpc")
-    if said == "2.0":
+    declared: Json = context.value.get("jsonrpc")
+    if declared == "2.0":
         return OK
     if "jsonrpc" not in context.value:
         return context.problem('"jsonrpc" is missing', path="jsonrpc")
-    return context.problem(f'"jsonrpc" is {quoted(said)} instead of "2.0"', path="jsonrpc")
+    return context.problem(f'"jsonrpc" is {quoted(declared)} instead of "2.0"', path="jsonrpc")
 
 
 @check(
@@ -173,7 +173,7 @@ def _keep_id(context: Context) -> None:
 
 
 @check("ACP-L025", on_response(), fix="Give back the id of the request as it came, type and all.")
-def answers_match_a_question(context: Context) -> CheckResult:
+def responses_match_a_request(context: Context) -> CheckResult:
     """Flag responses to what nobody asked."""
     if context.id is None or not is_request_id(context.id):
         return None
@@ -227,27 +227,29 @@ def requests_are_answered(ending: EndContext) -> CheckResult:
 )
 def notifications_are_not_answered(context: Context) -> CheckResult:
     """Flag responses without an id right after a notification."""
-    told = context.state.of(Told).last.get(opposite(context.side))
-    if context.id is not None or context.request is not None or told is None:
+    notification = context.state.of(LastNotifications).last.get(opposite(context.side))
+    if context.id is not None or context.request is not None or notification is None:
         return OK
-    if context.kind == "failure" and context.code in UNREADABLE and has_other_cause(told):
+    if context.kind == "failure" and context.code in UNREADABLE and has_other_cause(notification):
         return OK
-    return context.problem(f"the notification {told.method} was answered", told.point)
+    return context.problem(
+        f"the notification {notification.method} was answered", notification.point
+    )
 
 
-def has_other_cause(told: Context) -> bool:
+def has_other_cause(notification: Context) -> bool:
     """Return whether an error without an id may be about something else than a notification.
 
     An array or a broken line, before or after it, is answered without an id too.
     """
-    last = told.state.last.get(told.side)
-    is_followed = last is not None and last is not told.frame
-    return is_followed or told.state.of(LineState).unreadable[told.side] > 0
+    last = notification.state.last.get(notification.side)
+    is_followed = last is not None and last is not notification.frame
+    return is_followed or notification.state.of(LineState).unreadable[notification.side] > 0
 
 
 @track(on_call())
 def _keep_notification(context: Context) -> None:
-    last = context.state.of(Told).last
+    last = context.state.of(LastNotifications).last
     if context.kind == "notification":
         last[context.side] = context
     else:

@@ -71,7 +71,7 @@ def posts_are_json(entry: StderrChunk | JournalEvent, state: LintState) -> Check
 
 
 @check_event("ACP-L412", fix="Send Accept: text/event-stream.")
-def streams_are_asked_for(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+def streams_are_requested(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag GETs that do not ask for a stream of events."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
@@ -90,12 +90,12 @@ def initialize_is_answered_at_once(
     response = _response(entry, state)
     if response is None or response[3].asks != "initialize":
         return None
-    event, status, said, exchange = response
+    event, status, header_values, exchange = response
     if CONNECTION in exchange.headers:
         return None
     if status != HTTP_OK:
         return _problem(event, f"initialize is answered with {status}", exchange.frame)
-    if not said.get(CONNECTION):
+    if not header_values.get(CONNECTION):
         return _problem(
             event, "the response to initialize has no Acp-Connection-Id", exchange.frame
         )
@@ -393,8 +393,8 @@ class Carriage:
 
 def headers(event: JournalEvent) -> dict[str, str]:
     """Return the headers that an event tells, with small letters in their names."""
-    told = as_object(event.data.get("headers"))
-    return {name.lower(): value for name, value in told.items() if isinstance(value, str)}
+    fields = as_object(event.data.get("headers"))
+    return {name.lower(): value for name, value in fields.items() if isinstance(value, str)}
 
 
 def carried(context: Context) -> tuple[JournalEvent, HttpExchange] | None:
@@ -450,12 +450,14 @@ def _keep_request(event: JournalEvent, carriage: Carriage) -> None:
     id_, method, version = (event.data.get(name) for name in ("id", "method", "version"))
     if not isinstance(id_, int) or not isinstance(method, str):
         return
-    said = headers(event)
+    header_values = headers(event)
     if len(carriage.exchanges) >= EXCHANGES:
         del carriage.exchanges[next(iter(carriage.exchanges))]
-    carriage.exchanges[id_] = HttpExchange(id_, event.seq, method.upper(), _text(version), said)
-    if method.upper() == "DELETE" and CONNECTION in said:
-        carriage.deleted.setdefault(said[CONNECTION], event.seq)
+    carriage.exchanges[id_] = HttpExchange(
+        id_, event.seq, method.upper(), _text(version), header_values
+    )
+    if method.upper() == "DELETE" and CONNECTION in header_values:
+        carriage.deleted.setdefault(header_values[CONNECTION], event.seq)
 
 
 def _keep_response(event: JournalEvent, exchange: HttpExchange, carriage: Carriage) -> None:

@@ -112,8 +112,8 @@ def versions_are_numbers(context: Context) -> CheckResult:
     place, version = _version(context)
     if type(version) is int and version in VERSIONS:
         return OK
-    said = "is missing" if version is None else f"is {quoted(version)}"
-    return context.problem(f"protocolVersion {said}", path=f"{place}.protocolVersion")
+    fields = "is missing" if version is None else f"is {quoted(version)}"
+    return context.problem(f"protocolVersion {fields}", path=f"{place}.protocolVersion")
 
 
 @check(
@@ -206,12 +206,12 @@ def names_are_of_the_answered_version(context: Context) -> CheckResult:
     if context.version is None or context.method is None:
         return None
     place = "params" if context.kind != "result" else "result"
-    said = context.params if context.kind != "result" else context.result_object
+    fields = context.params if context.kind != "result" else context.result_object
     names = _OTHERS.get((context.version, context.kind, context.method))
     if names is None:
         return None
     for name in names:
-        if name in said:
+        if name in fields:
             return context.problem(
                 f"{name} of {context.method} is the other version's; "
                 f"agreed upon is {context.version}",
@@ -258,8 +258,8 @@ def both_sides_have_to_say_who_they_are(context: Context) -> CheckResult:
 
 def _introduced(context: Context, name: str) -> CheckResult:
     place = "params" if context.kind == "request" else "result"
-    said = context.params if context.kind == "request" else context.result_object
-    info = as_object(said.get(name))
+    fields = context.params if context.kind == "request" else context.result_object
+    info = as_object(fields.get(name))
     if not info:
         return context.problem(f"{name} is missing", path=f"{place}.{name}")
     for part in ("name", "version"):
@@ -279,13 +279,13 @@ def introductions_fit_their_version(context: Context) -> CheckResult:
     if context.version is None:
         return None
     place = "params" if context.kind == "request" else "result"
-    said = context.params if context.kind == "request" else context.result_object
+    fields = context.params if context.kind == "request" else context.result_object
     old, new = SET_V1[context.side], SET_V2
     wrong = new if context.version == 1 else old
-    if context.version != 1 and context.kind == "request" and any(name in said for name in new):
+    if context.version != 1 and context.kind == "request" and any(name in fields for name in new):
         return OK
     for name in wrong:
-        if name in said:
+        if name in fields:
             return context.problem(
                 f"{name} is not version {context.version}'s", path=f"{place}.{name}"
             )

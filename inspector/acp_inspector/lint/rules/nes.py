@@ -106,7 +106,7 @@ def suggestions_are_claimed(context: Context) -> CheckResult:
 @check(
     "ACP-L391", on_request("nes/suggest"), fix="Send what the agent asked for, and no more of it."
 )
-def context_is_asked_for(context: Context) -> CheckResult:
+def context_is_requested(context: Context) -> CheckResult:
     """Flag context that the agent did not ask for, or of more than it wants."""
     offered = as_object(context.params.get("context"))
     wanted = as_object(context.state.claim("agent", "nes.context"))
@@ -287,7 +287,7 @@ def _keep_document(context: Context) -> None:
 
 
 @check("ACP-L390", on_notification(*DOCUMENTS), fix="Report what the agent asked for.")
-def events_are_asked_for(context: Context) -> CheckResult:
+def events_are_requested(context: Context) -> CheckResult:
     """Flag events that the agent did not ask for."""
     name = (context.method or "").partition("/")[2]
     if isinstance(context.state.claim("agent", f"nes.events.document.{name}"), dict):

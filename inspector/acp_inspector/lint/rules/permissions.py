@@ -32,7 +32,7 @@ from acp_inspector.lint.registry import (
 )
 from acp_inspector.lint.rules.tool_calls import (
     GOING,
-    TOLD,
+    TOOL_CALL_UPDATES,
     known_tool,
     live_tool,
     new_status,
@@ -76,7 +76,7 @@ def there_is_a_choice(context: Context) -> CheckResult:
 @check(
     "ACP-L223", on_request(PERMISSION), fix="Give every option of a request an optionId of its own."
 )
-def options_are_told_apart(context: Context) -> CheckResult:
+def option_ids_are_unique(context: Context) -> CheckResult:
     """Flag requests with two options of one id."""
     ids = [each.get("optionId") for each in options_of(context.params)]
     if not ids:
@@ -173,7 +173,7 @@ def commands_are_complete(context: Context) -> CheckResult:
 
 
 @check("ACP-L236", on_request(PERMISSION), fix="Ask before the tool call is carried out.")
-def ended_tool_calls_are_not_asked_for(context: Context) -> CheckResult:
+def ended_tool_calls_need_no_permission(context: Context) -> CheckResult:
     """Flag tool calls that need permission after they ended."""
     tool, session = known_tool(context), context.session
     id_ = as_object(context.params.get("subject")).get("toolCallId")
@@ -196,8 +196,8 @@ def ended_tool_calls_are_not_asked_for(context: Context) -> CheckResult:
 )
 def asking_renames_nothing(context: Context) -> CheckResult:
     """Flag requests of version 2 that would give a known tool call another title."""
-    told, tool = permission_tool(context.params), known_tool(context)
-    title = told.get("title")
+    reported, tool = permission_tool(context.params), known_tool(context)
+    title = reported.get("title")
     if tool is None or not isinstance(title, str) or not isinstance(tool.title, str):
         return None if tool is None else OK
     if title == tool.title:
@@ -345,7 +345,7 @@ def outcomes_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L230", TOLD, fix="Take an outcome that is not known for a refusal.")
+@check("ACP-L230", TOOL_CALL_UPDATES, fix="Take an outcome that is not known for a refusal.")
 def unknown_outcomes_permit_nothing(context: Context) -> CheckResult:
     """Flag tool calls that go on after an outcome that does not say they may."""
     tool = live_tool(context)
@@ -448,7 +448,7 @@ def _drop_open(context: Context) -> None:
 
 
 @check("ACP-L459", on_response(*sorted(WAITING)), fix="Withdraw what cancelled work asked for.")
-def cancelled_work_withdraws_its_questions(context: Context) -> CheckResult:
+def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:
     """Flag responses to requests of work that ended as cancelled and left them open.
 
     Clients may answer by themselves; nothing is owed where they do at once.
@@ -469,7 +469,7 @@ def cancelled_work_withdraws_its_questions(context: Context) -> CheckResult:
 
 
 @check_at_end("ACP-L459", fix="Withdraw what cancelled work asked for with $/cancel_request.")
-def cancelled_work_withdrew_its_questions(ending: EndContext) -> CheckResult:
+def cancelled_work_withdrew_its_requests(ending: EndContext) -> CheckResult:
     """Flag requests of cancelled work that are open still."""
     found: list[Problem] = []
     for ask, cancel in ending.state.of(_Open).requests.values():
@@ -489,7 +489,7 @@ def _is_left_open(state: LintState, session: SeenSession | None, ask: SentReques
     if session is None or session.state != "idle" or ask.cancelled is not None:
         return False
     own = foregrounds_of(state).get(session.id)
-    behind = [] if own is None else background_of(own.told) or []
+    behind = [] if own is None else background_of(own.reported) or []
     ids = {id_ for each in behind if isinstance(id_ := each.get("toolCallId"), str)}
     terminals = {id_ for each in behind if isinstance(id_ := each.get("terminalId"), str)}
     subject = as_object(ask.params.get("subject"))
@@ -517,9 +517,9 @@ def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
     outcome = as_object(context.result_object.get("outcome")).get("outcome")
     if outcome == "cancelled" or context.code == CANCELLED:
         return OK
-    said = f"the error {context.code}" if context.kind == "failure" else quoted(outcome)
+    outcome_text = f"the error {context.code}" if context.kind == "failure" else quoted(outcome)
     return context.problem(
-        f"the withdrawn request for permission gets {said}",
+        f"the withdrawn request for permission gets {outcome_text}",
         ask,
         ask.cancelled,
         path="result.outcome.outcome" if context.kind == "result" else "",

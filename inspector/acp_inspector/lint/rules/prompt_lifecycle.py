@@ -103,13 +103,13 @@ def _echo_of(context: Context, own: Foreground) -> Echo | None:
     on_update("state_update"),
     fix="Report each prompt you take in by a user_message with the id in its result.",
 )
-def prompts_are_told_back(context: Context) -> CheckResult:
+def prompts_are_sent_back(context: Context) -> CheckResult:
     """Tell, where work ends, of prompts that came into no conversation."""
     return _untold_by_now(context, is_under_other_id=False)
 
 
 @check("ACP-L432", on_update("state_update"), fix="Use the id of the result in the user message.")
-def prompts_are_told_back_by_their_id(context: Context) -> CheckResult:
+def prompts_are_sent_back_by_their_id(context: Context) -> CheckResult:
     """Tell, where work ends, of prompts that came into the conversation under another id."""
     return _untold_by_now(context, is_under_other_id=True)
 
@@ -127,13 +127,13 @@ def _untold_by_now(context: Context, *, is_under_other_id: bool) -> CheckResult:
 
 
 @check_at_end("ACP-L160", fix="Report each prompt you take in by a user_message.")
-def prompts_were_told_back(ending: EndContext) -> CheckResult:
+def prompts_were_sent_back(ending: EndContext) -> CheckResult:
     """Flag prompts that never came into a conversation."""
     return _untold_at_end(ending, is_under_other_id=False)
 
 
 @check_at_end("ACP-L432", fix="Use the id of the result in the user message.")
-def prompts_were_told_back_by_their_id(ending: EndContext) -> CheckResult:
+def prompts_were_sent_back_by_their_id(ending: EndContext) -> CheckResult:
     """Flag prompts that came into a conversation under another id."""
     return _untold_at_end(ending, is_under_other_id=True)
 
@@ -199,7 +199,7 @@ def _gist(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
 @check(
     "ACP-L168", on_response("session/prompt"), fix="Tell the user that the prompt waits its turn."
 )
-def held_prompts_are_told_of(context: Context) -> CheckResult:
+def waiting_prompts_are_reported(context: Context) -> CheckResult:
     """Flag prompts that waited long before they were taken in."""
     if context.request is None:
         return None
@@ -214,7 +214,7 @@ def held_prompts_are_told_of(context: Context) -> CheckResult:
     on_update("user_message", "user_message_chunk"),
     fix="Leave prompts that you turned down out of the conversation.",
 )
-def rejected_prompts_are_not_told_back(context: Context) -> CheckResult:
+def rejected_prompts_are_not_sent_back(context: Context) -> CheckResult:
     """Flag user messages that say what a prompt said that was turned down."""
     session = context.session
     last = None if session is None else session.last_prompt
@@ -239,7 +239,7 @@ def rejected_prompts_are_not_told_back(context: Context) -> CheckResult:
     on_update("user_message"),
     fix="Send the user's message back as it was sent.",
 )
-def prompts_are_told_back_as_sent(context: Context) -> CheckResult:
+def prompts_are_sent_back_unchanged(context: Context) -> CheckResult:
     """Flag user messages that say something else than their prompt.
 
     White space, and what links and resources hold, may differ.
@@ -253,8 +253,8 @@ def prompts_are_told_back_as_sent(context: Context) -> CheckResult:
     else:
         id_ = context.update.get("messageId")
         ask = own.named.get(id_) if isinstance(id_, str) and id_ not in own.echoes else None
-        told = context.update.get("content")
-        content, at = (as_array(told) if isinstance(told, list) else None), context.point
+        sent_back = context.update.get("content")
+        content, at = (as_array(sent_back) if isinstance(sent_back, list) else None), context.point
     if ask is None or content is None:
         return None
     if _says(content, ask):

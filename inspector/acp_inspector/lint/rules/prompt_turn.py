@@ -34,7 +34,7 @@ OUTPUT: Final = (
 )
 """Updates that tell of the work on a prompt."""
 UNFINISHED: Final = frozenset({None, "pending", "in_progress"})
-SAID_IN_RESULT: Final = ("content", "message", "messages", "text", "output", "response")
+UPDATE_FIELDS_IN_RESULT: Final = ("content", "message", "messages", "text", "output", "response")
 """Members of a result that would say what updates have to say."""
 FOREIGN: Final = (
     "model",
@@ -127,7 +127,7 @@ def turns_end_for_a_known_reason(context: Context) -> CheckResult:
     on_update(*OUTPUT),
     fix="Report work while a prompt waits for its response.",
 )
-def work_is_told_within_turns(context: Context) -> CheckResult:
+def work_is_reported_within_turns(context: Context) -> CheckResult:
     """Flag output that belongs to no turn."""
     session = context.session
     if session is None:
@@ -172,7 +172,7 @@ def tool_calls_end_within_turns(context: Context) -> CheckResult:
     if not tools:
         return None
     for tool in tools:
-        if tool.ended is None and tool.status in UNFINISHED and not _is_only_asked_for(tool):
+        if tool.ended is None and tool.status in UNFINISHED and not _is_only_requested(tool):
             return context.problem(
                 f"the turn ends, but tool call {quoted(tool.id)} is "
                 f"{tool.status or 'pending'} still",
@@ -188,7 +188,7 @@ def _tools_since(session: SeenSession, ask: SentRequest) -> Iterator[SeenToolCal
         yield tool
 
 
-def _is_only_asked_for(tool: SeenToolCall) -> bool:
+def _is_only_requested(tool: SeenToolCall) -> bool:
     # It may never have begun: nothing but a request for permission reported it.
     return not tool.is_announced or (
         tool.status is None
@@ -242,7 +242,7 @@ def _keep_echo(context: Context) -> None:
 @check("ACP-L155", on_result("session/prompt"), fix="Say it in agent_message_chunk updates.")
 def results_carry_no_output(context: Context) -> CheckResult:
     """Flag responses that hold what updates are for."""
-    for name in SAID_IN_RESULT:
+    for name in UPDATE_FIELDS_IN_RESULT:
         if name in context.result_object:
             return context.problem(
                 f'the result of session/prompt has "{name}"', context.request, path=f"result.{name}"

@@ -63,7 +63,7 @@ class _Histories:
     pending: dict[str, list[_TakeUp]] = field(default_factory=dict[str, list[_TakeUp]])
     done: dict[str, _TakeUp] = field(default_factory=dict[str, _TakeUp])
     """The load or resume that was answered last, if no message of a user came since."""
-    heard: dict[str, Point] = field(default_factory=dict[str, Point])
+    first_seen: dict[str, Point] = field(default_factory=dict[str, Point])
     """The newest piece of a conversation, of those that came while something was done."""
     spoken: dict[str, Point] = field(default_factory=dict[str, Point])
     """The same for work that came to its end, and hence is part of the history."""
@@ -113,12 +113,12 @@ def _end_take_up(context: Context) -> None:
 @track(on_result("session/prompt"), on_update("state_update"))
 def _end_work(context: Context) -> None:
     histories, session = context.state.of(_Histories), context.session
-    told = context.result_object or context.update
-    if session is None or told.get("stopReason") != "end_turn" or session.id in histories.spoken:
+    fields = context.result_object or context.update
+    if session is None or fields.get("stopReason") != "end_turn" or session.id in histories.spoken:
         return
-    heard = histories.heard.get(session.id)
-    if heard is not None and not _is_command(session.last_prompt):
-        histories.spoken[session.id] = heard
+    first_seen = histories.first_seen.get(session.id)
+    if first_seen is not None and not _is_command(session.last_prompt):
+        histories.spoken[session.id] = first_seen
 
 
 def _is_command(prompt: SentRequest | None) -> bool:
@@ -135,7 +135,7 @@ def _keep_history(context: Context) -> None:
         return
     histories, is_message = context.state.of(_Histories), context.variant in _SPOKEN
     if is_message and id_ not in histories.spoken and context.session.is_busy:
-        histories.heard[id_] = context.point
+        histories.first_seen[id_] = context.point
     for take_up in histories.pending.get(id_, ()):
         if is_message:
             take_up.message = take_up.message or context.point

@@ -28,7 +28,7 @@ from acp_inspector.lint.state import SentRequest
 from acp_inspector.lint.text_checks import is_absolute, may_be_same, normalized
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import find_method
-from acp_protocol.schema.validate import validate as complaints_of
+from acp_protocol.schema.validate import validate as schema_errors_of
 
 ROOTS = "params.additionalDirectories"
 
@@ -42,8 +42,8 @@ def cwd_is_absolute(context: Context) -> CheckResult:
     if is_absolute(cwd):
         return OK
     what = "is no absolute path" if "cwd" in context.params else "is missing"
-    said = f": {quoted(cwd)}" if "cwd" in context.params else ""
-    return context.problem(f"the cwd of {context.method} {what}{said}", path="params.cwd")
+    suffix = f": {quoted(cwd)}" if "cwd" in context.params else ""
+    return context.problem(f"the cwd of {context.method} {what}{suffix}", path="params.cwd")
 
 
 @check(
@@ -134,21 +134,21 @@ def bad_roots_are_refused(context: Context) -> CheckResult:
 def roots_are_not_left_out(context: Context) -> CheckResult:
     """Flag sessions that are listed with fewer directories than they were set up with."""
     problems: list[Problem] = []
-    is_told = False
+    is_reported = False
     for place, each in listed(context):
-        id_, told = each.get("sessionId"), each.get("additionalDirectories")
+        id_, reported = each.get("sessionId"), each.get("additionalDirectories")
         session = context.state.sessions.get(id_) if isinstance(id_, str) else None
-        if context.request is None or session is None or not isinstance(told, list):
+        if context.request is None or session is None or not isinstance(reported, list):
             continue
         if not session.is_open or not session.roots or context.request.seq < session.first.seq:
             continue
-        is_told = True
+        is_reported = True
         wanted = {root for root in session.roots if isinstance(root, str) and root != session.cwd}
-        if len(as_array(told)) < len(wanted):
+        if len(as_array(reported)) < len(wanted):
             text = f"the session {quoted(id_)} has fewer directories than it was set up with"
             path = f"{place}.additionalDirectories"
             problems += context.problem(text, session.first, context.request, path=path)
-    return tuple(problems) if is_told else None
+    return tuple(problems) if is_reported else None
 
 
 @check(
@@ -189,7 +189,7 @@ class _Refused:
 
 
 @check("ACP-L436", on_result("session/resume"), fix="Send the session's state before the response.")
-def a_resumed_session_tells_its_state(context: Context) -> CheckResult:
+def a_resumed_session_reports_its_state(context: Context) -> CheckResult:
     """Flag sessions that are resumed without a word about what they do.
 
     A state that says the session works may stand before the words it works on.
@@ -197,13 +197,13 @@ def a_resumed_session_tells_its_state(context: Context) -> CheckResult:
     ask, session = context.request, context.session
     if ask is None or session is None:
         return None
-    told = session.state_at
-    if told is None or told.seq < ask.seq:
+    reported = session.state_at
+    if reported is None or reported.seq < ask.seq:
         return context.problem("the session is resumed, but no state was reported", ask)
     replayed = foreground(context).replayed
-    if session.state == "idle" and replayed is not None and replayed.seq > told.seq:
+    if session.state == "idle" and replayed is not None and replayed.seq > reported.seq:
         return context.problem(
-            "the session's state is reported before the end of its history", ask, told, replayed
+            "the session's state is reported before the end of its history", ask, reported, replayed
         )
     return OK
 
@@ -424,7 +424,7 @@ def _malformed(context: Context, params: dict[str, Json]) -> str | None:
     row = find_method(context.method or "", version)
     if row is None or row.params is None:
         return None
-    for each in complaints_of(row.params, params, version, path="params"):
+    for each in schema_errors_of(row.params, params, version, path="params"):
         name = each.path.split(".")[1] if "." in each.path else ""
         if name in NULL_TOLERANT and not each.is_tolerated and "is missing" not in f"{each}":
             return f"{each}"

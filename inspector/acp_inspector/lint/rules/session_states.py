@@ -50,7 +50,7 @@ class _Ends:
 
 
 @check("ACP-L161", on_update("state_update"), fix="Report that the session runs before its output.")
-def work_is_told_before_its_output(context: Context) -> CheckResult:
+def work_is_reported_before_its_output(context: Context) -> CheckResult:
     """Flag words in answer to a prompt that come before the session runs.
 
     Words that nothing but background work may have said are let pass.
@@ -73,7 +73,7 @@ def work_is_told_before_its_output(context: Context) -> CheckResult:
 
 
 @check_at_end("ACP-L161", fix="Report that the session runs before its output.")
-def work_was_told_of_at_all(ending: EndContext) -> CheckResult:
+def work_was_reported_at_all(ending: EndContext) -> CheckResult:
     """Flag responses to a prompt in sessions of which no work was ever told."""
     found: list[Problem] = []
     is_any = False
@@ -232,14 +232,16 @@ def names_of_ones_own_are_marked(context: Context) -> CheckResult:
 
 
 @check("ACP-L170", on_update("state_update"), fix="Report a state when it changes.")
-def states_are_told_when_they_change(context: Context) -> CheckResult:
+def states_are_reported_when_they_change(context: Context) -> CheckResult:
     """Flag the same state again and again, with nothing between."""
     if context.session is None:
         return None
     own = foreground(context)
     before = context.previous
-    is_next = before is not None and own.told_at is not None and before.seq == own.told_at.seq
-    if own.repeats == BURST - 1 and is_next and own.told == context.update:
+    is_next = (
+        before is not None and own.reported_at is not None and before.seq == own.reported_at.seq
+    )
+    if own.repeats == BURST - 1 and is_next and own.reported == context.update:
         return context.problem(
             f"the same state is reported {BURST + 1} times in a row", context.session.state_at
         )
@@ -258,7 +260,7 @@ def who_is_idle_does_not_answer(context: Context) -> CheckResult:
         return None
     own = foreground(context)
     id_ = context.update.get("messageId")
-    if own.inserted is None or own.early is not None or id_ in own.said:
+    if own.inserted is None or own.early is not None or id_ in own.word_ids:
         return OK
     return context.problem("the agent seems to answer a prompt while it is idle", own.inserted)
 
@@ -302,7 +304,7 @@ def work_is_cancelled_by_clients(context: Context) -> CheckResult:
 
 
 @check("ACP-L446", on_update("state_update"), fix="Report the error by its code and message.")
-def failed_work_tells_its_error(context: Context) -> CheckResult:
+def failed_work_reports_its_error(context: Context) -> CheckResult:
     """Flag work that failed for no reason given."""
     if context.update.get("stopReason") != "error":
         return None
@@ -313,7 +315,7 @@ def failed_work_tells_its_error(context: Context) -> CheckResult:
 
 
 @check("ACP-L447", on_update("state_update"), fix="Report the standard states, too.")
-def standard_states_are_told(context: Context) -> CheckResult:
+def standard_states_are_reported(context: Context) -> CheckResult:
     """Flag work of which only states of the agent's own told.
 
     A client that sends any `_meta` with its capabilities may have asked for that.

@@ -66,7 +66,7 @@ class Strangers:
     """Subagents, which the agent announced."""
     early: dict[str, Point] = field(default_factory=dict[str, Point])
     """Ids that came while a session was being created; it may be that one."""
-    told: set[str] = field(default_factory=set[str])
+    reported: set[str] = field(default_factory=set[str])
     """Ids that were reported."""
 
 
@@ -138,7 +138,7 @@ def agents_speak_of_known_sessions(context: Context) -> CheckResult:
         return _is_taken_up_first(context, id_, strangers)
     if id_ is None or not context.state.is_ready:
         return None
-    if id_ in strangers.children or id_ in strangers.told or _is_created(context):
+    if id_ in strangers.children or id_ in strangers.reported or _is_created(context):
         return OK
     return context.problem(
         f"{context.method} names the session {quoted(id_)}, which is not known",
@@ -150,7 +150,7 @@ def _is_taken_up_first(context: Context, id_: str, strangers: Strangers) -> Chec
     """Flag work in sessions that were listed, and that nobody took up."""
     session = context.session
     is_work = context.variant not in ABOUT_SESSIONS or context.kind == "request"
-    if session is None or session.origin != "listed" or not is_work or id_ in strangers.told:
+    if session is None or session.origin != "listed" or not is_work or id_ in strangers.reported:
         return OK
     if session.is_open or session.closed or session.deleted or is_taken_up(context):
         return OK
@@ -195,17 +195,17 @@ def _keep_stranger(context: Context) -> None:
     strangers, session = context.state.of(Strangers), context.session
     if session is not None and session.origin == "listed" and not session.is_open:
         is_work = context.variant not in ABOUT_SESSIONS or context.kind == "request"
-        if is_work and not is_taken_up(context) and len(strangers.told) < REMEMBERED:
-            strangers.told.add(session.id)
+        if is_work and not is_taken_up(context) and len(strangers.reported) < REMEMBERED:
+            strangers.reported.add(session.id)
         return
     if session is not None or context.session_id is None:
         return
-    if len(strangers.told) + len(strangers.early) >= REMEMBERED:
+    if len(strangers.reported) + len(strangers.early) >= REMEMBERED:
         return
     if _is_created(context):
         strangers.early.setdefault(context.session_id, context.point)
     elif context.state.is_ready:
-        strangers.told.add(context.session_id)
+        strangers.reported.add(context.session_id)
 
 
 @track(on_response(*CREATIONS))

@@ -94,27 +94,27 @@ def children_are_announced_first(context: Context) -> CheckResult:
         return None
     if id_ in context.state.of(_Children).of:
         return OK
-    heard = context.state.of(_Heard).of.get(id_)
-    if heard is None or context.state.sessions.get(id_) is not None:
+    first_seen = context.state.of(_FirstMentions).of.get(id_)
+    if first_seen is None or context.state.sessions.get(id_) is not None:
         return OK
     return context.problem(
-        f"the child {quoted(id_)} was heard of before", heard, path="params.update.sessionId"
+        f"the child {quoted(id_)} was heard of before", first_seen, path="params.update.sessionId"
     )
 
 
 @dataclass(slots=True)
-class _Heard:
+class _FirstMentions:
     """Sessions that nobody opened, and where they were heard of first."""
 
     of: dict[str, Point] = field(default_factory=dict[str, Point])
 
 
 @track(on_update())
-def _hear(context: Context) -> None:
+def _keep_first_mention(context: Context) -> None:
     if context.state.unstable and context.session is None and context.session_id is not None:
-        heard = context.state.of(_Heard).of
-        if len(heard) < CHILDREN:
-            heard.setdefault(context.session_id, context.point)
+        first_seen = context.state.of(_FirstMentions).of
+        if len(first_seen) < CHILDREN:
+            first_seen.setdefault(context.session_id, context.point)
 
 
 @check("ACP-L496", UPDATE, fix="Let a child stay with its parent.")
@@ -154,10 +154,10 @@ def children_are_left_alone(context: Context) -> CheckResult:
 @check("ACP-L498", UPDATE, fix="Send absolute paths.")
 def children_work_in_absolute_places(context: Context) -> CheckResult:
     """Flag a child's directories that are not absolute."""
-    said = [("cwd", context.update.get("cwd"))]
+    directories = [("cwd", context.update.get("cwd"))]
     for n, each in enumerate(as_array(context.update.get("additionalDirectories"))):
-        said.append((f"additionalDirectories.{n}", each))
-    known = [(place, path) for place, path in said if isinstance(path, str)]
+        directories.append((f"additionalDirectories.{n}", each))
+    known = [(place, path) for place, path in directories if isinstance(path, str)]
     for place, path in known:
         if not _ABSOLUTE.match(path):
             return context.problem(

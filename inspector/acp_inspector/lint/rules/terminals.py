@@ -209,7 +209,7 @@ class _Outputs:
         default_factory=dict[tuple[str, str], tuple[Point, str]]
     )
     """How the output began, where all of it was reported once."""
-    asked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    requested_outputs: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Terminals of which something was said at all."""
 
 
@@ -315,8 +315,8 @@ def exits_do_not_change(context: Context) -> CheckResult:
     terminal, ask = find_terminal(context), context.request
     if terminal is None or terminal.exited is None or ask is None:
         return None
-    told = _exit(context)
-    if told is None:
+    exit_fields = _exit(context)
+    if exit_fields is None:
         if ask.seq < terminal.exited.seq:
             # It was asked for before, and may have been looked up before.
             return OK
@@ -325,9 +325,9 @@ def exits_do_not_change(context: Context) -> CheckResult:
             terminal.exited,
             path="result.exitStatus",
         )
-    if _status(told) != _status(terminal.exit_status):
+    if _status(exit_fields) != _status(terminal.exit_status):
         return context.problem(
-            f"the exit was {quoted(terminal.exit_status)}, and is {quoted(told)}",
+            f"the exit was {quoted(terminal.exit_status)}, and is {quoted(exit_fields)}",
             terminal.exited,
             path="result.exitStatus" if context.method == OUTPUT else "result",
         )
@@ -338,18 +338,18 @@ def _exit(context: Context) -> Json:
     return context.result if context.method == EXIT else context.result_object.get("exitStatus")
 
 
-def _status(told: Json) -> tuple[str, str]:
-    status = as_object(told)
+def _status(exit_fields: Json) -> tuple[str, str]:
+    status = as_object(exit_fields)
     return quoted(status.get("exitCode")), quoted(status.get("signal"))
 
 
 @check("ACP-L261", on_result(OUTPUT, EXIT), fix="Give the exit code as a number from 0, or null.")
 def exit_codes_are_natural(context: Context) -> CheckResult:
     """Flag exit codes that are none."""
-    told = as_object(_exit(context))
-    if "exitCode" not in told:
+    exit_fields = as_object(_exit(context))
+    if "exitCode" not in exit_fields:
         return None
-    code = told["exitCode"]
+    code = exit_fields["exitCode"]
     if code is None or (type(code) is int and code >= 0):
         return OK
     place = "result" if context.method == EXIT else "result.exitStatus"
@@ -367,7 +367,7 @@ def terminals_are_created_at_once(context: Context) -> CheckResult:
     terminal, ask = find_terminal(context), context.request
     if terminal is None or terminal.create is None or ask is None or terminal.exited is not None:
         return None
-    if (terminal.session, terminal.id) in context.state.of(_Outputs).asked:
+    if (terminal.session, terminal.id) in context.state.of(_Outputs).requested_outputs:
         return None
     took, waited = terminal.first.time - terminal.create.time, context.time - terminal.first.time
     if _exit(context) is not None and took > DELIVERY_TIMEOUT_S and waited < AT_ONCE:
@@ -409,10 +409,10 @@ def _size(context: Context) -> int | None:
 def _keep_output(context: Context) -> None:
     terminal: SeenTerminal | None = find_terminal(context)
     own = context.state.of(_Outputs)
-    if terminal is None or len(own.asked) >= REMEMBERED:
+    if terminal is None or len(own.requested_outputs) >= REMEMBERED:
         return
     key = (terminal.session, terminal.id)
-    own.asked.add(key)
+    own.requested_outputs.add(key)
     if context.method != OUTPUT:
         return
     size, output = _size(context), context.result_object.get("output")
@@ -428,4 +428,4 @@ def _forget_output(context: Context) -> None:
         own = context.state.of(_Outputs)
         own.last.pop((context.session.id, id_), None)
         own.heads.pop((context.session.id, id_), None)
-        own.asked.discard((context.session.id, id_))
+        own.requested_outputs.discard((context.session.id, id_))
