@@ -1,7 +1,7 @@
 """Carries the state on: what each message adds to what is known of the connection.
 
 Called after all checks have judged the message by the state before it. Nothing here finds fault:
-what makes no sense is passed over, for rules to tell of.
+what makes no sense is skipped; rules report it.
 
 Source: ACP, "Initialization", "Session Setup", "Prompt Turn", "Tool Calls", "Terminals".
 """
@@ -30,13 +30,13 @@ from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 FINAL: Final = frozenset({"completed", "failed", "cancelled"})
-"""Statuses of tool calls after which nothing is to be expected."""
+"""Final statuses of tool calls."""
 REMEMBERED: Final = 4096
-"""Answered requests that are kept, for responses that come twice."""
+"""Completed requests to keep, to recognize duplicate responses."""
 
 
 def update_state(context: Context) -> None:
-    """Learn what every message tells: the caller what, and who has seen what."""
+    """Update pending requests, and what each side has seen."""
     state = context.state
     state.last[context.side] = context.frame
     if context.kind in {"request", "notification"}:
@@ -70,7 +70,7 @@ def _answer(context: Context, ask: SentRequest) -> None:
         ask.result = context.result
     else:
         ask.error = context.error
-    # Whoever answers has received the request, and all that came before it.
+    # The side that responds has received the request, and all that came before it.
     context.state.seen[context.side] = max(context.state.seen[context.side], ask.seq)
 
 
@@ -108,7 +108,7 @@ def _initialized(context: Context) -> None:
         ("agent", result),
     )
     for side, source in sources:
-        # Who can speak both versions sends both sets: that of the agreed one counts.
+        # A side with both versions may send both sets; the one of the negotiated version counts.
         sets = as_object(source.get(f"{side}Capabilities")), as_object(source.get("capabilities"))
         first, second = reversed(sets) if state.version == 2 else sets
         state.capabilities[side] = first or second
@@ -142,7 +142,7 @@ def _taken_up(context: Context) -> None:
     ask = context.state.newest
     if ask is not None and (is_load or context.params.get("replayFrom") is not None):
         session.replays.append(ask)
-        # History is reported from its beginning: entities come up anew.
+        # The history is replayed from its beginning: entities appear again.
         session.tools.clear()
         for id_ in [id_ for id_, each in session.terminals.items() if each.create is None]:
             del session.terminals[id_]
@@ -283,7 +283,7 @@ def _permission_answered(context: Context) -> None:
 
 
 def permission_tool(params: dict[str, Json]) -> dict[str, Json]:
-    """Return what a request for permission tells of its tool call; empty if nothing."""
+    """Return the tool call's fields in a permission request; empty if there are none."""
     subject = as_object(params.get("subject"))
     return as_object(params.get("toolCall")) or as_object(subject.get("toolCall"))
 
@@ -381,7 +381,7 @@ def _terminal_updated(context: Context) -> None:
 def find_terminal(context: Context) -> SeenTerminal | None:
     """Return the client's terminal that a `terminal/*` request, or its response, names.
 
-    That of its own session first.
+    The terminal of its own session takes precedence.
     """
     params = context.params if context.request is None else context.request.params
     id_ = params.get("terminalId")

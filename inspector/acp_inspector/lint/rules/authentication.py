@@ -46,9 +46,9 @@ GUARDED: Final = (
 REQUIRED: Final = -32000
 """The code that says that one has to log in."""
 EXPLAINED: Final = frozenset({REQUIRED, -32002, -32022, -32600, -32601, -32602, -32800})
-"""Codes that tell what was wrong with the request itself."""
+"""Error codes for a fault in the request itself."""
 SECRETS: Final = ("token", "key", "secret", "password", "credential", "code", "data")
-"""Words in the names of members that hold what nobody else may know."""
+"""Words in the names of fields that hold secrets."""
 REMEMBERED: Final = 1000
 """Refused requests that are remembered."""
 
@@ -126,7 +126,7 @@ def logout_is_claimed(context: Context) -> CheckResult:
 @check(
     "ACP-L074",
     on_request("auth/login", "auth/logout"),
-    fix="Call neither where no authMethods were offered.",
+    fix="Call neither method if no authMethods were offered.",
 )
 def there_are_methods_to_log_in_by(context: Context) -> CheckResult:
     """Flag logins and logouts where the agent offers no way to log in."""
@@ -159,7 +159,11 @@ def offered_logins_are_there(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L081", on_response(*GUARDED), fix="Let in whoever has logged in, until the logout.")
+@check(
+    "ACP-L081",
+    on_response(*GUARDED),
+    fix="Accept requests of a client that has logged in, until it logs out.",
+)
 def logins_last(context: Context) -> CheckResult:
     """Flag requests that need a login though there was one."""
     login, ask = context.state.login, context.request
@@ -204,7 +208,7 @@ def refused_requests_are_not_repeated(context: Context) -> CheckResult:
 
 
 def _request(call: Context | SentRequest) -> int:
-    """Return what tells requests apart, apart from their ids."""
+    """Return what identifies a request, without its id."""
     return hash((call.method, json.dumps(call.params, sort_keys=True, default=str)))
 
 
@@ -365,7 +369,7 @@ def environments_are_pairs(context: Context) -> CheckResult:
             if not isinstance(name, str) or not isinstance(value, str):
                 text = "the entry is no object with name and value"
             elif name in seen:
-                text = f"the variable {quoted(name)} is there twice"
+                text = f"the variable {quoted(name)} occurs twice"
             else:
                 seen.add(name)
             if text:
@@ -417,13 +421,17 @@ def _digest(status_fields: dict[str, Json]) -> int:
     return hash(json.dumps(status, sort_keys=True, default=str))
 
 
-@check("ACP-L489", on_request("auth/status"), fix="Ask only where the agent claimed auth.status.")
+@check(
+    "ACP-L489",
+    on_request("auth/status"),
+    fix="Call auth/status only if the agent claimed auth.status.",
+)
 def auth_status_is_claimed(context: Context) -> CheckResult:
     """Flag a status that is asked of an agent that has none."""
     return gated(context, "auth.status")
 
 
-@check("ACP-L490", on_response("auth/status"), fix="Answer with the state “unauthenticated”.")
+@check("ACP-L490", on_response("auth/status"), fix="Respond with the state “unauthenticated”.")
 def the_status_needs_no_login(context: Context) -> CheckResult:
     """Flag a status that needs a login.
 
@@ -440,7 +448,7 @@ def the_status_needs_no_login(context: Context) -> CheckResult:
     fix="Send the status only where it is claimed, and after initialize.",
 )
 def reported_statuses_are_claimed(context: Context) -> CheckResult:
-    """Flag a status that comes though the agent did not claim to tell it."""
+    """Flag a status update from an agent that did not claim auth.status."""
     return gated(context, "auth.status")
 
 

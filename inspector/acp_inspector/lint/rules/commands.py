@@ -136,7 +136,9 @@ def _input(context: Context, missing: Callable[[dict[str, Json]], str | None]) -
     return OK if is_any else None
 
 
-@check("ACP-L318", on_request("session/prompt"), fix="Offer the command, or leave the slash away.")
+@check(
+    "ACP-L318", on_request("session/prompt"), fix="Use an offered command, or leave out the slash."
+)
 def commands_that_are_typed_exist(context: Context) -> CheckResult:
     """Flag a prompt that begins with a command that was not offered."""
     known = context.state.of(_Commands).of.get(context.session_id or "")

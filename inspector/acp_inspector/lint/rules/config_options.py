@@ -24,7 +24,7 @@ from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 
 OPENERS: Final = ("session/new", "session/load", "session/resume", "session/fork")
-"""Methods whose results tell of a session's modes and options."""
+"""Methods whose results hold a session's modes and options."""
 TELLERS: Final = (
     *on_result(*OPENERS, "session/set_config_option"),
     *on_update("config_option_update"),
@@ -70,7 +70,7 @@ def opened(context: Context) -> str | None:
 
 
 def reported_options(context: Context) -> tuple[str, list[dict[str, Json]]] | None:
-    """Return the options that a message tells, and where they stand; None if it tells none."""
+    """Return the options in a message and their path; None if it has none."""
     is_update = context.kind == "notification"
     reported: Json = (context.update if is_update else context.result_object).get("configOptions")
     if not isinstance(reported, list):
@@ -113,7 +113,7 @@ def option_values(option: dict[str, Json]) -> Iterator[tuple[str, Json]]:
 
 
 def each_option(context: Context) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Yield the options that a message tells, with their places."""
+    """Yield the options in a message with their paths."""
     reported = reported_options(context)
     if reported is not None:
         for n, option in enumerate(reported[1]):
@@ -193,7 +193,7 @@ def setting_says_what_is_set(context: Context) -> CheckResult:
     return context.problem("type is missing", path="params.type")
 
 
-@check("ACP-L298", on_result("session/set_config_option"), fix="Answer with the complete list.")
+@check("ACP-L298", on_result("session/set_config_option"), fix="Return the complete list.")
 def setting_is_answered_with_all_options(context: Context) -> CheckResult:
     """Flag a response without the list, with a part of it, or without what was set."""
     reported = reported_options(context)
@@ -209,7 +209,7 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
         return OK
     if id_ not in now:
         return context.problem(
-            f"the list lacks the option {quoted(id_)} that was set",
+            f"the option {quoted(id_)} that was set is missing from the list",
             context.request,
             path="result.configOptions",
         )
@@ -235,9 +235,9 @@ def updates_list_all_options(context: Context) -> CheckResult:
     gone = known.by_id.keys() - {id_ for id_ in ids if isinstance(id_, str)}
     if gone:
         return context.problem(
-            f"the list lacks {quoted(min(gone))} and {len(gone) - 1} more"
+            f"{quoted(min(gone))} and {len(gone) - 1} more are missing from the list"
             if len(gone) > 1
-            else f"the list lacks {quoted(min(gone))}",
+            else f"{quoted(min(gone))} is missing from the list",
             known.point,
             path="params.update.configOptions",
         )
@@ -394,7 +394,7 @@ def categories_are_known_or_own(context: Context) -> CheckResult:
     return _words(context, "category", CATEGORIES)
 
 
-@check("ACP-L312", TELLERS, fix="Begin types of your own with “_”.")
+@check("ACP-L312", TELLERS, fix="Begin custom types with “_”.")
 def types_are_known_or_own(context: Context) -> CheckResult:
     """Flag types that a later version may give another meaning."""
     return _words(context, "type", TYPES)

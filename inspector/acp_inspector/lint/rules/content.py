@@ -211,7 +211,7 @@ def mime_types_fit(context: Context) -> CheckResult:
         if not _MIME_TYPE.fullmatch(mime_type):
             return context.problem(f"no MIME type: {quoted(mime_type)}", path=where)
         if type_ in ("image", "audio") and not mime_type.lower().startswith(f"{type_}/"):
-            return context.problem(f"the {type_} is said to be {quoted(mime_type)}", path=where)
+            return context.problem(f"the {type_} has the mimeType {quoted(mime_type)}", path=where)
     return found
 
 

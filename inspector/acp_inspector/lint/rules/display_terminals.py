@@ -31,7 +31,7 @@ REMEMBERED: Final = 4096
 
 @dataclass(slots=True)
 class _Commands:
-    """The command of each terminal, by its session and its id, as told first."""
+    """The first reported command of each terminal, by session and id."""
 
     reported: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 

@@ -68,7 +68,7 @@ def own_methods_begin_with_an_underscore(context: Context) -> CheckResult:
     return context.problem(f"{quoted(method)} does not begin with “_”", path="method")
 
 
-@check_at_end("ACP-L370", fix="Answer with a result, or with -32601.")
+@check_at_end("ACP-L370", fix="Respond with a result, or with -32601.")
 def own_requests_are_answered(ending: EndContext) -> CheckResult:
     """Flag requests of one's own that are passed over while later ones are answered."""
     state = ending.state
@@ -167,7 +167,7 @@ def own_methods_are_announced(context: Context) -> CheckResult:
 
 @dataclass(slots=True)
 class _Announced:
-    """What both sides tell of themselves in `_meta`, as JSON."""
+    """What both sides announce in the `_meta` of their capabilities, as JSON."""
 
     by_claims: dict[int, tuple[dict[str, Json], str]] = field(
         default_factory=dict[int, tuple[dict[str, Json], str]]

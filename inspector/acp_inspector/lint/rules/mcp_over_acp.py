@@ -101,7 +101,7 @@ def _end_request(context: Context) -> None:
 
 @check("ACP-L382", on_call(MESSAGE), fix="Name the serverId that the client declared.")
 def servers_are_declared(context: Context) -> CheckResult:
-    """Flag messages to a server that nobody declared, or in the retired binding."""
+    """Flag messages to a server that was not declared, or in the retired binding."""
     if "connectionId" in context.params:
         return context.problem("connectionId is of the retired binding", path="params.connectionId")
     server = context.params.get("serverId")
@@ -198,7 +198,7 @@ def carriers_hold_one_outcome(context: Context) -> CheckResult:
     if ("result" in reply) == ("error" in reply):
         what = "both" if "result" in reply else "neither"
         return context.problem(
-            f"of result and error {what} are there", context.request, path="result"
+            f"{what} of result and error are present", context.request, path="result"
         )
     if "error" in reply:
         error = as_object(reply["error"])

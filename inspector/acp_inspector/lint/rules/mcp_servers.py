@@ -95,7 +95,7 @@ def _gated(context: Context, wanted: str, path: str) -> CheckResult:
 @check(
     "ACP-L087",
     on_request(*SETUPS),
-    fix="Hand over http servers only with mcpCapabilities.http: true.",
+    fix="Send http servers only with mcpCapabilities.http: true.",
 )
 def http_is_claimed(context: Context) -> CheckResult:
     """Flag http servers for an agent that has no http."""
@@ -105,7 +105,7 @@ def http_is_claimed(context: Context) -> CheckResult:
 @check(
     "ACP-L088",
     on_request(*SETUPS),
-    fix="Hand over sse servers only with mcpCapabilities.sse: true.",
+    fix="Send sse servers only with mcpCapabilities.sse: true.",
 )
 def sse_is_claimed(context: Context) -> CheckResult:
     """Flag sse servers for an agent that has no sse."""
@@ -115,7 +115,7 @@ def sse_is_claimed(context: Context) -> CheckResult:
 @check(
     "ACP-L089",
     on_request(*SETUPS),
-    fix="Hand over only servers of a transport below session.mcp in the agent's capabilities.",
+    fix="Send only servers of a transport listed below session.mcp in the agent's capabilities.",
 )
 def transports_are_claimed(context: Context) -> CheckResult:
     """Flag servers of version 2 whose transport the agent does not have."""
@@ -191,7 +191,7 @@ def servers_are_complete(context: Context) -> CheckResult:
 
 @check("ACP-L093", on_request(*SETUPS), fix="Resolve the command to its absolute path first.")
 def commands_are_absolute(context: Context) -> CheckResult:
-    """Flag servers that whoever starts them would have to search for."""
+    """Flag servers whose command is not an absolute path."""
     commands = [
         (each.get("command"), place)
         for place, each in _servers(context)
@@ -243,7 +243,7 @@ def _no_pairs(pairs: list[Json], place: str) -> Iterator[tuple[str, str]]:
 @check(
     "ACP-L095",
     on_request(*SETUPS),
-    fix="Hand over servers of type acp only where the agent claimed mcp over acp.",
+    fix="Send servers of type acp only if the agent claimed mcp over acp.",
 )
 def acp_is_claimed(context: Context) -> CheckResult:
     """Flag servers over ACP itself for an agent that does not have that."""

@@ -53,7 +53,7 @@ class _Stream:
 
 @dataclass(slots=True)
 class _SessionMessages:
-    """What one session told."""
+    """The messages of one session."""
 
     messages: dict[str, _Message] = field(default_factory=dict[str, _Message])
     streams: dict[str, _Stream] = field(default_factory=dict[str, _Stream])
@@ -62,7 +62,7 @@ class _SessionMessages:
     pieces: dict[tuple[str, str], tuple[Point, str]] = field(
         default_factory=dict[tuple[str, str], tuple[Point, str]]
     )
-    """By kind and id: the first piece of messages that were not told as a whole yet (v2)."""
+    """By kind and id: the first chunk of each message that was not sent as a whole yet (v2)."""
 
 
 @dataclass(slots=True)
@@ -146,10 +146,10 @@ def _known(context: Context) -> _Message | None:
 @check(
     "ACP-L185",
     on_update(*CHUNKS),
-    fix="Give what is of another kind another messageId.",
+    fix="Use different messageIds for messages of different kinds.",
 )
 def ids_are_of_one_role(context: Context) -> CheckResult:
-    """Tell, once for each, of ids that stand for messages of two kinds."""
+    """Flag, once for each, ids that messages of two kinds share."""
     message = _known(context)
     if message is None:
         return None

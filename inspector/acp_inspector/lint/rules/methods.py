@@ -52,14 +52,14 @@ def methods_are_known(context: Context) -> CheckResult:
             return OK
         return context.problem(f"{method} is unstable", path="method", severity="info")
     if any(find_method(method, version) for version in VERSIONS):
-        # Of the other version: a rule of its own tells that.
+        # A method of the other version: another rule reports it.
         return OK
     if RETIRED.match(method):
         return context.problem(
             f"{method} is of an unstable schema before 2026-11", path="method", severity="info"
         )
     if not is_ours(method):
-        # Somebody's own: a rule of its own tells that it lacks the underscore.
+        # A custom method: another rule reports the missing underscore.
         return OK
     return context.problem(f"{quoted(method)} is no method of ACP", path="method")
 
@@ -87,7 +87,7 @@ def _of_other_version(context: Context, other: int) -> CheckResult:
         return None
     if find_method(method, context.version) is None and find_method(method, other) is not None:
         return context.problem(
-            f"{method} is version {other}'s; agreed upon is {context.version}",
+            f"{method} is version {other}'s; the negotiated version is {context.version}",
             context.state.initialize,
             path="method",
         )
@@ -189,7 +189,7 @@ def claimed_methods_are_there(context: Context) -> CheckResult:
     if not _is_due(context.state, row):
         return None
     if context.code == -32601:
-        why = "has to be there" if row.gate is None else f"was claimed by {row.gate}"
+        why = "is required" if row.gate is None else f"was claimed by {row.gate}"
         return context.problem(
             f"{ask.method} {why}, but is not found", ask, context.state.initialize
         )

@@ -15,7 +15,7 @@ from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 
 MODE: Final = "mode"
-"""The category of a config option that stands for the modes."""
+"""The category of the config option that selects the mode."""
 
 
 @dataclass(slots=True)
@@ -166,7 +166,7 @@ def mode_ids_are_unique(context: Context) -> CheckResult:
 @check(
     "ACP-L309",
     on_result("session/prompt"),
-    fix="Update the mode and the config option that stands for it together.",
+    fix="Update the mode and its config option together.",
 )
 def mode_and_option_agree(context: Context) -> CheckResult:
     """Flag a mode that the config option for modes does not show, once a turn is over."""

@@ -114,7 +114,7 @@ def disabled_providers_stay_listed(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L402", on_result("providers/list"), fix="Leave headers away; they hold secrets.")
+@check("ACP-L402", on_result("providers/list"), fix="Leave out headers; they hold secrets.")
 def lists_hold_no_headers(context: Context) -> CheckResult:
     """Flag headers in a list."""
     for n, each in enumerate(_listed(context)):

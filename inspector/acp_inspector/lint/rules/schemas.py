@@ -1,6 +1,6 @@
 """That what is sent fits the published schema, and holds nothing that it does not know.
 
-One glance tells of most messages that all is well with them; only of others each place is looked
+Most messages pass a quick validation as a whole; only for the others each place is looked
 for.
 
 Source: ACP schema, every definition of params and results; "Extensibility".
@@ -127,7 +127,7 @@ def _each(context: Context, find: Callable[[SchemaSubject], list[Problem]]) -> C
     "ACP-L046",
     on_call(),
     on_result(),
-    fix="Send what the schema asks for; see the method's page.",
+    fix="Send what the schema requires; see the method's page.",
 )
 def messages_fit_their_schema(context: Context) -> CheckResult:
     """Flag members that are missing, or of a wrong type or value."""
@@ -138,7 +138,7 @@ def messages_fit_their_schema(context: Context) -> CheckResult:
     "ACP-L047",
     on_call(),
     on_result(),
-    fix="Send what the schema asks for, though readers survive it.",
+    fix="Send what the schema requires, even if readers tolerate this.",
 )
 def tolerated_members_are_well_formed(context: Context) -> CheckResult:
     """Flag members that a reader takes for absent because they make no sense."""
@@ -186,7 +186,7 @@ def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
     return _each(context, find)
 
 
-@check("ACP-L371", on_call(), on_result(), fix="Put what is your own into _meta.")
+@check("ACP-L371", on_call(), on_result(), fix="Put custom data into _meta.")
 def members_are_known(context: Context) -> CheckResult:
     """Flag members that the protocol does not have."""
 

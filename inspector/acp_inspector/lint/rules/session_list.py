@@ -95,7 +95,7 @@ def listed_sessions_are_complete(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L124", on_result("session/list"), fix="List only the sessions of the directory asked for."
+    "ACP-L124", on_result("session/list"), fix="List only the sessions of the requested directory."
 )
 def lists_keep_to_the_directory(context: Context) -> CheckResult:
     """Flag sessions of other directories than the one asked for.
@@ -118,7 +118,7 @@ def lists_keep_to_the_directory(context: Context) -> CheckResult:
     problems: list[Problem] = []
     for cwd, place in strange:
         problems += context.problem(
-            f"a session of {quoted(cwd)} is listed, asked for were those of {quoted(wanted)}",
+            f"a session of {quoted(cwd)} is listed, but those of {quoted(wanted)} were requested",
             context.request,
             path=place,
             severity=None if is_mixed or is_inside(cwd, wanted) else "warning",
@@ -251,7 +251,9 @@ def _cursor(context: Context) -> str | None:
 
 
 @check(
-    "ACP-L125", on_request("session/list"), fix="Give back a nextCursor as it came, and only now."
+    "ACP-L125",
+    on_request("session/list"),
+    fix="Send a nextCursor back unchanged, and only on this connection.",
 )
 def cursors_are_given_back(context: Context) -> CheckResult:
     """Flag cursors that the agent did not give on this connection."""
@@ -266,13 +268,11 @@ def cursors_are_given_back(context: Context) -> CheckResult:
     return context.problem(f"the cursor {quoted(cursor)} {why}", *others[:1], path="params.cursor")
 
 
-@check(
-    "ACP-L126", on_request("session/list"), fix="Stop at the page that comes without nextCursor."
-)
+@check("ACP-L126", on_request("session/list"), fix="Stop at the page without nextCursor.")
 def no_page_is_requested_after_the_last(context: Context) -> CheckResult:
-    """Flag pages that are asked for after the last one, with a cursor that nobody gave.
+    """Flag requests for a page after the last one, with a cursor that was never returned.
 
-    A cursor that was given leads back to an earlier page, which is nobody's fault.
+    A cursor that was returned leads back to an earlier page, which is legal.
     """
     cursor = _cursor(context)
     if cursor is None:

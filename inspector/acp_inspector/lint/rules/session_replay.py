@@ -160,7 +160,7 @@ def _may_be_echo(context: Context) -> bool:
     on_update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
     on_update("tool_call", "tool_call_update", "plan"),
     exercised_by=on_request("session/resume"),
-    fix="Send history only for session/load.",
+    fix="Replay history only for session/load.",
 )
 def resume_replays_nothing(context: Context) -> CheckResult:
     """Flag history before a resume of version 1 is answered, once for each."""
@@ -175,7 +175,7 @@ def resume_replays_nothing(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L111", on_result("session/resume"), fix="Send history only where replayFrom asks for it."
+    "ACP-L111", on_result("session/resume"), fix="Replay history only if replayFrom asks for it."
 )
 def resume_replays_nothing_unasked(context: Context) -> CheckResult:
     """Flag history in version 2 that was not requested.
@@ -231,7 +231,7 @@ def _was_refused(prompt: SentRequest | None) -> bool:
 
 @check("ACP-L113", on_update(*OF_USER), fix="Send history before the session is answered for.")
 def history_comes_before_the_answer(context: Context) -> CheckResult:
-    """Flag messages of a user that come after a load or resume, though nobody prompted.
+    """Flag user messages after a load or resume that belong to no prompt.
 
     Other late history cannot be reported from work that the agent began by itself.
     """
@@ -251,7 +251,7 @@ def history_comes_before_the_answer(context: Context) -> CheckResult:
 @check(
     "ACP-L114",
     on_response("session/resume"),
-    fix="Answer -32602 to a replayFrom that is not known.",
+    fix="Respond with -32602 to an unknown replayFrom.",
 )
 def unknown_cursors_are_refused(context: Context) -> CheckResult:
     """Flag resumes that went well from a place that there is not.
@@ -268,12 +268,12 @@ def unknown_cursors_are_refused(context: Context) -> CheckResult:
         if context.code not in GENERAL:
             return OK
         return context.problem(
-            f"the replayFrom {quoted(cursor)}, which there is not, was answered {context.code}",
+            f"the unknown replayFrom {quoted(cursor)} got the error {context.code}",
             context.request,
             severity="warning",
         )
     return context.problem(
-        f"the resume went well though there is no replayFrom {quoted(cursor)}", context.request
+        f"the resume went well although the replayFrom {quoted(cursor)} is unknown", context.request
     )
 
 

@@ -47,7 +47,11 @@ def _is_open(context: Context) -> bool:
     return context.session is not None and context.session.is_open
 
 
-@check("ACP-L476", on_request("session/status"), fix="Ask only where the agent claimed status.")
+@check(
+    "ACP-L476",
+    on_request("session/status"),
+    fix="Request the status only if the agent claimed status.",
+)
 def status_is_claimed(context: Context) -> CheckResult:
     """Flag a status that is asked of an agent that has none."""
     return gated(context, "sessionCapabilities.status", "session.status")
@@ -69,7 +73,7 @@ def status_changes_nothing(context: Context) -> CheckResult:
     if not status_requested or context.session_id not in status_requested or _is_open(context):
         return None
     return context.problem(
-        "an update came for a session of which only the status was asked for",
+        "an update came for a session whose status alone was requested",
         status_requested[context.session_id],
     )
 
@@ -134,7 +138,7 @@ def titles_are_claimed(context: Context) -> CheckResult:
     return gated(context, "sessionCapabilities.title", "session.title")
 
 
-@check("ACP-L481", on_result("session/set_title"), fix="Answer with the title as it was stored.")
+@check("ACP-L481", on_result("session/set_title"), fix="Return the title as it was stored.")
 def the_stored_title_is_returned(context: Context) -> CheckResult:
     """Flag titles that were set without a response what they are now."""
     if isinstance(context.result_object.get("title"), str):
@@ -147,7 +151,7 @@ def the_stored_title_is_returned(context: Context) -> CheckResult:
     "ACP-L482",
     on_update("session_info_update"),
     on_result("session/list"),
-    fix="Leave a title alone that the client has set.",
+    fix="Do not replace a title that the client has set.",
 )
 def set_titles_are_kept(context: Context) -> CheckResult:
     """Flag titles that replace one that the client had set."""
@@ -178,7 +182,7 @@ def _is_older(context: Context, point: Point) -> bool:
 @check(
     "ACP-L483",
     on_response("session/set_title"),
-    fix="Answer -32602 to a bad title, -32002 to an unknown session.",
+    fix="Respond with -32602 to a bad title, with -32002 to an unknown session.",
 )
 def bad_titles_get_their_own_error(context: Context) -> CheckResult:
     """Flag titles that are refused without saying why."""

@@ -132,7 +132,7 @@ def is_taken_up(context: Context) -> bool:
 
 @check("ACP-L102", OF_AGENT, fix="Name a session that the client created or took up.")
 def agents_speak_of_known_sessions(context: Context) -> CheckResult:
-    """Flag sessions that was not requested, once for each id."""
+    """Flag sessions that were never created or listed, once for each id."""
     id_, strangers = context.session_id, context.state.of(Strangers)
     if context.session is not None and id_ is not None:
         return _is_taken_up_first(context, id_, strangers)
@@ -147,7 +147,7 @@ def agents_speak_of_known_sessions(context: Context) -> CheckResult:
 
 
 def _is_taken_up_first(context: Context, id_: str, strangers: Strangers) -> CheckResult:
-    """Flag work in sessions that were listed, and that nobody took up."""
+    """Flag work in sessions that were listed but never loaded or resumed."""
     session = context.session
     is_work = context.variant not in ABOUT_SESSIONS or context.kind == "request"
     if session is None or session.origin != "listed" or not is_work or id_ in strangers.reported:
@@ -182,7 +182,7 @@ def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
     id_ = context.result_object.get("sessionId")
     return tuple(
         Problem(
-            f"the session {quoted(each)} was spoken of, but is not the one that was created",
+            f"the session {quoted(each)} was mentioned, but is not the one that was created",
             (point.seq, context.seq),
         )
         for each, point in early.items()
@@ -377,7 +377,7 @@ def _keep_idle(context: Context) -> None:
 @check(
     "ACP-L121",
     on_response("session/delete"),
-    fix="Answer {} where there is nothing to delete any more.",
+    fix="Respond with {} if there is nothing left to delete.",
 )
 def to_delete_what_is_gone_succeeds(context: Context) -> CheckResult:
     """Flag sessions that could not be deleted because there was none."""

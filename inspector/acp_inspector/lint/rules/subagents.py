@@ -98,13 +98,15 @@ def children_are_announced_first(context: Context) -> CheckResult:
     if first_seen is None or context.state.sessions.get(id_) is not None:
         return OK
     return context.problem(
-        f"the child {quoted(id_)} was heard of before", first_seen, path="params.update.sessionId"
+        f"the child {quoted(id_)} appeared before it was announced",
+        first_seen,
+        path="params.update.sessionId",
     )
 
 
 @dataclass(slots=True)
 class _FirstMentions:
-    """Sessions that nobody opened, and where they were heard of first."""
+    """Sessions that were not opened, and where each was first mentioned."""
 
     of: dict[str, Point] = field(default_factory=dict[str, Point])
 
@@ -168,7 +170,7 @@ def children_work_in_absolute_places(context: Context) -> CheckResult:
 
 @check("ACP-L499", on_update("session_message"), fix="Name both sessions, one of them this one.")
 def messages_go_between_known_sessions(context: Context) -> CheckResult:
-    """Flag a message whose sender or recipient nobody knows, or that passes through."""
+    """Flag a message whose sender or recipient is unknown, or that only passes through."""
     names = ("senderSessionId", "recipientSessionId")
     ends = {name: id_ for name in names if isinstance(id_ := context.update.get(name), str)}
     if not ends:
@@ -197,7 +199,8 @@ def mirrors_agree(context: Context) -> CheckResult:
     if child.mirror == session.state:
         return OK
     return context.problem(
-        f"the mirror still says {quoted(child.mirror)}, the child said {quoted(session.state)}",
+        f"the mirrored state is still {quoted(child.mirror)}, "
+        f"but the child reported {quoted(session.state)}",
         child.mirrored,
         session.state_at,
     )

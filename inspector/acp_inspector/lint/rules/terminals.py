@@ -45,7 +45,7 @@ def terminals_are_claimed(context: Context) -> CheckResult:
     if context.state.claim("client", "terminal") is True:
         return OK
     return context.problem(
-        f"{context.method} is asked for, but the client does not claim terminal",
+        f"{context.method} is called, but the client does not claim terminal",
         context.state.initialize,
         path="method",
     )
@@ -132,7 +132,7 @@ def terminals_are_released_before_their_session_closes(context: Context) -> Chec
 
 @check_at_end("ACP-L255", fix="Release every terminal that you created.")
 def terminals_were_released(ending: EndContext) -> CheckResult:
-    """Flag terminals that nobody released before the connection ended.
+    """Flag terminals that were not released before the connection ended.
 
     Where a turn was under way still, the agent had no time to.
     """
@@ -180,7 +180,7 @@ def terminals_stay_in_their_session(context: Context) -> CheckResult:
     if terminal.session == context.session_id:
         return OK
     return context.problem(
-        f"the terminal {quoted(terminal.id)} is session {quoted(terminal.session)}'s",
+        f"the terminal {quoted(terminal.id)} belongs to session {quoted(terminal.session)}",
         terminal.first,
         path="params.sessionId",
     )
@@ -215,7 +215,7 @@ class _Outputs:
 
 @check("ACP-L256", on_result("terminal/create"), fix="Give each terminal an id of its own.")
 def live_terminals_have_ids_of_their_own(context: Context) -> CheckResult:
-    """Flag two terminals that cannot be reported apart."""
+    """Flag two terminals with one id."""
     id_ = context.result_object.get("terminalId")
     if not isinstance(id_, str):
         return None
@@ -277,7 +277,7 @@ def _cut_at_the_end(context: Context, output: str) -> CheckResult:
 
 @check("ACP-L259", on_result(OUTPUT), fix="Say truncated where a limit was exceeded, only.")
 def output_is_cut_for_a_reason(context: Context) -> CheckResult:
-    """Flag output that was cut, though nobody set a limit, or one that is far away.
+    """Flag output that was truncated without a limit, or far below it.
 
     Who cuts at a line may stay below the limit, but not far.
     """

@@ -1,4 +1,4 @@
-"""What an agent tells of a tool call, piece by piece.
+"""What an agent reports about a tool call, update by update.
 
 Source: ACP, "Tool Calls", "Overview"; the RFD about names of tool calls.
 """
@@ -28,7 +28,7 @@ TOOL_CALL_MESSAGES: Final[tuple[Trigger, ...]] = (
     *TOOL_CALL_UPDATES,
     *on_request("session/request_permission"),
 )
-"""Messages that tell of a tool call, requests for permission included."""
+"""Messages that report a tool call, permission requests included."""
 STATUSES: Final = frozenset({"pending", "in_progress", "completed", "failed"})
 STATUSES_2: Final = STATUSES | {"cancelled", "paused"}
 KINDS: Final = frozenset(
@@ -47,19 +47,19 @@ class _Raw:
 
 
 def place_of(context: Context) -> str:
-    """Return where a message tells of its tool call."""
+    """Return the path of the tool call in a message."""
     if context.method == "session/update":
         return "params.update"
     return "params.toolCall" if "toolCall" in context.params else "params.subject.toolCall"
 
 
 def tool_call_fields(context: Context) -> dict[str, Json]:
-    """Return what a message tells of its tool call; empty if nothing."""
+    """Return the fields of the tool call in a message; empty if there are none."""
     return context.update or permission_tool(context.params)
 
 
 def known_tool(context: Context) -> SeenToolCall | None:
-    """Return what was known of the tool call that a message tells of."""
+    """Return what was known of a message's tool call before it."""
     id_ = tool_call_fields(context).get("toolCallId")
     if context.session is None or not isinstance(id_, str):
         return None
@@ -68,7 +68,7 @@ def known_tool(context: Context) -> SeenToolCall | None:
 
 @check("ACP-L192", on_update("tool_call_update"), fix="Announce a tool call by tool_call first.")
 def updated_tool_calls_are_known(context: Context) -> CheckResult:
-    """Tell, once for each, of tool calls that are updated without having been announced."""
+    """Flag, once for each, tool calls that are updated without having been announced."""
     id_ = context.update.get("toolCallId")
     if context.session is None or not isinstance(id_, str):
         return None
@@ -173,7 +173,7 @@ def _own_name(context: Context, name: str, known: frozenset[str]) -> CheckResult
 
 @check("ACP-L217", TOOL_CALL_UPDATES, fix="Send raw input and output as objects.")
 def raw_values_are_objects(context: Context) -> CheckResult:
-    """Tell, once for each member of a session, of raw values that are no object."""
+    """Flag, once for each field of a session, raw values that are not objects."""
     reported = context.state.of(_Raw).reported
     names = [name for name in ("rawInput", "rawOutput") if context.update.get(name) is not None]
     if not names:
@@ -383,7 +383,7 @@ def _terminal(context: Context, id_: str) -> SeenTerminal | None:
 
 @check("ACP-L215", on_update("tool_call_content_chunk"), fix="Announce a tool call by an update.")
 def chunks_are_of_known_tool_calls(context: Context) -> CheckResult:
-    """Tell, once for each, of tool calls that have content before they are announced."""
+    """Flag, once for each, tool calls that have content before they are announced."""
     id_ = context.update.get("toolCallId")
     if context.session is None or not isinstance(id_, str):
         return None
@@ -405,7 +405,7 @@ def chunks_have_one_item(context: Context) -> CheckResult:
 
 
 UPDATED: Final = (*on_update("tool_call_update"), *on_request("session/request_permission"))
-"""Messages that tell anew of a tool call."""
+"""Updates that report a tool call."""
 GOING: Final = frozenset({"in_progress", "completed"})
 """Statuses of a tool call that is, or was, carried out."""
 REFUSED: Final = frozenset({"reject_once", "reject_always", "cancelled"})
@@ -413,7 +413,7 @@ REFUSED: Final = frozenset({"reject_once", "reject_always", "cancelled"})
 
 
 def new_status(context: Context) -> str | None:
-    """Return the status that an update sets; in version 2 null stands for `pending`."""
+    """Return the status that an update sets; in version 2 null means `pending`."""
     reported = tool_call_fields(context)
     status = reported.get("status")
     if isinstance(status, str):
@@ -489,7 +489,7 @@ def permission_is_waited_for(context: Context) -> CheckResult:
     if tool.permission.cancelled is not None or status not in GOING or status == tool.status:
         return OK
     return context.problem(
-        f"the tool call {quoted(tool.id)} is {status} while permission for it is asked for",
+        f"the tool call {quoted(tool.id)} is {status} while its permission request is open",
         tool.permission,
         path=f"{place_of(context)}.status",
     )

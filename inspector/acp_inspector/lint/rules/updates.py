@@ -186,7 +186,7 @@ def variants_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
 @check(
     "ACP-L181",
     on_update(),
-    fix="Send what the schema asks for; see the variant's page.",
+    fix="Send what the schema requires; see the variant's page.",
 )
 def known_variants_fit_their_schema(context: Context) -> CheckResult:
     """Flag updates of a known variant that readers must not take for an unknown one."""

@@ -48,7 +48,7 @@ NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """Whether an entity can be cancelled, by what it told last."""
+    """Whether an entity can be cancelled, by its last reported capabilities."""
 
     is_open: bool
     was_open: bool

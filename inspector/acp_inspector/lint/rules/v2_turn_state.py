@@ -1,4 +1,4 @@
-"""What a session of version 2 works on: prompts taken in, work begun and ended, words told.
+"""The work of a version 2 session: accepted prompts, states, and the agent's messages.
 
 Nothing is judged here; several subjects judge by it.
 
@@ -23,7 +23,7 @@ from acp_inspector.lint.state import LintState, Point, SentRequest
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 WORDS: Final = ("agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk")
-"""Updates that tell words of the agent."""
+"""Updates that carry text of the agent."""
 REMEMBERED: Final = 4096
 """User messages of each session, and words of one piece of work, that are remembered."""
 
@@ -42,7 +42,7 @@ class Foreground:
     """What one session works on."""
 
     echoes: dict[str, Echo] = field(default_factory=dict[str, Echo])
-    """User messages by id, as first told outside replays."""
+    """User messages by id, as first reported outside replays."""
     named: dict[str, SentRequest] = field(default_factory=dict[str, SentRequest])
     """Prompts by the id that their results named."""
     accepted: list[SentRequest] = field(default_factory=list[SentRequest])
@@ -50,13 +50,13 @@ class Foreground:
     inserted: Point | None = None
     """The newest sign of a prompt having been taken in, if no state was reported since."""
     is_busy: bool = False
-    """The last state told was another than idle."""
+    """The last reported state was not idle."""
     began: Point | None = None
     """Where the session last went from idle to another state."""
     ended: Point | None = None
     """Where it last went back to idle."""
     states: set[str] = field(default_factory=set[str])
-    """The states told since work began."""
+    """The states reported since work began."""
     word_ids: set[str] = field(default_factory=set[str])
     """Ids of the agent's words since work began."""
     early: Point | None = None
@@ -169,7 +169,7 @@ def _agent_words_sent(context: Context) -> None:
 
 @track(on_update("tool_call_update"))
 def _tool_updated(context: Context) -> None:
-    """Take new tool calls of an agent that was just asked for something for its response."""
+    """Treat new tool calls after a prompt as the response to it."""
     if context.version != 2 or context.session is None or context.session.is_replaying:
         return
     id_ = context.update.get("toolCallId")

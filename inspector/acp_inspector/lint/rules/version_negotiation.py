@@ -69,7 +69,9 @@ def ids_are_not_null(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L426", on_result("initialize"), fix="Answer the highest version up to the one asked for."
+    "ACP-L426",
+    on_result("initialize"),
+    fix="Respond with the highest version that is not above the requested one.",
 )
 def versions_are_rounded_down(context: Context) -> CheckResult:
     """Flag versions above the one asked for, and below another that would have done.
@@ -81,7 +83,7 @@ def versions_are_rounded_down(context: Context) -> CheckResult:
         return None
     if answered > requested:
         return context.problem(
-            f"version {answered} is answered, though {requested} was asked for",
+            f"the agent responded with version {answered}, but {requested} was requested",
             context.request,
             path="result.protocolVersion",
         )
@@ -97,7 +99,7 @@ def versions_are_rounded_down(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L427", on_response("initialize"), fix="Refuse with -32022 what you cannot speak.")
+@check("ACP-L427", on_response("initialize"), fix="Reject unsupported versions with -32022.")
 def unsupported_versions_are_refused(context: Context) -> CheckResult:
     """Flag agents that go on with a version above the one asked for, instead of refusing.
 
@@ -130,7 +132,7 @@ def refusals_name_versions(context: Context) -> CheckResult:
     data = as_object(context.error.get("data"))
     if data.get("requested") != requested:
         return context.problem(
-            f"requested is {quoted(data.get('requested'))}, but {requested} was asked for",
+            f"data.requested is {quoted(data.get('requested'))}, but {requested} was requested",
             context.request,
             path="error.data.requested",
         )
@@ -172,7 +174,9 @@ def _keep_requests(context: Context) -> None:
             own.lower.append(context.seq)
 
 
-@check("ACP-L429", on_request("initialize"), fix="Agree upon the version once, before all else.")
+@check(
+    "ACP-L429", on_request("initialize"), fix="Negotiate the version once, before anything else."
+)
 def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
     """Flag an `initialize` that comes again after other requests."""
     other = context.state.of(_Negotiation).other
@@ -180,12 +184,12 @@ def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
         return None
     if other is not None and context.state.is_ready:
         return context.problem(
-            "initialize comes again after other requests", context.state.initialize, other
+            "initialize is sent again after other requests", context.state.initialize, other
         )
     return OK
 
 
-@check_at_end("ACP-L429", fix="Begin a connection of its own for version 1.")
+@check_at_end("ACP-L429", fix="Open a new connection for version 1.")
 def no_lower_version_was_requested_again(ending: EndContext) -> CheckResult:
     """Flag an `initialize` for version 1 after version 2 was agreed upon."""
     lower = ending.state.of(_Negotiation).lower
