@@ -1,4 +1,4 @@
-"""Rules that traffic has to keep, and the engine that holds it against them."""
+"""Rules for ACP traffic, and the engine that checks traffic against them."""
 
 from acp_inspector.lint.engine import Finding, Linter, LintReport, lint
 

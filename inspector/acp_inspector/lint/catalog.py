@@ -1,6 +1,6 @@
-"""Every rule that traffic can break, as a table beside this module lists them.
+"""Every rule of the linter, as the table beside this module lists them.
 
-The table is the catalogue: what a rule says, how grave a breach is, what it stands on. The checks
+The table is the catalogue: what a rule says, its severity, and its basis. The checks
 are Python functions in `rules`, joined to it by their id. A rule keeps its id for ever; one that
 the protocol took back stays in the table as withdrawn.
 """
@@ -17,7 +17,7 @@ Severity: TypeAlias = Literal["error", "warning", "info"]
 Basis: TypeAlias = Literal["M", "S", "I", "X", "J", "H"]
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
-"""From the least to the worst."""
+"""From the least to the most severe."""
 
 BASES: Final[dict[Basis, str]] = {
     "M": "MUST in the protocol's text",
@@ -27,7 +27,7 @@ BASES: Final[dict[Basis, str]] = {
     "J": "JSON-RPC 2.0",
     "H": "heuristic",
 }
-"""What a rule stands on."""
+"""The basis of a rule."""
 
 FAMILIES: Final[dict[str, str]] = {
     "A": "Framing",
@@ -63,30 +63,30 @@ FAMILIES: Final[dict[str, str]] = {
     "AE": "MCP over ACP: payloads",
     "AF": "HTTP and WebSocket, observed behaviour",
 }
-"""What rules are about, in the order of the catalogue."""
+"""Subjects of rules, in the order of the catalogue."""
 
 UNSTABLE_FAMILIES: Final = frozenset({"V", "W", "AA", "AB", "AC", "AD", "AE"})
 """Families about parts of the protocol that are not stable yet."""
 
 EARLY_FAMILIES: Final = frozenset({"A", "B", "C", "Y", "AF"})
-"""Families that hold before a version is agreed upon."""
+"""Families that apply before a version is negotiated."""
 
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """One sentence that must hold."""
+    """One rule of the catalogue."""
 
     id: str
     family: str
     severity: Severity | None
     """None: withdrawn."""
     versions: frozenset[int]
-    """Protocol versions it is about."""
+    """Protocol versions that it applies to."""
     side: str
-    """Who is at fault when it is broken."""
+    """The side at fault when it is broken."""
     basis: Basis
     since: str
-    """Month of the schema that it came or changed with; empty for the older ones."""
+    """Month of the schema that introduced or changed it; empty for older ones."""
     source: str
     """Page of the protocol's documentation, or `schema`."""
     text: str

@@ -1,7 +1,7 @@
-"""One frame, as a rule looks at it: what it says, and what was known before it came.
+"""One frame as rules see it: its content, and the state before it.
 
-Rules go on where a reader would give up: a request without `"jsonrpc"` is still one, so that a
-single slip does not hide everything behind it.
+Rules are lenient where a reader would give up: a request without `"jsonrpc"` is still one, so that
+a single mistake does not hide everything after it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
 Kind: TypeAlias = Literal["request", "notification", "result", "failure", "batch", "broken"]
 
 INITIALIZE: Final = ("initialize", "proxy/initialize")
-"""Methods that agree upon the version."""
+"""Methods that negotiate the version."""
 QUOTED_CHARACTERS: Final = 80
 """Characters of a value that a problem quotes."""
 DELIVERY_TIMEOUT_S: Final = 2.0
 """Seconds after which a frame counts as received by the other side, without further proof."""
 UNSUPPORTED_VERSION: Final = -32022
-"""What only agents that know version 2 answer."""
+"""An error code that only agents with version 2 send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class Problem:
     frames: tuple[int, ...]
     """The frames that prove it, oldest first."""
     severity: Severity | None = None
-    """Where it is graver or lighter than the rule says in general."""
+    """Set if it differs from the severity of the rule."""
     path: str = ""
     """Where in the message, if it is about one place: `params.update.content`."""
 
 
 CheckResult: TypeAlias = tuple[Problem, ...] | None
-"""What a check found: nothing to look at (None), nothing wrong (empty), or problems."""
+"""What a check found: not applicable (None), no problem (empty), or problems."""
 
 OK: Final[tuple[Problem, ...]] = ()
-"""The check looked, and all is well."""
+"""The check applied and found no problem."""
 
 
 class Context:
@@ -87,37 +87,37 @@ class Context:
         self.previous = state.last.get(frame.side)
         """The frame of the same side before this one."""
         self.value: dict[str, Json] = {}
-        """The whole message; empty where it is no object."""
+        """The whole message; empty if it is not an object."""
         self.kind: Kind = "broken"
         self.reason = ""
-        """Why it is no message, in a few words."""
+        """Why it is not a message, in a few words."""
         self.id: Json = None
-        """As it stands there; it may be no valid id."""
+        """As sent; it may be invalid."""
         self.method: str | None = None
-        """Its own, or that of the request it answers."""
+        """Its own, or that of the request that it responds to."""
         self.params: dict[str, Json] = {}
-        """Those of a call; empty where they are absent or no object."""
+        """Those of a call; empty if they are absent or not an object."""
         self.result: Json = None
         self.error: dict[str, Json] = {}
         self.request: SentRequest | None = None
         """The request, for a response to one."""
         self.update: dict[str, Json] = {}
-        """What a `session/update` tells; empty for anything else."""
+        """The update in a `session/update`; empty for anything else."""
         self.variant: str | None = None
         """Its `sessionUpdate`."""
         self.verdict: Any = NotImplemented
-        """What the schema says of it, once a rule has asked; kept for others that ask."""
+        """The result of the schema validation; computed on first use, then kept."""
         self._read()
         self.session_id = self._find_session()
         self.session: SeenSession | None = (
             None if self.session_id is None else state.sessions.get(self.session_id)
         )
         self.version = self._find_version()
-        """The protocol version it is to be read by; None while none is agreed upon."""
+        """The protocol version to read it by; None until one is negotiated."""
 
     @property
     def point(self) -> Point:
-        """Where and when it stands."""
+        """Its number and time."""
         return Point(self.seq, self.time)
 
     @property
@@ -125,12 +125,12 @@ class Context:
         """The key of its id among the requests of the caller; None without a valid id."""
         if not is_request_id(self.id):
             return None
-        asker = self.side if self.kind == "request" else opposite(self.side)
-        return (asker, *id_key(cast("RequestId", self.id)))
+        caller = self.side if self.kind == "request" else opposite(self.side)
+        return (caller, *id_key(cast("RequestId", self.id)))
 
     @property
     def result_object(self) -> dict[str, Json]:
-        """The result, where it is an object; empty otherwise."""
+        """The result if it is an object; empty otherwise."""
         return as_object(self.result)
 
     @property
@@ -142,7 +142,7 @@ class Context:
     def had_received(self, point: Point | SentRequest) -> bool:
         """Return whether its sender must have received the other side's frame at `point` before.
 
-        Each side acts on what it has received: until it answered something sent later, or long
+        Each side acts on what it has received: until it responded to something sent later, or long
         enough went by, the two may have crossed.
         """
         return (
@@ -156,7 +156,7 @@ class Context:
         path: str = "",
         severity: Severity | None = None,
     ) -> tuple[Problem, ...]:
-        """Return that this frame broke the rule, together with the frames it goes back to."""
+        """Return the problem that this frame broke the rule, with the frames that prove it."""
         frames = {point.seq for point in since if point is not None} | {self.seq}
         return (Problem(text, tuple(sorted(frames)), severity, path),)
 
@@ -187,7 +187,7 @@ class Context:
                 self.variant = variant if isinstance(variant, str) else None
             return
         if "result" in value and value.get("error") is None:
-            # With `"error": null` beside it too, which only ACP-L018 minds.
+            # Even with `"error": null` beside it, which only ACP-L018 reports.
             self.kind, self.result = "result", value["result"]
         elif "error" in value:
             self.kind, self.error = "failure", as_object(value["error"])
@@ -230,7 +230,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class EndContext:
-    """The end of the recording, as a rule looks at it."""
+    """The end of the recording, as rules see it."""
 
     state: LintState
     point: Point
@@ -243,25 +243,25 @@ class EndContext:
     def problem(
         self, text: str, *frames: Point | SentRequest, severity: Severity | None = None
     ) -> tuple[Problem, ...]:
-        """Return that a rule was broken by the time of the end, and the frames that prove it."""
+        """Return the problem that a rule was broken at the end, with the frames that prove it."""
         return (Problem(text, tuple(sorted({frame.seq for frame in frames})), severity),)
 
 
 def as_object(value: Json) -> dict[str, Json]:
-    """Return `value` where it is an object, an empty one otherwise."""
+    """Return `value` if it is an object, an empty one otherwise."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - JSON
 
 
 def as_array(value: Json) -> list[Json]:
-    """Return `value` where it is an array, an empty one otherwise."""
+    """Return `value` if it is an array, an empty one otherwise."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - JSON
 
 
 def is_one_of(value: Json, words: Container[str]) -> bool:
-    """Return whether `value` is one of these words; a list or an object is none."""
+    """Return whether `value` is one of these words; a list or an object is not."""
     return isinstance(value, str) and value in words
 
 
 def quoted(value: Json) -> str:
-    """Return a value as JSON on one line, cut where it is long; safe to show."""
+    """Return a value as JSON on one line, shortened if it is long; safe to show."""
     return single_line(json.dumps(value, ensure_ascii=False, default=str), QUOTED_CHARACTERS)

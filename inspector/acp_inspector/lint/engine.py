@@ -74,7 +74,7 @@ class LintReport:
     versions: set[int] = field(default_factory=set[int])
     """The protocol versions that were agreed upon."""
     dialects: set[str] = field(default_factory=set[str])
-    """Dialects that were heard though nobody said so."""
+    """Dialects recognized although none was selected."""
     is_joined: bool = False
     """Lines were joined to frames by the lengths before them, as the dialect has it."""
     exercised: set[str] = field(default_factory=set[str])
@@ -155,7 +155,7 @@ class Linter:
     def _end_of_the_last(self) -> tuple[Finding, ...]:
         """Finish with one connection where the next one begins, of which nothing is known yet.
 
-        Who recorded it may have been killed, so that nothing tells of its end.
+        The recorder may have been killed, so no event marks the end.
         """
         if not (self._is_over or self._state.last):
             return ()
@@ -200,10 +200,10 @@ class Linter:
             meant = self._dialect.read(frame.data, frame.side).forward
             return [each for raw in meant for each in self._frame(replace(frame, data=raw))]
         if self._recognition is not None:
-            heard = self._recognition.feed(frame.data, frame.side)
-            if heard is not None:
-                self.report.dialects.add(heard)
-            if heard is not None or all(map(self._recognition.is_settled, SIDES)):
+            recognized = self._recognition.feed(frame.data, frame.side)
+            if recognized is not None:
+                self.report.dialects.add(recognized)
+            if recognized is not None or all(map(self._recognition.is_settled, SIDES)):
                 self._recognition = None
         return self._frame(frame)
 

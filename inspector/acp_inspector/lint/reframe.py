@@ -26,7 +26,7 @@ class Reframer:
         """Whether a side wrote lengths before its frames."""
         self._streams = _opened()
         self._waiting: list[Entry] = []
-        """What stands behind a frame that is not whole yet."""
+        """Entries after a frame that is not complete yet."""
 
     def feed(self, entry: Entry) -> list[Entry]:
         """Take the next entry; return those that are whole now and have nothing to wait for."""
@@ -109,7 +109,7 @@ class _Stream:
         return [_frame(first, self._framer.rest(), b"")]
 
     def _is_within(self, framer: AutoFramer) -> bool:
-        """Return whether a header has begun; no body has, as a blank line stands before it."""
+        """Return whether a header has begun; no body has, as a blank line precedes it."""
         begun = framer.rest()
         framer.feed(begun)
         return bool(begun)

@@ -27,7 +27,7 @@ from acp_protocol.framing import Side
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
 
 Trigger: TypeAlias = tuple[str, str | None]
-"""A kind of message and a method or update variant; None stands for any."""
+"""A kind of message and a method or update variant; None means any."""
 
 EVERY_FRAME: Final[Trigger] = ("frame", None)
 """Every frame, whatever it holds."""

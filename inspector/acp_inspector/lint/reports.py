@@ -1,6 +1,6 @@
-"""Findings as JUnit's XML, which build servers show as tests: a suite a file, a test a rule.
+"""Findings as JUnit XML: one suite for each file, one test for each rule.
 
-A rule without anything to look at is skipped; that it found nothing says nothing. One whose check
+A rule that nothing in the recording exercised is skipped. One whose check
 broke down is an error.
 """
 
@@ -20,8 +20,8 @@ from acp_inspector.recording.reader import BadLine
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
-READABLE: Final = "every line can be read"
-BROKEN: Final = "it could not be judged, by a mistake of ours"
+READABLE: Final = "every line is readable"
+BROKEN: Final = "the check failed because of a bug in the linter"
 _NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that an XML document cannot hold, not even escaped."""
 
@@ -37,8 +37,8 @@ def junit_report(
 
     Args:
         reports: by the file's name.
-        fails: tells which findings are failures.
-        faults: for each file, what of it could not be read.
+        fails: returns whether a finding is a failure.
+        faults: for each file, the lines that could not be read.
         faults_fail: such a file is an error, instead of being reported.
     """
     root = ElementTree.Element("testsuites", name="acp-console lint")
@@ -47,11 +47,11 @@ def junit_report(
         failed = skipped = 0
         unread = (faults or {}).get(file, ())
         case = ElementTree.SubElement(suite, "testcase", name=READABLE, classname="Recording")
-        if said := "\n".join(f"line {fault.line}: {fault.reason}" for fault in unread):
+        if text := "\n".join(f"line {fault.line}: {fault.reason}" for fault in unread):
             if faults_fail:
-                _add(case, "error", said, message=said.split("\n")[0], type="recording")
+                _add(case, "error", text, message=text.split("\n")[0], type="recording")
             else:
-                _add(case, "system-out", said)
+                _add(case, "system-out", text)
         for id_ in sorted(report.applied):
             found = [each for each in report.findings if each.rule.id == id_]
             broken = report.failed.get(id_)
@@ -60,8 +60,8 @@ def junit_report(
             case = ElementTree.SubElement(suite, "testcase", name=id_, classname=_text(family))
             if failures:
                 failed += 1
-                said = "\n".join(map(_line, failures))
-                _add(case, "failure", said, message=failures[0].message, type=id_)
+                text = "\n".join(map(_line, failures))
+                _add(case, "failure", text, message=failures[0].message, type=id_)
             elif broken is None and id_ not in report.exercised:
                 skipped += 1
                 ElementTree.SubElement(case, "skipped", message="nothing to look at")
@@ -110,8 +110,8 @@ def sarif_report(
     Args:
         findings: by the file's name.
         lines: for each file, the line of each entry by its number, from 1.
-        faults: for each file, what of it could not be read.
-        failed: for each file, the rules whose check broke down, with what it said.
+        faults: for each file, the lines that could not be read.
+        failed: for each file, the rules whose check failed, with the error.
     """
     used = _rules(findings.values())
     places = {rule.id: place for place, rule in enumerate(used)}
@@ -144,9 +144,9 @@ def _note(file: str, fault: BadLine) -> Json:
 
 
 def _broken(file: str, rule: str, problem: str) -> Json:
-    said = f"{rule} could not be judged, by a mistake of ours: {problem}"
+    text = f"{rule} was not checked because of a bug in the linter: {problem}"
     where = _location(file, None)
-    return {"level": "error", "message": {"text": said}, "locations": [where]}
+    return {"level": "error", "message": {"text": text}, "locations": [where]}
 
 
 def _rules(findings: Iterable[Sequence[Finding]]) -> list[LintRule]:
@@ -191,7 +191,7 @@ def _location(file: str, line: int | None) -> dict[str, Json]:
 
 
 def _uri(file: str) -> str:
-    """Return a file's name as a reference: what is special in a URI stands for itself nowhere."""
+    """Return a file's name as a reference: special characters are escaped."""
     path = Path(file)
     if path.is_absolute():
         return path.as_uri()

@@ -1,8 +1,8 @@
-"""What has happened on a connection so far, as far as more than one rule asks for it.
+"""The state of a connection so far, as far as several rules need it.
 
-It holds what each side said, not what it is: a session exists here from the message on that named
-it. Rules look at it as it was before the message they judge; `bookkeeping` carries it on. What only
-one subject needs it keeps for itself, by `State.of`.
+It holds what each side sent: a session exists here from the first message that named
+it. Rules see it as it was before the message they check; `tracker` updates it. State that only
+one subject needs is kept by `LintState.of`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from acp_protocol.jsonrpc import Json, RequestId, id_key
 
 Own = TypeVar("Own")
 IdKey: TypeAlias = tuple[Side, str, RequestId]
-"""Who asked, and the id with the name of its type."""
+"""The side that sent the request, and the id with the name of its type."""
 Origin: TypeAlias = Literal["new", "load", "resume", "fork", "listed", "child"]
 
 FLAGS: Final[dict[Side, tuple[str, ...]]] = {
@@ -41,7 +41,7 @@ LONGEST_NUMBER: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A frame, and when it went."""
+    """A frame's number and time."""
 
     seq: int
     time: float
@@ -49,29 +49,29 @@ class Point:
 
 @dataclass(slots=True)
 class SentRequest:
-    """A request, from its question to its response and beyond."""
+    """A request and, once it came, its response."""
 
     seq: int
     time: float
     side: Side
-    """Who asked."""
+    """The sender."""
     id: RequestId
     method: str
     params: dict[str, Json]
-    """Empty where they are no object."""
+    """Empty if they are not an object."""
     session: str | None
     cancelled: Point | None = None
     """The `$/cancel_request` that named it."""
     responded: Point | None = None
     result: Json = None
-    """What the response said, where it went well."""
+    """The result of the response, if it succeeded."""
     error: dict[str, Json] | None = None
-    """What the response said, where it went wrong."""
+    """The error of the response, if it failed."""
 
 
 @dataclass(slots=True)
 class SeenToolCall:
-    """A tool call, as its updates and permission requests tell of it."""
+    """A tool call, as its updates and permission requests report it."""
 
     id: str
     first: Point
@@ -90,11 +90,11 @@ class SeenToolCall:
     permission: SentRequest | None = None
     """The last request for permission about it."""
     outcome: str | None = None
-    """How that was answered: the chosen option's kind, `cancelled`, or another outcome's name."""
+    """Its outcome: the chosen option's kind, `cancelled`, or another outcome's name."""
     terminals: set[str] = field(default_factory=set[str])
     """Ids of terminals that its content names."""
     capabilities: Json = None
-    """The last that were reported (v2)."""
+    """The last reported ones (v2)."""
 
 
 @dataclass(slots=True)
@@ -111,33 +111,33 @@ class SeenTerminal:
     exited: Point | None = None
     exit_status: Json = None
     capabilities: Json = None
-    """The last that were reported (v2)."""
+    """The last reported ones (v2)."""
 
 
 @dataclass(slots=True)
 class SeenSession:
-    """A session, as the messages about it tell."""
+    """A session, as the messages about it report it."""
 
     id: str
     origin: Origin
     first: Point
     cwd: Json = None
     roots: list[Json] = field(default_factory=list[Json])
-    """Additional directories, as asked for."""
+    """Additional directories, as requested."""
     is_open: bool = False
-    """It was created, loaded, resumed or forked here, and not closed since."""
+    """It was created, loaded, resumed or forked on this connection, and not closed since."""
     closed: Point | None = None
     deleted: Point | None = None
     replays: list[SentRequest] = field(default_factory=list[SentRequest])
-    """Loads, or resumes with replay, that are not answered yet."""
+    """Loads, or resumes with replay, without a response yet."""
     prompts: list[SentRequest] = field(default_factory=list[SentRequest])
-    """Prompts that are not answered yet, oldest first."""
+    """Prompts without a response yet, oldest first."""
     last_prompt: SentRequest | None = None
-    """The newest one, answered or not."""
+    """The newest one, with or without a response."""
     cancel: Point | None = None
     """The `session/cancel` that the running work has not ended from yet."""
     state: str | None = None
-    """The last that a `state_update` told (v2)."""
+    """The last state that a `state_update` reported (v2)."""
     state_at: Point | None = None
     tools: dict[str, SeenToolCall] = field(default_factory=dict[str, SeenToolCall])
     terminals: dict[str, SeenTerminal] = field(default_factory=dict[str, SeenTerminal])
@@ -150,7 +150,7 @@ class SeenSession:
 
     @property
     def is_replaying(self) -> bool:
-        """Whether its history is reported again: what repeats there is no fault."""
+        """Whether its history is being replayed; repetitions are legal then."""
         return bool(self.replays)
 
     @property
@@ -168,20 +168,20 @@ class LintState:
         self.unstable = unstable
         """Whether the parts of the protocol that are not stable yet are allowed here."""
         self.version: int | None = None
-        """The negotiated one; taken for 1 when a connection goes on without `initialize`."""
+        """The negotiated version; 1 if a connection goes on without `initialize`."""
         self.initialize: SentRequest | None = None
         """The newest `initialize`."""
         self.is_ready = False
-        """`initialize` was answered with a result."""
+        """`initialize` succeeded."""
         self.capabilities: dict[Side, dict[str, Json]] = {"client": {}, "agent": {}}
-        """As each side claimed them; empty when it did not."""
+        """As each side claimed them; empty if it did not."""
         self.auth_methods: list[dict[str, Json]] = []
         self.login: Point | None = None
-        """The last login that went well and was not followed by a logout."""
+        """The last successful login that was not followed by a logout."""
         self.requests: dict[IdKey, SentRequest] = {}
-        """Requests that wait for their responses, the oldest of each id."""
+        """Pending requests, the oldest of each id."""
         self.later: dict[IdKey, deque[SentRequest]] = {}
-        """Newer ones that have the id of one that waits."""
+        """Newer requests that reuse the id of a pending one."""
         self.newest: SentRequest | None = None
         """The last request."""
         self._open: dict[tuple[Side, str, str | None], dict[int, SentRequest]] = {}

@@ -61,7 +61,7 @@ def is_pattern(text: str) -> bool:
     """Return whether a text is a regular expression; one that is too long or deep is taken for one.
 
     What makes it none is a class or a group that is not closed, or one that is closed but was not
-    opened, a quantifier of nothing, or one that stands behind another.
+    opened, a quantifier of nothing, or one after another.
     """
     if len(text) > LONGEST:
         return True
@@ -108,7 +108,7 @@ def _compiles(bare: str) -> bool:
 Operation: TypeAlias = Literal["add", "delete", "modify", "move", "copy"]
 
 NOWHERE: Final = "/dev/null"
-"""What stands for the side on which there is no file."""
+"""The path for the side on which there is no file."""
 _HUNK: Final = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _PATCH_ESCAPE: Final = re.compile(r"\\([0-3][0-7]{2}|.)", re.DOTALL)
 _LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -149,7 +149,7 @@ class Patch:
     """What a patch is about."""
 
     preamble: str = ""
-    """What stands before the first file, where nothing should."""
+    """Text before the first file, where there should be none."""
     files: list[PatchedFile] = field(default_factory=list[PatchedFile])
 
 
@@ -244,7 +244,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def names_secret(label: str) -> bool:
-    """Return whether a name or a title stands for a secret, such as `githubToken`."""
+    """Return whether a name or a title is that of a secret, such as `githubToken`."""
     words = _words(_TAIL.sub("", _words(label)))
     return _LABEL.match(words) is not None and _AMOUNTS.match(words) is None
 

@@ -1,7 +1,7 @@
 """Carries the state on: what each message adds to what is known of the connection.
 
 Called after all checks have judged the message by the state before it. Nothing here finds fault:
-what makes no sense is passed over, for rules to tell of.
+what makes no sense is skipped; rules report it.
 
 Source: ACP, "Initialization", "Session Setup", "Prompt Turn", "Tool Calls", "Terminals".
 """
@@ -30,13 +30,13 @@ from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 FINAL: Final = frozenset({"completed", "failed", "cancelled"})
-"""Statuses of tool calls after which nothing is to be expected."""
+"""Final statuses of tool calls."""
 REMEMBERED: Final = 4096
-"""Answered requests that are kept, for responses that come twice."""
+"""Completed requests to keep, to recognize duplicate responses."""
 
 
 def update_state(context: Context) -> None:
-    """Learn what every message tells: the caller what, and who has seen what."""
+    """Update pending requests, and what each side has seen."""
     state = context.state
     state.last[context.side] = context.frame
     if context.kind in {"request", "notification"}:
@@ -70,7 +70,7 @@ def _answer(context: Context, ask: SentRequest) -> None:
         ask.result = context.result
     else:
         ask.error = context.error
-    # Whoever answers has received the request, and all that came before it.
+    # The side that responds has received the request, and all that came before it.
     context.state.seen[context.side] = max(context.state.seen[context.side], ask.seq)
 
 
@@ -87,7 +87,7 @@ def _cancelled_request(context: Context) -> None:
 
 
 @track(on_request(*INITIALIZE))
-def _asked_to_initialize(context: Context) -> None:
+def _initialize_sent(context: Context) -> None:
     if context.key is not None:
         context.state.initialize = context.state.newest
     for name in ("clientCapabilities", "capabilities"):
@@ -102,10 +102,13 @@ def _initialized(context: Context) -> None:
     if context.version is not None:
         state.version = context.version
     state.is_ready = True
-    asked = context.request.params if context.request is not None else {}
-    sources: tuple[tuple[Side, dict[str, Json]], ...] = (("client", asked), ("agent", result))
+    request_params = context.request.params if context.request is not None else {}
+    sources: tuple[tuple[Side, dict[str, Json]], ...] = (
+        ("client", request_params),
+        ("agent", result),
+    )
     for side, source in sources:
-        # Who can speak both versions sends both sets: that of the agreed one counts.
+        # A side with both versions may send both sets; the one of the negotiated version counts.
         sets = as_object(source.get(f"{side}Capabilities")), as_object(source.get("capabilities"))
         first, second = reversed(sets) if state.version == 2 else sets
         state.capabilities[side] = first or second
@@ -139,7 +142,7 @@ def _taken_up(context: Context) -> None:
     ask = context.state.newest
     if ask is not None and (is_load or context.params.get("replayFrom") is not None):
         session.replays.append(ask)
-        # History is reported from its beginning: entities come up anew.
+        # The history is replayed from its beginning: entities appear again.
         session.tools.clear()
         for id_ in [id_ for id_, each in session.terminals.items() if each.create is None]:
             del session.terminals[id_]
@@ -193,7 +196,7 @@ def _open(session: SeenSession, ask: SentRequest) -> None:
 
 
 @track(on_update("subagent_update"))
-def _child_told(context: Context) -> None:
+def _child_updated(context: Context) -> None:
     if isinstance(id_ := context.update.get("sessionId"), str):
         child = _known(context, id_, "child")
         child.is_open = child.is_open or child.origin == "child"
@@ -225,7 +228,7 @@ def _cancelled(context: Context) -> None:
 
 
 @track(on_update("state_update"))
-def _state_told(context: Context) -> None:
+def _state_updated(context: Context) -> None:
     session, state = context.session, context.update.get("state")
     if session is None or not isinstance(state, str):
         return
@@ -235,7 +238,7 @@ def _state_told(context: Context) -> None:
 
 
 @track(on_update("tool_call", "tool_call_update"))
-def _tool_told(context: Context) -> None:
+def _tool_updated(context: Context) -> None:
     if context.session is not None:
         is_announced = context.variant == "tool_call" or context.state.version == 2
         tool = _learn_tool(context, context.session, context.update, is_announced=is_announced)
@@ -244,18 +247,18 @@ def _tool_told(context: Context) -> None:
 
 
 @track(on_update("tool_call_content_chunk"))
-def _tool_content_told(context: Context) -> None:
+def _tool_content_updated(context: Context) -> None:
     tool = _tool(context, context.session, context.update.get("toolCallId"))
     if tool is not None:
         _learn_terminal(tool, as_object(context.update.get("content")))
 
 
 @track(on_request("session/request_permission"))
-def _permission_asked(context: Context) -> None:
+def _permission_requested(context: Context) -> None:
     if context.session is None or context.key is None:
         return
-    told = permission_tool(context.params)
-    _learn_tool(context, context.session, told, is_announced=True)
+    fields = permission_tool(context.params)
+    _learn_tool(context, context.session, fields, is_announced=True)
     tool = _tool(context, context.session, permission_tool_id(context.params))
     if tool is not None:
         tool.permission, tool.outcome = context.state.newest, None
@@ -280,7 +283,7 @@ def _permission_answered(context: Context) -> None:
 
 
 def permission_tool(params: dict[str, Json]) -> dict[str, Json]:
-    """Return what a request for permission tells of its tool call; empty if nothing."""
+    """Return the tool call's fields in a permission request; empty if there are none."""
     subject = as_object(params.get("subject"))
     return as_object(params.get("toolCall")) or as_object(subject.get("toolCall"))
 
@@ -303,23 +306,23 @@ def _tool(context: Context, session: SeenSession | None, id_: Json) -> SeenToolC
 
 
 def _learn_tool(
-    context: Context, session: SeenSession, told: dict[str, Json], *, is_announced: bool
+    context: Context, session: SeenSession, fields: dict[str, Json], *, is_announced: bool
 ) -> SeenToolCall | None:
-    tool = _tool(context, session, told.get("toolCallId"))
+    tool = _tool(context, session, fields.get("toolCallId"))
     if tool is None:
         return None
     tool.is_announced = tool.is_announced or is_announced
     for name in ("title", "kind", "name", "capabilities"):
-        if name in told:
-            setattr(tool, name, told[name])
-    status = told.get("status")
+        if name in fields:
+            setattr(tool, name, fields[name])
+    status = fields.get("status")
     if isinstance(status, str):
         tool.status, tool.status_at = status, context.point
         if status in FINAL:
             tool.ended = tool.ended or context.point
         elif session.is_replaying:
             tool.ended = None
-    for item in as_array(told.get("content")):
+    for item in as_array(fields.get("content")):
         _learn_terminal(tool, as_object(item))
     return tool
 
@@ -351,34 +354,34 @@ def _terminal_ended(context: Context) -> None:
 @track(on_result("terminal/wait_for_exit", "terminal/output"))
 def _terminal_exited(context: Context) -> None:
     terminal = find_terminal(context)
-    told: Json = context.result
+    fields: Json = context.result
     if context.method == "terminal/output":
-        told = context.result_object.get("exitStatus")
-    if terminal is not None and told is not None:
+        fields = context.result_object.get("exitStatus")
+    if terminal is not None and fields is not None:
         terminal.exited = terminal.exited or context.point
-        terminal.exit_status = told
+        terminal.exit_status = fields
 
 
 @track(on_update("terminal_update"))
-def _terminal_told(context: Context) -> None:
-    session, told = context.session, context.update
-    id_ = told.get("terminalId")
+def _terminal_updated(context: Context) -> None:
+    session, fields = context.session, context.update
+    id_ = fields.get("terminalId")
     if session is None or not isinstance(id_, str):
         return
     if id_ not in session.terminals:
         session.terminals[id_] = SeenTerminal(id_, session.id, context.point)
     terminal = session.terminals[id_]
-    if "exitStatus" in told:
-        terminal.exit_status = told["exitStatus"]
-        terminal.exited = None if told["exitStatus"] is None else context.point
-    if "capabilities" in told:
-        terminal.capabilities = told["capabilities"]
+    if "exitStatus" in fields:
+        terminal.exit_status = fields["exitStatus"]
+        terminal.exited = None if fields["exitStatus"] is None else context.point
+    if "capabilities" in fields:
+        terminal.capabilities = fields["capabilities"]
 
 
 def find_terminal(context: Context) -> SeenTerminal | None:
     """Return the client's terminal that a `terminal/*` request, or its response, names.
 
-    That of its own session first.
+    The terminal of its own session takes precedence.
     """
     params = context.params if context.request is None else context.request.params
     id_ = params.get("terminalId")

@@ -1,4 +1,4 @@
-"""The checks, a module for each subject; each one that stands here is part of the catalogue."""
+"""The checks, one module for each subject. Every module in this package is loaded."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ GUARDED: Final = (
 REQUIRED: Final = -32000
 """The code that says that one has to log in."""
 EXPLAINED: Final = frozenset({REQUIRED, -32002, -32022, -32600, -32601, -32602, -32800})
-"""Codes that tell what was wrong with the request itself."""
+"""Error codes for a fault in the request itself."""
 SECRETS: Final = ("token", "key", "secret", "password", "credential", "code", "data")
-"""Words in the names of members that hold what nobody else may know."""
+"""Words in the names of fields that hold secrets."""
 REMEMBERED: Final = 1000
 """Refused requests that are remembered."""
 
@@ -126,7 +126,7 @@ def logout_is_claimed(context: Context) -> CheckResult:
 @check(
     "ACP-L074",
     on_request("auth/login", "auth/logout"),
-    fix="Call neither where no authMethods were offered.",
+    fix="Call neither method if no authMethods were offered.",
 )
 def there_are_methods_to_log_in_by(context: Context) -> CheckResult:
     """Flag logins and logouts where the agent offers no way to log in."""
@@ -159,7 +159,11 @@ def offered_logins_are_there(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L081", on_response(*GUARDED), fix="Let in whoever has logged in, until the logout.")
+@check(
+    "ACP-L081",
+    on_response(*GUARDED),
+    fix="Accept requests of a client that has logged in, until it logs out.",
+)
 def logins_last(context: Context) -> CheckResult:
     """Flag requests that need a login though there was one."""
     login, ask = context.state.login, context.request
@@ -204,7 +208,7 @@ def refused_requests_are_not_repeated(context: Context) -> CheckResult:
 
 
 def _request(call: Context | SentRequest) -> int:
-    """Return what tells requests apart, apart from their ids."""
+    """Return what identifies a request, without its id."""
     return hash((call.method, json.dumps(call.params, sort_keys=True, default=str)))
 
 
@@ -365,7 +369,7 @@ def environments_are_pairs(context: Context) -> CheckResult:
             if not isinstance(name, str) or not isinstance(value, str):
                 text = "the entry is no object with name and value"
             elif name in seen:
-                text = f"the variable {quoted(name)} is there twice"
+                text = f"the variable {quoted(name)} occurs twice"
             else:
                 seen.add(name)
             if text:
@@ -389,7 +393,7 @@ def terminal_methods_have_no_command(context: Context) -> CheckResult:
 
 
 STATES: Final = frozenset({"authenticated", "unauthenticated", "not_required", "unknown"})
-TOLD: Final[tuple[Trigger, ...]] = (
+STATUS_MESSAGES: Final[tuple[Trigger, ...]] = (
     *on_result("auth/status"),
     *on_notification("auth/status_update"),
 )
@@ -406,24 +410,28 @@ class _Status:
     """An update that came before a version was agreed upon."""
 
 
-def _told(context: Context) -> tuple[str, dict[str, Json]]:
+def _status_fields(context: Context) -> tuple[str, dict[str, Json]]:
     if context.kind == "result":
         return "result", context.result_object
     return "params", context.params
 
 
-def _digest(told: dict[str, Json]) -> int:
-    status: list[Json] = [told.get("state"), as_array(told.get("accounts"))]
+def _digest(status_fields: dict[str, Json]) -> int:
+    status: list[Json] = [status_fields.get("state"), as_array(status_fields.get("accounts"))]
     return hash(json.dumps(status, sort_keys=True, default=str))
 
 
-@check("ACP-L489", on_request("auth/status"), fix="Ask only where the agent claimed auth.status.")
+@check(
+    "ACP-L489",
+    on_request("auth/status"),
+    fix="Call auth/status only if the agent claimed auth.status.",
+)
 def auth_status_is_claimed(context: Context) -> CheckResult:
     """Flag a status that is asked of an agent that has none."""
     return gated(context, "auth.status")
 
 
-@check("ACP-L490", on_response("auth/status"), fix="Answer with the state “unauthenticated”.")
+@check("ACP-L490", on_response("auth/status"), fix="Respond with the state “unauthenticated”.")
 def the_status_needs_no_login(context: Context) -> CheckResult:
     """Flag a status that needs a login.
 
@@ -439,13 +447,13 @@ def the_status_needs_no_login(context: Context) -> CheckResult:
     on_notification("auth/status_update"),
     fix="Send the status only where it is claimed, and after initialize.",
 )
-def told_statuses_are_claimed(context: Context) -> CheckResult:
-    """Flag a status that comes though the agent did not claim to tell it."""
+def reported_statuses_are_claimed(context: Context) -> CheckResult:
+    """Flag a status update from an agent that did not claim auth.status."""
     return gated(context, "auth.status")
 
 
 @check("ACP-L491", on_result("initialize"), fix="Send the status only after initialize.")
-def told_statuses_come_after_initialize(context: Context) -> CheckResult:
+def statuses_come_after_initialize(context: Context) -> CheckResult:
     """Flag a status that came before a version was agreed upon."""
     early = context.state.of(_Status).early
     if early is None:
@@ -454,7 +462,7 @@ def told_statuses_come_after_initialize(context: Context) -> CheckResult:
 
 
 @check("ACP-L492", on_notification("auth/status_update"), fix="Report only changes.")
-def told_statuses_are_new(context: Context) -> CheckResult:
+def reported_statuses_are_new(context: Context) -> CheckResult:
     """Flag a status that was reported already."""
     status = context.state.of(_Status)
     if status.digest is None or status.digest != _digest(context.params):
@@ -462,27 +470,27 @@ def told_statuses_are_new(context: Context) -> CheckResult:
     return context.problem("the status was reported already", status.at)
 
 
-@track(TOLD)
+@track(STATUS_MESSAGES)
 def _keep_status(context: Context) -> None:
     status = context.state.of(_Status)
-    status.digest, status.at = _digest(_told(context)[1]), context.point
+    status.digest, status.at = _digest(_status_fields(context)[1]), context.point
     if context.kind == "notification" and context.version is None:
         status.early = status.early or context.point
 
 
-@check("ACP-L493", TOLD, fix="Report a state, and a label for each account.")
+@check("ACP-L493", STATUS_MESSAGES, fix="Report a state, and a label for each account.")
 def statuses_are_complete(context: Context) -> CheckResult:
     """Flag a status without a state, of states in the protocol's name space, of no labels."""
-    place, told = _told(context)
-    state: Json = told.get("state")
+    place, status_fields = _status_fields(context)
+    state: Json = status_fields.get("state")
     problems: list[Problem] = []
     if not isinstance(state, str):
-        what = "no string" if "state" in told else "missing"
+        what = "no string" if "state" in status_fields else "missing"
         problems += context.problem(f"the state is {what}", path=f"{place}.state")
     elif state not in STATES and not state.startswith("_"):
         text = f"the state {quoted(state)} does not begin with “_”"
         problems += context.problem(text, path=f"{place}.state")
-    for index, each in enumerate(as_array(told.get("accounts"))):
+    for index, each in enumerate(as_array(status_fields.get("accounts"))):
         if not isinstance(as_object(each).get("label"), str):
             path = f"{place}.accounts.{index}.label"
             problems += context.problem("an account has no label", path=path)

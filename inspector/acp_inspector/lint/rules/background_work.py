@@ -36,7 +36,7 @@ class _Sessions:
 
 
 @check("ACP-L440", on_update("state_update"), fix="List the background work with every state.")
-def lists_are_told_with_every_state(context: Context) -> CheckResult:
+def lists_come_with_every_state(context: Context) -> CheckResult:
     """Flag states without the list that earlier states of the session had."""
     own = _of(context)
     if own is None or own.listed is None:
@@ -116,7 +116,7 @@ def unlisted_work_has_ended(context: Context) -> CheckResult:
 def _may_go_on(context: Context, session: SeenSession, kind: str, id_: str) -> bool:
     """Return whether an entity has not ended; one that nothing is known of has.
 
-    A terminal that only a tool call named has told nothing of its end, unless that was before the
+    A terminal that only a tool call named never reported its end, unless that was before the
     session's history was reported anew.
     """
     if kind == "tool_call":

@@ -92,18 +92,18 @@ def arrays_are_refused(context: Context) -> CheckResult:
     if last is None or last.seq != batch.point.seq:
         return None
     if batch.refused is not None and all(each.refused is not None for each in sent):
-        return context.problem("the array is refused twice", batch.point, batch.refused)
+        return context.problem("the array got two error responses", batch.point, batch.refused)
     if context.code == INVALID_REQUEST:
         return OK
     what = "a result" if context.kind == "result" else f"the error {context.code}"
     return context.problem(f"the array is answered with {what}", batch.point)
 
 
-@check_at_end("ACP-L359", fix="Answer an array with -32600 and the id null.")
+@check_at_end("ACP-L359", fix="Respond to an array with -32600 and the id null.")
 def arrays_were_refused(ending: EndContext) -> CheckResult:
     """Flag arrays that got no answer."""
     found = [
-        Problem("an array was never refused", (batch.point.seq,))
+        Problem("an array got no error response", (batch.point.seq,))
         for sent in ending.state.of(_Batches).sent.values()
         for batch in sent
         if batch.refused is None and ending.point.time - batch.point.time > GRACE

@@ -29,7 +29,7 @@ from acp_inspector.lint.registry import (
     on_update,
     track,
 )
-from acp_inspector.lint.rules.envelope import Told
+from acp_inspector.lint.rules.envelope import LastNotifications
 from acp_inspector.lint.rules.prompt_turn import OUTPUT, after_cancelled_turn
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point, SentRequest, opposite
@@ -47,7 +47,7 @@ GRACE: Final = 10.0
     fix="Cancel requests of your own that wait for their responses.",
 )
 def what_is_cancelled_is_pending(context: Context) -> CheckResult:
-    """Flag cancellations of what nobody asked, or what was answered before."""
+    """Flag cancellations of requests that do not exist or already have a response."""
     id_: Json = context.params.get("requestId")
     if id_ is None or not is_request_id(id_):
         return None
@@ -98,13 +98,19 @@ def _alike(context: Context, id_: Json) -> SentRequest | None:
     return context.state.twin(context.side, cast("RequestId", id_))
 
 
-@check("ACP-L350", on_response(), fix="Answer cancelled requests, with -32800 if need be.")
+@check(
+    "ACP-L350",
+    on_response(),
+    fix="Send a response to cancelled requests, if necessary the error -32800.",
+)
 def cancelled_requests_get_an_answer(context: Context) -> CheckResult:
     """Look at cancelled requests that are answered; those that are not show at the end."""
     return OK if context.request is not None and context.request.cancelled is not None else None
 
 
-@check_at_end("ACP-L350", fix="Answer cancelled requests, with -32800 if need be.")
+@check_at_end(
+    "ACP-L350", fix="Send a response to cancelled requests, if necessary the error -32800."
+)
 def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
     """Flag cancelled requests that got no answer."""
     found: list[Problem] = []
@@ -123,17 +129,17 @@ def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
 )
 def cancellations_are_not_answered(context: Context) -> CheckResult:
     """Flag responses without an id right after a cancellation."""
-    told = context.state.of(Told).last.get(opposite(context.side))
-    if context.id is not None or told is None or told.method != CANCEL:
+    notification = context.state.of(LastNotifications).last.get(opposite(context.side))
+    if context.id is not None or notification is None or notification.method != CANCEL:
         return None
-    if context.state.last.get(told.side) is not told.frame:
+    if context.state.last.get(notification.side) is not notification.frame:
         return None
-    return context.problem(f"{CANCEL} was answered", told.point)
+    return context.problem(f"{CANCEL} was answered", notification.point)
 
 
 @check("ACP-L353", on_error(), fix="Say in data what cancelled the request.")
 def nothing_cancels_itself(context: Context) -> CheckResult:
-    """Flag requests that were cancelled by nobody on the other side.
+    """Flag requests that report a cancellation that the other side never sent.
 
     A prompt ends with its session, and with `session/cancel`, too.
     """
@@ -142,7 +148,9 @@ def nothing_cancels_itself(context: Context) -> CheckResult:
         return None
     if ask.cancelled is not None or _ends_with_session(context, ask):
         return OK
-    return context.problem(f"{ask.method} says it was cancelled, but nobody did that", ask)
+    return context.problem(
+        f"{ask.method} reports that it was cancelled, but no cancellation was sent", ask
+    )
 
 
 def _ends_with_session(context: Context, ask: SentRequest) -> bool:
@@ -185,7 +193,7 @@ def prompts_are_cancelled_by_session(context: Context) -> CheckResult:
     "ACP-L356",
     on_response("session/prompt"),
     on_update("state_update"),
-    fix="Take back your own requests before you say that the work was cancelled.",
+    fix="Cancel your own requests before you report that the work was cancelled.",
 )
 def cancelled_work_leaves_nothing_open(context: Context) -> CheckResult:
     """Flag the agent's requests that are open when it says that their work was cancelled.
@@ -267,7 +275,7 @@ def _known_cancel(context: Context, ask: SentRequest) -> Point | None:
 @check(
     "ACP-L145",
     on_result("session/prompt"),
-    fix="Answer a cancelled prompt with the stop reason cancelled.",
+    fix="End a cancelled prompt with the stop reason cancelled.",
 )
 def cancelled_turns_say_so(context: Context) -> CheckResult:
     """Flag turns that were cancelled and ended as if they had not been."""
@@ -302,9 +310,7 @@ def cancelled_turns_do_not_fail(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L147", on_result("session/prompt"), fix="Say cancelled only where the client cancelled."
-)
+@check("ACP-L147", on_result("session/prompt"), fix="Use cancelled only if the client cancelled.")
 def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
     """Flag turns that say they were cancelled, though was not requested it.
 
@@ -327,7 +333,7 @@ def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
 @check(
     "ACP-L148",
     on_update(*OUTPUT),
-    fix="Send what is left before you answer a cancelled prompt.",
+    fix="Send remaining updates before you respond to a cancelled prompt.",
 )
 def nothing_follows_a_cancelled_turn(context: Context) -> CheckResult:
     """Flag output that comes after the response to the prompt that was cancelled.
@@ -369,7 +375,7 @@ def nothing_begins_after_a_cancel(context: Context) -> CheckResult:
 @check(
     "ACP-L153",
     on_notification("session/cancel"),
-    fix="Cancel while a prompt waits for its response.",
+    fix="Cancel while a prompt has no response yet.",
 )
 def there_is_something_to_cancel(context: Context) -> CheckResult:
     """Flag cancellations that find nothing to cancel."""

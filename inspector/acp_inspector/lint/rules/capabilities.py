@@ -80,13 +80,16 @@ def _claimed(context: Context) -> tuple[str, dict[str, Json]] | None:
         return None
     name = SETS[context.version, context.side]
     place = "params" if context.kind == "request" else "result"
-    said = context.params if context.kind == "request" else context.result_object
-    claims = said.get(name)
+    fields = context.params if context.kind == "request" else context.result_object
+    claims = fields.get(name)
     return (f"{place}.{name}", as_object(claims)) if isinstance(claims, dict) else None
 
 
 @check(
-    "ACP-L060", on_request("initialize"), on_result("initialize"), fix="Claim by {}, deny by null."
+    "ACP-L060",
+    on_request("initialize"),
+    on_result("initialize"),
+    fix="Send {} to claim a capability, null to deny it.",
 )
 def markers_are_objects(context: Context) -> CheckResult:
     """Flag true and false: they count as unsupported."""
@@ -115,7 +118,7 @@ def _inner(path: str, claims: dict[str, Json]) -> Iterator[tuple[str, Json]]:
     "ACP-L061",
     on_request("initialize"),
     on_result("initialize"),
-    fix="Claim by true, deny by false.",
+    fix="Send true to claim a capability, false to deny it.",
 )
 def flags_are_booleans(context: Context) -> CheckResult:
     """Flag objects and words where a boolean is asked for: they count as false."""
@@ -149,7 +152,7 @@ def no_leftovers_of_version_1(context: Context) -> CheckResult:
     "ACP-L063",
     on_request("initialize"),
     on_result("initialize"),
-    fix="Put what is your own into _meta.",
+    fix="Put custom data into _meta.",
 )
 def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
     """Flag names that no capability has."""
@@ -183,7 +186,7 @@ def agents_claim_something(context: Context) -> CheckResult:
     "ACP-L065", on_request("initialize"), on_result("initialize"), fix="Claim it where it belongs."
 )
 def capabilities_stand_where_they_belong(context: Context) -> CheckResult:
-    """Flag capabilities that nobody looks for where they are."""
+    """Flag capabilities in a place where no peer looks for them."""
     claimed = _claimed(context)
     if claimed is None:
         return None
@@ -200,7 +203,7 @@ def _elsewhere(context: Context) -> dict[str, str]:
 
 
 @check("ACP-L066", on_result("initialize"), fix="Give each method to log in an id of its own.")
-def ways_to_log_in_are_told_apart(context: Context) -> CheckResult:
+def auth_method_ids_are_unique(context: Context) -> CheckResult:
     """Flag ids that two methods share."""
     name = "id" if context.version == 1 else "methodId"
     methods = as_array(context.result_object.get("authMethods"))

@@ -112,13 +112,13 @@ def sessions_are_claimed(context: Context) -> CheckResult:
 
 
 @check("ACP-L279", on_update("plan_update", "plan_removed"), fix="Send the update plan instead.")
-def plans_with_ids_are_asked_for(context: Context) -> CheckResult:
+def plans_with_ids_are_claimed(context: Context) -> CheckResult:
     """Flag plans that can be reported apart, for clients that did not say they can."""
     return _claimed(context, "plan")
 
 
 @check("ACP-L465", on_update("notice"), fix="Send an agent message if the text matters.")
-def notices_are_asked_for(context: Context) -> CheckResult:
+def notices_are_claimed(context: Context) -> CheckResult:
     """Flag notices for clients that did not say they show them."""
     return _claimed(context, "session.notices")
 

@@ -33,36 +33,36 @@ class _Commands:
     of: dict[str, _List] = field(default_factory=dict[str, _List])
 
 
-def _told(context: Context) -> tuple[str, list[dict[str, Json]]] | None:
+def _listed_commands(context: Context) -> tuple[str, list[dict[str, Json]]] | None:
     is_update = context.kind == "notification"
-    told: Json = (context.update if is_update else context.result_object).get("availableCommands")
-    if not isinstance(told, list):
+    listed: Json = (context.update if is_update else context.result_object).get("availableCommands")
+    if not isinstance(listed, list):
         return None
     place = "params.update.availableCommands" if is_update else "result.availableCommands"
-    return place, [as_object(each) for each in as_array(told)]
+    return place, [as_object(each) for each in as_array(listed)]
 
 
 @track(TELLERS)
 def _keep_commands(context: Context) -> None:
-    told, session = _told(context), opened(context)
-    if told is not None and session is not None:
-        names = frozenset(each["name"] for each in told[1] if isinstance(each.get("name"), str))
+    listed, session = _listed_commands(context), opened(context)
+    if listed is not None and session is not None:
+        names = frozenset(each["name"] for each in listed[1] if isinstance(each.get("name"), str))
         context.state.of(_Commands).of[session] = _List(context.point, names)
 
 
 @check("ACP-L313", TELLERS, fix="Give each command a name and a description.")
 def commands_say_what_they_are(context: Context) -> CheckResult:
     """Flag commands without name, description or, in version 2, type."""
-    told = _told(context)
-    if told is None or not told[1]:
+    listed = _listed_commands(context)
+    if listed is None or not listed[1]:
         return None
     wanted = ("name", "description") if context.version == 1 else ("type", "name", "description")
-    for n, command in enumerate(told[1]):
+    for n, command in enumerate(listed[1]):
         for name in wanted:
             if not isinstance(command.get(name), str):
                 return context.problem(
                     f"the command {quoted(command.get('name'))} has no {name}",
-                    path=f"{told[0]}.{n}.{name}",
+                    path=f"{listed[0]}.{n}.{name}",
                 )
     return OK
 
@@ -70,31 +70,31 @@ def commands_say_what_they_are(context: Context) -> CheckResult:
 @check("ACP-L314", TELLERS, fix="Leave the slash away; clients add it.")
 def names_are_one_word(context: Context) -> CheckResult:
     """Flag names with a slash before them, or white space in them."""
-    told = _told(context)
-    if told is None or not told[1]:
+    listed = _listed_commands(context)
+    if listed is None or not listed[1]:
         return None
-    for n, command in enumerate(told[1]):
+    for n, command in enumerate(listed[1]):
         name = command.get("name")
         if isinstance(name, str) and (name.startswith("/") or name.split() != [name]):
             return context.problem(
-                f"the command's name is {quoted(name)}", path=f"{told[0]}.{n}.name"
+                f"the command's name is {quoted(name)}", path=f"{listed[0]}.{n}.name"
             )
     return OK
 
 
 @check("ACP-L315", TELLERS, fix="Give each command a name of its own.")
-def commands_are_told_apart(context: Context) -> CheckResult:
+def command_names_are_unique(context: Context) -> CheckResult:
     """Flag names that two commands share."""
-    told = _told(context)
-    if told is None or not told[1]:
+    listed = _listed_commands(context)
+    if listed is None or not listed[1]:
         return None
     seen: set[str] = set()
-    for n, command in enumerate(told[1]):
+    for n, command in enumerate(listed[1]):
         name = command.get("name")
         if isinstance(name, str):
             if name in seen:
                 return context.problem(
-                    f"two commands are called {quoted(name)}", path=f"{told[0]}.{n}.name"
+                    f"two commands are called {quoted(name)}", path=f"{listed[0]}.{n}.name"
                 )
             seen.add(name)
     return OK
@@ -120,23 +120,25 @@ def input_has_type_and_hint(context: Context) -> CheckResult:
 
 
 def _input(context: Context, missing: Callable[[dict[str, Json]], str | None]) -> CheckResult:
-    told = _told(context)
+    listed = _listed_commands(context)
     is_any = False
-    for n, command in enumerate(told[1] if told is not None else []):
+    for n, command in enumerate(listed[1] if listed is not None else []):
         value: Json = command.get("input")
-        if value is None or told is None:
+        if value is None or listed is None:
             continue
         is_any = True
         lack = missing(as_object(value))
         if lack is not None:
             return context.problem(
                 f"the input of {quoted(command.get('name'))} has no {lack}",
-                path=f"{told[0]}.{n}.input.{lack}",
+                path=f"{listed[0]}.{n}.input.{lack}",
             )
     return OK if is_any else None
 
 
-@check("ACP-L318", on_request("session/prompt"), fix="Offer the command, or leave the slash away.")
+@check(
+    "ACP-L318", on_request("session/prompt"), fix="Use an offered command, or leave out the slash."
+)
 def commands_that_are_typed_exist(context: Context) -> CheckResult:
     """Flag a prompt that begins with a command that was not offered."""
     known = context.state.of(_Commands).of.get(context.session_id or "")
@@ -151,7 +153,7 @@ def commands_that_are_typed_exist(context: Context) -> CheckResult:
 
 
 @check("ACP-L319", on_result("initialize", *OPENERS), fix="Send available_commands_update.")
-def commands_are_told_in_updates(context: Context) -> CheckResult:
+def commands_come_in_updates(context: Context) -> CheckResult:
     """Flag commands in results, where version 1 has none."""
     for name in ("availableCommands", "commands", "slashCommands"):
         if name in context.result_object:
@@ -162,14 +164,17 @@ def commands_are_told_in_updates(context: Context) -> CheckResult:
 @check("ACP-L320", on_update("available_commands_update"), fix="Send the whole list each time.")
 def lists_are_whole(context: Context) -> CheckResult:
     """Flag a list that lacks most of the one before."""
-    told, known = _told(context), context.state.of(_Commands).of.get(context.session_id or "")
-    if told is None or known is None or len(known.names) < 2:
+    listed, known = (
+        _listed_commands(context),
+        context.state.of(_Commands).of.get(context.session_id or ""),
+    )
+    if listed is None or known is None or len(known.names) < 2:
         return None
-    kept = known.names & {str(each.get("name")) for each in told[1]}
-    if told[1] and len(kept) < len(known.names) * MOST:
+    kept = known.names & {str(each.get("name")) for each in listed[1]}
+    if listed[1] and len(kept) < len(known.names) * MOST:
         return context.problem(
             f"{len(known.names) - len(kept)} of {len(known.names)} commands are gone",
             known.point,
-            path=told[0],
+            path=listed[0],
         )
     return OK

@@ -90,7 +90,7 @@ def summaries_come_in_between(context: Context) -> CheckResult:
     known = _known(context)
     if known is None or known.ended is None or _is_replaying(context):
         return OK
-    return context.problem("the compaction was over before", known.ended)
+    return context.problem("the compaction had already ended", known.ended)
 
 
 @check_at_end("ACP-L406", fix="End each compaction with one final status.")
@@ -120,7 +120,7 @@ def compactions_end_once(context: Context) -> CheckResult:
 
 
 @check("ACP-L407", UPDATE, fix="Send a summary with completed, an error with failed.")
-def ends_fit_what_they_tell(context: Context) -> CheckResult:
+def final_compactions_fit_their_status(context: Context) -> CheckResult:
     """Flag a summary or an error that does not belong to the status."""
     status = context.update.get("status")
     for name, right in (("summary", "completed"), ("error", "failed")):
@@ -155,7 +155,7 @@ def notices_say_something(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L410", on_update("notice"), fix="Leave notices away when history is reported again.")
+@check("ACP-L410", on_update("notice"), fix="Do not replay notices.")
 def notices_are_not_history(context: Context) -> CheckResult:
     """Flag notices in a replay."""
     if context.session is None or context.session.replay is None:

@@ -24,7 +24,7 @@ from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 
 OPENERS: Final = ("session/new", "session/load", "session/resume", "session/fork")
-"""Methods whose results tell of a session's modes and options."""
+"""Methods whose results hold a session's modes and options."""
 TELLERS: Final = (
     *on_result(*OPENERS, "session/set_config_option"),
     *on_update("config_option_update"),
@@ -69,23 +69,23 @@ def opened(context: Context) -> str | None:
     return context.session_id
 
 
-def told_options(context: Context) -> tuple[str, list[dict[str, Json]]] | None:
-    """Return the options that a message tells, and where they stand; None if it tells none."""
+def reported_options(context: Context) -> tuple[str, list[dict[str, Json]]] | None:
+    """Return the options in a message and their path; None if it has none."""
     is_update = context.kind == "notification"
-    told: Json = (context.update if is_update else context.result_object).get("configOptions")
-    if not isinstance(told, list):
+    reported: Json = (context.update if is_update else context.result_object).get("configOptions")
+    if not isinstance(reported, list):
         return None
     place = "params.update.configOptions" if is_update else "result.configOptions"
-    return place, [as_object(each) for each in as_array(told)]
+    return place, [as_object(each) for each in as_array(reported)]
 
 
 @track(TELLERS)
 def _keep_options(context: Context) -> None:
-    told, session = told_options(context), opened(context)
-    if told is None or session is None:
+    reported, session = reported_options(context), opened(context)
+    if reported is None or session is None:
         return
     options = SessionOptions(context.point)
-    for each in told[1]:
+    for each in reported[1]:
         if isinstance(id_ := each.get(id_name(context)), str):
             options.by_id[id_] = Option(
                 id_,
@@ -113,11 +113,11 @@ def option_values(option: dict[str, Json]) -> Iterator[tuple[str, Json]]:
 
 
 def each_option(context: Context) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Yield the options that a message tells, with their places."""
-    told = told_options(context)
-    if told is not None:
-        for n, option in enumerate(told[1]):
-            yield f"{told[0]}.{n}", option
+    """Yield the options in a message with their paths."""
+    reported = reported_options(context)
+    if reported is not None:
+        for n, option in enumerate(reported[1]):
+            yield f"{reported[0]}.{n}", option
 
 
 def _known(context: Context) -> SessionOptions | None:
@@ -193,15 +193,15 @@ def setting_says_what_is_set(context: Context) -> CheckResult:
     return context.problem("type is missing", path="params.type")
 
 
-@check("ACP-L298", on_result("session/set_config_option"), fix="Answer with the complete list.")
+@check("ACP-L298", on_result("session/set_config_option"), fix="Return the complete list.")
 def setting_is_answered_with_all_options(context: Context) -> CheckResult:
     """Flag a response without the list, with a part of it, or without what was set."""
-    told = told_options(context)
-    if told is None:
+    reported = reported_options(context)
+    if reported is None:
         return context.problem(
             "configOptions is missing", context.request, path="result.configOptions"
         )
-    now = {id_: each for each in told[1] if isinstance(id_ := each.get(id_name(context)), str)}
+    now = {id_: each for each in reported[1] if isinstance(id_ := each.get(id_name(context)), str)}
     params = context.request.params if context.request is not None else {}
     id_ = params.get("configId")
     known = _known(context)
@@ -209,7 +209,7 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
         return OK
     if id_ not in now:
         return context.problem(
-            f"the list lacks the option {quoted(id_)} that was set",
+            f"the option {quoted(id_)} that was set is missing from the list",
             context.request,
             path="result.configOptions",
         )
@@ -226,18 +226,18 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
 
 
 @check("ACP-L299", on_update("config_option_update"), fix="Send the complete list each time.")
-def updates_tell_all_options(context: Context) -> CheckResult:
+def updates_list_all_options(context: Context) -> CheckResult:
     """Flag options that vanish from one list to the next."""
-    told, known = told_options(context), _known(context)
-    if told is None or known is None:
+    reported, known = reported_options(context), _known(context)
+    if reported is None or known is None:
         return None
-    ids = (each.get(id_name(context)) for each in told[1])
+    ids = (each.get(id_name(context)) for each in reported[1])
     gone = known.by_id.keys() - {id_ for id_ in ids if isinstance(id_, str)}
     if gone:
         return context.problem(
-            f"the list lacks {quoted(min(gone))} and {len(gone) - 1} more"
+            f"{quoted(min(gone))} and {len(gone) - 1} more are missing from the list"
             if len(gone) > 1
-            else f"the list lacks {quoted(min(gone))}",
+            else f"{quoted(min(gone))} is missing from the list",
             known.point,
             path="params.update.configOptions",
         )
@@ -319,7 +319,7 @@ def options_are_set_to_something(context: Context) -> CheckResult:
 
 
 @check("ACP-L304", TELLERS, fix="Give each option, and each of its values, an id of its own.")
-def options_and_values_are_told_apart(context: Context) -> CheckResult:
+def option_ids_and_values_are_unique(context: Context) -> CheckResult:
     """Flag ids that two options share, and of values that stand twice in one."""
     seen: set[str] = set()
     is_any = False
@@ -394,7 +394,7 @@ def categories_are_known_or_own(context: Context) -> CheckResult:
     return _words(context, "category", CATEGORIES)
 
 
-@check("ACP-L312", TELLERS, fix="Begin types of your own with “_”.")
+@check("ACP-L312", TELLERS, fix="Begin custom types with “_”.")
 def types_are_known_or_own(context: Context) -> CheckResult:
     """Flag types that a later version may give another meaning."""
     return _words(context, "type", TYPES)

@@ -93,8 +93,8 @@ def embedded_resources_are_taken(context: Context) -> CheckResult:
 def takes(state: LintState, capability: str) -> bool:
     """Return whether the agent said that its prompts may hold blocks of a kind."""
     version = 2 if state.version == 2 else 1
-    said = state.claim("agent", CLAIMS[version].format(capability))
-    return isinstance(said, dict) if version == 2 else said is True
+    mime_type = state.claim("agent", CLAIMS[version].format(capability))
+    return isinstance(mime_type, dict) if version == 2 else mime_type is True
 
 
 def _claimed(context: Context, type_: str, capability: str) -> CheckResult:
@@ -199,19 +199,19 @@ def mime_types_fit(context: Context) -> CheckResult:
     for path, block in _all(context).beyond_text:
         type_ = block.get("type")
         where = f"{path}.mimeType"
-        said: Json = block.get("mimeType")
+        mime_type: Json = block.get("mimeType")
         if type_ == "resource":
-            where, said = (
+            where, mime_type = (
                 f"{path}.resource.mimeType",
                 as_object(block.get("resource")).get("mimeType"),
             )
-        if not isinstance(said, str):
+        if not isinstance(mime_type, str):
             continue
         found = OK
-        if not _MIME_TYPE.fullmatch(said):
-            return context.problem(f"no MIME type: {quoted(said)}", path=where)
-        if type_ in ("image", "audio") and not said.lower().startswith(f"{type_}/"):
-            return context.problem(f"the {type_} is said to be {quoted(said)}", path=where)
+        if not _MIME_TYPE.fullmatch(mime_type):
+            return context.problem(f"no MIME type: {quoted(mime_type)}", path=where)
+        if type_ in ("image", "audio") and not mime_type.lower().startswith(f"{type_}/"):
+            return context.problem(f"the {type_} has the mimeType {quoted(mime_type)}", path=where)
     return found
 
 

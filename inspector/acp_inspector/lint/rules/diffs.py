@@ -10,11 +10,11 @@ from typing import Final
 
 from acp_inspector.lint.context import CheckResult, Context, Problem, as_array, as_object, quoted
 from acp_inspector.lint.registry import Trigger, check, on_update
-from acp_inspector.lint.rules.tool_calls import ASKED, content_of
+from acp_inspector.lint.rules.tool_calls import TOOL_CALL_MESSAGES, content_of
 from acp_inspector.lint.text_checks import NOWHERE, PatchedFile, is_absolute, read_patch
 from acp_protocol.jsonrpc import Json
 
-SHOWN: Final[tuple[Trigger, ...]] = (*ASKED, *on_update("tool_call_content_chunk"))
+SHOWN: Final[tuple[Trigger, ...]] = (*TOOL_CALL_MESSAGES, *on_update("tool_call_content_chunk"))
 """Messages that may show a diff."""
 PAIRS: Final = frozenset({"move", "copy"})
 """Operations on a file that have a path before and one after."""
@@ -23,7 +23,7 @@ CHARACTERS: Final = 1_000_000
 """Characters of a patch that are looked at; what is longer is passed over."""
 
 Place = tuple[str, dict[str, Json]]
-Complaint = tuple[str, str]
+Violation = tuple[str, str]
 """What is wrong, and where."""
 
 
@@ -52,7 +52,7 @@ def _changes(context: Context) -> list[Place]:
 def _judged(
     context: Context,
     places: list[Place],
-    look: Callable[[str, dict[str, Json]], Iterator[Complaint]],
+    look: Callable[[str, dict[str, Json]], Iterator[Violation]],
 ) -> CheckResult:
     """Return what is wrong with any of these places; None where there is none."""
     if not places:
@@ -70,7 +70,7 @@ def diffs_are_complete(context: Context) -> CheckResult:
     return _judged(context, _diffs(context), _incomplete)
 
 
-def _incomplete(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+def _incomplete(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     if not is_absolute(diff.get("path")):
         what = "is no absolute path" if "path" in diff else "is missing"
         yield f"the path of the diff {what}", f"{place}.path"
@@ -85,7 +85,7 @@ def diffs_have_changes(context: Context) -> CheckResult:
     return _judged(context, _diffs(context), _without_changes)
 
 
-def _without_changes(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+def _without_changes(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     if not isinstance(diff.get("changes"), list):
         what = "are no array" if "changes" in diff else "are missing"
         yield f"the changes of the diff {what}", f"{place}.changes"
@@ -100,7 +100,7 @@ def changes_have_their_paths(context: Context) -> CheckResult:
     return _judged(context, _changes(context), _pathless)
 
 
-def _pathless(place: str, change: dict[str, Json]) -> Iterator[Complaint]:
+def _pathless(place: str, change: dict[str, Json]) -> Iterator[Violation]:
     operation = change.get("operation")
     if isinstance(operation, str) and operation not in OPERATIONS:
         return
@@ -118,7 +118,7 @@ def paths_of_diffs_are_absolute(context: Context) -> CheckResult:
     return _judged(context, places + _changes(context) if places else places, _relative)
 
 
-def _relative(place: str, each: dict[str, Json]) -> Iterator[Complaint]:
+def _relative(place: str, each: dict[str, Json]) -> Iterator[Violation]:
     for name in ("path", "oldPath"):
         path = each.get(name)
         if isinstance(path, str) and not is_absolute(path):
@@ -151,7 +151,7 @@ def patches_are_bare_and_absolute(context: Context) -> CheckResult:
     return _judged(context, _patches(context), _no_git_patch)
 
 
-def _no_git_patch(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+def _no_git_patch(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     patch, where = read_patch(_text(diff)), f"{place}.patch.text"
     if patch.preamble:
         yield f"the patch begins with {quoted(patch.preamble)}, not “diff --git”", where
@@ -173,19 +173,19 @@ def patches_agree_with_changes(context: Context) -> CheckResult:
     return _judged(context, _patches(context), _unlisted)
 
 
-def _unlisted(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+def _unlisted(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     changes = [as_object(each) for each in as_array(diff.get("changes"))]
     for file in read_patch(_text(diff)).files:
         if file.path is None or not is_absolute(file.path):
             continue
-        if not any(_is_told_by(file, change) for change in changes):
+        if not any(_is_reported_by(file, change) for change in changes):
             yield (
                 f"the patch has {file.operation} of {quoted(file.path)}, changes has not",
                 f"{place}.changes",
             )
 
 
-def _is_told_by(file: PatchedFile, change: dict[str, Json]) -> bool:
+def _is_reported_by(file: PatchedFile, change: dict[str, Json]) -> bool:
     operation, path, old = change.get("operation"), change.get("path"), change.get("oldPath")
     if not isinstance(operation, str) or operation not in OPERATIONS:
         return path == file.path
@@ -202,7 +202,7 @@ def texts_come_with_a_patch(context: Context) -> CheckResult:
     return _judged(context, _diffs(context), _patchless)
 
 
-def _patchless(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+def _patchless(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     if diff.get("patch") is not None:
         return
     for change in map(as_object, as_array(diff.get("changes"))):
@@ -217,6 +217,6 @@ def diffs_change_something(context: Context) -> CheckResult:
     return _judged(context, _diffs(context), _empty)
 
 
-def _empty(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+def _empty(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     if diff.get("changes") == []:
         yield "the diff has no changes", f"{place}.changes"

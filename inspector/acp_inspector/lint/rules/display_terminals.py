@@ -31,9 +31,9 @@ REMEMBERED: Final = 4096
 
 @dataclass(slots=True)
 class _Commands:
-    """The command of each terminal, by its session and its id, as told first."""
+    """The first reported command of each terminal, by session and id."""
 
-    told: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    reported: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
 
 @check(
@@ -121,7 +121,7 @@ def terminals_are_not_reused(context: Context) -> CheckResult:
     terminal, command = _terminal(context), context.update.get("command")
     if terminal is None or terminal.exited is None or context.session is None:
         return None
-    before = context.state.of(_Commands).told.get((context.session.id, terminal.id))
+    before = context.state.of(_Commands).reported.get((context.session.id, terminal.id))
     if isinstance(command, str) and before is not None and command != before:
         return context.problem(
             f"terminal {quoted(terminal.id)} exited, and runs {quoted(command)} now",
@@ -133,7 +133,7 @@ def terminals_are_not_reused(context: Context) -> CheckResult:
 
 
 @check("ACP-L274", on_update("terminal_update"), fix="Send the command with the first update.")
-def commands_are_told_first(context: Context) -> CheckResult:
+def terminal_commands_come_first(context: Context) -> CheckResult:
     """Flag commands that only a later update names.
 
     A terminal that never names one may run none.
@@ -142,7 +142,7 @@ def commands_are_told_first(context: Context) -> CheckResult:
     if not isinstance(command, str) or session is None or session.is_replaying:
         return None
     terminal = _terminal(context)
-    if terminal is None or (session.id, terminal.id) in context.state.of(_Commands).told:
+    if terminal is None or (session.id, terminal.id) in context.state.of(_Commands).reported:
         return OK
     return context.problem(
         f"the command of terminal {quoted(terminal.id)} comes after its first update",
@@ -153,11 +153,11 @@ def commands_are_told_first(context: Context) -> CheckResult:
 @track(on_update("terminal_update"))
 def _keep_command(context: Context) -> None:
     command, id_ = context.update.get("command"), context.update.get("terminalId")
-    told = context.state.of(_Commands).told
+    reported = context.state.of(_Commands).reported
     if context.session is None or not isinstance(id_, str) or not isinstance(command, str):
         return
-    if len(told) < REMEMBERED:
-        told.setdefault((context.session.id, id_), command)
+    if len(reported) < REMEMBERED:
+        reported.setdefault((context.session.id, id_), command)
 
 
 def _terminal(context: Context) -> SeenTerminal | None:
@@ -168,7 +168,7 @@ def _terminal(context: Context) -> SeenTerminal | None:
 
 
 @check_at_end("ACP-L273", fix="Send a terminal_update for each terminal that you show.")
-def shown_terminals_were_told_of(ending: EndContext) -> CheckResult:
+def shown_terminals_were_reported(ending: EndContext) -> CheckResult:
     """Flag terminals that a tool call shows, and of which nothing came."""
     found: list[Problem] = []
     has_any = False
@@ -212,7 +212,7 @@ def terminals_end_with_their_tool_call(ending: EndContext) -> CheckResult:
 
 def _behind(ending: EndContext, session: SeenSession) -> set[str]:
     own = foregrounds_of(ending.state).get(session.id)
-    listed = [] if own is None else background_of(own.told) or []
+    listed = [] if own is None else background_of(own.reported) or []
     return {id_ for each in listed if isinstance(id_ := each.get("terminalId"), str)}
 
 

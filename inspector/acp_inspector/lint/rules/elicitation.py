@@ -37,9 +37,9 @@ from acp_protocol.jsonrpc import Json, id_key, is_request_id
 CREATE: Final = "elicitation/create"
 ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
 VAGUE: Final = frozenset({"entropy", "environment"})
-"""Rules for secrets that find too much to accuse anyone by."""
+"""Patterns for secrets with too many false positives to report."""
 _TOKENS: Final = frozenset(shape.name for shape in SECRET_PATTERNS)
-"""Rules for secrets that are known by how they are made up."""
+"""Patterns for secrets with a recognizable format."""
 LATER: Final = 200
 """Entries after a page was completed whose messages are searched for what came from there."""
 ELICITATIONS: Final = 10_000
@@ -142,10 +142,10 @@ def a_scope_is_named(context: Context) -> CheckResult:
     has_session = context.params.get("sessionId") is not None
     has_request = "requestId" in context.params
     if not has_session and not has_request:
-        return context.problem("neither sessionId nor requestId is there")
+        return context.problem("neither sessionId nor requestId is present")
     if has_session and has_request:
         return context.problem(
-            "sessionId and requestId are both there",
+            "sessionId and requestId are both present",
             severity="warning" if context.version == 1 else None,
         )
     return OK
@@ -153,7 +153,7 @@ def a_scope_is_named(context: Context) -> CheckResult:
 
 @check("ACP-L332", on_request(CREATE), fix="Name a request that is open, a session that is known.")
 def the_scope_exists(context: Context) -> CheckResult:
-    """Flag a request about what nobody knows."""
+    """Flag a request about a session, tool call or request that is not known."""
     params = context.params
     id_: Json = params.get("requestId")
     if "requestId" in params and is_request_id(id_):
@@ -221,16 +221,16 @@ def addresses_hold_no_secrets(context: Context) -> CheckResult:
     for name, value in (*parse_qsl(url.query), *parse_qsl(url.fragment)):
         if value and _SECRET.search(name):
             return context.problem(f"the url carries {quoted(name)}", path="params.url")
-    said = f"{url.path}?{url.query}#{url.fragment}"
-    if any(hit.rule in _TOKENS for hit in context.state.of(_Pages).finder.find(said)):
+    url_text = f"{url.path}?{url.query}#{url.fragment}"
+    if any(hit.rule in _TOKENS for hit in context.state.of(_Pages).finder.find(url_text)):
         return context.problem("the url carries what looks like a token", path="params.url")
-    if _EMAIL.search(said):
+    if _EMAIL.search(url_text):
         return context.problem("the url carries an e-mail address", path="params.url")
     return OK
 
 
 @check("ACP-L336", on_request(CREATE), fix="Give each page an id of its own.")
-def pages_are_told_apart(context: Context) -> CheckResult:
+def page_ids_are_unique(context: Context) -> CheckResult:
     """Flag an id that an open page has already."""
     id_ = context.params.get("elicitationId")
     if _mode(context) != "url" or not isinstance(id_, str):
@@ -239,13 +239,13 @@ def pages_are_told_apart(context: Context) -> CheckResult:
     if earlier is None:
         return OK
     return context.problem(
-        f"another page that is open has the id {quoted(id_)}", earlier, path="params.elicitationId"
+        f"another open page has the id {quoted(id_)}", earlier, path="params.elicitationId"
     )
 
 
 @check("ACP-L342", on_result(CREATE), fix="Answer with accept, decline or cancel.")
 def answers_say_what_was_done(context: Context) -> CheckResult:
-    """Flag responses without an action, or with one that nobody knows."""
+    """Flag responses without an action, or with an unknown one."""
     action = context.result_object.get("action")
     if not isinstance(action, str):
         return context.problem("action is missing", context.request, path="result.action")
@@ -287,9 +287,11 @@ def unclaimed_modes_are_refused(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L347", on_notification("elicitation/complete"), fix="Complete each open page once.")
+@check(
+    "ACP-L347", on_notification("elicitation/complete"), fix="Complete each open page exactly once."
+)
 def only_open_pages_are_completed(context: Context) -> CheckResult:
-    """Flag a page that is completed twice, or that nobody opened."""
+    """Flag a page that is completed twice, or that was never opened."""
     pages, id_ = context.state.of(_Pages), context.params.get("elicitationId")
     if not isinstance(id_, str):
         return None

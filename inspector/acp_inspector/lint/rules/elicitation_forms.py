@@ -161,10 +161,10 @@ def forms_hold_no_links(context: Context) -> CheckResult:
     schema = _schema(context.params)
     if schema is None:
         return None
-    said: list[tuple[str, Json]] = [("params.message", context.params.get("message"))]
+    shown_texts: list[tuple[str, Json]] = [("params.message", context.params.get("message"))]
     for name, field in _fields(schema).items():
-        said += [(f"{PLACE}.properties.{name}.{key}", field.get(key)) for key in _SAYING]
-    for place, text in said:
+        shown_texts += [(f"{PLACE}.properties.{name}.{key}", field.get(key)) for key in _SAYING]
+    for place, text in shown_texts:
         if isinstance(text, str) and _URL.search(text):
             return context.problem(f"{place} holds a link", path=place)
     return OK

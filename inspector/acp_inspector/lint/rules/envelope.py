@@ -42,7 +42,7 @@ class _Ids:
 
 
 @dataclass(slots=True)
-class Told:
+class LastNotifications:
     """The last frame of each side that was a notification, if nothing of it came since."""
 
     last: dict[Side, Context] = field(default_factory=dict[Side, Context])
@@ -55,12 +55,12 @@ class Told:
 )
 def jsonrpc_is_named(context: Context) -> CheckResult:
     """Flag messages that do not say which JSON-RPC they are in."""
-    said: Json = context.value.get("jsonrpc")
-    if said == "2.0":
+    declared: Json = context.value.get("jsonrpc")
+    if declared == "2.0":
         return OK
     if "jsonrpc" not in context.value:
         return context.problem('"jsonrpc" is missing', path="jsonrpc")
-    return context.problem(f'"jsonrpc" is {quoted(said)} instead of "2.0"', path="jsonrpc")
+    return context.problem(f'"jsonrpc" is {quoted(declared)} instead of "2.0"', path="jsonrpc")
 
 
 @check(
@@ -113,7 +113,7 @@ def methods_are_named_by_strings(context: Context) -> CheckResult:
     fix="Use a string or a whole number of 64 bits as id.",
 )
 def ids_are_strings_or_integers(context: Context) -> CheckResult:
-    """Flag ids that not everyone can give back as they are."""
+    """Flag ids that some peers cannot return unchanged."""
     if "id" not in context.value:
         return None
     id_: Json = context.id
@@ -124,7 +124,7 @@ def ids_are_strings_or_integers(context: Context) -> CheckResult:
 
 @check("ACP-L021", on_request(), fix="Give each request an id of its own.")
 def requests_have_an_id(context: Context) -> CheckResult:
-    """Flag requests whose answer nobody could tell from others."""
+    """Flag requests whose id makes the response ambiguous."""
     if context.id is None:
         return context.problem("the request has the id null", path="id")
     return OK
@@ -141,13 +141,13 @@ def params_are_an_object(context: Context) -> CheckResult:
 
 @check("ACP-L023", on_request(), fix="Count ids up; use none again before its response came.")
 def ids_are_not_reused_while_pending(context: Context) -> CheckResult:
-    """Flag two open questions that cannot be reported apart."""
+    """Flag two open elicitations with one id."""
     if context.key is None or context.id is None:
         return None
     earlier = context.state.requests.get(context.key)
     if earlier is not None:
         return context.problem(
-            f"the id {quoted(context.id)} is that of a request that still waits for its response",
+            f"the id {quoted(context.id)} is that of a request that still has no response yet",
             earlier,
         )
     return OK
@@ -155,7 +155,7 @@ def ids_are_not_reused_while_pending(context: Context) -> CheckResult:
 
 @check("ACP-L024", on_request(), fix="Count ids up for the whole life of a connection.")
 def ids_are_not_reused_later(context: Context) -> CheckResult:
-    """Flag ids that stand for two requests of one connection."""
+    """Flag ids that two requests of one connection share."""
     if context.key is None or context.id is None:
         return None
     if context.key in context.state.of(_Ids).used and context.key not in context.state.requests:
@@ -173,8 +173,8 @@ def _keep_id(context: Context) -> None:
 
 
 @check("ACP-L025", on_response(), fix="Give back the id of the request as it came, type and all.")
-def answers_match_a_question(context: Context) -> CheckResult:
-    """Flag responses to what nobody asked."""
+def responses_match_a_request(context: Context) -> CheckResult:
+    """Flag responses that match no request."""
     if context.id is None or not is_request_id(context.id):
         return None
     if context.request is not None or context.key in context.state.responded:
@@ -203,9 +203,9 @@ def requests_are_answered_once(context: Context) -> CheckResult:
     return OK
 
 
-@check_at_end("ACP-L027", fix="Answer every request, with an error if need be.")
+@check_at_end("ACP-L027", fix="Send a response to every request, if necessary an error.")
 def requests_are_answered(ending: EndContext) -> CheckResult:
-    """Flag requests that nobody answered by the end of the connection."""
+    """Flag requests without a response at the end of the connection."""
     if not ending.is_over or not (ending.state.requests or ending.state.responded):
         return None
     severity = "error" if ending.is_orderly else "warning"
@@ -227,34 +227,36 @@ def requests_are_answered(ending: EndContext) -> CheckResult:
 )
 def notifications_are_not_answered(context: Context) -> CheckResult:
     """Flag responses without an id right after a notification."""
-    told = context.state.of(Told).last.get(opposite(context.side))
-    if context.id is not None or context.request is not None or told is None:
+    notification = context.state.of(LastNotifications).last.get(opposite(context.side))
+    if context.id is not None or context.request is not None or notification is None:
         return OK
-    if context.kind == "failure" and context.code in UNREADABLE and has_other_cause(told):
+    if context.kind == "failure" and context.code in UNREADABLE and has_other_cause(notification):
         return OK
-    return context.problem(f"the notification {told.method} was answered", told.point)
+    return context.problem(
+        f"the notification {notification.method} was answered", notification.point
+    )
 
 
-def has_other_cause(told: Context) -> bool:
+def has_other_cause(notification: Context) -> bool:
     """Return whether an error without an id may be about something else than a notification.
 
     An array or a broken line, before or after it, is answered without an id too.
     """
-    last = told.state.last.get(told.side)
-    is_followed = last is not None and last is not told.frame
-    return is_followed or told.state.of(LineState).unreadable[told.side] > 0
+    last = notification.state.last.get(notification.side)
+    is_followed = last is not None and last is not notification.frame
+    return is_followed or notification.state.of(LineState).unreadable[notification.side] > 0
 
 
 @track(on_call())
 def _keep_notification(context: Context) -> None:
-    last = context.state.of(Told).last
+    last = context.state.of(LastNotifications).last
     if context.kind == "notification":
         last[context.side] = context
     else:
         last.pop(context.side, None)
 
 
-@check("ACP-L045", EVERY_MESSAGE, fix="Put what is your own into _meta.")
+@check("ACP-L045", EVERY_MESSAGE, fix="Put custom data into _meta.")
 def no_unknown_members_of_the_envelope(context: Context) -> CheckResult:
     """Flag members beside those of JSON-RPC."""
     strangers = sorted(context.value.keys() - ENVELOPE)

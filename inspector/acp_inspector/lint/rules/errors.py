@@ -48,7 +48,7 @@ _TRACE: Final = re.compile(
 
 @check("ACP-L029", on_response(), fix="Answer with the id of the request.")
 def answers_without_id_say_why(context: Context) -> CheckResult:
-    """Flag responses that nobody can tell the request of."""
+    """Flag error responses that cannot be matched to a request."""
     if context.id is not None or "id" not in context.value:
         return None
     if context.request is not None or (context.kind == "failure" and context.code in UNREADABLE):
@@ -87,7 +87,7 @@ def error_messages_are_short(context: Context) -> CheckResult:
 
 @check("ACP-L032", on_error(), fix="Use the codes that JSON-RPC and ACP assign, or your own range.")
 def reserved_codes_are_assigned_ones(context: Context) -> CheckResult:
-    """Flag codes in the reserved range that nobody gave a meaning."""
+    """Flag codes in the reserved range that have no defined meaning."""
     code = context.code
     if code is None or code not in RESERVED:
         return None

@@ -68,7 +68,7 @@ def own_methods_begin_with_an_underscore(context: Context) -> CheckResult:
     return context.problem(f"{quoted(method)} does not begin with “_”", path="method")
 
 
-@check_at_end("ACP-L370", fix="Answer with a result, or with -32601.")
+@check_at_end("ACP-L370", fix="Respond with a result, or with -32601.")
 def own_requests_are_answered(ending: EndContext) -> CheckResult:
     """Flag requests of one's own that are passed over while later ones are answered."""
     state = ending.state
@@ -155,8 +155,8 @@ def own_methods_are_announced(context: Context) -> CheckResult:
     if not method.startswith("_") or context.version is None:
         return None
     vendor = method[1:].partition("/")[0]
-    said = context.state.of(_Announced).by(context.state.capabilities[opposite(context.side)])
-    if method in said or (vendor and vendor in said):
+    announced = context.state.of(_Announced).by(context.state.capabilities[opposite(context.side)])
+    if method in announced or (vendor and vendor in announced):
         return OK
     return context.problem(
         f"the {opposite(context.side)} did not announce {method}",
@@ -167,18 +167,18 @@ def own_methods_are_announced(context: Context) -> CheckResult:
 
 @dataclass(slots=True)
 class _Announced:
-    """What both sides tell of themselves in `_meta`, as JSON."""
+    """What both sides announce in the `_meta` of their capabilities, as JSON."""
 
-    told: dict[int, tuple[dict[str, Json], str]] = field(
+    by_claims: dict[int, tuple[dict[str, Json], str]] = field(
         default_factory=dict[int, tuple[dict[str, Json], str]]
     )
 
     def by(self, claims: dict[str, Json]) -> str:
         """Return what stands in these capabilities; they are searched once."""
-        known = self.told.get(id(claims))
+        known = self.by_claims.get(id(claims))
         if known is None or known[0] is not claims:
             known = claims, json.dumps([meta for _, meta in _claimed_metas(claims)])
-            self.told[id(claims)] = known
+            self.by_claims[id(claims)] = known
         return known[1]
 
 

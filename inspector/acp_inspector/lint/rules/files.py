@@ -40,7 +40,7 @@ def _claimed(context: Context, capability: str) -> CheckResult:
     if context.state.claim("client", capability) is True:
         return OK
     return context.problem(
-        f"{context.method} is asked for, but the client does not claim {capability}",
+        f"{context.method} is called, but the client does not claim {capability}",
         context.state.initialize,
         path="method",
     )
@@ -99,7 +99,7 @@ def limits_are_kept(context: Context) -> CheckResult:
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
     if lines > limit:
         return context.problem(
-            f"{lines} lines are returned, though {limit} were asked for",
+            f"{lines} lines are returned, but {limit} were requested",
             context.request,
             path="result.content",
         )

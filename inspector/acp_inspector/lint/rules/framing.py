@@ -71,7 +71,7 @@ class _Stderr:
 def every_line_is_json(context: Context) -> CheckResult:
     """Flag lines that are no JSON, but for those that a rule of their own speaks of."""
     pieces = pieces_before(context)
-    # Where a text seemed to begin that never went on, its lines stand for themselves.
+    # If a text that seemed to begin never went on, its lines are judged one by one.
     kept = context.state.of(LineState).pieces[context.side].lines
     stray = () if pieces else tuple(map(_no_json, kept))
     if not is_not_json(context) or _explained(context) or pieces or is_unfinished(context):
@@ -109,7 +109,7 @@ def _keep_pieces(context: Context) -> None:
 
 @track(INVALID, BATCHES, on_request())
 def _keep_unreadable(context: Context) -> None:
-    """Remember lines that may be answered without an id, as nobody can read theirs."""
+    """Count lines that cannot be read; a response to one may have no id."""
     if context.kind == "request" and context.key is not None:
         return
     lines = context.state.of(LineState)
@@ -137,7 +137,7 @@ def _answer_unreadable(context: Context) -> None:
 
 
 def _explained(context: Context) -> bool:
-    """Return whether a rule of its own tells what is wrong with a line that is no JSON."""
+    """Return whether another rule reports what is wrong with a line that is not JSON."""
     wrong = syntax_error(context)
     return (
         not context.frame.data.strip()
@@ -161,7 +161,7 @@ def bytes_are_utf8(context: Context) -> CheckResult:
 
 @check("ACP-L004", EVERY_FRAME, fix="Write UTF-8 without a byte order mark.")
 def no_byte_order_mark(context: Context) -> CheckResult:
-    """Flag a mark that some readers choke on."""
+    """Flag a byte order mark, which some readers reject."""
     if context.frame.data.startswith(BOM):
         return context.problem("the line begins with a byte order mark")
     return OK
@@ -187,7 +187,7 @@ def no_empty_lines(context: Context) -> CheckResult:
 def no_lsp_headers(context: Context) -> CheckResult:
     """Flag the framing of another protocol."""
     if context.kind == "broken" and _HEADER.match(context.frame.data):
-        return context.problem("the line is a header as LSP has them, no message")
+        return context.problem("the line is an LSP header, not a message")
     return OK
 
 
@@ -323,7 +323,7 @@ def _twice(raw: bytes) -> list[str]:
 
 @check("ACP-L014", EVERY_MESSAGE, fix="Write both halves of a surrogate pair, or the character.")
 def no_lone_surrogates(context: Context) -> CheckResult:
-    """Flag escapes that stand for no character."""
+    """Flag escape sequences that are no valid character."""
     if not context.value:
         return None
     if not _LONE_SURROGATE.search(context.frame.data):
@@ -332,7 +332,7 @@ def no_lone_surrogates(context: Context) -> CheckResult:
         json.dumps(context.value, ensure_ascii=False).encode()
     except UnicodeEncodeError as problem:
         escape = problem.object[problem.start]
-        return context.problem(f"\\u{ord(escape):04x} stands without its other half")
+        return context.problem(f"\\u{ord(escape):04x} lacks the other half of its surrogate pair")
     except (RecursionError, ValueError):
         return OK
     return OK

@@ -71,7 +71,7 @@ def posts_are_json(entry: StderrChunk | JournalEvent, state: LintState) -> Check
 
 
 @check_event("ACP-L412", fix="Send Accept: text/event-stream.")
-def streams_are_asked_for(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+def streams_are_requested(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag GETs that do not ask for a stream of events."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
@@ -90,19 +90,19 @@ def initialize_is_answered_at_once(
     response = _response(entry, state)
     if response is None or response[3].asks != "initialize":
         return None
-    event, status, said, exchange = response
+    event, status, header_values, exchange = response
     if CONNECTION in exchange.headers:
         return None
     if status != HTTP_OK:
         return _problem(event, f"initialize is answered with {status}", exchange.frame)
-    if not said.get(CONNECTION):
+    if not header_values.get(CONNECTION):
         return _problem(
             event, "the response to initialize has no Acp-Connection-Id", exchange.frame
         )
     return OK
 
 
-@check_event("ACP-L414", fix="Answer 202 at once; the result comes on a stream.")
+@check_event("ACP-L414", fix="Respond with 202 at once; send the result on a stream.")
 def posts_are_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag POSTs that went well and are answered with something else than 202."""
     response = _response(entry, state)
@@ -117,7 +117,7 @@ def posts_are_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> C
 @check(
     "ACP-L414",
     EVERY_FRAME,
-    fix="Answer 202 at once; the result comes on a stream.",
+    fix="Respond with 202 at once; send the result on a stream.",
 )
 def bodies_are_empty(context: Context) -> CheckResult:
     """Flag messages in the response to a POST."""
@@ -164,7 +164,7 @@ def posts_name_their_session(context: Context) -> CheckResult:
 
 @check("ACP-L416", on_response(), fix="Send Acp-Session-Id as the request had it.")
 def answers_name_their_session(context: Context) -> CheckResult:
-    """Flag responses to questions about a session that the headers do not name."""
+    """Flag responses to requests about a session that the headers do not name."""
     return posts_name_their_session.look(context)
 
 
@@ -191,7 +191,7 @@ def messages_come_on_their_stream(context: Context) -> CheckResult:
     return context.problem(f"the message comes on {where}")
 
 
-@check_event("ACP-L418", fix="Refuse arrays with 400 or 501.")
+@check_event("ACP-L418", fix="Reject arrays with 400 or 501.")
 def batches_are_refused(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag arrays that are taken in."""
     response = _response(entry, state)
@@ -236,7 +236,7 @@ def nothing_follows_the_end(entry: StderrChunk | JournalEvent, state: LintState)
         return None
     connection = request[2].get(CONNECTION, "")
     if connection in deleted:
-        return _problem(request[0], "the connection was ended before", deleted[connection])
+        return _problem(request[0], "the connection had already ended", deleted[connection])
     return OK
 
 
@@ -256,7 +256,7 @@ def streams_are_open_in_time(context: Context) -> CheckResult:
     return context.problem("no stream is open that the response could come on")
 
 
-@check_event("ACP-L512", fix="Read each stream once.")
+@check_event("ACP-L512", fix="Open each stream only once.")
 def streams_have_one_reader(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag a second reader of a stream that is still read."""
     request = _request(entry)
@@ -294,7 +294,7 @@ def initialize_comes_without_connection(context: Context) -> CheckResult:
         return None
     exchange = found[1]
     if exchange.is_socket and exchange.first is not None:
-        return context.problem("initialize comes a second time on one WebSocket")
+        return context.problem("initialize is sent a second time on one WebSocket")
     if CONNECTION in exchange.headers and not exchange.is_socket:
         return context.problem("initialize is sent with an Acp-Connection-Id")
     return OK
@@ -315,7 +315,7 @@ def lonely_messages_come_on_the_connections_stream(context: Context) -> CheckRes
     return OK
 
 
-@check_event("ACP-L517", fix="Refuse origins that you do not know.")
+@check_event("ACP-L517", fix="Reject unknown origins.")
 def origins_are_checked(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag a request from a page of somewhere else that was taken in."""
     response = _response(entry, state)
@@ -325,7 +325,7 @@ def origins_are_checked(entry: StderrChunk | JournalEvent, state: LintState) -> 
     origin = urlsplit(exchange.headers["origin"]).netloc
     if origin == exchange.headers.get("host") or status >= 400:
         return OK
-    return _problem(event, f"a page of {quoted(origin)} was let in", exchange.n)
+    return _problem(event, f"a request from {quoted(origin)} was accepted", exchange.n)
 
 
 CONNECTION: Final = "acp-connection-id"
@@ -392,13 +392,13 @@ class Carriage:
 
 
 def headers(event: JournalEvent) -> dict[str, str]:
-    """Return the headers that an event tells, with small letters in their names."""
-    told = as_object(event.data.get("headers"))
-    return {name.lower(): value for name, value in told.items() if isinstance(value, str)}
+    """Return the headers of an event, with lower-case names."""
+    fields = as_object(event.data.get("headers"))
+    return {name.lower(): value for name, value in fields.items() if isinstance(value, str)}
 
 
 def carried(context: Context) -> tuple[JournalEvent, HttpExchange] | None:
-    """Return what carries a frame; None on stdio, or where it is not told."""
+    """Return what carries a frame; None on stdio, or if it was not recorded."""
     carriage = context.state.of(Carriage)
     carrier = carriage.carrier
     if carrier is None or carrier.seq + 1 != context.seq:
@@ -450,12 +450,14 @@ def _keep_request(event: JournalEvent, carriage: Carriage) -> None:
     id_, method, version = (event.data.get(name) for name in ("id", "method", "version"))
     if not isinstance(id_, int) or not isinstance(method, str):
         return
-    said = headers(event)
+    header_values = headers(event)
     if len(carriage.exchanges) >= EXCHANGES:
         del carriage.exchanges[next(iter(carriage.exchanges))]
-    carriage.exchanges[id_] = HttpExchange(id_, event.seq, method.upper(), _text(version), said)
-    if method.upper() == "DELETE" and CONNECTION in said:
-        carriage.deleted.setdefault(said[CONNECTION], event.seq)
+    carriage.exchanges[id_] = HttpExchange(
+        id_, event.seq, method.upper(), _text(version), header_values
+    )
+    if method.upper() == "DELETE" and CONNECTION in header_values:
+        carriage.deleted.setdefault(header_values[CONNECTION], event.seq)
 
 
 def _keep_response(event: JournalEvent, exchange: HttpExchange, carriage: Carriage) -> None:
@@ -476,7 +478,7 @@ def _text(value: Json) -> str:
 
 SWITCHED: Final = 101
 CODES: Final = frozenset({1000, 1001, 1002, 1005, 1006, 1008, 1011})
-"""Close codes that ACP's servers use, or that stand for none."""
+"""Close codes that ACP's servers use, or that mean that none was sent."""
 PROTOCOL: Final = 1002
 
 
@@ -512,7 +514,7 @@ def sockets_have_a_connection(entry: StderrChunk | JournalEvent, state: LintStat
 
 @check_event("ACP-L515", fix="Close with 1002, 1008 or 1011, as fits.")
 def sockets_close_with_a_reason(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag close codes that nobody knows here, and of a wrong beginning that is not named."""
+    """Flag unknown close codes, and a wrong first message that the close code does not name."""
     if not isinstance(entry, JournalEvent) or entry.name != "ws_close":
         return None
     if entry.data.get("from") == "client":

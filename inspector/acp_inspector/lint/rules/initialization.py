@@ -50,7 +50,7 @@ def initialize_comes_first(context: Context) -> CheckResult:
 
 @check("ACP-L049", on_call(), fix="Wait for the response to initialize.")
 def nothing_overtakes_the_answer(context: Context) -> CheckResult:
-    """Flag what the client sends before it knows what the agent can do."""
+    """Flag calls of the client before the response to `initialize`."""
     state = context.state
     if context.side != "client" or state.initialize is None or state.initialize.responded:
         return None
@@ -77,7 +77,7 @@ def initialize_is_sent_once(context: Context) -> CheckResult:
         return OK
     if context.state.version >= 2 and (context.version or 0) >= 2:
         return OK
-    return context.problem("initialize comes a second time", earlier, path="method")
+    return context.problem("initialize is sent a second time", earlier, path="method")
 
 
 @check(
@@ -88,7 +88,7 @@ def initialize_is_sent_once(context: Context) -> CheckResult:
     fix="Send nothing before the response to initialize.",
 )
 def an_agent_waits_for_its_own_answer(context: Context) -> CheckResult:
-    """Flag an agent that speaks before it was introduced."""
+    """Flag messages of an agent before `initialize`."""
     if context.side != "agent" or context.method == "proxy/successor":
         # A proxy has to ask its successor before it can answer.
         return None
@@ -112,12 +112,12 @@ def versions_are_numbers(context: Context) -> CheckResult:
     place, version = _version(context)
     if type(version) is int and version in VERSIONS:
         return OK
-    said = "is missing" if version is None else f"is {quoted(version)}"
-    return context.problem(f"protocolVersion {said}", path=f"{place}.protocolVersion")
+    fields = "is missing" if version is None else f"is {quoted(version)}"
+    return context.problem(f"protocolVersion {fields}", path=f"{place}.protocolVersion")
 
 
 @check(
-    "ACP-L053", on_request("initialize"), on_result("initialize"), fix="Ask for version 1 or newer."
+    "ACP-L053", on_request("initialize"), on_result("initialize"), fix="Request version 1 or newer."
 )
 def version_0_is_over(context: Context) -> CheckResult:
     """Flag the version from before the first release."""
@@ -136,17 +136,17 @@ def _version(context: Context) -> tuple[str, Json]:
 
 
 @check(
-    "ACP-L054", on_result("initialize"), fix="Answer with the version asked for, if you have it."
+    "ACP-L054", on_result("initialize"), fix="Respond with the requested version if you support it."
 )
 def another_version_is_worth_a_look(context: Context) -> CheckResult:
-    """Flag an agent that responses with another version than it was asked for."""
+    """Flag an agent that responds with another version than requested although it has that one."""
     wanted, answered = _wanted(context), context.result_object.get("protocolVersion")
     if wanted is None or type(answered) is not int:
         return None
     if answered == wanted:
         return OK
     return context.problem(
-        f"asked for version {wanted}, the agent responds with {answered}",
+        f"version {wanted} was requested, but the agent responded with {answered}",
         context.request,
         path="result.protocolVersion",
     )
@@ -170,7 +170,7 @@ def _keep_refusal(context: Context) -> None:
     "ACP-L055",
     on_call(),
     exercised_by=on_result("initialize"),
-    fix="Close the connection when the answered version is none that you speak.",
+    fix="Close the connection if you do not support the version in the response.",
 )
 def a_client_goes_on_in_the_answered_version(context: Context) -> CheckResult:
     """Flag a client that goes on after a response above what it asked for.
@@ -206,15 +206,15 @@ def names_are_of_the_answered_version(context: Context) -> CheckResult:
     if context.version is None or context.method is None:
         return None
     place = "params" if context.kind != "result" else "result"
-    said = context.params if context.kind != "result" else context.result_object
+    fields = context.params if context.kind != "result" else context.result_object
     names = _OTHERS.get((context.version, context.kind, context.method))
     if names is None:
         return None
     for name in names:
-        if name in said:
+        if name in fields:
             return context.problem(
                 f"{name} of {context.method} is the other version's; "
-                f"agreed upon is {context.version}",
+                f"the negotiated version is {context.version}",
                 context.state.initialize,
                 path=f"{place}.{name}",
             )
@@ -237,7 +237,7 @@ _OTHERS: Final[dict[tuple[int, str, str], tuple[str, ...]]] = {
     "ACP-L057",
     on_request("initialize"),
     on_result("initialize"),
-    fix="Say who you are, and which version.",
+    fix="Send your name and version.",
 )
 def both_sides_say_who_they_are(context: Context) -> CheckResult:
     """Flag a side without a name."""
@@ -249,7 +249,7 @@ def both_sides_say_who_they_are(context: Context) -> CheckResult:
     "ACP-L058",
     on_request("initialize"),
     on_result("initialize"),
-    fix="Say who you are, and which version.",
+    fix="Send your name and version.",
 )
 def both_sides_have_to_say_who_they_are(context: Context) -> CheckResult:
     """Flag a side without a name, in version 2."""
@@ -258,8 +258,8 @@ def both_sides_have_to_say_who_they_are(context: Context) -> CheckResult:
 
 def _introduced(context: Context, name: str) -> CheckResult:
     place = "params" if context.kind == "request" else "result"
-    said = context.params if context.kind == "request" else context.result_object
-    info = as_object(said.get(name))
+    fields = context.params if context.kind == "request" else context.result_object
+    info = as_object(fields.get(name))
     if not info:
         return context.problem(f"{name} is missing", path=f"{place}.{name}")
     for part in ("name", "version"):
@@ -279,13 +279,13 @@ def introductions_fit_their_version(context: Context) -> CheckResult:
     if context.version is None:
         return None
     place = "params" if context.kind == "request" else "result"
-    said = context.params if context.kind == "request" else context.result_object
+    fields = context.params if context.kind == "request" else context.result_object
     old, new = SET_V1[context.side], SET_V2
     wrong = new if context.version == 1 else old
-    if context.version != 1 and context.kind == "request" and any(name in said for name in new):
+    if context.version != 1 and context.kind == "request" and any(name in fields for name in new):
         return OK
     for name in wrong:
-        if name in said:
+        if name in fields:
             return context.problem(
                 f"{name} is not version {context.version}'s", path=f"{place}.{name}"
             )

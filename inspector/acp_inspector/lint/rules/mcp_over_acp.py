@@ -101,7 +101,7 @@ def _end_request(context: Context) -> None:
 
 @check("ACP-L382", on_call(MESSAGE), fix="Name the serverId that the client declared.")
 def servers_are_declared(context: Context) -> CheckResult:
-    """Flag messages to a server that nobody declared, or in the retired binding."""
+    """Flag messages to a server that was not declared, or in the retired binding."""
     if "connectionId" in context.params:
         return context.problem("connectionId is of the retired binding", path="params.connectionId")
     server = context.params.get("serverId")
@@ -121,8 +121,8 @@ def messages_go_the_right_way(context: Context) -> CheckResult:
     """Flag requests from the side that offers the server, and of notifications to it."""
     if context.method != MESSAGE:
         return None
-    asker = "agent" if context.kind == "request" else "client"
-    if context.side == asker:
+    caller = "agent" if context.kind == "request" else "client"
+    if context.side == caller:
         return OK
     return context.problem(f"a {context.kind} comes from the {context.side}", path="method")
 
@@ -167,7 +167,7 @@ def messages_are_flat(context: Context) -> CheckResult:
 
 
 @check("ACP-L387", on_request(*OPENERS), fix="Give each server an id of its own.")
-def servers_are_told_apart(context: Context) -> CheckResult:
+def server_ids_are_unique(context: Context) -> CheckResult:
     """Flag an id that two servers of one request, or of two open sessions, share.
 
     A session that is taken up again, or goes on as a fork, brings its own servers along.
@@ -194,14 +194,14 @@ def servers_are_told_apart(context: Context) -> CheckResult:
 @check("ACP-L507", on_result(MESSAGE), fix="Answer with either result or error, inside the result.")
 def carriers_hold_one_outcome(context: Context) -> CheckResult:
     """Flag carriers without outcome, with two, or with a malformed error."""
-    said = context.result_object
-    if ("result" in said) == ("error" in said):
-        what = "both" if "result" in said else "neither"
+    reply = context.result_object
+    if ("result" in reply) == ("error" in reply):
+        what = "both" if "result" in reply else "neither"
         return context.problem(
-            f"of result and error {what} are there", context.request, path="result"
+            f"{what} of result and error are present", context.request, path="result"
         )
-    if "error" in said:
-        error = as_object(said["error"])
+    if "error" in reply:
+        error = as_object(reply["error"])
         if type(error.get("code")) is not int or not isinstance(error.get("message"), str):
             return context.problem(
                 "the inner error lacks code or message", context.request, path="result.error"

@@ -46,7 +46,7 @@ def _transport(server: dict[str, Json], version: int | None) -> str:
     return tag if isinstance(tag, str) and (tag in REMOTE or tag == "acp") else "stdio"
 
 
-def _told(context: Context, problems: list[tuple[str, str]]) -> tuple[Problem, ...]:
+def _listed_servers(context: Context, problems: list[tuple[str, str]]) -> tuple[Problem, ...]:
     return tuple(Problem(text, (context.seq,), path=path) for text, path in problems)
 
 
@@ -95,7 +95,7 @@ def _gated(context: Context, wanted: str, path: str) -> CheckResult:
 @check(
     "ACP-L087",
     on_request(*SETUPS),
-    fix="Hand over http servers only with mcpCapabilities.http: true.",
+    fix="Send http servers only with mcpCapabilities.http: true.",
 )
 def http_is_claimed(context: Context) -> CheckResult:
     """Flag http servers for an agent that has no http."""
@@ -105,7 +105,7 @@ def http_is_claimed(context: Context) -> CheckResult:
 @check(
     "ACP-L088",
     on_request(*SETUPS),
-    fix="Hand over sse servers only with mcpCapabilities.sse: true.",
+    fix="Send sse servers only with mcpCapabilities.sse: true.",
 )
 def sse_is_claimed(context: Context) -> CheckResult:
     """Flag sse servers for an agent that has no sse."""
@@ -115,7 +115,7 @@ def sse_is_claimed(context: Context) -> CheckResult:
 @check(
     "ACP-L089",
     on_request(*SETUPS),
-    fix="Hand over only servers of a transport below session.mcp in the agent's capabilities.",
+    fix="Send only servers of a transport listed below session.mcp in the agent's capabilities.",
 )
 def transports_are_claimed(context: Context) -> CheckResult:
     """Flag servers of version 2 whose transport the agent does not have."""
@@ -130,7 +130,7 @@ def there_is_no_sse(context: Context) -> CheckResult:
     servers = list(_servers(context))
     if not servers:
         return None
-    return _told(
+    return _listed_servers(
         context,
         [
             ("an MCP server is of type sse, which version 2 does not have", f"{place}.type")
@@ -157,7 +157,7 @@ def servers_have_a_type(context: Context) -> CheckResult:
             problems.append((f"the MCP server {quoted(each.get('name'))} has no type", place))
         elif tag not in {"stdio", "http"} | SPECIAL and not tag.startswith("_"):
             problems.append((f"{quoted(tag)} is no transport of version 2", place))
-    return _told(context, [(text, f"{place}.type") for text, place in problems])
+    return _listed_servers(context, [(text, f"{place}.type") for text, place in problems])
 
 
 @check(
@@ -186,12 +186,12 @@ def servers_are_complete(context: Context) -> CheckResult:
             elif not isinstance(value, kind) and not (kind is list and value is None):
                 what = "string" if kind is str else "array"
                 problems.append((f"{name} is no {what}: {quoted(value)}", f"{place}.{name}"))
-    return _told(context, problems)
+    return _listed_servers(context, problems)
 
 
 @check("ACP-L093", on_request(*SETUPS), fix="Resolve the command to its absolute path first.")
 def commands_are_absolute(context: Context) -> CheckResult:
-    """Flag servers that whoever starts them would have to search for."""
+    """Flag servers whose command is not an absolute path."""
     commands = [
         (each.get("command"), place)
         for place, each in _servers(context)
@@ -199,7 +199,7 @@ def commands_are_absolute(context: Context) -> CheckResult:
     ]
     if not commands:
         return None
-    return _told(
+    return _listed_servers(
         context,
         [
             (f"the command is no absolute path: {quoted(command)}", f"{place}.command")
@@ -227,7 +227,7 @@ def variables_and_headers_are_pairs(context: Context) -> CheckResult:
             problems.append((f"{place.rpartition('.')[2]} is {what}", place))
             continue
         problems += _no_pairs(as_array(value), place)
-    return _told(context, problems)
+    return _listed_servers(context, problems)
 
 
 def _no_pairs(pairs: list[Json], place: str) -> Iterator[tuple[str, str]]:
@@ -243,7 +243,7 @@ def _no_pairs(pairs: list[Json], place: str) -> Iterator[tuple[str, str]]:
 @check(
     "ACP-L095",
     on_request(*SETUPS),
-    fix="Hand over servers of type acp only where the agent claimed mcp over acp.",
+    fix="Send servers of type acp only if the agent claimed mcp over acp.",
 )
 def acp_is_claimed(context: Context) -> CheckResult:
     """Flag servers over ACP itself for an agent that does not have that."""

@@ -52,8 +52,8 @@ class _Stream:
 
 
 @dataclass(slots=True)
-class _Told:
-    """What one session told."""
+class _SessionMessages:
+    """The messages of one session."""
 
     messages: dict[str, _Message] = field(default_factory=dict[str, _Message])
     streams: dict[str, _Stream] = field(default_factory=dict[str, _Stream])
@@ -62,56 +62,60 @@ class _Told:
     pieces: dict[tuple[str, str], tuple[Point, str]] = field(
         default_factory=dict[tuple[str, str], tuple[Point, str]]
     )
-    """By kind and id: the first piece of messages that were not told as a whole yet (v2)."""
+    """By kind and id: the first chunk of each message that was not sent as a whole yet (v2)."""
 
 
 @dataclass(slots=True)
 class _Messages:
     """What was reported, by session."""
 
-    told: dict[str, _Told] = field(default_factory=dict[str, _Told])
+    by_session: dict[str, _SessionMessages] = field(default_factory=dict[str, _SessionMessages])
 
 
-def _told(context: Context) -> _Told | None:
-    return context.state.of(_Messages).told.get(context.session_id or "")
+def _session_messages(context: Context) -> _SessionMessages | None:
+    return context.state.of(_Messages).by_session.get(context.session_id or "")
 
 
 @track(on_request("session/load", "session/resume"))
 def _begin_anew(context: Context) -> None:
     if context.session_id is not None:
-        context.state.of(_Messages).told.pop(context.session_id, None)
+        context.state.of(_Messages).by_session.pop(context.session_id, None)
 
 
 @track(on_update(*CHUNKS))
 def _keep_chunk(context: Context) -> None:
     if context.session is None:
         return
-    sessions = context.state.of(_Messages).told
-    told = sessions.get(context.session.id)
-    if told is None:
-        told = sessions[context.session.id] = _Told()
+    sessions = context.state.of(_Messages).by_session
+    by_session = sessions.get(context.session.id)
+    if by_session is None:
+        by_session = sessions[context.session.id] = _SessionMessages()
     role, id_ = context.variant or "", context.update.get("messageId")
     name = id_ if isinstance(id_, str) else None
     if context.version == 2:
-        if name is not None and (role, name) not in told.pieces and len(told.pieces) < REMEMBERED:
+        if (
+            name is not None
+            and (role, name) not in by_session.pieces
+            and len(by_session.pieces) < REMEMBERED
+        ):
             text = as_object(context.update.get("content")).get("text")
             piece = text[:CHARACTERS] if isinstance(text, str) else ""
-            told.pieces[role, name] = (context.point, piece)
+            by_session.pieces[role, name] = (context.point, piece)
         return
-    stream = told.streams.get(role)
+    stream = by_session.streams.get(role)
     if stream is None:
-        told.streams[role] = _Stream(name, name is not None, context.point)
+        by_session.streams[role] = _Stream(name, name is not None, context.point)
     else:
         stream.current = name
         stream.is_mixed = stream.is_mixed or stream.has_ids is not (name is not None)
     if name is None:
         return
-    message = told.messages.get(name)
+    message = by_session.messages.get(name)
     if message is not None:
         message.last = context.point
         message.is_shared = message.is_shared or message.role != role
-    elif len(told.messages) < REMEMBERED:
-        told.messages[name] = _Message(role, context.point, context.session.last_prompt)
+    elif len(by_session.messages) < REMEMBERED:
+        by_session.messages[name] = _Message(role, context.point, context.session.last_prompt)
 
 
 @check(
@@ -131,21 +135,21 @@ def messages_have_ids(context: Context) -> CheckResult:
 
 def _known(context: Context) -> _Message | None:
     """Return the message of version 1 that a live chunk goes on with."""
-    id_, told = context.update.get("messageId"), _told(context)
-    if told is None or not isinstance(id_, str):
+    id_, by_session = context.update.get("messageId"), _session_messages(context)
+    if by_session is None or not isinstance(id_, str):
         return None
     if context.session is None or context.session.is_replaying:
         return None
-    return told.messages.get(id_)
+    return by_session.messages.get(id_)
 
 
 @check(
     "ACP-L185",
     on_update(*CHUNKS),
-    fix="Give what is of another kind another messageId.",
+    fix="Use different messageIds for messages of different kinds.",
 )
 def ids_are_of_one_role(context: Context) -> CheckResult:
-    """Tell, once for each, of ids that stand for messages of two kinds."""
+    """Flag, once for each, ids that messages of two kinds share."""
     message = _known(context)
     if message is None:
         return None
@@ -165,11 +169,11 @@ def ids_are_of_one_role(context: Context) -> CheckResult:
 )
 def messages_are_not_interleaved(context: Context) -> CheckResult:
     """Flag messages that go on after the next one of their kind began."""
-    message, told = _known(context), _told(context)
-    if message is None or told is None or message.role != context.variant:
+    message, by_session = _known(context), _session_messages(context)
+    if message is None or by_session is None or message.role != context.variant:
         return None
     id_ = context.update["messageId"]
-    if told.streams[message.role].current == id_:
+    if by_session.streams[message.role].current == id_:
         return OK
     return context.problem(
         f"the message {quoted(id_)} goes on after another one began",
@@ -185,8 +189,8 @@ def messages_are_not_interleaved(context: Context) -> CheckResult:
 )
 def ids_are_there_or_not(context: Context) -> CheckResult:
     """Flag, once for each kind, chunks that have an id where others had none, or none."""
-    told = _told(context)
-    stream = None if told is None else told.streams.get(context.variant or "")
+    by_session = _session_messages(context)
+    stream = None if by_session is None else by_session.streams.get(context.variant or "")
     if stream is None or context.session is None or context.session.is_replaying:
         return None
     has_id = isinstance(context.update.get("messageId"), str)
@@ -231,10 +235,10 @@ def prompts_have_ids_of_their_own(context: Context) -> CheckResult:
 
     A message of the agent may be changed at any time, so that no use of its id is a reuse.
     """
-    id_, told = context.result_object.get("messageId"), _told(context)
+    id_, by_session = context.result_object.get("messageId"), _session_messages(context)
     if context.version != 2 or not isinstance(id_, str):
         return None
-    earlier = None if told is None else told.inserted.get(id_)
+    earlier = None if by_session is None else by_session.inserted.get(id_)
     if earlier is None:
         return OK
     return context.problem(
@@ -250,9 +254,11 @@ def _keep_inserted(context: Context) -> None:
     id_ = context.result_object.get("messageId")
     if context.session is None or not isinstance(id_, str):
         return
-    told = context.state.of(_Messages).told.setdefault(context.session.id, _Told())
-    if len(told.inserted) < REMEMBERED:
-        told.inserted.setdefault(id_, context.point)
+    by_session = context.state.of(_Messages).by_session.setdefault(
+        context.session.id, _SessionMessages()
+    )
+    if len(by_session.inserted) < REMEMBERED:
+        by_session.inserted.setdefault(id_, context.point)
 
 
 @check(
@@ -263,12 +269,14 @@ def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
 
     It replaces them, so that they are lost: probably they were meant to follow it.
     """
-    told, id_ = _told(context), context.update.get("messageId")
+    by_session, id_ = _session_messages(context), context.update.get("messageId")
     content = as_array(context.update.get("content"))
     if not isinstance(id_, str) or not content or context.session is None:
         return None
     role = f"{context.variant}_chunk"
-    point, piece = (None, "") if told is None else told.pieces.get((role, id_), (None, ""))
+    point, piece = (
+        (None, "") if by_session is None else by_session.pieces.get((role, id_), (None, ""))
+    )
     if point is None or not piece or context.session.is_replaying:
         return OK
     texts = [text for each in content if isinstance(text := as_object(each).get("text"), str)]
@@ -299,6 +307,6 @@ def tool_calls_come_before_their_updates(context: Context) -> CheckResult:
 
 @track(on_update(*WHOLE))
 def _keep_whole(context: Context) -> None:
-    told, id_ = _told(context), context.update.get("messageId")
-    if told is not None and isinstance(id_, str) and "content" in context.update:
-        told.pieces[f"{context.variant}_chunk", id_] = (context.point, "")
+    by_session, id_ = _session_messages(context), context.update.get("messageId")
+    if by_session is not None and isinstance(id_, str) and "content" in context.update:
+        by_session.pieces[f"{context.variant}_chunk", id_] = (context.point, "")

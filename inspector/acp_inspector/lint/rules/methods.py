@@ -19,7 +19,7 @@ from acp_inspector.lint.registry import (
     on_response,
     on_result,
 )
-from acp_inspector.lint.rules.envelope import UNREADABLE, Told, has_other_cause
+from acp_inspector.lint.rules.envelope import UNREADABLE, LastNotifications, has_other_cause
 from acp_inspector.lint.state import LintState, opposite
 from acp_protocol.schema.method_spec import Kind, MethodSpec
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
@@ -34,7 +34,7 @@ BASELINE: Final = {
 """Methods that everyone has to answer who speaks the version, whatever was claimed."""
 RETIRED: Final = re.compile(r"nes/|document/|mcp/(connect|disconnect)$")
 """Methods of unstable schemas before 2026-11."""
-RETIRED_TELLS: Final = re.compile(r"nes/(accept|reject)$|document/")
+RETIRED_NAMES: Final = re.compile(r"nes/(accept|reject)$|document/")
 """Those of them that were notifications."""
 EMPTY: Final = frozenset({"session/load", "fs/write_text_file", "authenticate"})
 """Methods whose empty result was once null."""
@@ -52,14 +52,14 @@ def methods_are_known(context: Context) -> CheckResult:
             return OK
         return context.problem(f"{method} is unstable", path="method", severity="info")
     if any(find_method(method, version) for version in VERSIONS):
-        # Of the other version: a rule of its own tells that.
+        # A method of the other version: another rule reports it.
         return OK
     if RETIRED.match(method):
         return context.problem(
             f"{method} is of an unstable schema before 2026-11", path="method", severity="info"
         )
     if not is_ours(method):
-        # Somebody's own: a rule of its own tells that it lacks the underscore.
+        # A custom method: another rule reports the missing underscore.
         return OK
     return context.problem(f"{quoted(method)} is no method of ACP", path="method")
 
@@ -87,7 +87,7 @@ def _of_other_version(context: Context, other: int) -> CheckResult:
         return None
     if find_method(method, context.version) is None and find_method(method, other) is not None:
         return context.problem(
-            f"{method} is version {other}'s; agreed upon is {context.version}",
+            f"{method} is version {other}'s; the negotiated version is {context.version}",
             context.state.initialize,
             path="method",
         )
@@ -111,7 +111,7 @@ def notifications_have_no_id(context: Context) -> CheckResult:
     kinds = _kinds(context)
     if "request" in kinds:
         return OK
-    if not kinds and not RETIRED_TELLS.match(context.method or ""):
+    if not kinds and not RETIRED_NAMES.match(context.method or ""):
         return None
     return context.problem(f"{context.method} is a notification and has an id", path="id")
 
@@ -164,15 +164,16 @@ def _of_the_other_version(context: Context) -> CheckResult:
 )
 def unknown_notifications_are_passed_over(context: Context) -> CheckResult:
     """Flag errors for notifications that do not exist."""
-    told = context.state.of(Told).last.get(opposite(context.side))
-    if context.id is not None or told is None or told.method is None:
+    notification = context.state.of(LastNotifications).last.get(opposite(context.side))
+    if context.id is not None or notification is None or notification.method is None:
         return OK
-    if any(find_method(told.method, version) for version in VERSIONS):
+    if any(find_method(notification.method, version) for version in VERSIONS):
         return OK
-    if context.code in UNREADABLE and has_other_cause(told):
+    if context.code in UNREADABLE and has_other_cause(notification):
         return OK
     return context.problem(
-        f"the unknown notification {told.method} was answered with an error", told.point
+        f"the unknown notification {notification.method} was answered with an error",
+        notification.point,
     )
 
 
@@ -188,7 +189,7 @@ def claimed_methods_are_there(context: Context) -> CheckResult:
     if not _is_due(context.state, row):
         return None
     if context.code == -32601:
-        why = "has to be there" if row.gate is None else f"was claimed by {row.gate}"
+        why = "is required" if row.gate is None else f"was claimed by {row.gate}"
         return context.problem(
             f"{ask.method} {why}, but is not found", ask, context.state.initialize
         )

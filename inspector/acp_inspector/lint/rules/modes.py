@@ -15,7 +15,7 @@ from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 
 MODE: Final = "mode"
-"""The category of a config option that stands for the modes."""
+"""The category of the config option that selects the mode."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class _Modes:
     without: set[str] = field(default_factory=set[str])
 
 
-def _told(context: Context) -> dict[str, Json]:
+def _mode_fields(context: Context) -> dict[str, Json]:
     return as_object(context.result_object.get("modes"))
 
 
@@ -46,16 +46,16 @@ def _keep_modes(context: Context) -> None:
     modes = context.state.of(_Modes)
     if session is None:
         return
-    told = _told(context)
-    if not told:
+    fields = _mode_fields(context)
+    if not fields:
         if session not in modes.of:
             modes.without.add(session)
         return
-    current = told.get("currentModeId")
+    current = fields.get("currentModeId")
     modes.without.discard(session)
     modes.of[session] = _Mode(
         context.point,
-        {id_ for id_ in _ids(told) if isinstance(id_, str)},
+        {id_ for id_ in _ids(fields) if isinstance(id_, str)},
         current if isinstance(current, str) else None,
     )
 
@@ -76,8 +76,8 @@ def _keep_set_mode(context: Context) -> None:
         mode.current = wanted
 
 
-def _ids(told: dict[str, Json]) -> list[Json]:
-    return [as_object(each).get("id") for each in as_array(told.get("availableModes"))]
+def _ids(fields: dict[str, Json]) -> list[Json]:
+    return [as_object(each).get("id") for each in as_array(fields.get("availableModes"))]
 
 
 @check("ACP-L288", on_request("session/set_mode"), fix="Offer modes only where a session has some.")
@@ -109,11 +109,11 @@ def modes_that_are_set_exist(context: Context) -> CheckResult:
 @check("ACP-L290", on_result(*OPENERS), fix="Begin in one of the available modes.")
 def the_first_mode_exists(context: Context) -> CheckResult:
     """Flag a session that begins in a mode it does not have."""
-    told = _told(context)
-    if not told:
+    fields = _mode_fields(context)
+    if not fields:
         return None
-    current = told.get("currentModeId")
-    if current in _ids(told):
+    current = fields.get("currentModeId")
+    if current in _ids(fields):
         return OK
     return context.problem(
         f"the session begins in {quoted(current)}, which is no mode of it",
@@ -132,7 +132,7 @@ def updates_name_the_current_mode(context: Context) -> CheckResult:
 
 
 @check("ACP-L292", on_update("current_mode_update"), fix="Switch to one of the available modes.")
-def modes_that_are_told_exist(context: Context) -> CheckResult:
+def reported_modes_exist(context: Context) -> CheckResult:
     """Flag a mode that the session does not have."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
     current = context.update.get("currentModeId")
@@ -148,10 +148,10 @@ def modes_that_are_told_exist(context: Context) -> CheckResult:
 
 
 @check("ACP-L293", on_result(*OPENERS), fix="Give each mode an id of its own.")
-def modes_are_told_apart(context: Context) -> CheckResult:
+def mode_ids_are_unique(context: Context) -> CheckResult:
     """Flag ids that two modes share."""
     seen: set[str] = set()
-    ids = _ids(_told(context))
+    ids = _ids(_mode_fields(context))
     for place, id_ in enumerate(ids):
         if isinstance(id_, str):
             if id_ in seen:
@@ -166,7 +166,7 @@ def modes_are_told_apart(context: Context) -> CheckResult:
 @check(
     "ACP-L309",
     on_result("session/prompt"),
-    fix="Update the mode and the config option that stands for it together.",
+    fix="Update the mode and its config option together.",
 )
 def mode_and_option_agree(context: Context) -> CheckResult:
     """Flag a mode that the config option for modes does not show, once a turn is over."""

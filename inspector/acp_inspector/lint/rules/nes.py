@@ -103,10 +103,8 @@ def suggestions_are_claimed(context: Context) -> CheckResult:
     return context.problem("the agent did not claim nes", context.state.initialize, path="method")
 
 
-@check(
-    "ACP-L391", on_request("nes/suggest"), fix="Send what the agent asked for, and no more of it."
-)
-def context_is_asked_for(context: Context) -> CheckResult:
+@check("ACP-L391", on_request("nes/suggest"), fix="Send only the context that the agent requested.")
+def context_is_requested(context: Context) -> CheckResult:
     """Flag context that the agent did not ask for, or of more than it wants."""
     offered = as_object(context.params.get("context"))
     wanted = as_object(context.state.claim("agent", "nes.context"))
@@ -129,7 +127,11 @@ def context_is_asked_for(context: Context) -> CheckResult:
     return OK if offered else None
 
 
-@check("ACP-L392", on_result("nes/suggest"), fix="Suggest edits alone to who claims no more.")
+@check(
+    "ACP-L392",
+    on_result("nes/suggest"),
+    fix="Suggest only edits to a client that claims no other kind.",
+)
 def kinds_are_claimed(context: Context) -> CheckResult:
     """Flag kinds of suggestions that the client did not claim."""
     for n, each in enumerate(map(as_object, as_array(context.result_object.get("suggestions")))):
@@ -169,9 +171,7 @@ def verdicts_are_about_suggestions(context: Context) -> CheckResult:
         return None
     if isinstance(id_, str) and id_ in session.suggested:
         return OK
-    return context.problem(
-        f"no suggestion {quoted(id_)} waits for a verdict", path=f"params.{_id(context)}"
-    )
+    return context.problem(f"no suggestion {quoted(id_)} is pending", path=f"params.{_id(context)}")
 
 
 @check("ACP-L397", on_result("initialize"), fix="Choose one of the client's encodings.")
@@ -286,8 +286,10 @@ def _keep_document(context: Context) -> None:
         document.closed = context.point
 
 
-@check("ACP-L390", on_notification(*DOCUMENTS), fix="Report what the agent asked for.")
-def events_are_asked_for(context: Context) -> CheckResult:
+@check(
+    "ACP-L390", on_notification(*DOCUMENTS), fix="Send only the events that the agent requested."
+)
+def events_are_requested(context: Context) -> CheckResult:
     """Flag events that the agent did not ask for."""
     name = (context.method or "").partition("/")[2]
     if isinstance(context.state.claim("agent", f"nes.events.document.{name}"), dict):

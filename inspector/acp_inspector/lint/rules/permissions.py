@@ -32,7 +32,7 @@ from acp_inspector.lint.registry import (
 )
 from acp_inspector.lint.rules.tool_calls import (
     GOING,
-    TOLD,
+    TOOL_CALL_UPDATES,
     known_tool,
     live_tool,
     new_status,
@@ -76,7 +76,7 @@ def there_is_a_choice(context: Context) -> CheckResult:
 @check(
     "ACP-L223", on_request(PERMISSION), fix="Give every option of a request an optionId of its own."
 )
-def options_are_told_apart(context: Context) -> CheckResult:
+def option_ids_are_unique(context: Context) -> CheckResult:
     """Flag requests with two options of one id."""
     ids = [each.get("optionId") for each in options_of(context.params)]
     if not ids:
@@ -85,7 +85,7 @@ def options_are_told_apart(context: Context) -> CheckResult:
     for index, id_ in enumerate(ids):
         if isinstance(id_, str) and id_ in seen:
             return context.problem(
-                f"the optionId {quoted(id_)} is there twice",
+                f"the optionId {quoted(id_)} occurs twice",
                 path=f"params.options.{index}.optionId",
             )
         if isinstance(id_, str):
@@ -173,7 +173,7 @@ def commands_are_complete(context: Context) -> CheckResult:
 
 
 @check("ACP-L236", on_request(PERMISSION), fix="Ask before the tool call is carried out.")
-def ended_tool_calls_are_not_asked_for(context: Context) -> CheckResult:
+def ended_tool_calls_need_no_permission(context: Context) -> CheckResult:
     """Flag tool calls that need permission after they ended."""
     tool, session = known_tool(context), context.session
     id_ = as_object(context.params.get("subject")).get("toolCallId")
@@ -184,7 +184,7 @@ def ended_tool_calls_are_not_asked_for(context: Context) -> CheckResult:
     if tool is None or tool.ended is None or tool.status not in FINAL:
         return OK if tool is not None else None
     return context.problem(
-        f"permission is asked for the tool call {quoted(tool.id)}, which was {tool.status}",
+        f"permission is requested for the tool call {quoted(tool.id)}, which was {tool.status}",
         tool.ended,
     )
 
@@ -192,12 +192,12 @@ def ended_tool_calls_are_not_asked_for(context: Context) -> CheckResult:
 @check(
     "ACP-L237",
     on_request(PERMISSION),
-    fix="Ask by the request's title; leave the tool call its own.",
+    fix="Set the request's title; do not change the tool call's.",
 )
 def asking_renames_nothing(context: Context) -> CheckResult:
     """Flag requests of version 2 that would give a known tool call another title."""
-    told, tool = permission_tool(context.params), known_tool(context)
-    title = told.get("title")
+    reported, tool = permission_tool(context.params), known_tool(context)
+    title = reported.get("title")
     if tool is None or not isinstance(title, str) or not isinstance(tool.title, str):
         return None if tool is None else OK
     if title == tool.title:
@@ -234,7 +234,7 @@ def choices_for_good_last(context: Context) -> CheckResult:
     made = choices.get((context.session_id or "", _subject(context.params)))
     if made is None:
         return OK
-    return context.problem("this was allowed or rejected for good before", made)
+    return context.problem("the user allowed or rejected this permanently before", made)
 
 
 @track(on_result(PERMISSION))
@@ -251,7 +251,7 @@ def _keep_choice(context: Context) -> None:
 
 
 def _subject(params: dict[str, Json]) -> int:
-    """Return what tells apart what requests are about, as far as they say."""
+    """Return what identifies the subject of a request, as far as it says."""
     subject, tool = as_object(params.get("subject")), permission_tool(params)
     about = [tool.get(name) for name in ("title", "name", "kind", "rawInput")]
     about += [subject.get(name) for name in ("type", "command", "cwd")]
@@ -302,7 +302,9 @@ def outcomes_are_nested(context: Context) -> CheckResult:
         if isinstance(as_object(outcome).get("outcome"), str):
             return OK
         return context.problem(
-            "the outcome has no outcome", context.request, path="result.outcome.outcome"
+            "the outcome object has no outcome field",
+            context.request,
+            path="result.outcome.outcome",
         )
     what = f"is {quoted(outcome)}, no object" if outcome is not None else "is missing"
     return context.problem(f"the outcome {what}", context.request, path="result.outcome")
@@ -323,7 +325,7 @@ def outcomes_are_known(context: Context) -> CheckResult:
         )
     if name == "selected" and not isinstance(outcome.get("optionId"), str):
         return context.problem(
-            "an option was selected, but which is not said",
+            "an option was selected, but the response has no optionId",
             context.request,
             path="result.outcome.optionId",
         )
@@ -345,7 +347,7 @@ def outcomes_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L230", TOLD, fix="Take an outcome that is not known for a refusal.")
+@check("ACP-L230", TOOL_CALL_UPDATES, fix="Treat an unknown outcome as a refusal.")
 def unknown_outcomes_permit_nothing(context: Context) -> CheckResult:
     """Flag tool calls that go on after an outcome that does not say they may."""
     tool = live_tool(context)
@@ -377,7 +379,7 @@ def _keep_stop(context: Context) -> None:
     fix='Select an option that rejects; "cancelled" is for work that was stopped.',
 )
 def only_stopped_work_is_cancelled(context: Context) -> CheckResult:
-    """Flag requests that were answered `cancelled` though nobody stopped the work."""
+    """Flag requests with the outcome `cancelled` although the client did not stop the work."""
     ask, session = context.request, context.session
     if ask is None or session is None or _outcome(context).get("outcome") != "cancelled":
         return None
@@ -389,7 +391,7 @@ def only_stopped_work_is_cancelled(context: Context) -> CheckResult:
     if ask.cancelled is not None or (prompt is not None and prompt.cancelled is not None):
         return OK
     return context.problem(
-        "the request was answered cancelled though nobody stopped the work",
+        "the outcome is cancelled, but the client did not stop the work",
         ask,
         path="result.outcome.outcome",
     )
@@ -447,8 +449,8 @@ def _drop_open(context: Context) -> None:
         context.state.of(_Open).requests.pop(context.request.seq, None)
 
 
-@check("ACP-L459", on_response(*sorted(WAITING)), fix="Withdraw what cancelled work asked for.")
-def cancelled_work_withdraws_its_questions(context: Context) -> CheckResult:
+@check("ACP-L459", on_response(*sorted(WAITING)), fix="Cancel open requests of cancelled work.")
+def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:
     """Flag responses to requests of work that ended as cancelled and left them open.
 
     Clients may answer by themselves; nothing is owed where they do at once.
@@ -468,8 +470,8 @@ def cancelled_work_withdraws_its_questions(context: Context) -> CheckResult:
     return OK
 
 
-@check_at_end("ACP-L459", fix="Withdraw what cancelled work asked for with $/cancel_request.")
-def cancelled_work_withdrew_its_questions(ending: EndContext) -> CheckResult:
+@check_at_end("ACP-L459", fix="Cancel open requests of cancelled work with $/cancel_request.")
+def cancelled_work_withdrew_its_requests(ending: EndContext) -> CheckResult:
     """Flag requests of cancelled work that are open still."""
     found: list[Problem] = []
     for ask, cancel in ending.state.of(_Open).requests.values():
@@ -489,7 +491,7 @@ def _is_left_open(state: LintState, session: SeenSession | None, ask: SentReques
     if session is None or session.state != "idle" or ask.cancelled is not None:
         return False
     own = foregrounds_of(state).get(session.id)
-    behind = [] if own is None else background_of(own.told) or []
+    behind = [] if own is None else background_of(own.reported) or []
     ids = {id_ for each in behind if isinstance(id_ := each.get("toolCallId"), str)}
     terminals = {id_ for each in behind if isinstance(id_ := each.get("terminalId"), str)}
     subject = as_object(ask.params.get("subject"))
@@ -517,9 +519,9 @@ def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
     outcome = as_object(context.result_object.get("outcome")).get("outcome")
     if outcome == "cancelled" or context.code == CANCELLED:
         return OK
-    said = f"the error {context.code}" if context.kind == "failure" else quoted(outcome)
+    outcome_text = f"the error {context.code}" if context.kind == "failure" else quoted(outcome)
     return context.problem(
-        f"the withdrawn request for permission gets {said}",
+        f"the withdrawn request for permission gets {outcome_text}",
         ask,
         ask.cancelled,
         path="result.outcome.outcome" if context.kind == "result" else "",
@@ -529,7 +531,7 @@ def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
 @check(
     "ACP-L461",
     on_update("tool_call_update"),
-    fix="Take what was cancelled, or was not offered, for a no.",
+    fix="Treat a cancelled or unknown outcome as a refusal.",
 )
 def nothing_runs_without_approval(context: Context) -> CheckResult:
     """Flag tool calls that run after their permission was cancelled, or nothing was chosen.

@@ -1,4 +1,4 @@
-"""Plans: whole each time, of entries that are whole, and told apart by their ids.
+"""Plans: sent in full each time, with complete entries and unique ids.
 
 Source: ACP, "Agent Plan"; schema, Plan, PlanUpdate and PlanRemoved.
 """
@@ -103,7 +103,7 @@ def plans_are_whole(context: Context) -> CheckResult:
 
 @check("ACP-L280", on_update("plan_update"), fix="Give each plan a type and a planId.")
 def plans_have_type_and_id(context: Context) -> CheckResult:
-    """Flag plans that nobody can tell apart; those that have an id are reported elsewhere."""
+    """Flag plans without a type or id; plans that have an id are reported elsewhere."""
     plan: Json = context.update.get("plan")
     if not isinstance(plan, dict):
         return context.problem("the update has no plan", path="params.update.plan")
@@ -115,7 +115,7 @@ def plans_have_type_and_id(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L281", on_update("plan_update"), fix="Begin types of your own with “_”.")
+@check("ACP-L281", on_update("plan_update"), fix="Begin custom types with “_”.")
 def types_of_ones_own_are_marked(context: Context) -> CheckResult:
     """Flag types of plans that only the protocol may bring up."""
     type_ = as_object(context.update.get("plan")).get("type")

@@ -1,4 +1,4 @@
-"""Prompts of version 2: taken in at once, named by an id, told back, or turned down.
+"""Prompts of version 2: accepted at once, given an id, sent back as a user message, or rejected.
 
 Source: ACP version 2, "Prompt Lifecycle"; schema, PromptRequest and PromptResponse.
 """
@@ -36,7 +36,7 @@ from acp_inspector.lint.state import LintState, SentRequest
 from acp_protocol.jsonrpc import Json
 
 HELD: Final = 30.0
-"""Seconds after which a prompt that waits to be taken in is worth telling of."""
+"""Seconds after which a prompt that waits to be accepted is reported."""
 CANCELLED: Final = -32800
 NEEDED: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
 """What an agent has to claim for prompts with blocks of a type."""
@@ -68,7 +68,7 @@ def results_name_the_message(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L159", on_result("session/prompt"), fix="Answer as soon as the prompt was taken in.")
+@check("ACP-L159", on_result("session/prompt"), fix="Respond as soon as the prompt is accepted.")
 def prompts_are_answered_before_their_work_ends(context: Context) -> CheckResult:
     """Flag results that wait for the end.
 
@@ -101,16 +101,16 @@ def _echo_of(context: Context, own: Foreground) -> Echo | None:
 @check(
     "ACP-L160",
     on_update("state_update"),
-    fix="Report each prompt you take in by a user_message with the id in its result.",
+    fix="Report each accepted prompt by a user_message with the id of its result.",
 )
-def prompts_are_told_back(context: Context) -> CheckResult:
-    """Tell, where work ends, of prompts that came into no conversation."""
+def prompts_are_sent_back(context: Context) -> CheckResult:
+    """Flag, when work ends, prompts that no user message reported."""
     return _untold_by_now(context, is_under_other_id=False)
 
 
 @check("ACP-L432", on_update("state_update"), fix="Use the id of the result in the user message.")
-def prompts_are_told_back_by_their_id(context: Context) -> CheckResult:
-    """Tell, where work ends, of prompts that came into the conversation under another id."""
+def prompts_are_sent_back_by_their_id(context: Context) -> CheckResult:
+    """Flag, when work ends, prompts that a user message reported under another id."""
     return _untold_by_now(context, is_under_other_id=True)
 
 
@@ -126,14 +126,14 @@ def _untold_by_now(context: Context, *, is_under_other_id: bool) -> CheckResult:
     )
 
 
-@check_at_end("ACP-L160", fix="Report each prompt you take in by a user_message.")
-def prompts_were_told_back(ending: EndContext) -> CheckResult:
+@check_at_end("ACP-L160", fix="Report each accepted prompt by a user_message.")
+def prompts_were_sent_back(ending: EndContext) -> CheckResult:
     """Flag prompts that never came into a conversation."""
     return _untold_at_end(ending, is_under_other_id=False)
 
 
 @check_at_end("ACP-L432", fix="Use the id of the result in the user message.")
-def prompts_were_told_back_by_their_id(ending: EndContext) -> CheckResult:
+def prompts_were_sent_back_by_their_id(ending: EndContext) -> CheckResult:
     """Flag prompts that came into a conversation under another id."""
     return _untold_at_end(ending, is_under_other_id=True)
 
@@ -160,7 +160,10 @@ def _untold(own: Foreground, *, is_under_other_id: bool) -> Iterator[tuple[str, 
         if (other is not None) is not is_under_other_id:
             continue
         if other is None:
-            yield f"no user message tells of the prompt {quoted(id_)}", (ask.seq, ask.responded.seq)
+            yield (
+                f"no user message has the id of the prompt {quoted(id_)}",
+                (ask.seq, ask.responded.seq),
+            )
         else:
             yield (
                 f"the prompt {quoted(id_)} is reported back under the id {quoted(other)}",
@@ -196,10 +199,8 @@ def _gist(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
     return " ".join(words), tuple(sorted(others))
 
 
-@check(
-    "ACP-L168", on_response("session/prompt"), fix="Tell the user that the prompt waits its turn."
-)
-def held_prompts_are_told_of(context: Context) -> CheckResult:
+@check("ACP-L168", on_response("session/prompt"), fix="Report that the prompt is waiting.")
+def waiting_prompts_are_reported(context: Context) -> CheckResult:
     """Flag prompts that waited long before they were taken in."""
     if context.request is None:
         return None
@@ -212,9 +213,9 @@ def held_prompts_are_told_of(context: Context) -> CheckResult:
 @check(
     "ACP-L173",
     on_update("user_message", "user_message_chunk"),
-    fix="Leave prompts that you turned down out of the conversation.",
+    fix="Do not report rejected prompts as user messages.",
 )
-def rejected_prompts_are_not_told_back(context: Context) -> CheckResult:
+def rejected_prompts_are_not_sent_back(context: Context) -> CheckResult:
     """Flag user messages that say what a prompt said that was turned down."""
     session = context.session
     last = None if session is None else session.last_prompt
@@ -228,7 +229,7 @@ def rejected_prompts_are_not_told_back(context: Context) -> CheckResult:
     prompt = as_array(last.params.get("prompt"))
     if content in prompt if isinstance(content, dict) else as_array(content) == prompt:
         return context.problem(
-            "the prompt was turned down, but comes back as a user message", last, last.responded
+            "the prompt was rejected, but a user message reports it", last, last.responded
         )
     return OK
 
@@ -239,7 +240,7 @@ def rejected_prompts_are_not_told_back(context: Context) -> CheckResult:
     on_update("user_message"),
     fix="Send the user's message back as it was sent.",
 )
-def prompts_are_told_back_as_sent(context: Context) -> CheckResult:
+def prompts_are_sent_back_unchanged(context: Context) -> CheckResult:
     """Flag user messages that say something else than their prompt.
 
     White space, and what links and resources hold, may differ.
@@ -253,13 +254,13 @@ def prompts_are_told_back_as_sent(context: Context) -> CheckResult:
     else:
         id_ = context.update.get("messageId")
         ask = own.named.get(id_) if isinstance(id_, str) and id_ not in own.echoes else None
-        told = context.update.get("content")
-        content, at = (as_array(told) if isinstance(told, list) else None), context.point
+        sent_back = context.update.get("content")
+        content, at = (as_array(sent_back) if isinstance(sent_back, list) else None), context.point
     if ask is None or content is None:
         return None
     if _says(content, ask):
         return OK
-    return context.problem("the user message says something else than its prompt", ask, at)
+    return context.problem("the user message differs from its prompt", ask, at)
 
 
 @check("ACP-L433", on_error("session/prompt"), fix="End the work with the stop reason error.")
@@ -291,7 +292,7 @@ def prompts_are_not_empty(context: Context) -> CheckResult:
 @check(
     "ACP-L435",
     on_response("session/prompt"),
-    fix="Answer prompts with blocks that you do not take with -32602.",
+    fix="Reject prompts with unsupported blocks with -32602.",
 )
 def prompts_that_are_not_understood_are_turned_down(context: Context) -> CheckResult:
     """Flag prompts that are taken in though the agent does not take such blocks."""
@@ -321,7 +322,7 @@ def _is_taken(state: LintState, type_: str) -> bool:
 @check(
     "ACP-L439",
     on_response("session/prompt"),
-    fix="Answer the prompts that a closed session still held with -32800.",
+    fix="Respond with -32800 to the prompts that are pending when a session is closed.",
 )
 def held_prompts_end_with_their_session(context: Context) -> CheckResult:
     """Flag other errors for prompts that a session held when it was closed."""
@@ -339,7 +340,7 @@ def held_prompts_end_with_their_session(context: Context) -> CheckResult:
     )
 
 
-@check_at_end("ACP-L439", fix="Answer the prompts that a closed session still held.")
+@check_at_end("ACP-L439", fix="Respond to the prompts that are pending when a session is closed.")
 def held_prompts_were_answered(ending: EndContext) -> CheckResult:
     """Flag prompts that a session held when it was closed, and that got no answer."""
     found: list[Problem] = []

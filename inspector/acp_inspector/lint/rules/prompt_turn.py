@@ -32,9 +32,9 @@ OUTPUT: Final = (
     "tool_call_update",
     "plan",
 )
-"""Updates that tell of the work on a prompt."""
+"""Updates that report work on a prompt."""
 UNFINISHED: Final = frozenset({None, "pending", "in_progress"})
-SAID_IN_RESULT: Final = ("content", "message", "messages", "text", "output", "response")
+UPDATE_FIELDS_IN_RESULT: Final = ("content", "message", "messages", "text", "output", "response")
 """Members of a result that would say what updates have to say."""
 FOREIGN: Final = (
     "model",
@@ -71,7 +71,7 @@ def one_prompt_at_a_time(context: Context) -> CheckResult:
     if session.prompts:
         return context.problem(
             f"a prompt is sent while {len(session.prompts)} of session {quoted(session.id)} "
-            "waits for its response",
+            "has no response yet",
             session.prompts[-1],
         )
     return OK
@@ -125,9 +125,9 @@ def turns_end_for_a_known_reason(context: Context) -> CheckResult:
 @check(
     "ACP-L149",
     on_update(*OUTPUT),
-    fix="Report work while a prompt waits for its response.",
+    fix="Report work while a prompt has no response yet.",
 )
-def work_is_told_within_turns(context: Context) -> CheckResult:
+def work_is_reported_within_turns(context: Context) -> CheckResult:
     """Flag output that belongs to no turn."""
     session = context.session
     if session is None:
@@ -135,7 +135,7 @@ def work_is_told_within_turns(context: Context) -> CheckResult:
     if session.prompts or session.replay is not None:
         return OK
     if after_cancelled_turn(context, session) is not None:
-        # A rule of its own tells that, and why it is worse.
+        # Another rule reports that, with a higher severity.
         return OK
     last = session.last_prompt
     return context.problem(
@@ -172,7 +172,7 @@ def tool_calls_end_within_turns(context: Context) -> CheckResult:
     if not tools:
         return None
     for tool in tools:
-        if tool.ended is None and tool.status in UNFINISHED and not _is_only_asked_for(tool):
+        if tool.ended is None and tool.status in UNFINISHED and not _is_only_requested(tool):
             return context.problem(
                 f"the turn ends, but tool call {quoted(tool.id)} is "
                 f"{tool.status or 'pending'} still",
@@ -188,7 +188,7 @@ def _tools_since(session: SeenSession, ask: SentRequest) -> Iterator[SeenToolCal
         yield tool
 
 
-def _is_only_asked_for(tool: SeenToolCall) -> bool:
+def _is_only_requested(tool: SeenToolCall) -> bool:
     # It may never have begun: nothing but a request for permission reported it.
     return not tool.is_announced or (
         tool.status is None
@@ -211,7 +211,7 @@ def requests_end_within_turns(context: Context) -> CheckResult:
     for each in context.state.waiting("agent", session=session.id):
         if each.seq > ask.seq and each.cancelled is None:
             return context.problem(
-                f"the turn ends, but {each.method} waits for its response still", each
+                f"the turn ends, but {each.method} has no response yet still", each
             )
     return OK
 
@@ -226,7 +226,7 @@ def the_user_is_not_echoed(context: Context) -> CheckResult:
     if session.is_replaying or context.state.of(_Strays).echoed.get(session.id) == turn:
         return OK
     return context.problem(
-        "the user's message comes back outside a replay, and may be shown twice",
+        "the user's message is sent back outside a replay, and may be shown twice",
         session.last_prompt,
     )
 
@@ -239,10 +239,10 @@ def _keep_echo(context: Context) -> None:
         context.state.of(_Strays).echoed[session.id] = turn
 
 
-@check("ACP-L155", on_result("session/prompt"), fix="Say it in agent_message_chunk updates.")
+@check("ACP-L155", on_result("session/prompt"), fix="Send it in agent_message_chunk updates.")
 def results_carry_no_output(context: Context) -> CheckResult:
     """Flag responses that hold what updates are for."""
-    for name in SAID_IN_RESULT:
+    for name in UPDATE_FIELDS_IN_RESULT:
         if name in context.result_object:
             return context.problem(
                 f'the result of session/prompt has "{name}"', context.request, path=f"result.{name}"
@@ -250,7 +250,7 @@ def results_carry_no_output(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L156", on_request("session/prompt"), fix="Leave it out; set it by config options.")
+@check("ACP-L156", on_request("session/prompt"), fix="Leave out the mode; use config options.")
 def prompts_have_no_foreign_members(context: Context) -> CheckResult:
     """Flag members that other protocols have, and that no agent reads here."""
     for name in FOREIGN:

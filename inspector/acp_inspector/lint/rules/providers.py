@@ -98,8 +98,8 @@ def required_providers_stay(context: Context) -> CheckResult:
 @check("ACP-L401", on_result("providers/list"), fix="List it, without current.")
 def disabled_providers_stay_listed(context: Context) -> CheckResult:
     """Flag a disabled provider that is gone, or still has a configuration."""
-    told = ((each.get("providerId"), each) for each in _listed(context))
-    listed = {id_: each for id_, each in told if isinstance(id_, str)}
+    pairs = ((each.get("providerId"), each) for each in _listed(context))
+    listed = {id_: each for id_, each in pairs if isinstance(id_, str)}
     is_any = False
     for id_, provider in context.state.of(_Providers).of.items():
         if provider.disabled is None:
@@ -114,7 +114,7 @@ def disabled_providers_stay_listed(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L402", on_result("providers/list"), fix="Leave headers away; they hold secrets.")
+@check("ACP-L402", on_result("providers/list"), fix="Leave out headers; they hold secrets.")
 def lists_hold_no_headers(context: Context) -> CheckResult:
     """Flag headers in a list."""
     for n, each in enumerate(_listed(context)):

@@ -72,7 +72,7 @@ def proxies_are_begun_as_such(context: Context) -> CheckResult:
         return None
     if begun.method == INITIALIZE:
         return OK
-    return context.problem("the hop was begun with plain initialize", begun, path="method")
+    return context.problem("the hop began with a plain initialize", begun, path="method")
 
 
 @check("ACP-L502", on_response(INITIALIZE), fix="Ask the successor before answering.")
@@ -82,12 +82,12 @@ def proxies_ask_their_successor_first(context: Context) -> CheckResult:
         return None
     if context.state.of(_Hop).forwarded is not None:
         return OK
-    return context.problem("the successor was not asked to initialize", context.request)
+    return context.problem("the successor got no initialize request", context.request)
 
 
 @check("ACP-L503", on_result(INITIALIZE), fix="Answer with the successor's version.")
 def proxies_keep_the_version(context: Context) -> CheckResult:
-    """Flag a proxy that responses with another version than its successor."""
+    """Flag a proxy that responds with another version than its successor."""
     hop = context.state.of(_Hop)
     if hop.version is None:
         return None

@@ -1,6 +1,6 @@
 """That what is sent fits the published schema, and holds nothing that it does not know.
 
-One glance tells of most messages that all is well with them; only of others each place is looked
+Most messages pass a quick validation as a whole; only for the others each place is looked
 for.
 
 Source: ACP schema, every definition of params and results; "Extensibility".
@@ -22,7 +22,7 @@ from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.explain import extension_values, unknown_fields
 from acp_protocol.schema.methods import METHODS
 from acp_protocol.schema.validate import SchemaError, accepts, schema_type
-from acp_protocol.schema.validate import validate as complaints_of
+from acp_protocol.schema.validate import validate as schema_errors_of
 
 PLACES: Final = 5
 """Places in one message that are reported; a message in another dialect would have dozens."""
@@ -44,9 +44,9 @@ class SchemaSubject:
         self.place = place
         self.value = value
 
-    def complaints(self) -> tuple[SchemaError, ...]:
+    def schema_errors(self) -> tuple[SchemaError, ...]:
         """Return what does not fit the schema."""
-        return complaints_of(self.definition, self.value, self.version, path=self.place)
+        return schema_errors_of(self.definition, self.value, self.version, path=self.place)
 
     def strangers(self) -> list[str]:
         """Return the places of members that the schema does not know."""
@@ -73,11 +73,11 @@ def schema_subject(context: Context) -> SchemaSubject | bool | None:
     """
     if context.verdict is not NotImplemented:
         return context.verdict
-    context.verdict = verdict = _said(context)
+    context.verdict = verdict = _validate(context)
     return verdict
 
 
-def _said(context: Context) -> SchemaSubject | bool | None:
+def _validate(context: Context) -> SchemaSubject | bool | None:
     version = context.version or 1
     is_call = context.kind != "result"
     # What goes the wrong way is no message of the schema; that it does, other rules tell.
@@ -127,28 +127,28 @@ def _each(context: Context, find: Callable[[SchemaSubject], list[Problem]]) -> C
     "ACP-L046",
     on_call(),
     on_result(),
-    fix="Send what the schema asks for; see the method's page.",
+    fix="Send what the schema requires; see the method's page.",
 )
 def messages_fit_their_schema(context: Context) -> CheckResult:
     """Flag members that are missing, or of a wrong type or value."""
-    return _each(context, lambda what: _complaints(context, what, lenient=False))
+    return _each(context, lambda what: _schema_errors(context, what, lenient=False))
 
 
 @check(
     "ACP-L047",
     on_call(),
     on_result(),
-    fix="Send what the schema asks for, though readers survive it.",
+    fix="Send what the schema requires, even if readers tolerate this.",
 )
 def tolerated_members_are_well_formed(context: Context) -> CheckResult:
     """Flag members that a reader takes for absent because they make no sense."""
-    return _each(context, lambda what: _complaints(context, what, lenient=True))
+    return _each(context, lambda what: _schema_errors(context, what, lenient=True))
 
 
-def _complaints(context: Context, what: SchemaSubject, *, lenient: bool) -> list[Problem]:
+def _schema_errors(context: Context, what: SchemaSubject, *, lenient: bool) -> list[Problem]:
     return [
         Problem(str(each), (context.seq,), None, each.path)
-        for each in what.complaints()
+        for each in what.schema_errors()
         if each.is_tolerated is lenient
     ]
 
@@ -165,7 +165,7 @@ def words_of_version_1_are_known(context: Context) -> CheckResult:
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(str(each), (context.seq,), None, each.path)
-            for each in what.complaints()
+            for each in what.schema_errors()
             if each.reason == UNKNOWN_WORD
         ]
 
@@ -186,7 +186,7 @@ def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
     return _each(context, find)
 
 
-@check("ACP-L371", on_call(), on_result(), fix="Put what is your own into _meta.")
+@check("ACP-L371", on_call(), on_result(), fix="Put custom data into _meta.")
 def members_are_known(context: Context) -> CheckResult:
     """Flag members that the protocol does not have."""
 
@@ -231,7 +231,7 @@ def names_are_spelt_as_the_protocol_does(context: Context) -> CheckResult:
                 right = _CAMEL_HUMP.sub(lambda hump: hump[1].upper(), name)
                 text = f"{path} is in snake_case; it may be meant for {right}"
                 found.append(Problem(text, (context.seq,), None, path))
-        for each in what.complaints():
+        for each in what.schema_errors():
             value = what.at(each.path)
             is_word = each.reason == UNKNOWN_WORD and isinstance(value, str)
             if is_word and any(letter.isupper() for letter in value):

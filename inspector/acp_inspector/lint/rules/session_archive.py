@@ -79,7 +79,7 @@ def listed_sessions_are_flagged(context: Context) -> CheckResult:
     if gated(context, "sessionCapabilities.archive", "session.archive") != OK:
         return None
     return tuple(
-        Problem("a listed session has no archived", (context.seq,), path=f"{place}.archived")
+        Problem("a listed session has no archived field", (context.seq,), path=f"{place}.archived")
         for place, each in listed(context)
         if not isinstance(each.get("archived"), bool)
     )
@@ -120,7 +120,7 @@ def lists_keep_to_the_filter(context: Context) -> CheckResult:
         return None
     return tuple(
         Problem(
-            f"archived is {quoted(flag)}, asked for was {quoted(wanted)}",
+            f"archived is {quoted(flag)}, but {quoted(wanted)} was requested",
             (context.request.seq, context.seq),
             path=f"{place}.archived",
         )
@@ -176,7 +176,9 @@ def archiving_again_succeeds(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L473", on_response("session/list"), fix="Answer -32602 to an archived that is not known."
+    "ACP-L473",
+    on_response("session/list"),
+    fix="Respond with -32602 to an unknown archived filter.",
 )
 def unknown_filters_are_refused(context: Context) -> CheckResult:
     """Flag lists that went well with a filter by archived that there is not."""

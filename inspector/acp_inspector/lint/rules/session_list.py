@@ -95,7 +95,7 @@ def listed_sessions_are_complete(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L124", on_result("session/list"), fix="List only the sessions of the directory asked for."
+    "ACP-L124", on_result("session/list"), fix="List only the sessions of the requested directory."
 )
 def lists_keep_to_the_directory(context: Context) -> CheckResult:
     """Flag sessions of other directories than the one asked for.
@@ -118,7 +118,7 @@ def lists_keep_to_the_directory(context: Context) -> CheckResult:
     problems: list[Problem] = []
     for cwd, place in strange:
         problems += context.problem(
-            f"a session of {quoted(cwd)} is listed, asked for were those of {quoted(wanted)}",
+            f"a session of {quoted(cwd)} is listed, but those of {quoted(wanted)} were requested",
             context.request,
             path=place,
             severity=None if is_mixed or is_inside(cwd, wanted) else "warning",
@@ -139,10 +139,10 @@ def dates_are_rfc_3339(context: Context) -> CheckResult:
 
 
 def _dated(context: Context, *, is_strict: bool) -> CheckResult:
-    told = listed(context) if context.kind == "result" else [("params.update", context.update)]
+    listings = listed(context) if context.kind == "result" else [("params.update", context.update)]
     dates = [
         (each["updatedAt"], f"{place}.updatedAt")
-        for place, each in told
+        for place, each in listings
         if each.get("updatedAt") is not None
     ]
     if not dates:
@@ -174,10 +174,12 @@ def _is_date(date: Json, *, is_strict: bool) -> bool:
 )
 def listed_directories_are_claimed(context: Context) -> CheckResult:
     """Flag further directories that were not claimed, or are none."""
-    told = [(place, each) for place, each in listed(context) if each.get("additionalDirectories")]
-    if not told:
+    listings = [
+        (place, each) for place, each in listed(context) if each.get("additionalDirectories")
+    ]
+    if not listings:
         return None
-    where = f"{told[0][0]}.additionalDirectories"
+    where = f"{listings[0][0]}.additionalDirectories"
     if gated(context, "sessionCapabilities.additionalDirectories", "session.additionalDirectories"):
         return context.problem(
             "a session is listed with additionalDirectories though they were not claimed",
@@ -185,7 +187,7 @@ def listed_directories_are_claimed(context: Context) -> CheckResult:
             path=where,
         )
     problems: list[Problem] = []
-    for place, each in told:
+    for place, each in listings:
         for index, path in enumerate(as_array(each["additionalDirectories"])):
             if not is_absolute(path):
                 problems += context.problem(
@@ -211,7 +213,7 @@ def updates_change_no_directory(context: Context) -> CheckResult:
 
 
 @check("ACP-L133", on_request("session/list"), fix="Filter what was listed yourself.")
-def only_known_filters_are_asked_for(context: Context) -> CheckResult:
+def only_known_filters_are_used(context: Context) -> CheckResult:
     """Flag filters that no agent knows."""
     return tuple(
         Problem(f"session/list has no filter {quoted(name)}", (context.seq,), path=f"params.{name}")
@@ -249,7 +251,9 @@ def _cursor(context: Context) -> str | None:
 
 
 @check(
-    "ACP-L125", on_request("session/list"), fix="Give back a nextCursor as it came, and only now."
+    "ACP-L125",
+    on_request("session/list"),
+    fix="Send a nextCursor back unchanged, and only on this connection.",
 )
 def cursors_are_given_back(context: Context) -> CheckResult:
     """Flag cursors that the agent did not give on this connection."""
@@ -264,13 +268,11 @@ def cursors_are_given_back(context: Context) -> CheckResult:
     return context.problem(f"the cursor {quoted(cursor)} {why}", *others[:1], path="params.cursor")
 
 
-@check(
-    "ACP-L126", on_request("session/list"), fix="Stop at the page that comes without nextCursor."
-)
-def nothing_is_asked_for_after_the_last_page(context: Context) -> CheckResult:
-    """Flag pages that are asked for after the last one, with a cursor that nobody gave.
+@check("ACP-L126", on_request("session/list"), fix="Stop at the page without nextCursor.")
+def no_page_is_requested_after_the_last(context: Context) -> CheckResult:
+    """Flag requests for a page after the last one, with a cursor that was never returned.
 
-    A cursor that was given leads back to an earlier page, which is nobody's fault.
+    A cursor that was returned leads back to an earlier page, which is legal.
     """
     cursor = _cursor(context)
     if cursor is None:

@@ -63,7 +63,7 @@ class _Histories:
     pending: dict[str, list[_TakeUp]] = field(default_factory=dict[str, list[_TakeUp]])
     done: dict[str, _TakeUp] = field(default_factory=dict[str, _TakeUp])
     """The load or resume that was answered last, if no message of a user came since."""
-    heard: dict[str, Point] = field(default_factory=dict[str, Point])
+    first_seen: dict[str, Point] = field(default_factory=dict[str, Point])
     """The newest piece of a conversation, of those that came while something was done."""
     spoken: dict[str, Point] = field(default_factory=dict[str, Point])
     """The same for work that came to its end, and hence is part of the history."""
@@ -113,12 +113,12 @@ def _end_take_up(context: Context) -> None:
 @track(on_result("session/prompt"), on_update("state_update"))
 def _end_work(context: Context) -> None:
     histories, session = context.state.of(_Histories), context.session
-    told = context.result_object or context.update
-    if session is None or told.get("stopReason") != "end_turn" or session.id in histories.spoken:
+    fields = context.result_object or context.update
+    if session is None or fields.get("stopReason") != "end_turn" or session.id in histories.spoken:
         return
-    heard = histories.heard.get(session.id)
-    if heard is not None and not _is_command(session.last_prompt):
-        histories.spoken[session.id] = heard
+    first_seen = histories.first_seen.get(session.id)
+    if first_seen is not None and not _is_command(session.last_prompt):
+        histories.spoken[session.id] = first_seen
 
 
 def _is_command(prompt: SentRequest | None) -> bool:
@@ -135,7 +135,7 @@ def _keep_history(context: Context) -> None:
         return
     histories, is_message = context.state.of(_Histories), context.variant in _SPOKEN
     if is_message and id_ not in histories.spoken and context.session.is_busy:
-        histories.heard[id_] = context.point
+        histories.first_seen[id_] = context.point
     for take_up in histories.pending.get(id_, ()):
         if is_message:
             take_up.message = take_up.message or context.point
@@ -160,7 +160,7 @@ def _may_be_echo(context: Context) -> bool:
     on_update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
     on_update("tool_call", "tool_call_update", "plan"),
     exercised_by=on_request("session/resume"),
-    fix="Send history only for session/load.",
+    fix="Replay history only for session/load.",
 )
 def resume_replays_nothing(context: Context) -> CheckResult:
     """Flag history before a resume of version 1 is answered, once for each."""
@@ -175,7 +175,7 @@ def resume_replays_nothing(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L111", on_result("session/resume"), fix="Send history only where replayFrom asks for it."
+    "ACP-L111", on_result("session/resume"), fix="Replay history only if replayFrom asks for it."
 )
 def resume_replays_nothing_unasked(context: Context) -> CheckResult:
     """Flag history in version 2 that was not requested.
@@ -231,7 +231,7 @@ def _was_refused(prompt: SentRequest | None) -> bool:
 
 @check("ACP-L113", on_update(*OF_USER), fix="Send history before the session is answered for.")
 def history_comes_before_the_answer(context: Context) -> CheckResult:
-    """Flag messages of a user that come after a load or resume, though nobody prompted.
+    """Flag user messages after a load or resume that belong to no prompt.
 
     Other late history cannot be reported from work that the agent began by itself.
     """
@@ -251,7 +251,7 @@ def history_comes_before_the_answer(context: Context) -> CheckResult:
 @check(
     "ACP-L114",
     on_response("session/resume"),
-    fix="Answer -32602 to a replayFrom that is not known.",
+    fix="Respond with -32602 to an unknown replayFrom.",
 )
 def unknown_cursors_are_refused(context: Context) -> CheckResult:
     """Flag resumes that went well from a place that there is not.
@@ -268,12 +268,12 @@ def unknown_cursors_are_refused(context: Context) -> CheckResult:
         if context.code not in GENERAL:
             return OK
         return context.problem(
-            f"the replayFrom {quoted(cursor)}, which there is not, was answered {context.code}",
+            f"the unknown replayFrom {quoted(cursor)} got the error {context.code}",
             context.request,
             severity="warning",
         )
     return context.problem(
-        f"the resume went well though there is no replayFrom {quoted(cursor)}", context.request
+        f"the resume went well although the replayFrom {quoted(cursor)} is unknown", context.request
     )
 
 

@@ -28,7 +28,7 @@ from acp_inspector.lint.state import SentRequest
 from acp_inspector.lint.text_checks import is_absolute, may_be_same, normalized
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import find_method
-from acp_protocol.schema.validate import validate as complaints_of
+from acp_protocol.schema.validate import validate as schema_errors_of
 
 ROOTS = "params.additionalDirectories"
 
@@ -42,8 +42,8 @@ def cwd_is_absolute(context: Context) -> CheckResult:
     if is_absolute(cwd):
         return OK
     what = "is no absolute path" if "cwd" in context.params else "is missing"
-    said = f": {quoted(cwd)}" if "cwd" in context.params else ""
-    return context.problem(f"the cwd of {context.method} {what}{said}", path="params.cwd")
+    suffix = f": {quoted(cwd)}" if "cwd" in context.params else ""
+    return context.problem(f"the cwd of {context.method} {what}{suffix}", path="params.cwd")
 
 
 @check(
@@ -108,7 +108,7 @@ def roots_are_named_once(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L099", on_result(*SETUPS), fix="Answer -32602 where a directory cannot be granted.")
+@check("ACP-L099", on_result(*SETUPS), fix="Respond with -32602 if a directory cannot be granted.")
 def bad_roots_are_refused(context: Context) -> CheckResult:
     """Flag sessions that came about though a directory asked for can be none.
 
@@ -122,39 +122,41 @@ def bad_roots_are_refused(context: Context) -> CheckResult:
     bad = [each for each in roots if not is_absolute(each)]
     if bad:
         return context.problem(
-            f"the session came about though the directory {quoted(bad[0])} is no absolute path",
+            f"the session was created although the directory {quoted(bad[0])} is no absolute path",
             context.request,
         )
     return OK
 
 
 @check(
-    "ACP-L099", on_result("session/list"), fix="Answer -32602 where a directory cannot be granted."
+    "ACP-L099",
+    on_result("session/list"),
+    fix="Respond with -32602 if a directory cannot be granted.",
 )
 def roots_are_not_left_out(context: Context) -> CheckResult:
     """Flag sessions that are listed with fewer directories than they were set up with."""
     problems: list[Problem] = []
-    is_told = False
+    is_reported = False
     for place, each in listed(context):
-        id_, told = each.get("sessionId"), each.get("additionalDirectories")
+        id_, reported = each.get("sessionId"), each.get("additionalDirectories")
         session = context.state.sessions.get(id_) if isinstance(id_, str) else None
-        if context.request is None or session is None or not isinstance(told, list):
+        if context.request is None or session is None or not isinstance(reported, list):
             continue
         if not session.is_open or not session.roots or context.request.seq < session.first.seq:
             continue
-        is_told = True
+        is_reported = True
         wanted = {root for root in session.roots if isinstance(root, str) and root != session.cwd}
-        if len(as_array(told)) < len(wanted):
+        if len(as_array(reported)) < len(wanted):
             text = f"the session {quoted(id_)} has fewer directories than it was set up with"
             path = f"{place}.additionalDirectories"
             problems += context.problem(text, session.first, context.request, path=path)
-    return tuple(problems) if is_told else None
+    return tuple(problems) if is_reported else None
 
 
 @check(
     "ACP-L132",
     on_request("session/load", "session/resume"),
-    fix="Take a session up in the directory that it was created with.",
+    fix="Load or resume a session in the directory that it was created with.",
 )
 def sessions_keep_their_directory(context: Context) -> CheckResult:
     """Flag sessions that are taken up in another directory than the one they are known by."""
@@ -189,21 +191,21 @@ class _Refused:
 
 
 @check("ACP-L436", on_result("session/resume"), fix="Send the session's state before the response.")
-def a_resumed_session_tells_its_state(context: Context) -> CheckResult:
+def a_resumed_session_reports_its_state(context: Context) -> CheckResult:
     """Flag sessions that are resumed without a word about what they do.
 
-    A state that says the session works may stand before the words it works on.
+    A state that says the session runs may come before the message that it works on.
     """
     ask, session = context.request, context.session
     if ask is None or session is None:
         return None
-    told = session.state_at
-    if told is None or told.seq < ask.seq:
+    reported = session.state_at
+    if reported is None or reported.seq < ask.seq:
         return context.problem("the session is resumed, but no state was reported", ask)
     replayed = foreground(context).replayed
-    if session.state == "idle" and replayed is not None and replayed.seq > told.seq:
+    if session.state == "idle" and replayed is not None and replayed.seq > reported.seq:
         return context.problem(
-            "the session's state is reported before the end of its history", ask, told, replayed
+            "the session's state is reported before the end of its history", ask, reported, replayed
         )
     return OK
 
@@ -212,7 +214,7 @@ def a_resumed_session_tells_its_state(context: Context) -> CheckResult:
     "ACP-L437",
     on_update(),
     on_request("session/request_permission", "elicitation/create"),
-    fix="Send what is left of a session before you answer session/close.",
+    fix="Send remaining updates of a session before you respond to session/close.",
 )
 def closed_sessions_are_silent(context: Context) -> CheckResult:
     """Flag what an agent sends about a session after it closed it."""
@@ -227,7 +229,9 @@ def closed_sessions_are_silent(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L438", on_response("session/close"), fix="Answer {} where there is nothing to close.")
+@check(
+    "ACP-L438", on_response("session/close"), fix="Respond with {} if there is nothing to close."
+)
 def nothing_can_be_closed(context: Context) -> CheckResult:
     """Flag sessions that are not closed because there is none."""
     if context.code == NOT_FOUND:
@@ -256,7 +260,7 @@ def lists_are_not_null(context: Context) -> CheckResult:
 @check(
     "ACP-L456",
     on_response("session/set_config_option"),
-    fix="Answer -32602 to options and values that there are not.",
+    fix="Respond with -32602 to unknown options and values.",
 )
 def impossible_settings_are_refused(context: Context) -> CheckResult:
     """Flag responses to settings that the session does not offer."""
@@ -273,7 +277,9 @@ def impossible_settings_are_refused(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L456", on_update("config_option_update"), fix="Leave options alone that you refuse to set."
+    "ACP-L456",
+    on_update("config_option_update"),
+    fix="Do not change an option that you refused to set.",
 )
 def refused_settings_change_nothing(context: Context) -> CheckResult:
     """Flag options that have the value whose setting was refused just before."""
@@ -317,7 +323,7 @@ def _forget_refusal(context: Context) -> None:
 def _fault(option: Option | None, params: dict[str, Json]) -> str | None:
     """Return why an option cannot be set so; None where it can, or where that is not known."""
     if option is None:
-        return "there is no such option"
+        return "the option does not exist"
     type_, value = params.get("type"), params.get("value")
     if option.type == "select" and option.values:
         if type_ == "id" and isinstance(value, str) and value in option.values:
@@ -331,7 +337,7 @@ def _fault(option: Option | None, params: dict[str, Json]) -> str | None:
 @check(
     "ACP-L457",
     on_response(*SETUPS_WITHOUT_LOAD),
-    fix="Refuse servers over what you do not claim with -32602.",
+    fix="Reject servers with a transport that you do not claim with -32602.",
 )
 def unknown_transports_are_refused(context: Context) -> CheckResult:
     """Flag sessions that begin in spite of a server that the agent cannot reach.
@@ -398,7 +404,7 @@ def _repeated(named: list[dict[str, Json]]) -> int | None:
 @check(
     "ACP-L464",
     on_response(*SETUPS_WITHOUT_LOAD, "session/load", "terminal/create"),
-    fix="Answer -32602 to lists that are none, or that hold something else.",
+    fix="Respond with -32602 to additionalDirectories that are not a list of strings.",
 )
 def malformed_lists_are_refused(context: Context) -> CheckResult:
     """Flag requests that succeed in spite of a list that has to be dropped for it.
@@ -424,7 +430,7 @@ def _malformed(context: Context, params: dict[str, Json]) -> str | None:
     row = find_method(context.method or "", version)
     if row is None or row.params is None:
         return None
-    for each in complaints_of(row.params, params, version, path="params"):
+    for each in schema_errors_of(row.params, params, version, path="params"):
         name = each.path.split(".")[1] if "." in each.path else ""
         if name in NULL_TOLERANT and not each.is_tolerated and "is missing" not in f"{each}":
             return f"{each}"

@@ -37,7 +37,7 @@ STRICT: Final = frozenset({"running", "requires_action", "unknown"})
 """States whose members are settled; custom ones may have any."""
 ONLY_IDLE: Final = ("stopReason", "error", "usage")
 BURST: Final = 4
-"""Repetitions of one state, right behind each other, that are worth telling of."""
+"""Consecutive repetitions of one state that are reported."""
 SILENCE: Final = 10.0
 """Seconds in which an agent that got its response says that it goes on."""
 
@@ -50,7 +50,7 @@ class _Ends:
 
 
 @check("ACP-L161", on_update("state_update"), fix="Report that the session runs before its output.")
-def work_is_told_before_its_output(context: Context) -> CheckResult:
+def work_is_reported_before_its_output(context: Context) -> CheckResult:
     """Flag words in answer to a prompt that come before the session runs.
 
     Words that nothing but background work may have said are let pass.
@@ -73,8 +73,8 @@ def work_is_told_before_its_output(context: Context) -> CheckResult:
 
 
 @check_at_end("ACP-L161", fix="Report that the session runs before its output.")
-def work_was_told_of_at_all(ending: EndContext) -> CheckResult:
-    """Flag responses to a prompt in sessions of which no work was ever told."""
+def work_was_reported_at_all(ending: EndContext) -> CheckResult:
+    """Flag responses to a prompt in sessions that never reported any work."""
     found: list[Problem] = []
     is_any = False
     for id_, own in foregrounds_of(ending.state).items():
@@ -82,7 +82,7 @@ def work_was_told_of_at_all(ending: EndContext) -> CheckResult:
         if own.began is None and own.early is not None and own.inserted is not None:
             is_late = ending.point.time - own.early.time > SILENCE
             if ending.is_over or is_late:
-                text = f"the agent responds in session {quoted(id_)}, and never said that it runs"
+                text = f"session {quoted(id_)} has output, but never reported that it runs"
                 found += ending.problem(text, own.inserted, own.early)
     return tuple(found) if is_any else None
 
@@ -120,7 +120,7 @@ def agents_do_not_end_at_work(entry: StderrChunk | JournalEvent, state: LintStat
     )
 
 
-@check("ACP-L163", on_update("state_update"), fix="Say with a stopReason why the work ended.")
+@check("ACP-L163", on_update("state_update"), fix="Send a stopReason that says why the work ended.")
 def the_end_has_a_reason(context: Context) -> CheckResult:
     """Flag work that ends for no reason given."""
     if context.session is None or context.update.get("state") != "idle":
@@ -172,7 +172,7 @@ def cancelled_work_says_so(context: Context) -> CheckResult:
 @check(
     "ACP-L166",
     on_update("agent_message_chunk", "agent_thought_chunk", "tool_call_update", "state_update"),
-    fix="Send what is left of cancelled work before you say that it ended.",
+    fix="Send remaining updates of cancelled work before you report its end.",
 )
 def nothing_follows_cancelled_work(context: Context) -> CheckResult:
     """Flag words and tool calls that go on after the work they belong to.
@@ -202,7 +202,7 @@ def nothing_follows_cancelled_work(context: Context) -> CheckResult:
 @check(
     "ACP-L167",
     on_update("state_update", "agent_message_chunk", "agent_thought_chunk"),
-    fix="Say requires_action while nothing goes on without the user; then running.",
+    fix="Report requires_action while the work waits for the user, then running.",
 )
 def who_waits_is_silent(context: Context) -> CheckResult:
     """Flag, once for each time, words of an agent that says it waits for the user."""
@@ -216,11 +216,11 @@ def who_waits_is_silent(context: Context) -> CheckResult:
     if foreground(context).spoke_waiting == session.state_at.seq:
         return OK
     return context.problem(
-        "the agent speaks on, though it says that it waits for the user", session.state_at
+        "the agent sends text while its state says that it waits for the user", session.state_at
     )
 
 
-@check("ACP-L169", on_update("state_update"), fix="Begin names of your own with “_”.")
+@check("ACP-L169", on_update("state_update"), fix="Begin custom names with “_”.")
 def names_of_ones_own_are_marked(context: Context) -> CheckResult:
     """Flag states and stop reasons that only the protocol may bring up."""
     kinds = (("state", STANDARD), ("stopReason", STOP_REASONS))
@@ -232,14 +232,16 @@ def names_of_ones_own_are_marked(context: Context) -> CheckResult:
 
 
 @check("ACP-L170", on_update("state_update"), fix="Report a state when it changes.")
-def states_are_told_when_they_change(context: Context) -> CheckResult:
+def states_are_reported_when_they_change(context: Context) -> CheckResult:
     """Flag the same state again and again, with nothing between."""
     if context.session is None:
         return None
     own = foreground(context)
     before = context.previous
-    is_next = before is not None and own.told_at is not None and before.seq == own.told_at.seq
-    if own.repeats == BURST - 1 and is_next and own.told == context.update:
+    is_next = (
+        before is not None and own.reported_at is not None and before.seq == own.reported_at.seq
+    )
+    if own.repeats == BURST - 1 and is_next and own.reported == context.update:
         return context.problem(
             f"the same state is reported {BURST + 1} times in a row", context.session.state_at
         )
@@ -258,9 +260,11 @@ def who_is_idle_does_not_answer(context: Context) -> CheckResult:
         return None
     own = foreground(context)
     id_ = context.update.get("messageId")
-    if own.inserted is None or own.early is not None or id_ in own.said:
+    if own.inserted is None or own.early is not None or id_ in own.word_ids:
         return OK
-    return context.problem("the agent seems to answer a prompt while it is idle", own.inserted)
+    return context.problem(
+        "the agent seems to respond to a prompt while its state is idle", own.inserted
+    )
 
 
 @check_at_end("ACP-L444", fix="Report that the session runs, or is idle, once the user acted.")
@@ -285,7 +289,7 @@ def waiting_for_the_user_ends(ending: EndContext) -> CheckResult:
 
 @check("ACP-L445", on_update("state_update"), fix="End work that you stop yourself with error.")
 def work_is_cancelled_by_clients(context: Context) -> CheckResult:
-    """Flag work that says it was cancelled, though nobody did anything to stop it."""
+    """Flag work that ends as cancelled although the client did not stop it."""
     if context.session is None or context.update.get("stopReason") != "cancelled":
         return None
     own = foreground(context)
@@ -302,19 +306,21 @@ def work_is_cancelled_by_clients(context: Context) -> CheckResult:
 
 
 @check("ACP-L446", on_update("state_update"), fix="Report the error by its code and message.")
-def failed_work_tells_its_error(context: Context) -> CheckResult:
+def failed_work_reports_its_error(context: Context) -> CheckResult:
     """Flag work that failed for no reason given."""
     if context.update.get("stopReason") != "error":
         return None
     error = as_object(context.update.get("error"))
     if type(error.get("code")) is int and isinstance(error.get("message"), str):
         return OK
-    return context.problem("the work failed, but no error tells why", path="params.update.error")
+    return context.problem(
+        "the work failed, but the update has no error", path="params.update.error"
+    )
 
 
 @check("ACP-L447", on_update("state_update"), fix="Report the standard states, too.")
-def standard_states_are_told(context: Context) -> CheckResult:
-    """Flag work of which only states of the agent's own told.
+def standard_states_are_reported(context: Context) -> CheckResult:
+    """Flag work that was reported by custom states only.
 
     A client that sends any `_meta` with its capabilities may have asked for that.
     """

@@ -35,7 +35,7 @@ MISTAKEN: Final = frozenset({-32602, -32603})
 class _Known:
     """What was asked about sessions."""
 
-    asked: dict[str, Point] = field(default_factory=dict[str, Point])
+    status_requested: dict[str, Point] = field(default_factory=dict[str, Point])
     """Sessions that are not open here: where their status was asked for."""
     elsewhere: dict[str, Point] = field(default_factory=dict[str, Point])
     """Sessions that were said to be open, though not here."""
@@ -47,7 +47,11 @@ def _is_open(context: Context) -> bool:
     return context.session is not None and context.session.is_open
 
 
-@check("ACP-L476", on_request("session/status"), fix="Ask only where the agent claimed status.")
+@check(
+    "ACP-L476",
+    on_request("session/status"),
+    fix="Request the status only if the agent claimed status.",
+)
 def status_is_claimed(context: Context) -> CheckResult:
     """Flag a status that is asked of an agent that has none."""
     return gated(context, "sessionCapabilities.status", "session.status")
@@ -65,12 +69,12 @@ def status_changes_nothing(context: Context) -> CheckResult:
     What else might have changed shows only in sessions that are open here, where it may have had
     another reason.
     """
-    asked = context.state.of(_Known).asked
-    if not asked or context.session_id not in asked or _is_open(context):
+    status_requested = context.state.of(_Known).status_requested
+    if not status_requested or context.session_id not in status_requested or _is_open(context):
         return None
     return context.problem(
-        "an update came for a session of which only the status was asked for",
-        asked[context.session_id],
+        "an update came for a session whose status alone was requested",
+        status_requested[context.session_id],
     )
 
 
@@ -80,7 +84,7 @@ def status_changes_nothing(context: Context) -> CheckResult:
     exercised_by=on_result("session/status"),
     fix="Load or resume the session here first.",
 )
-def open_elsewhere_is_not_open_here(context: Context) -> CheckResult:
+def open_elsewhere_is_not_open_on_this_connection(context: Context) -> CheckResult:
     """Flag sessions that are used because they were said to be open."""
     elsewhere, id_ = context.state.of(_Known).elsewhere, context.session_id
     if id_ is None or id_ not in elsewhere or _is_open(context):
@@ -107,10 +111,10 @@ def unknown_sessions_are_not_found(context: Context) -> CheckResult:
     if ask is None:
         return None
     if context.code == -32002:
-        said = as_object(context.error.get("data")).get("sessionId")
-        if said == id_:
+        named = as_object(context.error.get("data")).get("sessionId")
+        if named == id_:
             return OK
-        what = f"names {quoted(said)}" if said is not None else "does not name the session"
+        what = f"names {quoted(named)}" if named is not None else "does not name the session"
         return context.problem(f"the error {what}", ask, path="error.data.sessionId")
     if context.kind == "result" or context.session is not None or context.code not in MISTAKEN:
         return OK
@@ -134,8 +138,8 @@ def titles_are_claimed(context: Context) -> CheckResult:
     return gated(context, "sessionCapabilities.title", "session.title")
 
 
-@check("ACP-L481", on_result("session/set_title"), fix="Answer with the title as it was stored.")
-def the_stored_title_is_told(context: Context) -> CheckResult:
+@check("ACP-L481", on_result("session/set_title"), fix="Return the title as it was stored.")
+def the_stored_title_is_returned(context: Context) -> CheckResult:
     """Flag titles that were set without a response what they are now."""
     if isinstance(context.result_object.get("title"), str):
         return OK
@@ -147,27 +151,27 @@ def the_stored_title_is_told(context: Context) -> CheckResult:
     "ACP-L482",
     on_update("session_info_update"),
     on_result("session/list"),
-    fix="Leave a title alone that the client has set.",
+    fix="Do not replace a title that the client has set.",
 )
 def set_titles_are_kept(context: Context) -> CheckResult:
     """Flag titles that replace one that the client had set."""
     titles = context.state.of(_Known).titles
     if not titles:
         return None
-    told = listed(context) if context.kind == "result" else [("params.update", context.update)]
+    reported = listed(context) if context.kind == "result" else [("params.update", context.update)]
     problems: list[Problem] = []
-    is_told = False
-    for place, each in told:
+    is_reported = False
+    for place, each in reported:
         id_ = each.get("sessionId") if context.kind == "result" else context.session_id
         title, point = titles.get(id_, ("", None)) if isinstance(id_, str) else ("", None)
         now: Json = each.get("title")
         if point is None or not isinstance(now, str) or _is_older(context, point):
             continue
-        is_told = True
+        is_reported = True
         if now != title:
             text = f"the title {quoted(title)}, which was set, is {quoted(now)}"
             problems += context.problem(text, point, path=f"{place}.title")
-    return tuple(problems) if is_told else None
+    return tuple(problems) if is_reported else None
 
 
 def _is_older(context: Context, point: Point) -> bool:
@@ -178,9 +182,9 @@ def _is_older(context: Context, point: Point) -> bool:
 @check(
     "ACP-L483",
     on_response("session/set_title"),
-    fix="Answer -32602 to a bad title, -32002 to an unknown session.",
+    fix="Respond with -32602 to a bad title, with -32002 to an unknown session.",
 )
-def bad_titles_are_told_apart(context: Context) -> CheckResult:
+def bad_titles_get_their_own_error(context: Context) -> CheckResult:
     """Flag titles that are refused without saying why."""
     if context.request is None:
         return None
@@ -198,10 +202,14 @@ def _keep_title(context: Context) -> None:
 
 
 @track(on_request("session/status"))
-def _keep_question(context: Context) -> None:
-    asked = context.state.of(_Known).asked
-    if context.session_id is not None and not _is_open(context) and len(asked) < REMEMBERED:
-        asked[context.session_id] = context.point
+def _keep_request(context: Context) -> None:
+    status_requested = context.state.of(_Known).status_requested
+    if (
+        context.session_id is not None
+        and not _is_open(context)
+        and len(status_requested) < REMEMBERED
+    ):
+        status_requested[context.session_id] = context.point
 
 
 @track(on_result("session/status"))
@@ -217,5 +225,5 @@ def _keep_status(context: Context) -> None:
 @track(on_request("session/load", "session/resume"))
 def _forget(context: Context) -> None:
     known = context.state.of(_Known)
-    known.asked.pop(context.session_id or "", None)
+    known.status_requested.pop(context.session_id or "", None)
     known.elsewhere.pop(context.session_id or "", None)

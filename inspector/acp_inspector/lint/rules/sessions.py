@@ -66,7 +66,7 @@ class Strangers:
     """Subagents, which the agent announced."""
     early: dict[str, Point] = field(default_factory=dict[str, Point])
     """Ids that came while a session was being created; it may be that one."""
-    told: set[str] = field(default_factory=set[str])
+    reported: set[str] = field(default_factory=set[str])
     """Ids that were reported."""
 
 
@@ -132,13 +132,13 @@ def is_taken_up(context: Context) -> bool:
 
 @check("ACP-L102", OF_AGENT, fix="Name a session that the client created or took up.")
 def agents_speak_of_known_sessions(context: Context) -> CheckResult:
-    """Flag sessions that was not requested, once for each id."""
+    """Flag sessions that were never created or listed, once for each id."""
     id_, strangers = context.session_id, context.state.of(Strangers)
     if context.session is not None and id_ is not None:
         return _is_taken_up_first(context, id_, strangers)
     if id_ is None or not context.state.is_ready:
         return None
-    if id_ in strangers.children or id_ in strangers.told or _is_created(context):
+    if id_ in strangers.children or id_ in strangers.reported or _is_created(context):
         return OK
     return context.problem(
         f"{context.method} names the session {quoted(id_)}, which is not known",
@@ -147,10 +147,10 @@ def agents_speak_of_known_sessions(context: Context) -> CheckResult:
 
 
 def _is_taken_up_first(context: Context, id_: str, strangers: Strangers) -> CheckResult:
-    """Flag work in sessions that were listed, and that nobody took up."""
+    """Flag work in sessions that were listed but never loaded or resumed."""
     session = context.session
     is_work = context.variant not in ABOUT_SESSIONS or context.kind == "request"
-    if session is None or session.origin != "listed" or not is_work or id_ in strangers.told:
+    if session is None or session.origin != "listed" or not is_work or id_ in strangers.reported:
         return OK
     if session.is_open or session.closed or session.deleted or is_taken_up(context):
         return OK
@@ -182,7 +182,7 @@ def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
     id_ = context.result_object.get("sessionId")
     return tuple(
         Problem(
-            f"the session {quoted(each)} was spoken of, but is not the one that was created",
+            f"the session {quoted(each)} was mentioned, but is not the one that was created",
             (point.seq, context.seq),
         )
         for each, point in early.items()
@@ -195,17 +195,17 @@ def _keep_stranger(context: Context) -> None:
     strangers, session = context.state.of(Strangers), context.session
     if session is not None and session.origin == "listed" and not session.is_open:
         is_work = context.variant not in ABOUT_SESSIONS or context.kind == "request"
-        if is_work and not is_taken_up(context) and len(strangers.told) < REMEMBERED:
-            strangers.told.add(session.id)
+        if is_work and not is_taken_up(context) and len(strangers.reported) < REMEMBERED:
+            strangers.reported.add(session.id)
         return
     if session is not None or context.session_id is None:
         return
-    if len(strangers.told) + len(strangers.early) >= REMEMBERED:
+    if len(strangers.reported) + len(strangers.early) >= REMEMBERED:
         return
     if _is_created(context):
         strangers.early.setdefault(context.session_id, context.point)
     elif context.state.is_ready:
-        strangers.told.add(context.session_id)
+        strangers.reported.add(context.session_id)
 
 
 @track(on_response(*CREATIONS))
@@ -377,7 +377,7 @@ def _keep_idle(context: Context) -> None:
 @check(
     "ACP-L121",
     on_response("session/delete"),
-    fix="Answer {} where there is nothing to delete any more.",
+    fix="Respond with {} if there is nothing left to delete.",
 )
 def to_delete_what_is_gone_succeeds(context: Context) -> CheckResult:
     """Flag sessions that could not be deleted because there was none."""

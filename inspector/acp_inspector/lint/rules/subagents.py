@@ -94,27 +94,29 @@ def children_are_announced_first(context: Context) -> CheckResult:
         return None
     if id_ in context.state.of(_Children).of:
         return OK
-    heard = context.state.of(_Heard).of.get(id_)
-    if heard is None or context.state.sessions.get(id_) is not None:
+    first_seen = context.state.of(_FirstMentions).of.get(id_)
+    if first_seen is None or context.state.sessions.get(id_) is not None:
         return OK
     return context.problem(
-        f"the child {quoted(id_)} was heard of before", heard, path="params.update.sessionId"
+        f"the child {quoted(id_)} appeared before it was announced",
+        first_seen,
+        path="params.update.sessionId",
     )
 
 
 @dataclass(slots=True)
-class _Heard:
-    """Sessions that nobody opened, and where they were heard of first."""
+class _FirstMentions:
+    """Sessions that were not opened, and where each was first mentioned."""
 
     of: dict[str, Point] = field(default_factory=dict[str, Point])
 
 
 @track(on_update())
-def _hear(context: Context) -> None:
+def _keep_first_mention(context: Context) -> None:
     if context.state.unstable and context.session is None and context.session_id is not None:
-        heard = context.state.of(_Heard).of
-        if len(heard) < CHILDREN:
-            heard.setdefault(context.session_id, context.point)
+        first_seen = context.state.of(_FirstMentions).of
+        if len(first_seen) < CHILDREN:
+            first_seen.setdefault(context.session_id, context.point)
 
 
 @check("ACP-L496", UPDATE, fix="Let a child stay with its parent.")
@@ -154,10 +156,10 @@ def children_are_left_alone(context: Context) -> CheckResult:
 @check("ACP-L498", UPDATE, fix="Send absolute paths.")
 def children_work_in_absolute_places(context: Context) -> CheckResult:
     """Flag a child's directories that are not absolute."""
-    said = [("cwd", context.update.get("cwd"))]
+    directories = [("cwd", context.update.get("cwd"))]
     for n, each in enumerate(as_array(context.update.get("additionalDirectories"))):
-        said.append((f"additionalDirectories.{n}", each))
-    known = [(place, path) for place, path in said if isinstance(path, str)]
+        directories.append((f"additionalDirectories.{n}", each))
+    known = [(place, path) for place, path in directories if isinstance(path, str)]
     for place, path in known:
         if not _ABSOLUTE.match(path):
             return context.problem(
@@ -168,7 +170,7 @@ def children_work_in_absolute_places(context: Context) -> CheckResult:
 
 @check("ACP-L499", on_update("session_message"), fix="Name both sessions, one of them this one.")
 def messages_go_between_known_sessions(context: Context) -> CheckResult:
-    """Flag a message whose sender or recipient nobody knows, or that passes through."""
+    """Flag a message whose sender or recipient is unknown, or that only passes through."""
     names = ("senderSessionId", "recipientSessionId")
     ends = {name: id_ for name in names if isinstance(id_ := context.update.get(name), str)}
     if not ends:
@@ -197,7 +199,8 @@ def mirrors_agree(context: Context) -> CheckResult:
     if child.mirror == session.state:
         return OK
     return context.problem(
-        f"the mirror still says {quoted(child.mirror)}, the child said {quoted(session.state)}",
+        f"the mirrored state is still {quoted(child.mirror)}, "
+        f"but the child reported {quoted(session.state)}",
         child.mirrored,
         session.state_at,
     )

@@ -116,7 +116,7 @@ def what_is_not_supported_is_refused(context: Context) -> CheckResult:
     can_override = context.state.claims("agent", _claim(context, ".mode.override"))
     if not is_known or (mode == "override" and not can_override):
         return context.problem(
-            f"the session came about with the mode {quoted(mode)}, which was not claimed",
+            f"the session was created with the mode {quoted(mode)}, which was not claimed",
             context.state.initialize,
             context.request,
         )
@@ -124,7 +124,7 @@ def what_is_not_supported_is_refused(context: Context) -> CheckResult:
     strange = [kind for kind in kinds if kind != "text"]
     if strange:
         return context.problem(
-            f"the session came about with a block of type {quoted(strange[0])}", context.request
+            f"the session was created with a block of type {quoted(strange[0])}", context.request
         )
     return OK
 

@@ -45,7 +45,7 @@ def terminals_are_claimed(context: Context) -> CheckResult:
     if context.state.claim("client", "terminal") is True:
         return OK
     return context.problem(
-        f"{context.method} is asked for, but the client does not claim terminal",
+        f"{context.method} is called, but the client does not claim terminal",
         context.state.initialize,
         path="method",
     )
@@ -132,7 +132,7 @@ def terminals_are_released_before_their_session_closes(context: Context) -> Chec
 
 @check_at_end("ACP-L255", fix="Release every terminal that you created.")
 def terminals_were_released(ending: EndContext) -> CheckResult:
-    """Flag terminals that nobody released before the connection ended.
+    """Flag terminals that were not released before the connection ended.
 
     Where a turn was under way still, the agent had no time to.
     """
@@ -180,7 +180,7 @@ def terminals_stay_in_their_session(context: Context) -> CheckResult:
     if terminal.session == context.session_id:
         return OK
     return context.problem(
-        f"the terminal {quoted(terminal.id)} is session {quoted(terminal.session)}'s",
+        f"the terminal {quoted(terminal.id)} belongs to session {quoted(terminal.session)}",
         terminal.first,
         path="params.sessionId",
     )
@@ -209,13 +209,13 @@ class _Outputs:
         default_factory=dict[tuple[str, str], tuple[Point, str]]
     )
     """How the output began, where all of it was reported once."""
-    asked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    requested_outputs: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Terminals of which something was said at all."""
 
 
 @check("ACP-L256", on_result("terminal/create"), fix="Give each terminal an id of its own.")
 def live_terminals_have_ids_of_their_own(context: Context) -> CheckResult:
-    """Flag two terminals that cannot be reported apart."""
+    """Flag two terminals with one id."""
     id_ = context.result_object.get("terminalId")
     if not isinstance(id_, str):
         return None
@@ -277,7 +277,7 @@ def _cut_at_the_end(context: Context, output: str) -> CheckResult:
 
 @check("ACP-L259", on_result(OUTPUT), fix="Say truncated where a limit was exceeded, only.")
 def output_is_cut_for_a_reason(context: Context) -> CheckResult:
-    """Flag output that was cut, though nobody set a limit, or one that is far away.
+    """Flag output that was truncated without a limit, or far below it.
 
     Who cuts at a line may stay below the limit, but not far.
     """
@@ -315,8 +315,8 @@ def exits_do_not_change(context: Context) -> CheckResult:
     terminal, ask = find_terminal(context), context.request
     if terminal is None or terminal.exited is None or ask is None:
         return None
-    told = _exit(context)
-    if told is None:
+    exit_fields = _exit(context)
+    if exit_fields is None:
         if ask.seq < terminal.exited.seq:
             # It was asked for before, and may have been looked up before.
             return OK
@@ -325,9 +325,9 @@ def exits_do_not_change(context: Context) -> CheckResult:
             terminal.exited,
             path="result.exitStatus",
         )
-    if _status(told) != _status(terminal.exit_status):
+    if _status(exit_fields) != _status(terminal.exit_status):
         return context.problem(
-            f"the exit was {quoted(terminal.exit_status)}, and is {quoted(told)}",
+            f"the exit was {quoted(terminal.exit_status)}, and is {quoted(exit_fields)}",
             terminal.exited,
             path="result.exitStatus" if context.method == OUTPUT else "result",
         )
@@ -338,18 +338,18 @@ def _exit(context: Context) -> Json:
     return context.result if context.method == EXIT else context.result_object.get("exitStatus")
 
 
-def _status(told: Json) -> tuple[str, str]:
-    status = as_object(told)
+def _status(exit_fields: Json) -> tuple[str, str]:
+    status = as_object(exit_fields)
     return quoted(status.get("exitCode")), quoted(status.get("signal"))
 
 
 @check("ACP-L261", on_result(OUTPUT, EXIT), fix="Give the exit code as a number from 0, or null.")
 def exit_codes_are_natural(context: Context) -> CheckResult:
     """Flag exit codes that are none."""
-    told = as_object(_exit(context))
-    if "exitCode" not in told:
+    exit_fields = as_object(_exit(context))
+    if "exitCode" not in exit_fields:
         return None
-    code = told["exitCode"]
+    code = exit_fields["exitCode"]
     if code is None or (type(code) is int and code >= 0):
         return OK
     place = "result" if context.method == EXIT else "result.exitStatus"
@@ -367,7 +367,7 @@ def terminals_are_created_at_once(context: Context) -> CheckResult:
     terminal, ask = find_terminal(context), context.request
     if terminal is None or terminal.create is None or ask is None or terminal.exited is not None:
         return None
-    if (terminal.session, terminal.id) in context.state.of(_Outputs).asked:
+    if (terminal.session, terminal.id) in context.state.of(_Outputs).requested_outputs:
         return None
     took, waited = terminal.first.time - terminal.create.time, context.time - terminal.first.time
     if _exit(context) is not None and took > DELIVERY_TIMEOUT_S and waited < AT_ONCE:
@@ -409,10 +409,10 @@ def _size(context: Context) -> int | None:
 def _keep_output(context: Context) -> None:
     terminal: SeenTerminal | None = find_terminal(context)
     own = context.state.of(_Outputs)
-    if terminal is None or len(own.asked) >= REMEMBERED:
+    if terminal is None or len(own.requested_outputs) >= REMEMBERED:
         return
     key = (terminal.session, terminal.id)
-    own.asked.add(key)
+    own.requested_outputs.add(key)
     if context.method != OUTPUT:
         return
     size, output = _size(context), context.result_object.get("output")
@@ -428,4 +428,4 @@ def _forget_output(context: Context) -> None:
         own = context.state.of(_Outputs)
         own.last.pop((context.session.id, id_), None)
         own.heads.pop((context.session.id, id_), None)
-        own.asked.discard((context.session.id, id_))
+        own.requested_outputs.discard((context.session.id, id_))

@@ -1,4 +1,4 @@
-"""What an agent tells of a tool call, piece by piece.
+"""What an agent reports about a tool call, update by update.
 
 Source: ACP, "Tool Calls", "Overview"; the RFD about names of tool calls.
 """
@@ -23,9 +23,12 @@ from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import FINAL, permission_tool
 from acp_protocol.jsonrpc import Json
 
-TOLD: Final[tuple[Trigger, ...]] = on_update("tool_call", "tool_call_update")
-ASKED: Final[tuple[Trigger, ...]] = (*TOLD, *on_request("session/request_permission"))
-"""Messages that tell of a tool call, requests for permission included."""
+TOOL_CALL_UPDATES: Final[tuple[Trigger, ...]] = on_update("tool_call", "tool_call_update")
+TOOL_CALL_MESSAGES: Final[tuple[Trigger, ...]] = (
+    *TOOL_CALL_UPDATES,
+    *on_request("session/request_permission"),
+)
+"""Messages that report a tool call, permission requests included."""
 STATUSES: Final = frozenset({"pending", "in_progress", "completed", "failed"})
 STATUSES_2: Final = STATUSES | {"cancelled", "paused"}
 KINDS: Final = frozenset(
@@ -40,24 +43,24 @@ REMEMBERED: Final = 1000
 class _Raw:
     """Sessions and members that were reported already."""
 
-    told: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    reported: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
 
 def place_of(context: Context) -> str:
-    """Return where a message tells of its tool call."""
+    """Return the path of the tool call in a message."""
     if context.method == "session/update":
         return "params.update"
     return "params.toolCall" if "toolCall" in context.params else "params.subject.toolCall"
 
 
-def told_of(context: Context) -> dict[str, Json]:
-    """Return what a message tells of its tool call; empty if nothing."""
+def tool_call_fields(context: Context) -> dict[str, Json]:
+    """Return the fields of the tool call in a message; empty if there are none."""
     return context.update or permission_tool(context.params)
 
 
 def known_tool(context: Context) -> SeenToolCall | None:
-    """Return what was known of the tool call that a message tells of."""
-    id_ = told_of(context).get("toolCallId")
+    """Return what was known of a message's tool call before it."""
+    id_ = tool_call_fields(context).get("toolCallId")
     if context.session is None or not isinstance(id_, str):
         return None
     return context.session.tools.get(id_)
@@ -65,7 +68,7 @@ def known_tool(context: Context) -> SeenToolCall | None:
 
 @check("ACP-L192", on_update("tool_call_update"), fix="Announce a tool call by tool_call first.")
 def updated_tool_calls_are_known(context: Context) -> CheckResult:
-    """Tell, once for each, of tool calls that are updated without having been announced."""
+    """Flag, once for each, tool calls that are updated without having been announced."""
     id_ = context.update.get("toolCallId")
     if context.session is None or not isinstance(id_, str):
         return None
@@ -119,10 +122,10 @@ def first_updates_have_a_title(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L196", ASKED, fix="Use pending, in_progress, completed or failed.")
+@check("ACP-L196", TOOL_CALL_MESSAGES, fix="Use pending, in_progress, completed or failed.")
 def statuses_are_known(context: Context) -> CheckResult:
     """Flag statuses that version 1 does not have."""
-    status = told_of(context).get("status")
+    status = tool_call_fields(context).get("status")
     if status is None:
         return None
     if isinstance(status, str) and status in STATUSES:
@@ -132,16 +135,16 @@ def statuses_are_known(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L197", ASKED, fix="Begin statuses of your own with “_”.")
+@check("ACP-L197", TOOL_CALL_MESSAGES, fix="Begin statuses of your own with “_”.")
 def statuses_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     """Flag statuses in the name space of version 2."""
     return _own_name(context, "status", STATUSES_2)
 
 
-@check("ACP-L201", ASKED, fix="Use one of the ten kinds; “other” if none fits.")
+@check("ACP-L201", TOOL_CALL_MESSAGES, fix="Use one of the ten kinds; “other” if none fits.")
 def kinds_are_known(context: Context) -> CheckResult:
     """Flag kinds that version 1 does not have."""
-    kind = told_of(context).get("kind")
+    kind = tool_call_fields(context).get("kind")
     if kind is None:
         return None
     if isinstance(kind, str) and kind in KINDS:
@@ -151,14 +154,14 @@ def kinds_are_known(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L202", ASKED, fix="Begin kinds of your own with “_”.")
+@check("ACP-L202", TOOL_CALL_MESSAGES, fix="Begin kinds of your own with “_”.")
 def kinds_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     """Flag kinds in the name space of version 2."""
     return _own_name(context, "kind", KINDS)
 
 
 def _own_name(context: Context, name: str, known: frozenset[str]) -> CheckResult:
-    value = told_of(context).get(name)
+    value = tool_call_fields(context).get(name)
     if not isinstance(value, str):
         return None
     if value in known or value.startswith("_"):
@@ -168,10 +171,10 @@ def _own_name(context: Context, name: str, known: frozenset[str]) -> CheckResult
     )
 
 
-@check("ACP-L217", TOLD, fix="Send raw input and output as objects.")
+@check("ACP-L217", TOOL_CALL_UPDATES, fix="Send raw input and output as objects.")
 def raw_values_are_objects(context: Context) -> CheckResult:
-    """Tell, once for each member of a session, of raw values that are no object."""
-    told = context.state.of(_Raw).told
+    """Flag, once for each field of a session, raw values that are not objects."""
+    reported = context.state.of(_Raw).reported
     names = [name for name in ("rawInput", "rawOutput") if context.update.get(name) is not None]
     if not names:
         return None
@@ -183,23 +186,23 @@ def raw_values_are_objects(context: Context) -> CheckResult:
         )
         for name in names
         if not isinstance(context.update[name], dict)
-        and (context.session_id or "", name) not in told
+        and (context.session_id or "", name) not in reported
     )
 
 
-@track(TOLD)
+@track(TOOL_CALL_UPDATES)
 def _keep_raw(context: Context) -> None:
-    told = context.state.of(_Raw).told
+    reported = context.state.of(_Raw).reported
     for name in ("rawInput", "rawOutput"):
         value = context.update.get(name)
-        if value is not None and not isinstance(value, dict) and len(told) < REMEMBERED:
-            told.add((context.session_id or "", name))
+        if value is not None and not isinstance(value, dict) and len(reported) < REMEMBERED:
+            reported.add((context.session_id or "", name))
 
 
-@check("ACP-L220", ASKED, fix="Keep the name that a tool call came up with.")
+@check("ACP-L220", TOOL_CALL_MESSAGES, fix="Keep the name that a tool call came up with.")
 def names_do_not_change(context: Context) -> CheckResult:
     """Flag tool calls whose tool has another name than before."""
-    tool, name = known_tool(context), told_of(context).get("name")
+    tool, name = known_tool(context), tool_call_fields(context).get("name")
     if tool is None or not isinstance(name, str) or not isinstance(tool.name, str):
         return None
     if name == tool.name:
@@ -230,10 +233,14 @@ BLOCKS: Final = frozenset({"text", "image", "audio", "resource_link", "resource"
 
 def content_of(context: Context) -> tuple[str, Json]:
     """Return the content of a tool call, and where it stands."""
-    return f"{place_of(context)}.content", told_of(context).get("content")
+    return f"{place_of(context)}.content", tool_call_fields(context).get("content")
 
 
-@check("ACP-L203", ASKED, fix='Wrap blocks: {"type": "content", "content": {…}}, in an array.')
+@check(
+    "ACP-L203",
+    TOOL_CALL_MESSAGES,
+    fix='Wrap blocks: {"type": "content", "content": {…}}, in an array.',
+)
 def content_is_wrapped(context: Context) -> CheckResult:
     """Flag content of tool calls that is no list of content, diffs and terminals."""
     place, content = content_of(context)
@@ -281,11 +288,11 @@ def _locations(context: Context) -> list[tuple[str, dict[str, Json]]]:
     place = f"{place_of(context)}.locations"
     return [
         (f"{place}.{index}", as_object(each))
-        for index, each in enumerate(as_array(told_of(context).get("locations")))
+        for index, each in enumerate(as_array(tool_call_fields(context).get("locations")))
     ]
 
 
-@check("ACP-L212", ASKED, fix="Send absolute paths as locations.")
+@check("ACP-L212", TOOL_CALL_MESSAGES, fix="Send absolute paths as locations.")
 def locations_are_absolute(context: Context) -> CheckResult:
     """Flag places in files that are not said whole."""
     locations = _locations(context)
@@ -302,7 +309,7 @@ def locations_are_absolute(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L213", ASKED, fix="Count lines from 1.")
+@check("ACP-L213", TOOL_CALL_MESSAGES, fix="Count lines from 1.")
 def lines_count_from_1(context: Context) -> CheckResult:
     """Flag lines before the first one; in version 2 the schema forbids them."""
     lines = [
@@ -324,7 +331,11 @@ def lines_count_from_1(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L214", ASKED, fix="Show a terminal that the client created, before it is released.")
+@check(
+    "ACP-L214",
+    TOOL_CALL_MESSAGES,
+    fix="Show a terminal that the client created, before it is released.",
+)
 def shown_terminals_are_there(context: Context) -> CheckResult:
     """Flag terminals of version 1 that are shown, but not there or not any more.
 
@@ -358,7 +369,7 @@ def _own_terminal(context: Context) -> Json:
     claims = as_object(context.state.capabilities["client"].get("_meta"))
     if claims.get("terminal_output") is not True:
         return None
-    return as_object(as_object(told_of(context).get("_meta")).get("terminal_info")).get(
+    return as_object(as_object(tool_call_fields(context).get("_meta")).get("terminal_info")).get(
         "terminal_id"
     )
 
@@ -372,7 +383,7 @@ def _terminal(context: Context, id_: str) -> SeenTerminal | None:
 
 @check("ACP-L215", on_update("tool_call_content_chunk"), fix="Announce a tool call by an update.")
 def chunks_are_of_known_tool_calls(context: Context) -> CheckResult:
-    """Tell, once for each, of tool calls that have content before they are announced."""
+    """Flag, once for each, tool calls that have content before they are announced."""
     id_ = context.update.get("toolCallId")
     if context.session is None or not isinstance(id_, str):
         return None
@@ -394,7 +405,7 @@ def chunks_have_one_item(context: Context) -> CheckResult:
 
 
 UPDATED: Final = (*on_update("tool_call_update"), *on_request("session/request_permission"))
-"""Messages that tell anew of a tool call."""
+"""Updates that report a tool call."""
 GOING: Final = frozenset({"in_progress", "completed"})
 """Statuses of a tool call that is, or was, carried out."""
 REFUSED: Final = frozenset({"reject_once", "reject_always", "cancelled"})
@@ -402,12 +413,12 @@ REFUSED: Final = frozenset({"reject_once", "reject_always", "cancelled"})
 
 
 def new_status(context: Context) -> str | None:
-    """Return the status that an update sets; in version 2 null stands for `pending`."""
-    told = told_of(context)
-    status = told.get("status")
+    """Return the status that an update sets; in version 2 null means `pending`."""
+    reported = tool_call_fields(context)
+    status = reported.get("status")
     if isinstance(status, str):
         return status
-    return "pending" if context.version == 2 and "status" in told else None
+    return "pending" if context.version == 2 and "status" in reported else None
 
 
 def live_tool(context: Context) -> SeenToolCall | None:
@@ -459,7 +470,7 @@ def ended_tool_calls_get_no_content(context: Context) -> CheckResult:
     tool = live_tool(context)
     if tool is None or tool.ended is None or tool.status not in FINAL:
         return None
-    if not told_of(context).get("content"):
+    if not tool_call_fields(context).get("content"):
         return OK
     return context.problem(
         f"the tool call {quoted(tool.id)} was {tool.status} and gets content",
@@ -468,7 +479,7 @@ def ended_tool_calls_get_no_content(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L218", ASKED, fix="Begin when permission is granted.")
+@check("ACP-L218", TOOL_CALL_MESSAGES, fix="Begin when permission is granted.")
 def permission_is_waited_for(context: Context) -> CheckResult:
     """Flag tool calls that go on while permission for them is still asked for."""
     tool = live_tool(context)
@@ -478,13 +489,13 @@ def permission_is_waited_for(context: Context) -> CheckResult:
     if tool.permission.cancelled is not None or status not in GOING or status == tool.status:
         return OK
     return context.problem(
-        f"the tool call {quoted(tool.id)} is {status} while permission for it is asked for",
+        f"the tool call {quoted(tool.id)} is {status} while its permission request is open",
         tool.permission,
         path=f"{place_of(context)}.status",
     )
 
 
-@check("ACP-L219", TOLD, fix="Report a call that was not permitted as failed.")
+@check("ACP-L219", TOOL_CALL_UPDATES, fix="Report a call that was not permitted as failed.")
 def refusals_are_kept_to(context: Context) -> CheckResult:
     """Flag tool calls that go on though permission for them was refused."""
     tool = live_tool(context)
@@ -494,12 +505,13 @@ def refusals_are_kept_to(context: Context) -> CheckResult:
     if status not in GOING or status == tool.status:
         return OK
     return context.problem(
-        f"the tool call {quoted(tool.id)} is {status} though permission was {_said(tool.outcome)}",
+        f"the tool call {quoted(tool.id)} is {status} though permission was "
+        f"{_outcome_text(tool.outcome)}",
         tool.permission,
         tool.permission.responded,
         path="params.update.status",
     )
 
 
-def _said(outcome: str | None) -> str:
+def _outcome_text(outcome: str | None) -> str:
     return "refused" if outcome != "cancelled" else "cancelled"

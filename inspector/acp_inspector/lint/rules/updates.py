@@ -72,7 +72,7 @@ PAYLOAD: Final = {
     "agent_thought": "messageId",
 }
 """A member by which what belongs to a variant is known."""
-COMPLAINTS: Final = 5
+MAX_ERRORS: Final = 5
 """Places in one update that are reported."""
 
 
@@ -186,7 +186,7 @@ def variants_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
 @check(
     "ACP-L181",
     on_update(),
-    fix="Send what the schema asks for; see the variant's page.",
+    fix="Send what the schema requires; see the variant's page.",
 )
 def known_variants_fit_their_schema(context: Context) -> CheckResult:
     """Flag updates of a known variant that readers must not take for an unknown one."""
@@ -198,10 +198,10 @@ def known_variants_fit_their_schema(context: Context) -> CheckResult:
         return OK
     found = [
         Problem(f"{context.variant}: {each}", (context.seq,), path=each.path)
-        for each in what.complaints()
+        for each in what.schema_errors()
         if not each.is_tolerated and each.path.startswith("params.update")
     ]
-    return tuple(found[:COMPLAINTS])
+    return tuple(found[:MAX_ERRORS])
 
 
 @check("ACP-L183", on_update(*CHUNKS), fix="Send each block in a chunk of its own.")

@@ -62,8 +62,8 @@ def counts_are_numbers(context: Context) -> CheckResult:
     """Flag counts that are missing, negative or no whole numbers."""
     for name in ("used", "size"):
         if not _is_count(context.update.get(name)):
-            said = context.update.get(name)
-            what = "is missing" if said is None else f"is {quoted(said)}"
+            count = context.update.get(name)
+            what = "is missing" if count is None else f"is {quoted(count)}"
             return context.problem(f"{name} {what}", path=f"{PLACE}.{name}")
     return OK
 

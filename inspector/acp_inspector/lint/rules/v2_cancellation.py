@@ -48,7 +48,7 @@ NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """Whether an entity can be cancelled, by what it told last."""
+    """Whether an entity can be cancelled, by its last reported capabilities."""
 
     is_open: bool
     was_open: bool
@@ -69,17 +69,17 @@ class _Cancels:
 def _keep_offer(context: Context) -> None:
     if context.version != 2 or context.session is None:
         return
-    told = context.update or permission_tool(context.params)
-    if "capabilities" not in told:
+    fields = context.update or permission_tool(context.params)
+    if "capabilities" not in fields:
         return
     is_terminal = context.variant == "terminal_update"
-    id_ = told.get("terminalId" if is_terminal else "toolCallId")
+    id_ = fields.get("terminalId" if is_terminal else "toolCallId")
     if not isinstance(id_, str):
         return
     offers = context.state.of(_Cancels).offers
     key = (context.session.id, "terminal" if is_terminal else "tool_call", id_)
     before = offers.get(key)
-    is_open = _can_cancel(told["capabilities"])
+    is_open = _can_cancel(fields["capabilities"])
     if before is None and len(offers) >= REMEMBERED:
         return
     if before is None or before.is_open is not is_open:

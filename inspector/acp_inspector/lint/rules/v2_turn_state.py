@@ -1,4 +1,4 @@
-"""What a session of version 2 works on: prompts taken in, work begun and ended, words told.
+"""The work of a version 2 session: accepted prompts, states, and the agent's messages.
 
 Nothing is judged here; several subjects judge by it.
 
@@ -23,7 +23,7 @@ from acp_inspector.lint.state import LintState, Point, SentRequest
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 WORDS: Final = ("agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk")
-"""Updates that tell words of the agent."""
+"""Updates that carry text of the agent."""
 REMEMBERED: Final = 4096
 """User messages of each session, and words of one piece of work, that are remembered."""
 
@@ -42,7 +42,7 @@ class Foreground:
     """What one session works on."""
 
     echoes: dict[str, Echo] = field(default_factory=dict[str, Echo])
-    """User messages by id, as first told outside replays."""
+    """User messages by id, as first reported outside replays."""
     named: dict[str, SentRequest] = field(default_factory=dict[str, SentRequest])
     """Prompts by the id that their results named."""
     accepted: list[SentRequest] = field(default_factory=list[SentRequest])
@@ -50,14 +50,14 @@ class Foreground:
     inserted: Point | None = None
     """The newest sign of a prompt having been taken in, if no state was reported since."""
     is_busy: bool = False
-    """The last state told was another than idle."""
+    """The last reported state was not idle."""
     began: Point | None = None
     """Where the session last went from idle to another state."""
     ended: Point | None = None
     """Where it last went back to idle."""
     states: set[str] = field(default_factory=set[str])
-    """The states told since work began."""
-    said: set[str] = field(default_factory=set[str])
+    """The states reported since work began."""
+    word_ids: set[str] = field(default_factory=set[str])
     """Ids of the agent's words since work began."""
     early: Point | None = None
     """The first new words since a prompt was taken in, where no state was reported yet."""
@@ -71,9 +71,9 @@ class Foreground:
     """The last thing a client did that may stop work."""
     answered: Point | None = None
     """The client's last answer to a request of the agent."""
-    told: dict[str, Json] = field(default_factory=dict[str, Json])
+    reported: dict[str, Json] = field(default_factory=dict[str, Json])
     """The last state update, and how often it came again right behind itself."""
-    told_at: Point | None = None
+    reported_at: Point | None = None
     repeats: int = 0
     replayed: Point | None = None
     """The last message that was reported again."""
@@ -119,7 +119,7 @@ def _is_live(context: Context) -> bool:
 
 
 @track(on_update("user_message", "user_message_chunk"))
-def _user_told(context: Context) -> None:
+def _user_message_sent(context: Context) -> None:
     id_ = context.update.get("messageId")
     if not _is_live(context) or not isinstance(id_, str):
         return
@@ -149,7 +149,7 @@ def _prompt_answered(context: Context) -> None:
 
 
 @track(on_update(*WORDS))
-def _words_told(context: Context) -> None:
+def _agent_words_sent(context: Context) -> None:
     if context.version != 2:
         return
     id_ = context.update.get("messageId")
@@ -159,17 +159,17 @@ def _words_told(context: Context) -> None:
     session = context.session
     if session is not None and session.state == "requires_action":
         own.spoke_waiting = 0 if session.state_at is None else session.state_at.seq
-    if id_ in own.said:
+    if id_ in own.word_ids:
         return
-    if len(own.said) < REMEMBERED:
-        own.said.add(id_)
+    if len(own.word_ids) < REMEMBERED:
+        own.word_ids.add(id_)
     if not own.is_busy and own.inserted is not None and own.early is None:
         own.early = context.point
 
 
 @track(on_update("tool_call_update"))
-def _tool_told(context: Context) -> None:
-    """Take new tool calls of an agent that was just asked for something for its response."""
+def _tool_updated(context: Context) -> None:
+    """Treat new tool calls after a prompt as the response to it."""
     if context.version != 2 or context.session is None or context.session.is_replaying:
         return
     id_ = context.update.get("toolCallId")
@@ -182,7 +182,7 @@ def _tool_told(context: Context) -> None:
 
 
 @track(on_update("state_update"))
-def _state_told(context: Context) -> None:
+def _state_updated(context: Context) -> None:
     state = context.update.get("state")
     if context.version != 2 or context.session is None or not isinstance(state, str):
         return
@@ -194,23 +194,25 @@ def _state_told(context: Context) -> None:
         if not own.is_busy:
             own.is_busy, own.began = True, context.point
             own.states.clear()
-            own.said.clear()
+            own.word_ids.clear()
             own.after_cancel.clear()
         if len(own.states) < REMEMBERED:
             own.states.add(state)
     elif own.is_busy:
         if context.update.get("stopReason") == "cancelled":
-            own.after_cancel = own.said | _unfinished(context, own)
+            own.after_cancel = own.word_ids | _unfinished(context, own)
         own.is_busy, own.ended = False, context.point
-        own.said = set()
+        own.word_ids = set()
         own.accepted.clear()
 
 
 def _count(context: Context, own: Foreground) -> None:
     before = context.previous
-    is_next = before is not None and own.told_at is not None and before.seq == own.told_at.seq
-    own.repeats = own.repeats + 1 if is_next and own.told == context.update else 0
-    own.told, own.told_at = context.update, context.point
+    is_next = (
+        before is not None and own.reported_at is not None and before.seq == own.reported_at.seq
+    )
+    own.repeats = own.repeats + 1 if is_next and own.reported == context.update else 0
+    own.reported, own.reported_at = context.update, context.point
 
 
 def _unfinished(context: Context, own: Foreground) -> set[str]:

@@ -69,23 +69,27 @@ def ids_are_not_null(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L426", on_result("initialize"), fix="Answer the highest version up to the one asked for."
+    "ACP-L426",
+    on_result("initialize"),
+    fix="Respond with the highest version that is not above the requested one.",
 )
 def versions_are_rounded_down(context: Context) -> CheckResult:
     """Flag versions above the one asked for, and below another that would have done.
 
     Which versions an agent has is known from what it said on this connection only.
     """
-    asked, answered = _asked(context), _version(context.result_object)
-    if asked is None or answered is None:
+    requested, answered = _requested_version(context), _version(context.result_object)
+    if requested is None or answered is None:
         return None
-    if answered > asked:
+    if answered > requested:
         return context.problem(
-            f"version {answered} is answered, though {asked} was asked for",
+            f"the agent responded with version {answered}, but {requested} was requested",
             context.request,
             path="result.protocolVersion",
         )
-    better = [each for each in context.state.of(_Negotiation).supported if answered < each <= asked]
+    better = [
+        each for each in context.state.of(_Negotiation).supported if answered < each <= requested
+    ]
     if better:
         return context.problem(
             f"version {answered} is answered, though the agent has {max(better)}",
@@ -95,24 +99,24 @@ def versions_are_rounded_down(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L427", on_response("initialize"), fix="Refuse with -32022 what you cannot speak.")
+@check("ACP-L427", on_response("initialize"), fix="Reject unsupported versions with -32022.")
 def unsupported_versions_are_refused(context: Context) -> CheckResult:
     """Flag agents that go on with a version above the one asked for, instead of refusing.
 
     That the agent has none below is taken from its response.
     """
-    asked, answered = _asked(context), _version(context.result_object)
-    if asked is None:
+    requested, answered = _requested_version(context), _version(context.result_object)
+    if requested is None:
         return None
     if context.kind == "failure":
         return OK if context.code == UNSUPPORTED_VERSION else None
     if answered is None:
         return None
-    if answered > asked and not any(
-        each <= asked for each in context.state.of(_Negotiation).supported
+    if answered > requested and not any(
+        each <= requested for each in context.state.of(_Negotiation).supported
     ):
         return context.problem(
-            f"the agent cannot speak version {asked}, but does not refuse it with -32022",
+            f"the agent cannot speak version {requested}, but does not refuse it with -32022",
             context.request,
             path="result.protocolVersion",
         )
@@ -122,13 +126,13 @@ def unsupported_versions_are_refused(context: Context) -> CheckResult:
 @check("ACP-L428", on_error("initialize"), fix="Put requested and supported into the error's data.")
 def refusals_name_versions(context: Context) -> CheckResult:
     """Flag refusals that do not say which versions there are."""
-    asked = _asked(context)
-    if context.code != UNSUPPORTED_VERSION or asked is None:
+    requested = _requested_version(context)
+    if context.code != UNSUPPORTED_VERSION or requested is None:
         return None
     data = as_object(context.error.get("data"))
-    if data.get("requested") != asked:
+    if data.get("requested") != requested:
         return context.problem(
-            f"requested is {quoted(data.get('requested'))}, but {asked} was asked for",
+            f"data.requested is {quoted(data.get('requested'))}, but {requested} was requested",
             context.request,
             path="error.data.requested",
         )
@@ -140,9 +144,9 @@ def refusals_name_versions(context: Context) -> CheckResult:
             context.request,
             path="error.data.supported",
         )
-    if any(each <= asked for each in numbers):
+    if any(each <= requested for each in numbers):
         return context.problem(
-            f"version {asked} is refused, though {quoted(supported)} are supported",
+            f"version {requested} is refused, though {quoted(supported)} are supported",
             context.request,
             path="error.data.supported",
         )
@@ -165,12 +169,14 @@ def _keep_requests(context: Context) -> None:
     if context.method != "initialize":
         own.other = own.other or context.point
     elif context.state.version == 2:
-        asked = _version(context.params)
-        if asked is not None and asked < 2 and len(own.lower) < VERSIONS:
+        requested = _version(context.params)
+        if requested is not None and requested < 2 and len(own.lower) < VERSIONS:
             own.lower.append(context.seq)
 
 
-@check("ACP-L429", on_request("initialize"), fix="Agree upon the version once, before all else.")
+@check(
+    "ACP-L429", on_request("initialize"), fix="Negotiate the version once, before anything else."
+)
 def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
     """Flag an `initialize` that comes again after other requests."""
     other = context.state.of(_Negotiation).other
@@ -178,13 +184,13 @@ def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
         return None
     if other is not None and context.state.is_ready:
         return context.problem(
-            "initialize comes again after other requests", context.state.initialize, other
+            "initialize is sent again after other requests", context.state.initialize, other
         )
     return OK
 
 
-@check_at_end("ACP-L429", fix="Begin a connection of its own for version 1.")
-def nothing_less_was_asked_for_again(ending: EndContext) -> CheckResult:
+@check_at_end("ACP-L429", fix="Open a new connection for version 1.")
+def no_lower_version_was_requested_again(ending: EndContext) -> CheckResult:
     """Flag an `initialize` for version 1 after version 2 was agreed upon."""
     lower = ending.state.of(_Negotiation).lower
     text = "initialize asks for less than version 2, which was agreed upon"
@@ -218,7 +224,7 @@ def missing_sessions_are_named(context: Context) -> CheckResult:
     )
 
 
-def _asked(context: Context) -> int | None:
+def _requested_version(context: Context) -> int | None:
     return None if context.request is None else _version(context.request.params)
 
 

@@ -15,7 +15,7 @@ def command(version: int = 1, /, **members: Any) -> dict[str, Any]:
 
 def offered(talk: Talk, *commands: dict[str, Any]) -> None:
     """Tell of commands."""
-    if not any(b"session/new" in getattr(each, "raw", b"") for each in talk.entries):
+    if not any(b"session/new" in getattr(each, "data", b"") for each in talk.entries):
         talk.open()
     talk.update("available_commands_update", availableCommands=list(commands))
 
