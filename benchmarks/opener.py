@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from acp_inspector.journal import Frame
 from acp_inspector.recording.indexed import IndexedRecording
 
 SCREEN: Final = 50
@@ -26,7 +27,9 @@ def run(path: Path, jumps: int) -> dict[str, object]:
     file.head(SCREEN)
     last = file.tail(SCREEN)[-2]
     screen = time.perf_counter() - begin
-    count: int = getattr(last, "n")  # noqa: B009 - the last row but the footer is an entry
+    # The footer is the last row.
+    assert isinstance(last, Frame)
+    count = last.seq
     numbers = [chance.randint(1, count) for _ in range(jumps)]
     by_number = [_seconds(lambda n=n: file.entry(n)) for n in numbers]
     index = _seconds(file.index_all)

@@ -83,7 +83,7 @@ READ = {
     "one-id-asked-twice": "qq",
     "params-of-all-types": "nnniii",
     "pretty-printed": "pppp",
-    "result-and-error": "aa",
+    "result-and-error": "ar",
     "scalars": "iiii",
     "surrogates-the-wrong-way-round": "n",
     "traceback-of-an-agent": "ppp",

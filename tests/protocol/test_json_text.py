@@ -145,7 +145,7 @@ def test_nesting_is_followed_as_far_as_the_standard_library_follows_it(depth: in
 def test_a_few_frames_do_without_the_fast_library() -> None:
     """A command that reads a line or two must not wait until it is imported."""
     program = (
-        "import sys; from acp_protocol import json_text as j\n"
+        "import sys; from acp_protocol import json_codec as j\n"
         "for n in range(j.VALUES_BEFORE_ORJSON - 1): j.parse(j.encode(n)) if n % 2 else None\n"
         "print('orjson' in sys.modules)\n"
         "for n in range(j.VALUES_BEFORE_ORJSON): j.parse(b'0')\n"

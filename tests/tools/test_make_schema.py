@@ -118,8 +118,9 @@ def test_tags_inside_of_tags_become_unions_inside_of_unions() -> None:
     pet = {"anyOf": [{"title": "pet", "allOf": [{"$ref": "#/$defs/Pet"}], **CAT}, DOG]}
     inner = {"properties": {"mood": TEXT}, "anyOf": [mood("calm"), mood("wild")]}
     source = shapes_source(published_as({"Animal": pet, "Pet": inner}))
-    assert 'AnimalCat: TypeAlias = Annotated[AnimalCatCalm | AnimalCatWild, Tagged("mood"' in (
-        source.replace("'", '"')
+    assert (
+        'AnimalCat: TypeAlias = Annotated[AnimalCatCalm | AnimalCatWild, Discriminator("mood"'
+        in (source.replace("'", '"'))
     )
     assert "Animal: TypeAlias = Annotated[AnimalCat | AnimalDog" in source
 
@@ -146,10 +147,10 @@ def test_what_python_cannot_hold_is_refused(definitions: dict[str, Any], fault: 
     [
         ({"type": "integer", "format": "uint16", "minimum": 0, "maximum": 65535}, "U16"),
         ({"type": ["integer", "null"], "format": "uint32", "minimum": 0}, "U32 | None"),
-        ({"type": "integer", "format": "uint32", "minimum": 1}, "Annotated[U32, Bounds(1, None)]"),
-        ({"type": "number", "minimum": 0, "maximum": 1}, "Annotated[float, Bounds(0, 1)]"),
-        ({"type": "string", "minLength": 1}, "Annotated[str, AtLeast(1)]"),
-        ({"type": "array", "items": TEXT, "minItems": 2}, "Annotated[list[str], AtLeast(2)]"),
+        ({"type": "integer", "format": "uint32", "minimum": 1}, "Annotated[U32, Range(1, None)]"),
+        ({"type": "number", "minimum": 0, "maximum": 1}, "Annotated[float, Range(0, 1)]"),
+        ({"type": "string", "minLength": 1}, "Annotated[str, MinLength(1)]"),
+        ({"type": "array", "items": TEXT, "minItems": 2}, "Annotated[list[str], MinLength(2)]"),
         ({"type": "object", "additionalProperties": TEXT}, "dict[str, str]"),
         ({"type": "object", "additionalProperties": True}, "dict[str, Any]"),
         ({"anyOf": [{"type": "null"}, {"const": "a"}, {"const": "b"}]}, "Literal['a', 'b'] | None"),

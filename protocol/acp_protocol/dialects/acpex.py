@@ -1,6 +1,6 @@
 """ACPex: renamed capabilities, updates by kind, tool calls as functions, codes of its own.
 
-| here                                  | official v1                                          |
+| ACPex                                 | official v1                                          |
 |---------------------------------------|------------------------------------------------------|
 | `capabilities` with `fileSystem`      | `clientCapabilities` with `fs`                       |
 | a terminal's five abilities           | one `terminal`, true if all five are                 |
@@ -11,8 +11,8 @@
 | `done`                                | `end_turn`                                           |
 | `update.kind`                         | `update.sessionUpdate`                               |
 
-What official ACP has no member for is kept in `_meta.acpex`; what authenticates is kept nowhere.
-Files and terminals are taken to be as in official ACP.
+Fields that official ACP lacks are kept in `_meta.acpex`, except credentials. Files and terminals
+are assumed to work as in official ACP.
 
 Source: ACPex, "Agent Client Protocol Overview".
 """
@@ -25,7 +25,7 @@ from typing import Final
 
 from acp_protocol import jsonrpc
 from acp_protocol.dialects.base import (
-    Answer,
+    AnyResponse,
     Call,
     DialectBase,
     PendingRequest,
@@ -64,7 +64,7 @@ KINDS: Final = frozenset(
         "plan",
     }
 )
-"""The words of this dialect for what an update is."""
+"""The kinds of updates in this dialect."""
 
 _TOOL_KINDS: Final = {
     "read": ("read", "view", "cat", "open"),
@@ -80,7 +80,7 @@ _NUMBER: Final = re.compile(r"\s*\d{1,9}[.)]\s+")
 
 
 def read_update(update: Object) -> list[Object] | None:
-    """Turn an update of the dialect into official ones; None where it makes no sense.
+    """Turn an update of the dialect into official ones; None if it cannot be read.
 
     Raises:
         ValueError: a block's URI is none.
@@ -106,10 +106,10 @@ def read_update(update: Object) -> list[Object] | None:
 
 
 def write_update(update: Object) -> list[Object] | None:
-    """Turn an official update into those of the dialect; None where it has no words for it.
+    """Turn an official update into those of the dialect; None if it has no counterpart.
 
     Raises:
-        ValueError: a number has no spelling in JSON.
+        ValueError: a number cannot be written in JSON.
     """
     match update.get("sessionUpdate"):
         case "agent_message_chunk" if "content" in update:
@@ -139,10 +139,10 @@ def kind_of(name: str) -> str:
 
 
 def tool_output(id: Json, output: Json) -> Object:  # noqa: A002
-    """Return the official update that says what a tool put out.
+    """Return the official update with the output of a tool.
 
     Raises:
-        ValueError: a number has no spelling in JSON.
+        ValueError: a number cannot be written in JSON.
     """
     text = output if isinstance(output, str) else encode(output).decode()
     block = {"type": "text", "text": text}
@@ -159,7 +159,7 @@ def output_text(update: Object) -> str:
     """Return what an official tool call has put out, as text; empty for nothing.
 
     Raises:
-        ValueError: a number has no spelling in JSON.
+        ValueError: a number cannot be written in JSON.
     """
     raw = update.get("rawOutput")
     if isinstance(raw, str):
@@ -219,7 +219,7 @@ def _write_tool_update(update: Object) -> Object:
 
 
 def _output(update: Object) -> str | None:
-    """Return a tool call's text; None while it may still run and has put out nothing."""
+    """Return a tool call's text; None while it may still run and has no output."""
     text = output_text(update)
     return text if text or update.get("status") in ("completed", "failed") else None
 
@@ -304,7 +304,7 @@ _CODES: Final = {
 
 
 class Acpex(DialectBase):
-    """Speaks as agents and clients made with ACPex do."""
+    """Translates for agents and clients made with ACPex."""
 
     name: str = "acpex"
 
@@ -331,20 +331,20 @@ class Acpex(DialectBase):
                 pass
         return Translation((with_params(call, params),))
 
-    def read_response(self, answer: Answer, question: PendingRequest) -> Translation:
-        """Turn an answer of the dialect into official v1."""
-        if isinstance(answer, ErrorResponse):
-            return Translation((_read_failure(answer, question.method),))
-        match question.method:
+    def read_response(self, response: AnyResponse, request: PendingRequest) -> Translation:
+        """Turn a response of the dialect into official v1."""
+        if isinstance(response, ErrorResponse):
+            return Translation((_read_failure(response, request.method),))
+        match request.method:
             case "initialize":
-                translated = _read_agent_capabilities(as_object(answer.result))
-                return Translation((with_result(answer, translated),))
+                translated = _read_agent_capabilities(as_object(response.result))
+                return Translation((with_result(response, translated),))
             case "session/prompt":
-                result = as_object(answer.result)
-                ended = with_result(answer, _read_stop(result) if result else answer.result)
-                return Translation((*self._read_last(result, question.session), ended))
+                result = as_object(response.result)
+                ended = with_result(response, _read_stop(result) if result else response.result)
+                return Translation((*self._read_last(result, request.session), ended))
             case _:
-                return Translation((answer.raw,))
+                return Translation((response.raw,))
 
     def _read_update(self, call: Call, params: Object) -> tuple[bytes, ...]:
         update = as_object(params.get("update"))
@@ -358,7 +358,7 @@ class Acpex(DialectBase):
         return tuple(_update(params, each) for each in official)
 
     def _read_last(self, result: Object, session: str | None) -> list[bytes]:
-        """Return the chunks for what the result says beyond what was streamed."""
+        """Return chunks with the content of the result that was not streamed."""
         blocks = [read_block(block) for block in as_list(result.get("content"))]
         text = "".join(text_of(block) for block in blocks)
         if session is None or self._streamed.ends_with(session, text):
@@ -386,37 +386,37 @@ class Acpex(DialectBase):
                 pass
         return (with_params(call, params),)
 
-    def write_response(self, answer: Answer, question: PendingRequest) -> tuple[bytes, ...]:
-        """Turn an official answer into the dialect."""
-        if isinstance(answer, ErrorResponse):
-            answer = in_words(answer, {"prompt": "content"})
-            return (self._write_failure(answer, question.method),)
-        result = as_object(answer.result)
-        match question.method:
+    def write_response(self, response: AnyResponse, request: PendingRequest) -> tuple[bytes, ...]:
+        """Turn an official response into the dialect."""
+        if isinstance(response, ErrorResponse):
+            response = in_words(response, {"prompt": "content"})
+            return (self._write_failure(response, request.method),)
+        result = as_object(response.result)
+        match request.method:
             case "initialize":
-                return (with_result(answer, _write_agent_capabilities(result)),)
+                return (with_result(response, _write_agent_capabilities(result)),)
             case "session/prompt":
                 reason = "done" if result.get("stopReason") == "end_turn" else None
                 stop: Object = {"stopReason": reason} if reason else {}
                 empty: Object = {"content": []}
-                return (with_result(answer, empty | result | stop),)
+                return (with_result(response, empty | result | stop),)
             case _:
-                return (answer.raw,)
+                return (response.raw,)
 
-    def _write_failure(self, answer: ErrorResponse, method: str) -> bytes:
-        match answer.code:
+    def _write_failure(self, response: ErrorResponse, method: str) -> bytes:
+        match response.code:
             case jsonrpc.RESOURCE_NOT_FOUND:
-                uri = as_text(as_object(answer.data).get("uri"))
-                return with_code(answer, NOT_FOUND, {"path": path_of(uri)} if uri else None)
+                uri = as_text(as_object(response.data).get("uri"))
+                return with_code(response, NOT_FOUND, {"path": path_of(uri)} if uri else None)
             case jsonrpc.AUTH_REQUIRED:
-                # Whoever did not authenticate before did things in the wrong order.
-                return with_code(answer, NOT_FOUND if method == "authenticate" else INVALID_STATE)
+                # Other methods came in the wrong order: authentication is first.
+                return with_code(response, NOT_FOUND if method == "authenticate" else INVALID_STATE)
             case jsonrpc.INVALID_REQUEST if not self.is_initialized:
-                return with_code(answer, INVALID_STATE)
+                return with_code(response, INVALID_STATE)
             case jsonrpc.METHOD_NOT_FOUND if method.startswith(_GATED):
-                return with_code(answer, NOT_SUPPORTED)
+                return with_code(response, NOT_SUPPORTED)
             case _:
-                return answer.raw
+                return response.raw
 
 
 def _read_capabilities(params: Object) -> Object:
@@ -496,13 +496,15 @@ def _read_stop(result: Object) -> Object:
     return without(result, "content") | stop
 
 
-def _read_failure(answer: ErrorResponse, method: str) -> bytes:
-    if answer.code != NOT_FOUND:
-        return with_code(answer, _CODES.get(answer.code, answer.code))
+def _read_failure(response: ErrorResponse, method: str) -> bytes:
+    if response.code != NOT_FOUND:
+        return with_code(response, _CODES.get(response.code, response.code))
     if method == "authenticate":
-        return with_code(answer, jsonrpc.AUTH_REQUIRED)
-    path = as_text(as_object(answer.data).get("path"))
-    return with_code(answer, jsonrpc.RESOURCE_NOT_FOUND, {"uri": file_uri(path)} if path else None)
+        return with_code(response, jsonrpc.AUTH_REQUIRED)
+    path = as_text(as_object(response.data).get("path"))
+    return with_code(
+        response, jsonrpc.RESOURCE_NOT_FOUND, {"uri": file_uri(path)} if path else None
+    )
 
 
 def _update(params: Object, update: Object) -> bytes:

@@ -1,17 +1,17 @@
 """Continuum Router: other names for members, flat capabilities, cancelling by request.
 
-| here                                    | official v1                                     |
+| Continuum Router                        | official v1                                     |
 |-----------------------------------------|-------------------------------------------------|
 | capabilities side by side               | `fs`, `promptCapabilities`                      |
 | `session/new` with `mode` alone         | with `cwd` and `mcpServers`                     |
 | `session/set_mode` with `mode`          | with `sessionId` and `modeId`                   |
-| `session/cancel`, a request             | a notification, which gets no answer            |
+| `session/cancel`, a request             | a notification, which gets no response          |
 | `content` in prompts                    | `prompt`                                        |
 | an update is `content`, several blocks  | an `agent_message_chunk` for each block         |
 | a permission's tool call side by side   | `toolCall` and `options`                        |
 
-What official ACP has no member for is kept in `_meta.continuum`; a token is kept nowhere. Calls of
-the MCP bridge run the other way than in official ACP and pass as they are.
+Fields that official ACP lacks are kept in `_meta.continuum`, except tokens. Calls of the MCP bridge
+go in the opposite direction to official ACP and pass unchanged.
 
 Source: Continuum Router, "Agent Communication Protocol (ACP)".
 """
@@ -25,7 +25,7 @@ from typing import Final
 
 from acp_protocol import jsonrpc
 from acp_protocol.dialects.base import (
-    Answer,
+    AnyResponse,
     Call,
     DialectBase,
     PendingRequest,
@@ -86,7 +86,7 @@ def read_block(block: Json) -> Json:
 
 
 def write_block(block: Json) -> Json:
-    """Turn an official block into one of the dialect; audio and contents it has no word for."""
+    """Turn an official block into one of the dialect, which has neither audio nor contents."""
     members = as_object(block)
     match members.get("type"):
         case "image":
@@ -118,12 +118,12 @@ _MEMBERS: Final = ("toolCallId", "title", "kind", "status", "content", "rawInput
 
 
 def has_tool(params: Object) -> bool:
-    """Tell whether params hold a tool call side by side with the session."""
+    """Return whether params hold the fields of a tool call beside the session."""
     return isinstance(params.get("toolCallId"), str) and "toolCall" not in params
 
 
 def read_permission(params: Object) -> Object:
-    """Turn a permission's question into the official one.
+    """Turn a permission request into the official one.
 
     Raises:
         ValueError: a location's URI is none.
@@ -137,7 +137,7 @@ def read_permission(params: Object) -> Object:
 
 
 def write_permission(params: Object) -> Object:
-    """Turn an official permission's question into the dialect.
+    """Turn an official permission request into the dialect.
 
     Raises:
         ValueError: a location's path has no UTF-8 form.
@@ -155,26 +155,26 @@ def write_permission(params: Object) -> Object:
 
 
 def option_of(params: Object) -> Object:
-    """Return, for each word that an answer may be, the option that it chooses.
+    """Return the option that each word of a response selects.
 
-    Whoever answers has not seen the options: of several that last, the first one is chosen, which
-    is the narrowest as a rule, and where none lasts, that which holds once.
+    The client has not seen the options. Of several lasting ones the first is selected, usually the
+    narrowest; if there is none, the one that holds once.
     """
     options = [as_object(option) for option in as_list(params.get("options"))]
     if not options:
         return {word: word for word in OPTIONS}
     by_id = {as_text(option.get("optionId")): option.get("optionId") for option in options}
     by_kind = {as_text(each.get("kind")): each.get("optionId") for each in reversed(options)}
-    instead = {f"{deed}_always": by_kind.get(f"{deed}_once") for deed in ("allow", "reject")}
+    instead = {f"{verb}_always": by_kind.get(f"{verb}_once") for verb in ("allow", "reject")}
     return instead | by_kind | by_id
 
 
 def outcome_of(result: Json, options: Object) -> Json:
-    """Turn an answer to a permission's question into the official one.
+    """Turn the result of a permission request into the official one.
 
-    Beside the official shape a bare word is understood, alone or as the outcome. All of them may
-    choose by one of the four words, for the options have no other names in the dialect. A word
-    that was not offered allows nothing.
+    Besides the official form a bare word is accepted, alone or as the outcome. All forms may select
+    by one of the four words, because the options have no other names in the dialect. A word that
+    was not offered allows nothing.
     """
     word = as_object(result).get("outcome", result)
     chosen = as_object(result if word == SELECTED else word)
@@ -251,33 +251,33 @@ _FILES: Final = ("readTextFile", "writeTextFile")
 _PROMPTS: Final = ("image", "audio", "embeddedContext")
 _WORDS: Final = {"prompt": "content", "modeId": "mode", "methodId": "method"}
 _ABSENT: Final = re.compile(r"not found|no such|not exist|not open|unknown|expired", re.IGNORECASE)
-"""What an error of the application says of something that is not there."""
+"""In the message of an application error: something does not exist."""
 _CURRENT: Final = frozenset({"session/cancel", "session/prompt", "session/set_mode"})
-"""Calls that are about the session used last where they name none."""
+"""Calls that concern the last used session if they name none."""
 _STATEFUL: Final = ("session/", "mcp/")
 _UNLISTED: Final = frozenset(
     {jsonrpc.AUTH_REQUIRED, jsonrpc.RESOURCE_NOT_FOUND, -33000, -33001, -33002}
 )
-"""Official codes that its table has not; the last ones are those of MCP over ACP."""
+"""Official codes that its table lacks; the last ones are those of MCP over ACP."""
 _MODES: Final = {"code": "Code", "architect": "Architect"}
-"""The modes that its own examples name."""
+"""The modes in its own examples."""
 
 
 class Continuum(DialectBase):
-    """Speaks as Continuum Router does, and as its clients do."""
+    """Translates for Continuum Router and its clients."""
 
     name: str = "continuum"
 
     def __init__(
         self, directory: str, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        """`directory` is where sessions work whose client names none."""
+        """`directory` is the working directory of sessions whose client names none."""
         super().__init__()
         self._directory = directory
         self._now = now
         self._modes: dict[str, str] = {}
         self._former: dict[str, str] = {}
-        """The modes before those."""
+        """The previous mode of each session."""
         self._tools: dict[str, None] = {}
         self._cancels = 0
 
@@ -309,36 +309,36 @@ class Continuum(DialectBase):
                 pass
         return Translation((with_params(call, params),))
 
-    def read_response(self, answer: Answer, question: PendingRequest) -> Translation:
-        """Turn an answer of the dialect into official v1."""
-        if question.notes.get("is_ours") or question.notes.get("is_told"):
-            # Officially nobody asked: what was told gets no answer.
+    def read_response(self, response: AnyResponse, request: PendingRequest) -> Translation:
+        """Turn a response of the dialect into official v1."""
+        if request.notes.get("is_cancel"):
+            # Officially this was a notification, which gets no response.
             return Translation(())
-        if isinstance(answer, ErrorResponse):
-            return Translation((self._read_failure(answer, question),))
-        result = as_object(answer.result)
-        match question.method:
+        if isinstance(response, ErrorResponse):
+            return Translation((self._read_failure(response, request),))
+        result = as_object(response.result)
+        match request.method:
             case "initialize":
                 translated = _read_agent_capabilities(result)
             case "authenticate":
                 translated = result
             case "session/new" | "session/load":
-                session = session_in(result) or question.session
-                translated = self._read_history(result, session, question.method)
+                session = session_in(result) or request.session
+                translated = self._read_history(result, session, request.method)
             case "session/set_mode":
-                self._note_mode(question.session, as_text(result.get("mode")))
+                self._note_mode(request.session, as_text(result.get("mode")))
                 translated = move_to_meta(result, ("mode", "previousMode"), self.name)
             case "session/request_permission":
-                translated = outcome_of(answer.result, question.notes)
+                translated = outcome_of(response.result, request.notes)
             case _:
-                translated = answer.result
-        return Translation((with_result(answer, translated),))
+                translated = response.result
+        return Translation((with_result(response, translated),))
 
     def _read_agent(self, call: Call, params: Object) -> Translation:
         if call.method == "session/request_permission" and has_tool(params):
             if isinstance(call, Request):
                 return Translation((with_params(call, read_permission(params)),))
-            # Nobody can answer it, so it is shown as what waits, not asked.
+            # A notification gets no response, so it is shown as a waiting tool call.
             params = params | {"status": "pending"}
         elif call.method != "session/update" or "update" in params:
             return Translation((call.raw,))
@@ -359,9 +359,9 @@ class Continuum(DialectBase):
             params = {"sessionId": self.busy_session} | params
         if not isinstance(call, Request):
             return Translation((with_params(call, params),))
-        question = PendingRequest(call.method, session_in(params), {"is_told": True})
-        self.add_request("client", call.id, question)
-        # Without a session there is nothing to cancel, but the question still wants its answer.
+        request = PendingRequest(call.method, session_in(params), {"is_cancel": True})
+        self.add_request("client", call.id, request)
+        # Without a session there is nothing to cancel, but the request still needs a response.
         known = (encode_notification(call.method, params),) if session_in(params) else ()
         return Translation(known, (self._answer_cancel(call.id, params),))
 
@@ -395,18 +395,18 @@ class Continuum(DialectBase):
             translated["modes"] = {"currentModeId": mode, "availableModes": available}
         return without(translated, "sessionId") if method == "session/load" else translated
 
-    def _read_failure(self, answer: ErrorResponse, question: PendingRequest) -> bytes:
-        if answer.code == NOT_INITIALIZED and not self.is_initialized:
-            return with_code(answer, jsonrpc.INVALID_REQUEST)
-        if answer.code == APPLICATION_ERROR and _ABSENT.search(answer.message):
-            if question.method.startswith("fs/"):
-                return with_code(answer, jsonrpc.RESOURCE_NOT_FOUND)
-            if "session" in answer.message.lower():
-                session = question.session
+    def _read_failure(self, response: ErrorResponse, request: PendingRequest) -> bytes:
+        if response.code == NOT_INITIALIZED and not self.is_initialized:
+            return with_code(response, jsonrpc.INVALID_REQUEST)
+        if response.code == APPLICATION_ERROR and _ABSENT.search(response.message):
+            if request.method.startswith("fs/"):
+                return with_code(response, jsonrpc.RESOURCE_NOT_FOUND)
+            if "session" in response.message.lower():
+                session = request.session
                 data: Json = {"sessionId": session} if session is not None else None
-                data = data if answer.data is None else answer.data
-                return with_code(answer, jsonrpc.RESOURCE_NOT_FOUND, data)
-        return answer.raw
+                data = data if response.data is None else response.data
+                return with_code(response, jsonrpc.RESOURCE_NOT_FOUND, data)
+        return response.raw
 
     # Official to dialect
 
@@ -432,23 +432,23 @@ class Continuum(DialectBase):
                 pass
         return (with_params(call, params),)
 
-    def write_response(self, answer: Answer, question: PendingRequest) -> tuple[bytes, ...]:
-        """Turn an official answer into the dialect."""
-        if isinstance(answer, ErrorResponse):
-            return (self._write_failure(in_words(answer, _WORDS), question),)
-        result = as_object(answer.result)
-        match question.method:
+    def write_response(self, response: AnyResponse, request: PendingRequest) -> tuple[bytes, ...]:
+        """Turn an official response into the dialect."""
+        if isinstance(response, ErrorResponse):
+            return (self._write_failure(in_words(response, _WORDS), request),)
+        result = as_object(response.result)
+        match request.method:
             case "initialize":
                 translated = _write_agent_capabilities(result)
             case "session/new" | "session/load":
-                translated = self._write_history(result, question)
+                translated = self._write_history(result, request)
             case "session/set_mode":
-                translated = self._write_modes(result, question)
+                translated = self._write_modes(result, request)
             case "session/prompt" if result.get("stopReason") == "max_turn_requests":
                 translated = result | {"stopReason": "max_tokens"}
             case _:
-                translated = answer.result
-        return (with_result(answer, translated),)
+                translated = response.result
+        return (with_result(response, translated),)
 
     def _write_agent(self, call: Call, params: Object) -> bytes:
         update = as_object(params.get("update"))
@@ -466,18 +466,18 @@ class Continuum(DialectBase):
 
     def _write_cancel(self, call: Call, params: Object) -> bytes:
         self._cancels += 1
-        # Nobody else numbers like this, so that the answer finds its way to us alone.
+        # No client uses such ids, so the response can only belong to this request.
         id_ = f"cancel-{self._cancels}"
         self.add_request(
-            "client", id_, PendingRequest(call.method, session_in(params), {"is_ours": True})
+            "client", id_, PendingRequest(call.method, session_in(params), {"is_cancel": True})
         )
         return encode_request(id_, call.method, self._out_of_session(params) or None)
 
-    def _write_history(self, result: Object, question: PendingRequest) -> Object:
+    def _write_history(self, result: Object, request: PendingRequest) -> Object:
         kept = moved_to_meta(result, self.name)
-        session = session_in(result) or question.session
+        session = session_in(result) or request.session
         mode = as_text(as_object(result.get("modes")).get("currentModeId"))
-        mode = mode or as_text(kept.get("mode")) or as_text(question.notes.get("mode")) or "code"
+        mode = mode or as_text(kept.get("mode")) or as_text(request.notes.get("mode")) or "code"
         self._note_mode(session, mode)
         time = _stamp(self._now())
         history: Object = {"sessionId": session} if session else {}
@@ -485,29 +485,29 @@ class Continuum(DialectBase):
         kept = kept | {name: _restamped(kept[name]) for name in _TIMES if name in kept}
         return history | kept | without(without_moved(result, self.name), "modes")
 
-    def _write_modes(self, result: Object, question: PendingRequest) -> Object:
-        session, mode = question.session, as_text(question.notes.get("mode"))
-        # An update that tells of the mode comes before the answer.
-        is_told = self._modes.get(session or "") == mode
-        before = (self._former if is_told else self._modes).get(session or "")
+    def _write_modes(self, result: Object, request: PendingRequest) -> Object:
+        session, mode = request.session, as_text(request.notes.get("mode"))
+        # An update with the new mode may have come before the response.
+        is_current = self._modes.get(session or "") == mode
+        before = (self._former if is_current else self._modes).get(session or "")
         self._note_mode(session, mode)
         modes = {"mode": mode} | ({"previousMode": before} if before else {})
         return modes | moved_back(result, ("mode", "previousMode"), self.name)
 
-    def _write_failure(self, answer: ErrorResponse, question: PendingRequest) -> bytes:
-        if answer.code == jsonrpc.INVALID_REQUEST and not self.is_initialized:
-            return with_code(answer, NOT_INITIALIZED)
-        # An official peer is told so of what cannot be as things stand, too: a session too many, or
-        # a turn that runs. Here that is of the application, and so is what is not in the table.
-        is_state = answer.code == jsonrpc.INVALID_REQUEST and question.method.startswith(_STATEFUL)
-        if is_state or answer.code in _UNLISTED:
-            return with_code(answer, APPLICATION_ERROR)
-        return answer.raw
+    def _write_failure(self, response: ErrorResponse, request: PendingRequest) -> bytes:
+        if response.code == jsonrpc.INVALID_REQUEST and not self.is_initialized:
+            return with_code(response, NOT_INITIALIZED)
+        # Official agents also refuse by this code what the state does not allow, such as a second
+        # turn. In the dialect that is an application error, like every code missing in its table.
+        is_state = response.code == jsonrpc.INVALID_REQUEST and request.method.startswith(_STATEFUL)
+        if is_state or response.code in _UNLISTED:
+            return with_code(response, APPLICATION_ERROR)
+        return response.raw
 
-    # What the connection knows
+    # State
 
     def extension_fields(self, call: Call) -> Object:
-        """Return the mode that is asked for, or the options that are offered."""
+        """Return the requested mode, or the offered options."""
         params = as_object(call.params)
         match call.method:
             case "session/new" | "session/set_mode":
@@ -536,7 +536,7 @@ class Continuum(DialectBase):
 
 
 def _marked(params: Object) -> Object:
-    """Return `params` so that an agent knows whose answer is wanted: that of the dialect."""
+    """Return `params` with a mark that tells the agent to respond as in the dialect."""
     return marked(params, Continuum.name, "isClient")
 
 
@@ -576,8 +576,8 @@ def _write_agent_capabilities(result: Object) -> Object:
     flat |= moved_back(
         without(nested, "promptCapabilities", *OFFICIAL_ALONE), _BRIDGE, Continuum.name
     )
-    answered: Object = {"authMethods": []}
-    return answered | result | {"agentCapabilities": flat}
+    defaults: Object = {"authMethods": []}
+    return defaults | result | {"agentCapabilities": flat}
 
 
 def _write_prompt(params: Object) -> Object:
@@ -592,7 +592,7 @@ def _stamp(time: datetime) -> str:
 
 
 def _restamped(time: Json) -> Json:
-    """Return a time as the document writes it; what is none, or in no zone, stays."""
+    """Return a time in the dialect's format; unchanged if it is none or has no zone."""
     try:
         read = datetime.fromisoformat(as_text(time))
         return _stamp(read) if read.tzinfo else time

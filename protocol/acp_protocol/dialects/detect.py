@@ -1,9 +1,9 @@
-"""Tells a dialect by what no official peer would say.
+"""Detects a dialect by messages that no official peer sends.
 
-One optional member is no proof, for official ACP lets everybody add some. What counts is how the
-connection is opened, and messages that lack what official ones must have in favour of what those
-of the dialect have. Who opens the connection officially is believed, and a client that has begun a
-session officially speaks no Continuum later.
+One optional field is no proof, because official ACP allows additional ones. What counts is how the
+connection is opened, and messages that have fields of the dialect in place of required ones. A peer
+that opens the connection officially is official, and a client that has begun a session officially
+does not use Continuum later.
 
 | first seen                                                                | dialect   |
 |---------------------------------------------------------------------------|-----------|
@@ -41,8 +41,8 @@ from acp_protocol.jsonrpc import (
     read_message,
 )
 
-PATIENCE: Final = 64
-"""Frames of one side after which it is not looked at any more."""
+MAX_FRAMES: Final = 64
+"""Frames of one side that are examined, at most."""
 
 _FLAT: Final = ("image", "audio", "embeddedContext", "mcp")
 _ABILITIES: Final = ("file_read", "file_write", "terminal_exec", "web_search", "session_fork")
@@ -50,19 +50,19 @@ _OFFICIAL: Final = ("promptCapabilities", "sessionCapabilities", "auth")
 
 
 class DialectDetector:
-    """Watches the first frames of one connection; once it has made up its mind, it stays so."""
+    """Examines the first frames of one connection until it recognises a dialect."""
 
     def __init__(self, framing: Framing | None = None) -> None:
-        """`framing` is how the peer keeps frames apart, as far as that is known at once."""
+        """`framing` is the peer's framing, if it is known already."""
         self.framing = framing
         self.name: str | None = None
-        """The dialect; None while no one is recognised."""
+        """The dialect; None while none is recognised."""
         self._seen: dict[Side, int] = {"client": 0, "agent": 0}
         self._begins_officially = False
-        """Whether the client began a session with all that official ones must name."""
+        """Whether the client began a session with all official fields."""
 
     def feed(self, raw: bytes, sent_by: Side) -> str | None:
-        """Look at the next frame; return the dialect's name, None while no one is recognised."""
+        """Examine the next frame; return the dialect's name, None while none is recognised."""
         if self.name is None and not self.is_settled(sent_by):
             self._seen[sent_by] += 1
             try:
@@ -72,8 +72,8 @@ class DialectDetector:
         return self.name
 
     def is_settled(self, side: Side) -> bool:
-        """Tell whether more frames of this side would change nothing."""
-        return self.name is not None or self._seen[side] >= PATIENCE
+        """Return whether more frames of this side would change nothing."""
+        return self.name is not None or self._seen[side] >= MAX_FRAMES
 
     def _look(self, raw: bytes, sent_by: Side) -> str | None:
         match read_message(raw):
@@ -102,7 +102,7 @@ class DialectDetector:
         if not is_official and self.framing == "headers" and "clientCapabilities" not in params:
             return "openoxide"
         if is_official:
-            self._believe("client")
+            self._settle("client")
         return None
 
     def _by_result(self, result: Object) -> str | None:
@@ -114,7 +114,7 @@ class DialectDetector:
             return None
         capabilities = as_object(result.get("agentCapabilities"))
         if _has_any(capabilities, _OFFICIAL, dict) or "info" in result:
-            self._believe("agent")
+            self._settle("agent")
             return None
         if _has_any(capabilities, _FLAT, bool):
             return "continuum"
@@ -134,8 +134,8 @@ class DialectDetector:
         is_theirs = (method == "session/new" and has_mode) or (method == "mcp/connect" and has_id)
         return "continuum" if is_theirs else None
 
-    def _believe(self, side: Side) -> None:
-        self._seen[side] = PATIENCE
+    def _settle(self, side: Side) -> None:
+        self._seen[side] = MAX_FRAMES
 
 
 def _by_update(params: Object) -> str | None:

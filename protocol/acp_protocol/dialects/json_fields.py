@@ -1,6 +1,6 @@
-"""Members of JSON objects that nobody has checked: looked up, renamed, set aside.
+"""Reads, renames and moves fields of JSON objects that are not validated.
 
-Nothing here changes what it is given, and nothing raises for a value of an unexpected kind.
+Nothing here changes its arguments, and nothing raises for a value of an unexpected type.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Object: TypeAlias = dict[str, Json]
 
 META: Final = "_meta"
 OFFICIAL_ALONE: Final = ("sessionCapabilities", "auth")
-"""Capabilities that no dialect has, and by which a peer would be taken for an official one."""
+"""Capabilities that only official peers have; a dialect's peer must not seem to have them."""
 
 
 def as_object(value: Json) -> Object:
@@ -57,12 +57,12 @@ def move_to_meta(value: Mapping[str, Json], names: Iterable[str], dialect: str) 
 
 
 def moved_to_meta(value: Mapping[str, Json], dialect: str) -> Object:
-    """Return what `set_aside` has moved."""
+    """Return what `move_to_meta` has moved."""
     return as_object(as_object(value.get(META)).get(dialect))
 
 
 def without_moved(value: Mapping[str, Json], dialect: str) -> Object:
-    """Return `value` without what `set_aside` has moved."""
+    """Return `value` without what `move_to_meta` has moved."""
     if not moved_to_meta(value, dialect):
         return dict(value)
     meta = without(as_object(value[META]), dialect)
@@ -70,13 +70,13 @@ def without_moved(value: Mapping[str, Json], dialect: str) -> Object:
 
 
 def moved_back(value: Mapping[str, Json], names: Iterable[str], dialect: str) -> Object:
-    """Return `value` with these members where they were before `set_aside` moved them."""
+    """Return `value` with these members where they were before `move_to_meta` moved them."""
     kept = moved_to_meta(value, dialect)
     return without_moved(value, dialect) | {name: kept[name] for name in names if name in kept}
 
 
 def name_of(uri: str) -> str:
-    """Return the last part of the path of `uri`, or all of it where there is none.
+    """Return the last part of the path of `uri`, or all of it if there is none.
 
     Raises:
         ValueError: it is no URI.
@@ -85,7 +85,7 @@ def name_of(uri: str) -> str:
 
 
 def path_of(uri: str) -> str:
-    """Return the path that a file URI names; what is none comes back as it is.
+    """Return the path in a file URI; other URIs are returned unchanged.
 
     Raises:
         ValueError: it is no URI.
@@ -98,6 +98,6 @@ def file_uri(path: str) -> str:
     """Return the URI of a file.
 
     Raises:
-        ValueError: the path holds signs that have no UTF-8 form.
+        ValueError: the path has characters without a UTF-8 form.
     """
     return "file://" + quote(path)

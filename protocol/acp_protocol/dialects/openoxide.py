@@ -1,6 +1,6 @@
 """OpenOxide: lengths before frames, names with underscores, prompts that are no JSON-RPC.
 
-| here                                      | official v1                                   |
+| OpenOxide                                 | official v1                                   |
 |-------------------------------------------|-----------------------------------------------|
 | `Content-Length` before each frame        | a newline after each                          |
 | `session_id`, `working_dir`               | `sessionId`, `cwd`                            |
@@ -11,9 +11,10 @@
 | diffs in one text                         | the texts before and after                    |
 | cancelling by the prompt's request id     | by session                                    |
 
-The source is a blueprint: it names neither methods nor events, so what it leaves open is spelled
-like official ACP with underscores. A prompt is read with and without JSON-RPC around it and written
-with, because its answer needs the id. What official ACP has no member for is in `_meta.openoxide`.
+The source is a blueprint that names neither methods nor events; where it leaves them open, the
+names of official ACP are used, with underscores. A prompt is read with and without JSON-RPC around
+it, and written with it, because its response needs the id. Fields that official ACP lacks are kept
+in `_meta.openoxide`.
 
 Source: OpenOxide, "ACP Server".
 """
@@ -28,7 +29,7 @@ from acp_protocol.dialects.acpex import kind_of, output_text, plan_entry, tool_o
 from acp_protocol.dialects.base import (
     PROMPT,
     REMEMBERED,
-    Answer,
+    AnyResponse,
     Call,
     DialectBase,
     PendingRequest,
@@ -74,12 +75,12 @@ _STATUSES: Final = frozenset({"pending", "in_progress", "completed"})
 
 @dataclass(slots=True)
 class _Turn:
-    """What the running turn of a session has told."""
+    """What was read and written in the running turn of a session."""
 
     steps: list[Object] = field(default_factory=list[Object])
     """The plan, as it was read."""
-    told: dict[str, Json] = field(default_factory=dict[str, Json])
-    """The steps that were written, and how far they were."""
+    sent: dict[str, Json] = field(default_factory=dict[str, Json])
+    """The steps that were written, and their status."""
     tool: str | None = None
 
 
@@ -95,10 +96,10 @@ class OpenoxideEvents:
         self._turns.pop(session or "", None)
 
     def read(self, event: Object, session: str | None) -> Object | None:
-        """Return the official update that says the same; None where the event makes no sense.
+        """Return the equivalent official update; None if it cannot be read.
 
         Raises:
-            ValueError: a number has no spelling in JSON.
+            ValueError: a number cannot be written in JSON.
         """
         match event.get("type"):
             case "text_delta" if isinstance(event.get("text"), str):
@@ -118,16 +119,16 @@ class OpenoxideEvents:
                 return None
 
     def write(self, update: Object, session: str | None) -> list[Object] | None:
-        """Turn an official update into events; None where there are none for it.
+        """Turn an official update into events; None if there are none for it.
 
         Raises:
-            ValueError: a number has no spelling in JSON.
+            ValueError: a number cannot be written in JSON.
         """
         if update.get("sessionUpdate") != "plan":
             return write_events(update)
-        told = self._turn(session).told
+        sent = self._turn(session).sent
         entries = [as_object(entry) for entry in as_list(update.get("entries"))]
-        return [step for entry in entries if (step := _write_step(entry, told)) is not None]
+        return [step for entry in entries if (step := _write_step(entry, sent)) is not None]
 
     def _turn(self, session: str | None) -> _Turn:
         turn = self._turns.get(session or "") or _Turn()
@@ -151,15 +152,15 @@ class OpenoxideEvents:
 
 
 def chunk(block: Json) -> Object:
-    """Return the update of a block that the agent says."""
+    """Return the update with a block of the agent's message."""
     return {"sessionUpdate": "agent_message_chunk", "content": block}
 
 
 def write_events(update: Object) -> list[Object] | None:
-    """Turn an official update that is no plan into events; None where there are none for it.
+    """Turn an official update that is no plan into events; None if there are none for it.
 
     Raises:
-        ValueError: a number has no spelling in JSON.
+        ValueError: a number cannot be written in JSON.
     """
     match update.get("sessionUpdate"):
         case "agent_message_chunk" if as_object(update.get("content")).get("type") == "text":
@@ -176,7 +177,7 @@ def write_events(update: Object) -> list[Object] | None:
 
 
 def is_diff(value: Object) -> bool:
-    """Tell whether `value` holds a diff."""
+    """Return whether `value` holds a diff."""
     return all(isinstance(value.get(name), str) for name in ("path", "unified_diff"))
 
 
@@ -250,7 +251,7 @@ def _write_tool_update(update: Object) -> list[Object]:
 
 
 def _read_step(event: Object, steps: list[Object]) -> Object:
-    """Add a step to the plan; one that is there and comes with a status has come that far."""
+    """Add a step to the plan, or update the status of one that is there."""
     text, status = event["step"], as_text(event.get("status"))
     places = [place for place, step in enumerate(steps) if step["content"] == text]
     entry = plan_entry(text, status if status in _STATUSES else "pending")
@@ -261,11 +262,11 @@ def _read_step(event: Object, steps: list[Object]) -> Object:
     return {"sessionUpdate": "plan", "entries": list(steps)}
 
 
-def _write_step(entry: Object, told: dict[str, Json]) -> Object | None:
-    """Return an entry of a plan as a step; None for what was told before."""
+def _write_step(entry: Object, sent: dict[str, Json]) -> Object | None:
+    """Return an entry of a plan as a step; None if it was sent with this status already."""
     text, status = as_text(entry.get("content")), as_text(entry.get("status")) or "pending"
-    before = told.get(text)
-    keep(told, text, status)
+    before = sent.get(text)
+    keep(sent, text, status)
     if before == status:
         return None
     step = {"type": "plan_step", "step": text}
@@ -281,10 +282,10 @@ ABILITIES: Final[Object] = {
     "streaming": True,
     "session_fork": False,
 }
-"""What an agent is said to be able to do that does not say so itself."""
+"""The abilities of an agent that does not state its own."""
 
 VERSION: Final[Object] = {"protocolVersion": 1}
-"""What the handshake leaves out: the blueprint knows no other version."""
+"""Added to the handshake, which has no version."""
 CANCEL: Final = "cancel"
 _CANCELS: Final = frozenset({CANCEL, "session/cancel", "$/cancel_request"})
 _WIRE_NAMES: Final = {
@@ -296,19 +297,19 @@ _WIRE_NAMES: Final = {
     "nextCursor": "next_cursor",
 }
 _NAMES: Final = {wire: name for name, wire in _WIRE_NAMES.items()} | {"mcp_servers": "mcpServers"}
-_ROOMS: Final = ("session/", "fs/", "terminal/")
-"""Where the names of members are known to be its own."""
+_RENAMED_METHODS: Final = ("session/", "fs/", "terminal/")
+"""Prefixes of the methods whose fields are renamed."""
 _OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 
 
 class Openoxide(DialectBase):
-    """Speaks as the agent of the OpenOxide blueprint does, and as its clients do."""
+    """Translates for the agent of the OpenOxide blueprint and its clients."""
 
     name: str = "openoxide"
     framing: Framing = "headers"
 
     def __init__(self, directory: str) -> None:
-        """`directory` is where sessions work whose client names none."""
+        """`directory` is the working directory of sessions whose client names none."""
         super().__init__()
         self._directory = directory
         self._events = OpenoxideEvents()
@@ -325,7 +326,7 @@ class Openoxide(DialectBase):
         session = session_in(value) or self.session
         if sent_by == "client" and value.get("type") == "prompt" and session is not None:
             self._prompts += 1
-            # Nobody else numbers like this, so that the answer is known to be for no request.
+            # No client uses such ids, so the response is known to belong to a bare prompt.
             id_ = f"prompt-{self._prompts}"
             self.add_request("client", id_, PendingRequest(PROMPT, session, {"is_bare": True}))
             params = self._read_prompt({"session_id": session} | value)
@@ -358,36 +359,36 @@ class Openoxide(DialectBase):
             )
         return Translation((with_params(call, params),))
 
-    def read_response(self, answer: Answer, question: PendingRequest) -> Translation:
-        """Turn an answer of the dialect into official v1."""
-        if question.method in _CANCELS:
-            # Officially nobody asked: what was told gets no answer.
+    def read_response(self, response: AnyResponse, request: PendingRequest) -> Translation:
+        """Turn a response of the dialect into official v1."""
+        if request.method in _CANCELS:
+            # Officially this was a notification, which gets no response.
             return Translation(())
-        if isinstance(answer, ErrorResponse):
-            return Translation((answer.raw,))
-        result = as_object(answer.result)
-        match question.method:
+        if isinstance(response, ErrorResponse):
+            return Translation((response.raw,))
+        result = as_object(response.result)
+        match request.method:
             case "initialize":
                 self._commands = as_list(result.get("slash_commands"))
-                return Translation((with_result(answer, _read_abilities(result)),))
+                return Translation((with_result(response, _read_abilities(result)),))
             case "session/new" | "session/load" | "session/resume" | "session/fork":
-                translated = _official(question.method, result)
-                session = session_in(translated) or question.session
-                return Translation((with_result(answer, translated), *self._advertised(session)))
+                translated = _official(request.method, result)
+                session = session_in(translated) or request.session
+                return Translation((with_result(response, translated), *self._advertised(session)))
             case "session/prompt":
-                is_cancelled = question.notes.get("key") in self._cancelled
+                is_cancelled = request.notes.get("key") in self._cancelled
                 stop = as_text(result.get("stop_reason", result.get("stopReason")))
                 stop = stop or ("cancelled" if is_cancelled else "end_turn")
                 kept = without(result, "role", "content", "tool_uses", "tool_results")
                 ended = without(kept, "stop_reason") | {"stopReason": stop}
-                last = self._read_last(result, question.session)
-                return Translation((*last, with_result(answer, ended)))
+                last = self._read_last(result, request.session)
+                return Translation((*last, with_result(response, ended)))
             case "session/request_permission" if isinstance(result.get("outcome"), dict):
                 outcome = renamed(as_object(result["outcome"]), {"option_id": "optionId"})
-                return Translation((with_result(answer, result | {"outcome": outcome}),))
+                return Translation((with_result(response, result | {"outcome": outcome}),))
             case _:
-                translated = _official(question.method, result) if result else answer.result
-                return Translation((with_result(answer, translated),))
+                translated = _official(request.method, result) if result else response.result
+                return Translation((with_result(response, translated),))
 
     def _read_event(self, event: Object, session: str | None, raw: bytes) -> Translation:
         update = self._events.read(event, session)
@@ -415,16 +416,16 @@ class Openoxide(DialectBase):
             is_request = isinstance(call, Request)
             refusal = encode_error(call.id, INVALID_PARAMS, problem) if is_request else None
             return Translation((), (refusal,) if refusal else ())
-        asked = self.find_request("client", params["request_id"])
+        prompt = self.find_request("client", params["request_id"])
         back = (encode_result(call.id, {}),) if isinstance(call, Request) else ()
-        if asked is not None and asked.method == PROMPT:
-            session = {"sessionId": asked.session}
+        if prompt is not None and prompt.method == PROMPT:
+            session = {"sessionId": prompt.session}
             return Translation((encode_notification("session/cancel", session),), back)
         official = {"requestId": params["request_id"]}
         return Translation((encode_notification("$/cancel_request", official),), back)
 
     def _read_last(self, result: Object, session: str | None) -> list[bytes]:
-        """Return the chunks for what the result says beyond what was streamed."""
+        """Return chunks with the content of the result that was not streamed."""
         blocks = [_read_block(block) for block in as_list(result.get("content"))]
         text = "".join(as_text(as_object(block).get("text")) for block in blocks)
         if session is None or self._streamed.ends_with(session, text):
@@ -453,40 +454,40 @@ class Openoxide(DialectBase):
             case _ if call.method in _OPENING:
                 config = {"config": moved_to_meta(params, self.name).get("config", {})}
                 params = without_moved(without(params, "mcpServers"), self.name)
-                params = _spoken(call.method, params) | config
+                params = _in_dialect(call.method, params) | config
             case _:
-                params = _spoken(call.method, params)
+                params = _in_dialect(call.method, params)
         return (with_params(call, params),)
 
-    def write_response(self, answer: Answer, question: PendingRequest) -> tuple[bytes, ...]:
-        """Turn an official answer into the dialect."""
-        if isinstance(answer, ErrorResponse):
-            names = {} if question.notes.get("says_prompt") else {"prompt": "content"}
-            answer = in_words(answer, _WIRE_NAMES | names)
-            is_bare = question.notes.get("is_bare")
-            error = {"type": "error", "code": answer.code, "message": answer.message}
-            return (encode(error) if is_bare else answer.raw,)
-        result = as_object(answer.result)
-        match question.method:
+    def write_response(self, response: AnyResponse, request: PendingRequest) -> tuple[bytes, ...]:
+        """Turn an official response into the dialect."""
+        if isinstance(response, ErrorResponse):
+            names = {} if request.notes.get("has_prompt") else {"prompt": "content"}
+            response = in_words(response, _WIRE_NAMES | names)
+            is_bare = request.notes.get("is_bare")
+            error = {"type": "error", "code": response.code, "message": response.message}
+            return (encode(error) if is_bare else response.raw,)
+        result = as_object(response.result)
+        match request.method:
             case "initialize":
-                return (with_result(answer, _write_abilities(result)),)
+                return (with_result(response, _write_abilities(result)),)
             case "session/prompt":
                 turn: Object = {"role": "agent", "content": []}
                 turn |= renamed(result, {"stopReason": "stop_reason"})
-                if not question.notes.get("is_bare"):
-                    return (with_result(answer, turn),)
-                bare: Object = {"type": "response", "session_id": question.session}
+                if not request.notes.get("is_bare"):
+                    return (with_result(response, turn),)
+                bare: Object = {"type": "response", "session_id": request.session}
                 return (encode(bare | turn),)
             case _:
-                translated = _spoken(question.method, result) if result else answer.result
-                return (with_result(answer, translated),)
+                translated = _in_dialect(request.method, result) if result else response.result
+                return (with_result(response, translated),)
 
     def _write_agent(self, call: Call, params: Object) -> tuple[bytes, ...]:
         is_update = call.method == "session/update"
         update = as_object(params.get("update"))
         events = self._events.write(update, session_in(params)) if is_update else None
         if events is None:
-            return (with_params(call, _spoken(call.method, params)),)
+            return (with_params(call, _in_dialect(call.method, params)),)
         session = {"session_id": params.get("sessionId")}
         return tuple(encode_notification(call.method, session | event) for event in events)
 
@@ -500,10 +501,10 @@ class Openoxide(DialectBase):
         return encode_notification(CANCEL, {"request_id": id_})
 
     def extension_fields(self, call: Call) -> Object:
-        """Return the id of a prompt, for telling whether it was cancelled, and its words."""
+        """Return the id of a prompt, and whether it names its content `prompt`."""
         if isinstance(call, Request) and call.method == PROMPT:
-            says_prompt = "prompt" in as_object(call.params)
-            return {"key": (type(call.id).__name__, call.id), "says_prompt": says_prompt}
+            has_prompt = "prompt" in as_object(call.params)
+            return {"key": (type(call.id).__name__, call.id), "has_prompt": has_prompt}
         return {}
 
 
@@ -527,15 +528,15 @@ def _write_abilities(result: Object) -> Object:
 
 
 def _official(method: str, members: Object) -> Object:
-    return _named(members, _NAMES) if method.startswith(_ROOMS) else members
+    return _named(members, _NAMES) if method.startswith(_RENAMED_METHODS) else members
 
 
-def _spoken(method: str, members: Object) -> Object:
-    return _named(members, _WIRE_NAMES) if method.startswith(_ROOMS) else members
+def _in_dialect(method: str, members: Object) -> Object:
+    return _named(members, _WIRE_NAMES) if method.startswith(_RENAMED_METHODS) else members
 
 
 def _named(members: Object, names: Mapping[str, str]) -> Object:
-    """Return members under other names, in a list of sessions too."""
+    """Return `members` under other names, also in a list of sessions."""
     if isinstance(members.get("sessions"), list):
         sessions = [
             renamed(as_object(each), names) if isinstance(each, dict) else each
@@ -559,7 +560,7 @@ def _read_block(block: Json) -> Json:
 
 
 def _untagged(block: Object) -> Object:
-    """Return a block that is spelled as the blueprint's types are without further words."""
+    """Return a block that has its type as a key, as Rust writes an enumeration."""
     match list(block.items()):
         case [("Text", str(text))]:
             return {"type": "text", "text": text}

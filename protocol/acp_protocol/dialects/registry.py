@@ -17,13 +17,13 @@ DIALECTS: Final[Mapping[str, Callable[[str], Dialect]]] = {
     Acpex.name: lambda _directory: Acpex(),
     Openoxide.name: Openoxide,
 }
-"""What makes a dialect for one connection, given the folder of sessions that name none."""
+"""Make a dialect for one connection, given the directory of sessions that name none."""
 
 
 def open_dialect(name: str, directory: str | None = None) -> Dialect:
     """Return a dialect for one connection.
 
-    `directory` is where sessions work whose client names no folder; by default the current one.
+    `directory` is that of sessions whose client names none; by default the current one.
 
     Raises:
         LocalProtocolError: there is no dialect of this name.
@@ -34,7 +34,7 @@ def open_dialect(name: str, directory: str | None = None) -> Dialect:
 
 
 BATCHES: Final = "v2-batch"
-"""The draft of version 2 that had batches: no other words, only a setting of the connection."""
+"""The draft of version 2 with batches: a setting of the connection, without a translator."""
 
 SPOKEN: Final = ("continuum", "acpex", "openoxide", BATCHES)
-"""Every name by which somebody may ask for a way of speaking."""
+"""The names of all dialects."""

@@ -1,7 +1,7 @@
-"""Unified diffs, and the two texts that an official diff holds instead.
+"""Converts between unified diffs and the two texts of an official diff.
 
-A unified diff tells of a file only what is near its changes, so the texts made from it are excerpts
-unless it was written here: then all of the file stands around the changes.
+A unified diff has only the lines near the changes, so the texts made from it are excerpts, unless
+this module wrote it: then it has the whole file.
 
 Source: OpenOxide, "Core Types"; GNU diffutils, "Detailed Unified".
 """
@@ -21,7 +21,7 @@ _NO_NEWLINE: Final = "\\ No newline at end of file"
 
 
 def texts_from_diff(diff: str) -> tuple[str | None, str]:
-    """Return the text before, None for a new file, and the text after, as far as `diff` tells."""
+    """Return the text before, None for a new file, and the text after."""
     before: list[str] = []
     after: list[str] = []
     touched: list[list[str]] = []
@@ -56,7 +56,7 @@ def write_unified_diff(path: str, before: str | None, after: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Cut at newlines alone: other ends of lines belong to the text."""
+    """Split at newlines only; other line ends belong to the text."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_protocol.dialects.detect import PATIENCE, DialectDetector
+from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 from tests.protocol.dialects.examples import call, frame, frames_of, update
@@ -135,7 +135,7 @@ def test_a_mistake_behind_an_official_session_is_no_dialect() -> None:
 
 def test_nobody_is_watched_for_ever() -> None:
     recognition = DialectDetector()
-    for _ in range(PATIENCE):
+    for _ in range(MAX_FRAMES):
         recognition.feed(b"{}", "agent")
     assert recognition.is_settled("agent")
     assert recognition.feed(opened({"mcp": True}), "agent") is None

@@ -42,10 +42,10 @@ ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells 
 def holding(watched: str, *how: str) -> str:
     """Return a program that starts another, has it watched, and goes on until it is killed."""
     return (
-        "import os, subprocess, sys; from acp_protocol.host.orphan_guard import Guard\n"
+        "import os, subprocess, sys; from acp_protocol.host.orphan_guard import OrphanGuard\n"
         f"child = subprocess.Popen([sys.executable, '-c', {watched!r}], stdin=subprocess.PIPE,\n"
         "                         start_new_session=True)\n"
-        f"guard = Guard({', '.join(how)})\nguard.watch(child.pid)\nsys.stdin.read()"
+        f"guard = OrphanGuard({', '.join(how)})\nguard.watch(child.pid)\nsys.stdin.read()"
     )
 
 
@@ -112,10 +112,11 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Shell]:
 
 @contextmanager
 def program(shell: Shell, text: str) -> Generator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
-    """Run a program that knows `Guard`, `LONG` and `start`, and whose guards have that shell."""
+    """Run a program that knows `OrphanGuard`, `LONG` and `start`; its guards run that shell."""
     preface = (
-        "import os, signal, subprocess, sys; from acp_protocol.host import guard\n"
-        "guard.SHELL = sys.argv[1]\nNULL = subprocess.DEVNULL\nGuard = guard.Guard\n"
+        "import os, signal, subprocess, sys; from acp_protocol.host import orphan_guard\n"
+        "orphan_guard.SHELL = sys.argv[1]\nNULL = subprocess.DEVNULL\n"
+        "OrphanGuard = orphan_guard.OrphanGuard\n"
         "def start(**how):\n"
         f"    return subprocess.Popen({LONG}, start_new_session=True, stdin=NULL,\n"
         "                            **{'stdout': NULL, 'stderr': NULL, **how}).pid\n"
@@ -175,7 +176,7 @@ def test_a_guard_ends_as_soon_as_nobody_is_left(shell: Shell) -> None:
     """A later group may get the same number."""
     text = (
         "gone = subprocess.Popen(['true'], start_new_session=True)\ngone.wait()\n"
-        "it = Guard(1000)\nit.watch(gone.pid)\nprint(flush=True)\nsys.stdin.read()"
+        "it = OrphanGuard(1000)\nit.watch(gone.pid)\nprint(flush=True)\nsys.stdin.read()"
     )
     with program(shell, text) as (process, said):
         assert said.readline()
@@ -186,8 +187,8 @@ def test_a_guard_ends_as_soon_as_nobody_is_left(shell: Shell) -> None:
 
 def test_many_groups_end_and_those_that_were_dismissed_do_not(shell: Shell) -> None:
     text = (
-        "it = Guard(0)\npids = [start(stdout=None if n % 3 else NULL) for n in range(60)]\n"
-        "for pid in pids: it.watch(pid)\nfor pid in pids[::3]: it.dismiss(pid)\n"
+        "it = OrphanGuard(0)\npids = [start(stdout=None if n % 3 else NULL) for n in range(60)]\n"
+        "for pid in pids: it.watch(pid)\nfor pid in pids[::3]: it.unwatch(pid)\n"
         "print(*pids, flush=True)\nsys.stdin.read()"
     )
     with program(shell, text) as (process, said):
@@ -203,7 +204,7 @@ def test_many_groups_end_and_those_that_were_dismissed_do_not(shell: Shell) -> N
 
 
 def test_a_process_that_ends_leaves_no_guard(shell: Shell) -> None:
-    text = "it = Guard(1000)\npid = start()\nit.watch(pid)\nos.kill(pid, 9)\nit.dismiss(pid)"
+    text = "it = OrphanGuard(1000)\npid = start()\nit.watch(pid)\nos.kill(pid, 9)\nit.unwatch(pid)"
     with program(shell, text) as (process, _):
         waiting = shell.pid()
         assert process.wait(LIMIT) == 0
@@ -213,7 +214,7 @@ def test_a_process_that_ends_leaves_no_guard(shell: Shell) -> None:
 
 
 def test_who_is_watched_when_a_process_ends_is_ended_too(shell: Shell) -> None:
-    with program(shell, "Guard(0).watch(start(stdout=None))") as (process, said):
+    with program(shell, "OrphanGuard(0).watch(start(stdout=None))") as (process, said):
         assert process.wait(LIMIT) == 0
         assert select.select([said], [], [], LIMIT)[0]
         assert said.read() == b""
@@ -221,7 +222,7 @@ def test_who_is_watched_when_a_process_ends_is_ended_too(shell: Shell) -> None:
 
 def test_a_guard_holds_none_of_our_pipes(shell: Shell) -> None:
     """A client that waits for the end of stdout must not wait for the guard."""
-    text = "pid = start()\nprint(pid, flush=True)\nGuard(1000).watch(pid)\nsys.stdin.read()"
+    text = "pid = start()\nprint(pid, flush=True)\nOrphanGuard(1000).watch(pid)\nsys.stdin.read()"
     with program(shell, text) as (process, said):
         watched = int(said.readline())
         waiting = shell.pid()
@@ -237,12 +238,12 @@ def test_a_guard_holds_none_of_our_pipes(shell: Shell) -> None:
     "heir",
     [
         f"heir = subprocess.Popen({LONG}, close_fds=False, stdin=NULL, stdout=NULL).pid",
-        "heir = os.fork()\nif not heir: it.watch(1); it.dismiss(watched); signal.pause()",
+        "heir = os.fork()\nif not heir: it.watch(1); it.unwatch(watched); signal.pause()",
     ],
 )
 def test_who_is_started_or_forked_later_does_not_hold_the_pipe(shell: Shell, heir: str) -> None:
     text = (
-        "it = Guard(0)\nwatched = start(stdout=sys.stderr.fileno())\nit.watch(watched)\n"
+        "it = OrphanGuard(0)\nwatched = start(stdout=sys.stderr.fileno())\nit.watch(watched)\n"
         f"{heir}\nprint(watched, heir, flush=True)\nsys.stdin.read()"
     )
     with program(shell, text) as (process, said):

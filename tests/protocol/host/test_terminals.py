@@ -116,7 +116,7 @@ async def test_how_a_command_ended_is_told(tmp_path: Path, script: str, status: 
 async def test_a_running_command_has_output_and_no_status_yet(tmp_path: Path) -> None:
     async with shop(tmp_path, grace=0.1) as at:
         id_ = await at.run(python(STUBBORN))
-        assert await at.shown(id_, "ready") == "ready\n"
+        assert await at.shown(id_, "ready\n") == "ready\n"
         assert at.terminals.output("s1", id_).status is None
 
 
@@ -284,7 +284,7 @@ async def test_killing_what_has_ended_changes_nothing(tmp_path: Path) -> None:
 async def test_two_kills_at_once_are_one(tmp_path: Path) -> None:
     async with shop(tmp_path, grace=0.1) as at:
         id_ = await at.run(python(STUBBORN))
-        await at.shown(id_, "ready")
+        await at.shown(id_, "ready\n")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(at.terminals.kill, "s1", id_)
             tasks.start_soon(at.terminals.kill, "s1", id_)
@@ -294,7 +294,7 @@ async def test_two_kills_at_once_are_one(tmp_path: Path) -> None:
 async def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     async with shop(tmp_path, grace=0.1) as at:
         id_ = await at.run(python(STUBBORN))
-        await at.shown(id_, "ready")
+        await at.shown(id_, "ready\n")
         await at.terminals.kill("s1", id_)
         assert at.terminals.output("s1", id_).status == ExitStatus(None, "SIGKILL")
 
@@ -302,7 +302,7 @@ async def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
 async def test_a_kill_that_was_begun_is_finished(tmp_path: Path) -> None:
     async with shop(tmp_path, grace=0.1) as at:
         id_ = await at.run(python(STUBBORN))
-        await at.shown(id_, "ready")
+        await at.shown(id_, "ready\n")
         with anyio.CancelScope() as scope:
             scope.cancel()
             await at.terminals.kill("s1", id_)
