@@ -145,5 +145,5 @@ def test_nothing_listens_on_a_network_but_where_somebody_asks_for_it() -> None:
                 }:
                     servers.append(str(path))
     families.pop("AF_UNIX")
-    assert families == {name: {"listener.py"} for name in ("AF_INET", "AF_INET6")}
+    assert families == {name: {"admin.py"} for name in ("AF_INET", "AF_INET6")}
     assert servers == []

@@ -61,7 +61,7 @@ def _event(call: ast.Call) -> Iterator[tuple[str, set[str]]]:
             yield names[0], members
         case ast.Attribute(attr="add_event") if names:
             yield names[0], members | {"of", "by"}
-        case ast.Name(id="JournalEvent" | "Happened") if names:
+        case ast.Name(id="JournalEvent" | "EventItem") if names:
             yield names[0], set()
         case ast.Attribute(attr="edit") if names:
             # The name that an edit has in the recording when it is none by intent.

@@ -116,7 +116,7 @@ class LiveFilters:
         """Return a function that says whether a frame matches `expression`.
 
         Raises:
-            FilterError: see `under_way`.
+            FilterError: see `compile_live`.
 
         Source: docs/filters.md.
         """

@@ -411,7 +411,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
     ),
     "rewrite": Action(
         {"pattern": lambda table, key: table.text(key).encode(), "with": _line},
-        lambda frame, v, by, _: frame.edit(v["pattern"].put(v["with"], frame.raw), by),
+        lambda frame, v, by, _: frame.edit(v["pattern"].substitute(v["with"], frame.raw), by),
         _check_rewrite,
     ),
     "set": Action({"path": _path, "value": _json}, _set),

@@ -425,7 +425,7 @@ def test_an_empty_breakpoint_is_refused(expression: str) -> None:
 def test_a_breakpoint_whose_pattern_takes_too_long_holds_nothing_and_is_told_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
     scene = Scene()
     scene.controller.set_breakpoint("/((a|a)+)+$/")
     line = b'{"m":"' + b"a" * 60 + b'b"}'

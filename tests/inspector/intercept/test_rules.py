@@ -238,7 +238,7 @@ def test_a_mark_in_front_of_a_file_is_passed_over(tmp_path: Path) -> None:
 def test_a_rewriting_that_takes_too_long_changes_nothing_and_is_told_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
     scene = Scene(
         [*parse_rules(rule("rewrite = { pattern = '((a|a)+)+$', with = 'b' }"), all_frames)]
     )

@@ -89,7 +89,7 @@ def test_of_many_lines_that_were_written_at_once_the_oldest_are_dropped_too() ->
 def test_large_lines_are_kept_and_dropped_as_others_are(sizes: list[int], limit: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for place in (encoder, log_module):
-            patch.setattr(place, "LARGE", 200)
+            patch.setattr(place, "LARGE_FRAME", 200)
         patch.setattr(log_module, "CHUNK_BYTES", 50)
         fill_and_look(sizes, limit)
 
