@@ -66,7 +66,7 @@ def test_however_it_is_cut_into_chunks_every_byte_is_in_a_frame(
     chunks: list[tuple[Stream, bytes]], large: int
 ) -> None:
     sink = Sink()
-    recorder = Recorder(sink, large=large)
+    recorder = Recorder(sink, large_frame=large)
     for stream, data in chunks:
         recorder.note(stream, data)
     recorder.close()
