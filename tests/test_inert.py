@@ -113,7 +113,7 @@ def test_looking_at_a_recording_reads_it_and_does_nothing_else(
     assert not (tmp_path / "hook").exists()
 
 
-def test_whoever_does_more_is_caught(bait: Path) -> None:
+def test_the_check_catches_other_access(bait: Path) -> None:
     """Or the tests above would say nothing."""
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, "redact", str(bait), "-o", f"{bait}.out"],
@@ -125,7 +125,7 @@ def test_whoever_does_more_is_caught(bait: Path) -> None:
     assert (done.returncode, b"CAUGHT" in done.stderr) == (99, True)
 
 
-def test_nothing_listens_on_a_network_but_where_somebody_asks_for_it() -> None:
+def test_only_the_admin_endpoints_listen_on_a_network() -> None:
     """No product code names a family of sockets but that of files, nor a server of any kind.
 
     Only the agent's admin endpoints do, which nobody has without `--admin`.

@@ -31,7 +31,7 @@ def turn(command: list[str], *options: str) -> list[str]:
 @pytest.mark.parametrize(
     ("end", "told"), [("os._exit(42)", b"code 42"), ("os.kill(os.getpid(), 11)", b"SIGSEGV")]
 )
-def test_a_crash_is_told_with_its_last_words_and_what_was_said_is_kept(
+def test_a_crash_is_reported_with_stderr_and_the_text_so_far_is_kept(
     stage: Stage, agent: Agent, tmp_path: Path, end: str, told: bytes
 ) -> None:
     path = tmp_path / "it.acp.ndjson"
@@ -127,7 +127,7 @@ def test_a_full_disk_leaves_no_half_of_a_file_and_what_was_there(
 
 
 @pytest.mark.parametrize("victim", ["agent", "client"])
-def test_kill_9_leaves_nobody_behind_and_what_was_recorded(
+def test_kill_9_leaves_no_process_behind_and_the_recording_whole(
     stage: Stage, agent: Agent, tmp_path: Path, victim: str
 ) -> None:
     path = tmp_path / "it.acp.ndjson"
@@ -159,7 +159,7 @@ def test_what_a_wrapper_started_ends_with_the_client(stage: Stage, agent: Agent,
     assert code == {"turn": 0, "SIGINT": 130, "SIGTERM": 143}[end]
 
 
-def test_an_observer_of_a_proxy_that_is_cut_off_is_told(stage: Stage, tmp_path: Path) -> None:
+def test_a_killed_proxy_is_no_longer_listed(stage: Stage, tmp_path: Path) -> None:
     path = tmp_path / "it.acp.ndjson"
     proxy = [*CONSOLE, "proxy", "--record", str(path), "--name", "cut", "--", "cat"]
     with stage.party(proxy) as party:
@@ -176,7 +176,7 @@ def test_an_observer_of_a_proxy_that_is_cut_off_is_told(stage: Stage, tmp_path: 
 
 
 @pytest.mark.parametrize("end", ["terminal closed", "SIGTERM", "kill -9"])
-def test_a_console_whose_terminal_is_gone_leaves_nobody_behind(
+def test_a_console_without_its_terminal_leaves_no_process_behind(
     stage: Stage, agent: Agent, tmp_path: Path, end: str
 ) -> None:
     """The agent says that it is there by a pipe of its own; it hears of no signal but SIGKILL."""

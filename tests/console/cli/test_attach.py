@@ -118,7 +118,7 @@ def test_a_frame_is_held_and_changed_by_shell_commands_that_come_and_go(
     assert asked('{"do":"release"}', code=exit_codes.FOUND) == [{"error": "no frame is held"}]
 
 
-def test_several_questions_are_answered_in_their_order(echo: subprocess.Popen[bytes]) -> None:
+def test_several_commands_get_replies_in_their_order(echo: subprocess.Popen[bytes]) -> None:
     first, second, third = asked(
         '{"do":"inject","from":"agent","json":{"jsonrpc":"2.0","method":"ours"}}',
         '{"do":"nothing"}',
@@ -171,7 +171,7 @@ def test_the_recording_can_be_watched_from_a_shell(echo: subprocess.Popen[bytes]
         (("nobody", "--ask", "{}"), "acp-console: no proxy is running"),
     ],
 )
-def test_a_question_that_cannot_be_asked_is_told_so(
+def test_an_invalid_command_is_reported(
     call: Call, alone: None, words: tuple[str, ...], sentence: str
 ) -> None:
     del alone
@@ -199,7 +199,7 @@ def test_an_error_to_answer_with_reaches_the_proxy(echo: subprocess.Popen[bytes]
     ]
 
 
-def test_who_watches_leaves_when_nobody_reads_any_more(echo: subprocess.Popen[bytes]) -> None:
+def test_watching_ends_when_stdout_is_closed(echo: subprocess.Popen[bytes]) -> None:
     command = [sys.executable, "-m", "acp_console", "attach", "--ask", '{"do":"watch"}']
     with subprocess.Popen(command, stdout=subprocess.PIPE) as shell:
         hear(shell)

@@ -57,7 +57,9 @@ def test_the_exit_code_is_the_agents(script: str, code: int) -> None:
         (["--", "/no/such/agent"], exit_codes.AGENT, b"cannot start /no/such/agent"),
     ],
 )
-def test_a_wrong_call_is_told_what_is_wrong(words: list[str], code: int, sentence: bytes) -> None:
+def test_a_wrong_call_gets_an_error_that_explains_it(
+    words: list[str], code: int, sentence: bytes
+) -> None:
     done = proxy(*words)
     assert (done.returncode, done.stdout) == (code, b"")
     assert sentence in done.stderr
@@ -141,7 +143,9 @@ def test_a_wrong_breakpoint_leaves_no_file(tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_an_agent_works_beside_a_pipe_that_nobody_reads(tmp_path: Path, way: tuple[str]) -> None:
+def test_recording_to_a_pipe_is_refused_and_the_traffic_goes_on(
+    tmp_path: Path, way: tuple[str]
+) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     done = proxy("--record", str(path), *way, "--", *ECHO, stdin=b"{}\n")
@@ -151,7 +155,7 @@ def test_an_agent_works_beside_a_pipe_that_nobody_reads(tmp_path: Path, way: tup
     assert path.is_fifo()
 
 
-def test_a_recording_that_is_there_is_refused_unless_told_otherwise(tmp_path: Path) -> None:
+def test_an_existing_recording_is_refused_without_append_or_overwrite(tmp_path: Path) -> None:
     path = tmp_path / "it.acp.ndjson"
     for words, frames in [
         ((), 2),

@@ -57,7 +57,7 @@ def hook(tmp_path: Path, body: str) -> Scene:
         ("flow.inject('client', b'x')", [b"x", ASK], ["injected"]),
     ],
 )
-def test_a_hook_does_its_deeds(
+def test_a_hook_acts_on_its_frame(
     body: str, left: list[bytes], events: list[str], tmp_path: Path
 ) -> None:
     scene = hook(tmp_path, body)
@@ -100,7 +100,7 @@ def test_a_hook_can_delay(tmp_path: Path) -> None:
         "on_frame(frame, flow)",
     ],
 )
-def test_a_hook_that_fails_has_done_nothing_and_is_told_once(mistake: str, tmp_path: Path) -> None:
+def test_a_failing_hook_changes_nothing_and_is_reported_once(mistake: str, tmp_path: Path) -> None:
     scene = hook(tmp_path, f"flow.note('before')\nflow.inject('agent', b'x')\n{mistake}")
     assert scene.passed("agent", TELL, TELL) == [TELL + b"\n", TELL + b"\n"]
     assert scene.events() == []
@@ -152,7 +152,7 @@ def test_a_changed_file_is_loaded_anew_but_looked_at_once_a_second(tmp_path: Pat
     ]
 
 
-def test_a_broken_version_is_told_once_and_the_one_before_goes_on(tmp_path: Path) -> None:
+def test_a_broken_version_is_reported_once_and_the_one_before_goes_on(tmp_path: Path) -> None:
     path = written(tmp_path / "a.py", version("one"))
     scene, _ = scene_of(path)
     scene.passed("agent", TELL)

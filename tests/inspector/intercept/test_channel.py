@@ -72,7 +72,7 @@ def test_a_line_without_an_ending_passes_as_it_came_and_is_the_last() -> None:
     assert scene.controller.channels["agent"].is_closed
 
 
-def test_a_full_lane_makes_its_sender_wait() -> None:
+def test_a_full_channel_makes_its_sender_wait() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", holding(b"x"))
     scene.passed("agent", b"x")
@@ -92,7 +92,7 @@ def test_a_full_lane_makes_its_sender_wait() -> None:
     assert [line[:1] for line in left] == [b"x", b"y", b"z"]
 
 
-def test_a_sender_is_not_kept_waiting_for_a_lane_that_nobody_empties_any_more() -> None:
+def test_a_sender_does_not_wait_for_a_channel_without_a_reader() -> None:
     scene = Scene()
     lane = scene.controller.channels["agent"]
     scene.controller.set_breakpoint("", everything)
@@ -235,7 +235,7 @@ def test_a_cut_closes_the_direction_inside_a_frame() -> None:
     ]
 
 
-def test_after_a_hang_nothing_leaves_and_nobody_has_to_wait() -> None:
+def test_after_a_hang_nothing_leaves_and_no_sender_waits() -> None:
     scene = Scene([InterceptRule("hang", holding(b"now"), "hang", {})])
     assert scene.passed("agent", b"one", b"now", b"two") == [b"one\n"]
     assert scene.passed("agent", b"x" * MAX_QUEUED_BYTES) + scene.passed("agent", b"more") == []
@@ -394,7 +394,7 @@ def test_a_frame_is_due_when_it_has_waited_long_enough() -> None:
     assert buffer.next_until == 105.0
 
 
-def test_when_nobody_else_comes_they_leave_oldest_first() -> None:
+def test_without_later_frames_reordered_ones_leave_oldest_first() -> None:
     buffer = buffer_of((9, 5.0), (9, 3.0))
     left = [buffer.take_due(100.0, is_flushing=True), buffer.take_due(100.0, is_flushing=True)]
     assert [one.frame.seq for one in left if one] == [1, 2]

@@ -29,7 +29,7 @@ SOON = 20
 """Seconds after which a thread counts as hung."""
 
 
-def test_a_held_frame_holds_those_behind_it_and_nobody_else() -> None:
+def test_a_held_frame_holds_only_those_behind_it() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("x", holding(b"stop"))
     assert scene.passed("agent", b"one", b"stop", b"two") == [b"one\n"]
@@ -105,7 +105,7 @@ def test_an_edit_is_recorded_with_the_original_even_where_that_is_no_text() -> N
     assert ("edited", {"of": 1, "by": "person", "was_b64": "/w==", "now": "{}"}) in scene.events()
 
 
-def test_an_answer_by_hand_goes_back_to_who_asked_and_reaches_nobody_else() -> None:
+def test_a_response_by_hand_reaches_only_the_sender_of_the_request() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", holding(b"prompt"))
     scene.passed("client", ASK)
@@ -122,7 +122,7 @@ def test_an_answer_by_hand_goes_back_to_who_asked_and_reaches_nobody_else() -> N
     assert [(data["by"], data["answers"]) for data in injected] == [("person", 1)]
 
 
-def test_who_asked_is_told_that_its_request_was_discarded() -> None:
+def test_the_sender_of_a_discarded_request_gets_an_error() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
     scene.passed("client", b"[%b,%b]" % (ASK, TELL), ASK)
@@ -138,7 +138,7 @@ def test_who_asked_is_told_that_its_request_was_discarded() -> None:
     ] * 2
 
 
-def test_nobody_is_told_that_an_answer_or_a_notification_was_discarded() -> None:
+def test_discarded_responses_and_notifications_cause_no_error() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
     scene.passed("agent", TELL)
@@ -158,7 +158,7 @@ def test_a_delayed_frame_leaves_when_its_time_has_come() -> None:
     assert scene.out("agent") == [b"stop\n", b"behind\n"]
 
 
-def test_nobody_decides_so_it_leaves_and_what_waited_behind_it_is_not_held_again() -> None:
+def test_a_timeout_releases_the_frame_and_those_that_waited_behind_it() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
     assert scene.passed("agent", b"one", b"two") == []
@@ -183,7 +183,7 @@ def test_a_hold_that_is_too_old_releases_everything_both_ways() -> None:
     assert scene.out("client") == [b"other\n", b"more\n"]
 
 
-def test_where_nobody_is_there_traffic_waits_once_and_then_no_more() -> None:
+def test_without_observers_traffic_waits_only_once() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything, is_lasting=True)
     scene.now = 1
@@ -211,7 +211,7 @@ def test_who_is_there_and_does_not_decide_goes_on_holding(looked: float, holds: 
     assert (scene.warnings == []) is holds
 
 
-def test_who_keeps_a_hold_has_time_again_for_as_long_as_it_said() -> None:
+def test_extending_restarts_the_countdown_with_the_given_length() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
     scene.passed("agent", b"one")
@@ -227,7 +227,7 @@ def test_who_keeps_a_hold_has_time_again_for_as_long_as_it_said() -> None:
     assert scene.controller.holds()[0].left == 5
 
 
-def test_who_waits_for_a_hold_hears_of_it() -> None:
+def test_waiting_for_a_hold_returns_when_there_is_one() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
     assert not scene.controller.wait_for_hold(0)
@@ -264,7 +264,7 @@ def test_a_pause_holds_both_ways_until_it_ends() -> None:
     assert not scene.controller.is_active
 
 
-def test_a_pause_that_nobody_ends_is_over_with_its_first_hold() -> None:
+def test_a_pause_ends_with_the_timeout_of_its_first_hold() -> None:
     scene = Scene()
     scene.controller.pause()
     scene.passed("agent", b"a")
@@ -286,7 +286,7 @@ def test_a_breakpoint_is_an_expression_or_what_is_wrong_with_it() -> None:
     assert scene.passed("client", ASK) == [ASK + b"\n", ASK + b"\n"]
 
 
-def test_a_breakpoint_that_fails_is_told_once_and_holds_nothing() -> None:
+def test_a_failing_breakpoint_is_reported_once_and_holds_nothing() -> None:
     def broken(frame: Frame) -> bool:
         raise ValueError(frame.seq)
 
@@ -296,7 +296,7 @@ def test_a_breakpoint_that_fails_is_told_once_and_holds_nothing() -> None:
     assert scene.warnings == ["breakpoint 1 failed and is skipped: ValueError: 1"]
 
 
-def test_nothing_is_asked_of_the_pump_while_nothing_is_set() -> None:
+def test_forwarders_pass_chunks_while_nothing_intercepts() -> None:
     scene = Scene()
     lane = scene.controller.channels["agent"]
     assert not lane.wants_frames
@@ -422,7 +422,7 @@ def test_an_empty_breakpoint_is_refused(expression: str) -> None:
         Scene().controller.set_breakpoint(expression)
 
 
-def test_a_breakpoint_whose_pattern_takes_too_long_holds_nothing_and_is_told_once(
+def test_a_breakpoint_with_a_slow_pattern_holds_nothing_and_is_reported_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
@@ -434,7 +434,7 @@ def test_a_breakpoint_whose_pattern_takes_too_long_holds_nothing_and_is_told_onc
     assert said.startswith("breakpoint 1 failed and is skipped: its pattern takes longer")
 
 
-def test_each_sort_of_problem_is_told_once_for_each_who_has_it() -> None:
+def test_each_kind_of_failure_is_reported_once_for_each_source() -> None:
     said: list[str] = []
     warnings = WarnOnce(said.append)
     for who in ("a", "b"):
@@ -448,13 +448,13 @@ def test_each_sort_of_problem_is_told_once_for_each_who_has_it() -> None:
     ]
 
 
-def test_a_sentence_of_ours_is_told_without_the_name_of_its_class() -> None:
+def test_our_own_errors_are_reported_without_their_class() -> None:
     said: list[str] = []
     WarnOnce(said.append).failure("a", ChannelClosedError("nothing more goes out"))
     assert said == ["a failed and is skipped: nothing more goes out"]
 
 
-def test_what_is_said_is_short_and_safe_to_show() -> None:
+def test_warnings_are_short_and_safe_to_show() -> None:
     said: list[str] = []
     WarnOnce(said.append).warn("\x1b[2J" + "x" * 10 * MAX_WARNING_CHARS)
     assert len(said[0]) <= MAX_WARNING_CHARS
@@ -474,7 +474,7 @@ def test_there_is_an_end_to_it_and_a_broken_ear_stops_nothing() -> None:
     assert len(said) == MAX_WARNINGS
 
 
-def test_a_problem_that_cannot_say_what_it_is_is_told_too() -> None:
+def test_an_exception_whose_text_fails_is_reported_too() -> None:
     class MuteError(Exception):
         def __str__(self) -> str:
             raise ValueError

@@ -55,7 +55,7 @@ def test_an_error_answers_too_and_a_second_answer_is_anybodys() -> None:
     assert not injections.take_response(answer(injection.id))
 
 
-def test_too_many_questions_give_the_oldest_up() -> None:
+def test_too_many_injected_requests_give_up_the_oldest() -> None:
     injections = Injections(counted_ids())
     first, *_, last = [injected(injections) for _ in range(MAX_EXPECTED + 1)]
     assert not injections.take_response(answer(first.id))
@@ -195,7 +195,7 @@ class Talk:
 
 
 @given(STEPS)
-def test_everybody_gets_the_answers_to_its_own_questions_and_no_others(
+def test_each_side_gets_only_the_responses_to_its_own_requests(
     steps: list[tuple[str, Side, object]],
 ) -> None:
     talk = Talk()

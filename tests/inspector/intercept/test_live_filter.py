@@ -17,7 +17,7 @@ from acp_inspector.intercept.live_filter import (
 from tests.inspector.talks import answer, ask, frames, prompt
 
 
-def test_an_answer_is_known_by_its_question() -> None:
+def test_a_response_is_matched_by_its_request() -> None:
     matching = LiveFilters()
     is_meant = matching.compile("method == session/new and result")
     meant: list[int] = []

@@ -16,7 +16,7 @@ def passage(raw: bytes = TELL, end: bytes = b"\n") -> InterceptedFrame:
 
 
 @given(st.binary(), st.sampled_from([b"\n", b"\r\n", b""]))
-def test_with_no_deed_the_very_bytes_leave(raw: bytes, end: bytes) -> None:
+def test_without_actions_the_same_bytes_leave(raw: bytes, end: bytes) -> None:
     it = passage(raw, end)
     assert [*it.portions()] == ([raw + end] if raw + end else [])
     assert it.current is it.frame

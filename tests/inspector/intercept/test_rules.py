@@ -72,7 +72,7 @@ def test_another_seed_strikes_others() -> None:
     assert struck(1) != struck(2)
 
 
-def test_a_rule_that_fails_is_told_once_and_changes_nothing() -> None:
+def test_a_failing_rule_is_reported_once_and_changes_nothing() -> None:
     scene = Scene(
         [InterceptRule("odd", everything, "answer", {"result": float("nan"), "error": None})]
     )
@@ -137,7 +137,7 @@ def test_what_does_not_fit_passes_unchanged(deed: str) -> None:
     assert (scene.events(), scene.warnings) == ([], [])
 
 
-def test_a_canned_answer_gets_the_id_of_the_question() -> None:
+def test_a_canned_response_gets_the_id_of_the_request() -> None:
     deed = 'answer = { error = { code = -32000, message = "log in", data = { a = 1 } } }'
     scene = Scene([*parse_rules(rule(deed), all_frames)])
     assert scene.passed("client", MESSAGE) == []
@@ -155,7 +155,7 @@ def test_a_canned_answer_gets_the_id_of_the_question() -> None:
         ('crash = { signal = "SEGV" }', ("crash", {"signal": 11})),
     ],
 )
-def test_what_is_not_said_has_a_sensible_value(deed: str, expected: tuple[str, Any]) -> None:
+def test_missing_fields_of_actions_have_defaults(deed: str, expected: tuple[str, Any]) -> None:
     assert action(deed) == expected
 
 
@@ -211,9 +211,7 @@ def test_a_rule_says_which_frames_it_strikes() -> None:
         (rule("cut = { bytes = -1 }"), "rule `r`, `cut`: `bytes` has to be a whole number from 0"),
     ],
 )
-def test_what_makes_no_sense_is_told_with_file_rule_and_key(
-    text: str, sentence: str, tmp_path: Path
-) -> None:
+def test_errors_name_file_rule_and_key(text: str, sentence: str, tmp_path: Path) -> None:
     path = tmp_path / "rules.toml"
     path.write_text(text)
     with pytest.raises(RulesError, match=re.escape(sentence)) as caught:
@@ -221,7 +219,7 @@ def test_what_makes_no_sense_is_told_with_file_rule_and_key(
     assert str(caught.value).startswith(f"{path}: ")
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RulesError, match="cannot be read: No such file"):
         load_rules(tmp_path / "none.toml", all_frames)
     (tmp_path / "binary.toml").write_bytes(b"\xff")
@@ -235,7 +233,7 @@ def test_a_mark_in_front_of_a_file_is_passed_over(tmp_path: Path) -> None:
     assert [each.name for each in load_rules(path, all_frames)] == ["r"]
 
 
-def test_a_rewriting_that_takes_too_long_changes_nothing_and_is_told_once(
+def test_a_slow_rewrite_changes_nothing_and_is_reported_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
@@ -354,7 +352,7 @@ def test_so_many_bytes_are_damaged_and_the_line_stays_one(
 
 
 @given(st.floats(0, 10), st.floats(0, 10), st.integers())
-def test_a_delay_is_no_shorter_than_said_and_no_longer_than_its_jitter(
+def test_a_delay_lies_between_its_seconds_and_its_jitter(
     seconds: float, jitter: float, seed: int
 ) -> None:
     it = InterceptedFrame.of(Frame(1, 0.0, "agent", b""))

@@ -66,7 +66,7 @@ def test_a_running_proxy_is_found_by_name_by_number_and_alone() -> None:
         find_proxy(None)
 
 
-def test_two_proxies_have_to_be_told_apart() -> None:
+def test_several_proxies_need_a_name_to_choose_one() -> None:
     with proxied("--name", "one"), proxied("--name", "two"):
         assert {proxy.name for proxy in running_proxies()} == {"one", "two"}
         with pytest.raises(AttachError, match="choose one"):
@@ -96,7 +96,7 @@ def test_everything_is_seen_from_the_first_frame_to_the_end(
         assert any(isinstance(line, JournalEvent) and line.name == "exit" for line in rest)
 
 
-def test_who_leaves_and_comes_back_sees_all_of_it_again() -> None:
+def test_an_observer_that_comes_back_sees_everything_again() -> None:
     with proxied() as process:
         path = find_proxy(None).path
         for count in range(1, 4):
@@ -107,12 +107,12 @@ def test_who_leaves_and_comes_back_sees_all_of_it_again() -> None:
             say(process, b"{}\n")
 
 
-def test_without_control_nobody_can_attach() -> None:
+def test_without_control_no_observer_can_attach() -> None:
     with proxied("--no-control"):
         assert running_proxies() == []
 
 
-def test_a_socket_whose_proxy_was_killed_is_removed() -> None:
+def test_the_socket_of_a_killed_proxy_is_removed() -> None:
     with proxied() as process:
         path = find_proxy(None).path
         process.send_signal(signal.SIGKILL)
@@ -122,6 +122,6 @@ def test_a_socket_whose_proxy_was_killed_is_removed() -> None:
         assert not path.exists()
 
 
-def test_something_else_that_listens_there_is_passed_over() -> None:
+def test_other_files_in_the_socket_directory_are_skipped() -> None:
     (socket_directory() / "note-1.sock").write_text("not a socket")
     assert running_proxies() == []

@@ -43,7 +43,7 @@ def test_looking_at_the_state_is_no_reason_to_begin() -> None:
     assert stage.lazy.controller is None
 
 
-def test_the_state_tells_what_is_held_why_and_for_how_long() -> None:
+def test_the_state_has_each_hold_with_its_reason_and_countdown() -> None:
     stage = Stage()
     number = stage.do("break", filter="method == session/prompt", lasting=True)["id"]
     stage.hold()
@@ -99,7 +99,7 @@ DEEDS: list[tuple[str, dict[str, Any], list[bytes]]] = [
 
 @pytest.mark.parametrize(("name", "members", "left"), DEEDS)
 @pytest.mark.parametrize("by_id", [True, False])
-def test_a_deed_is_done_to_the_hold_that_is_named_or_to_the_oldest(
+def test_a_command_acts_on_the_named_hold_or_on_the_oldest(
     name: str, members: dict[str, Any], left: list[bytes], by_id: bool
 ) -> None:
     stage = Stage()
@@ -119,7 +119,7 @@ def test_a_discarded_request_is_answered_unless_it_is_silent() -> None:
     assert json.loads(line)["error"]["code"] == -32603
 
 
-def test_pause_keep_and_breakpoints_can_be_asked_for() -> None:
+def test_commands_pause_keep_and_set_breakpoints() -> None:
     stage = Stage()
     stage.do("pause")
     assert stage.scene.passed("agent", TELL) == []
@@ -135,7 +135,7 @@ def test_pause_keep_and_breakpoints_can_be_asked_for() -> None:
     ("passing", "lasting", "expected"),
     [(False, None, False), (True, None, True), (True, False, False), (False, True, True)],
 )
-def test_what_somebody_sets_who_is_passing_stays(
+def test_what_a_passing_observer_sets_stays(
     passing: bool, lasting: bool | None, expected: bool
 ) -> None:
     stage = Stage()
@@ -157,7 +157,7 @@ def test_who_waits_for_a_hold_gets_the_state_with_it() -> None:
     assert waiting.reply()["holds"][0]["text"] == ASK.decode()
 
 
-def test_what_is_injected_tells_its_id_its_number_and_the_answer() -> None:
+def test_inject_returns_id_number_and_response() -> None:
     stage = Stage()
     question = {"jsonrpc": "2.0", "id": 7, "method": "m"}
     leaving = stage.do("inject", **{"from": "agent", "json": {"jsonrpc": "2.0", "method": "n"}})

@@ -103,7 +103,7 @@ def test_a_proxy_says_who_it_is_and_its_socket_is_private() -> None:
         assert stat.S_IMODE(it.control.path.stat().st_mode) == 0o600
 
 
-def test_deeds_are_done_and_refusals_are_told() -> None:
+def test_commands_are_run_and_refusals_are_reported() -> None:
     with proxy() as it, observer(it.control.path) as lines:
         assert ask(lines, do="double", number=21) == {"ok": 42}
         assert ask(lines, do="fail", why="this") == {"error": "this is no reason"}
@@ -113,7 +113,7 @@ def test_deeds_are_done_and_refusals_are_told() -> None:
 
 
 @pytest.mark.parametrize("line", [b"no json\n", b"[]\n", b"5\n", b"\xff\n", b"[" * 100_000 + b"\n"])
-def test_garbage_is_answered_and_harms_nobody(line: bytes) -> None:
+def test_garbage_gets_an_error_and_affects_no_other_observer(line: bytes) -> None:
     with proxy() as it, observer(it.control.path) as lines:
         lines.write(line)
         lines.flush()
@@ -143,7 +143,7 @@ def test_several_watch_at_once_each_from_the_start() -> None:
                 assert json.loads(lines.readline())["n"] == 1
 
 
-def test_a_watcher_who_reads_nothing_holds_nobody_up() -> None:
+def test_a_watcher_that_reads_nothing_delays_no_other() -> None:
     with proxy() as it, observer(it.control.path) as asleep, observer(it.control.path) as awake:
         ask(asleep, do="watch")
         ask(awake, do="watch")
@@ -154,7 +154,7 @@ def test_a_watcher_who_reads_nothing_holds_nobody_up() -> None:
 
 
 @pytest.mark.parametrize("question", [{"do": "watch"}, {"do": "double", "number": 1}])
-def test_the_last_observer_is_missed_and_who_only_asked_is_not(question: dict[str, Any]) -> None:
+def test_only_the_leaving_of_the_last_observer_is_reported(question: dict[str, Any]) -> None:
     with proxy() as it:
         with observer(it.control.path) as lines:
             ask(lines, do="hello")
@@ -169,7 +169,7 @@ def test_the_last_observer_is_missed_and_who_only_asked_is_not(question: dict[st
         assert it.has_left.wait(10)
 
 
-def test_who_did_deeds_is_missed_although_others_watch_and_not_the_other_way_round() -> None:
+def test_observers_with_commands_count_even_while_others_watch() -> None:
     with proxy() as it, observer(it.control.path) as watcher:
         ask(watcher, do="watch")
         with observer(it.control.path) as doer:
@@ -189,7 +189,7 @@ def test_who_waits_for_something_and_leaves_is_missed_at_once() -> None:
         assert it.has_left.wait(10)
 
 
-def test_a_question_without_an_end_is_told_so() -> None:
+def test_a_command_without_a_line_ending_gets_an_error() -> None:
     with proxy() as it, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
         peer.settimeout(10)
         peer.connect(str(it.control.path))

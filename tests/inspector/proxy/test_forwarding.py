@@ -191,7 +191,7 @@ def test_output_that_is_pending_at_the_end_still_arrives() -> None:
     assert len(run(["--", sys.executable, "-c", writer]).stdout) == 3_000_000
 
 
-def test_a_question_stands_before_its_answer(tmp_path: Path) -> None:
+def test_a_request_is_recorded_before_its_response(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     questions = [b'{"jsonrpc":"2.0","id":%d,"method":"x"}' % n for n in range(500)]
     process = subprocess.Popen(
@@ -213,7 +213,7 @@ def test_a_question_stands_before_its_answer(tmp_path: Path) -> None:
     assert len(seen["agent"]) == 500
 
 
-def test_an_agent_that_closes_its_stdout_is_heard_to_do_so_while_it_runs() -> None:
+def test_the_client_sees_a_closed_stdout_while_the_agent_runs() -> None:
     agent = "import os, sys\nos.close(1)\nos.read(0, 1)"
     process = subprocess.Popen(
         [*PROXY, "--no-control", "--", sys.executable, "-c", agent],
@@ -371,7 +371,7 @@ def on_a_full_disk(folder: Path, kilobytes: int, command: list[str]) -> list[str
     ]
 
 
-def test_a_full_disk_costs_the_recording_alone_and_is_told_once(tmp_path: Path) -> None:
+def test_a_full_disk_stops_only_the_recording_and_is_reported_once(tmp_path: Path) -> None:
     folder = tmp_path / "small"
     folder.mkdir()
     can_mount = (

@@ -157,7 +157,7 @@ def test_a_discarded_frame_never_leaves_and_a_duplicated_one_leaves_twice() -> N
         assert [hear(process), hear(process)] == [b'{"twice":1}'] * 2
 
 
-def test_a_question_of_ours_has_its_own_id_and_its_answer_is_ours() -> None:
+def test_an_injected_request_has_its_own_id_and_keeps_its_response() -> None:
     with proxied() as process, ProxyClient(find_proxy(None).path) as attachment:
         asked = '{"jsonrpc":"2.0","id":1,"method":"x"}'
         # The echo sends the question back: to the client it looks like one of the agent's.
@@ -196,7 +196,7 @@ def test_a_breakpoint_from_the_command_line_holds_from_the_first_frame_on() -> N
         (("--addon", "/no/such/file"), b"/no/such/file"),
     ],
 )
-def test_what_was_written_wrongly_is_told_before_anything_is_started(
+def test_invalid_options_are_reported_before_the_agent_starts(
     options: tuple[str, str], sentence: bytes
 ) -> None:
     command = [*PROXY, *options, "--", *ECHO]

@@ -160,7 +160,7 @@ def struck(entries: list[Entry]) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_strikes_the_same_frames_twice_and_the_recording_tells_what_left(
+def test_a_seeded_fault_is_repeatable_and_the_recording_shows_what_left(
     name: str, tmp_path: Path
 ) -> None:
     first, entries, code = faulty(tmp_path / "a.acp.ndjson", FAULTS[name], "agent")
@@ -311,7 +311,7 @@ def test_the_end_does_not_wait_for_who_is_about_to_begin() -> None:
     assert scene.controller.is_over
 
 
-def test_at_the_end_what_has_begun_is_told() -> None:
+def test_a_controller_created_after_the_end_is_over() -> None:
     scene = Scene()
     lazy = LazyController(lambda: scene.controller)
     lazy.finish()

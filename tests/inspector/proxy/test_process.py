@@ -86,7 +86,7 @@ def test_what_the_agent_started_ends_with_it_when_stdin_ends() -> None:
     wait_until_gone(child)
 
 
-def test_a_wrapper_that_hears_the_end_of_stdin_ends_with_its_agents_code() -> None:
+def test_a_wrapper_that_reads_the_end_of_stdin_exits_with_its_agents_code() -> None:
     with started(wrapped("sys.exit(7)")) as process:
         assert int(line(process))
         assert process.wait(LIMIT) == 7
@@ -117,7 +117,7 @@ def test_what_a_wrapper_left_behind_ends_with_the_proxy() -> None:
 
 
 @pytest.mark.parametrize("command", [["/no/such/agent"], ["a\0b"], ["/"]])
-def test_what_cannot_be_started_is_told_in_one_sentence(command: list[str]) -> None:
+def test_a_failed_start_is_reported_in_one_sentence(command: list[str]) -> None:
     with pytest.raises(AgentStartError) as told:
         AgentProcess(command)
     assert "\n" not in str(told.value)

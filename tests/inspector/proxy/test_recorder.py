@@ -95,7 +95,7 @@ def test_a_write_takes_all_that_was_noted_before_it_began() -> None:
     assert [len(batch) for batch in sink.batches[:2]] == [1, MAX_QUEUED_BYTES // len(line) - 1]
 
 
-def test_what_finds_no_room_is_left_out_counted_and_told() -> None:
+def test_entries_without_room_are_left_out_counted_and_reported() -> None:
     sink = Sink()
     sink.may_write.clear()
     recorder = Recorder(sink, max_queued_bytes=100, queue_timeout=0.01)
@@ -118,7 +118,7 @@ def test_what_finds_no_room_is_left_out_counted_and_told() -> None:
     assert gaps == [("agent", 200), ("client", 101)]
 
 
-def test_frames_that_find_no_room_are_told_of_together() -> None:
+def test_frames_without_room_are_reported_in_one_event() -> None:
     sink = Sink()
     sink.may_write.clear()
     warnings: list[str] = []
@@ -150,7 +150,7 @@ def test_frames_that_find_no_room_are_told_of_together() -> None:
     assert why in warnings[0]
 
 
-def test_what_is_missing_last_is_told_as_soon_as_there_is_nothing_else_to_write() -> None:
+def test_drops_at_the_end_are_written_once_nothing_else_waits() -> None:
     sink = Sink()
     sink.may_write.clear()
     recorder = Recorder(sink, max_queued_bytes=100, queue_timeout=0.01)

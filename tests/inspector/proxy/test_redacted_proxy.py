@@ -145,7 +145,7 @@ def test_numbers_of_placeholders_go_on_where_it_is_appended(tmp_path: Path) -> N
     assert frames[0] == frames[1] != frames[2] == frames[3]
 
 
-def test_a_line_that_cannot_be_looked_through_passes_and_is_told(tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_redacted_passes_and_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     line = b'"%b"\n' % (b"x" * (17 << 20))
     done = subprocess.run(
