@@ -52,7 +52,7 @@ def bait(tmp_path: Path) -> Path:
     terminal = {"sessionId": "s", "command": "sh", "args": ["-c", touch]}
     write = {"sessionId": "s", "path": str(hook), "content": "caught"}
     link = {"type": "resource_link", "uri": f"file://{hook}", "name": url}
-    said: list[tuple[str, object]] = [
+    messages: list[tuple[str, object]] = [
         ("client", {"id": 0, "method": "initialize", "params": {"protocolVersion": 1}}),
         ("agent", {"id": 1, "method": "terminal/create", "params": terminal}),
         ("agent", {"id": 2, "method": "fs/write_text_file", "params": write}),
@@ -60,7 +60,7 @@ def bait(tmp_path: Path) -> Path:
         ("agent", {"id": 3, "method": "elicitation/create", "params": {"url": url, "mode": "url"}}),
     ]
     entries: list[Entry] = [JournalEvent(1, 0.0, "spawn", {"pid": 1, "command": touch})]
-    for n, (side, members) in enumerate(said, start=2):
+    for n, (side, members) in enumerate(messages, start=2):
         raw = json.dumps({"jsonrpc": "2.0", **members}).encode()  # pyright: ignore[reportGeneralTypeIssues] - an object
         entries.append(Frame(n, n / 10, "client" if side == "client" else "agent", raw))
     entries.append(StderrChunk(9, 1.0, f"{touch}; {url}".encode()))
@@ -128,7 +128,7 @@ def test_the_check_catches_other_access(bait: Path) -> None:
 def test_only_the_admin_endpoints_listen_on_a_network() -> None:
     """No product code names a family of sockets but that of files, nor a server of any kind.
 
-    Only the agent's admin endpoints do, which nobody has without `--admin`.
+    Only the agent's admin endpoints do, which exist only with `--admin`.
     """
     families: dict[str, set[str]] = {}
     servers: list[str] = []

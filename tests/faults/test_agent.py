@@ -68,16 +68,16 @@ def program(script: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("end", "told"), [("os._exit(42)", "42"), ("os.kill(os.getpid(), 11)", "SIGSEGV")]
+    ("end", "expected"), [("os._exit(42)", "42"), ("os.kill(os.getpid(), 11)", "SIGSEGV")]
 )
 def test_a_program_that_crashes_fails_its_call_and_not_the_turn(
-    stage: Stage, tmp_path: Path, end: str, told: str
+    stage: Stage, tmp_path: Path, end: str, expected: str
 ) -> None:
     with client(stage, tmp_path) as it:
         it.never_asked()
         it.prompt(program(f"import os; os.write(2, b'last words'); {end}"))
         failed = it.hear_update('"failed"')
-        assert told in json.dumps(failed)
+        assert expected in json.dumps(failed)
         assert it.hear_end() == {"stopReason": "end_turn"}
         assert it.party.end()[0] == 0
 

@@ -48,11 +48,11 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("end", "code", "told"),
+    ("end", "code", "expected"),
     [("os._exit(42)", 42, {"code": 42}), ("os.kill(os.getpid(), 11)", 139, {"signal": 11})],
 )
 def test_a_crash_in_the_middle_of_a_line(
-    stage: Stage, path: Path, end: str, code: int, told: dict[str, int]
+    stage: Stage, path: Path, end: str, code: int, expected: dict[str, int]
 ) -> None:
     crash = "os.write(1, line[:9]); os.write(2, b'segfault in module x\\n')"
     agent = python(f"import os\nline = os.read(0, 99); os.write(1, line); {crash}; {end}")
@@ -62,7 +62,7 @@ def test_a_crash_in_the_middle_of_a_line(
         assert party.code() == code
         assert party.stderr() == b"segfault in module x\n"
     assert said(path, "agent") == b'{"id":1,"method":"x"}\n{"id":1,"'
-    assert events(path)["exit"] == told
+    assert events(path)["exit"] == expected
     assert read_recording(path).footer is not None
 
 
@@ -160,7 +160,7 @@ def test_a_client_that_is_gone_takes_the_agent_with_it(
         party.write(b"last words\n")
         party.leave()
         code = party.code()
-    # Who hears nothing of it is told by SIGTERM, and who hears nothing at all by SIGKILL.
+    # An agent that ignores it gets SIGTERM, and one that ignores that too gets SIGKILL.
     assert (code == 0) == (agent == "polite")
     assert said(path, "client") == b"last words\n"
     assert read_recording(path).footer is not None
@@ -243,7 +243,7 @@ def test_a_client_that_reads_no_more_keeps_its_agent_as_long_as_it_may_speak(sta
 def test_a_full_disk_costs_frames_that_are_counted_once_it_has_room_again(
     stage: Stage, disk: Disk
 ) -> None:
-    """The agent empties the disk itself when it is told to: it lives where the disk is seen."""
+    """The agent empties the disk itself on command: it runs where the disk is mounted."""
     script = (
         "import os, sys\nfor line in sys.stdin:\n"
         f"  if line == 'room\\n': os.truncate({str(disk.ballast)!r}, 0)\n"

@@ -1,4 +1,4 @@
-"""Expressions, asked of frames that are still under way."""
+"""Filters on frames that are still on their way."""
 
 from __future__ import annotations
 

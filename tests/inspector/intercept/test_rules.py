@@ -26,7 +26,7 @@ from acp_inspector.intercept.rules import (
 )
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
-from tests.inspector.intercept.scene import TELL, Scene, everything, holding
+from tests.inspector.intercept.scene import NOTIFICATION, Scene, everything, holding
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_what_is_struck_does_not_depend_on_the_other_direction(
         rule = InterceptRule("r", everything, "drop", {}, Trigger(probability=0.5), 7)
         found: dict[Side, list[bool]] = {"client": [], "agent": []}
         for number, side in enumerate(order, 1):
-            passage = InterceptedFrame.of(Frame(number, 0, side, TELL))
-            found[side].append(rule.process(passage, print).is_dropped)
+            frame = InterceptedFrame.of(Frame(number, 0, side, NOTIFICATION))
+            found[side].append(rule.process(frame, print).is_dropped)
         return found
 
     assert struck(one) == struck(other)
@@ -92,17 +92,17 @@ def all_frames(expression: str) -> Matcher:
     return everything
 
 
-def rule(deed: str) -> str:
-    return f'seed = 7\n[[rule]]\nname = "r"\n{deed}\n'
+def rule(toml: str) -> str:
+    return f'seed = 7\n[[rule]]\nname = "r"\n{toml}\n'
 
 
-def action(deed: str) -> tuple[str, Any]:
-    (found,) = parse_rules(rule(deed), all_frames)
+def action(toml: str) -> tuple[str, Any]:
+    (found,) = parse_rules(rule(toml), all_frames)
     return found.action, found.values
 
 
 @pytest.mark.parametrize(
-    ("deed", "params"),
+    ("toml", "params"),
     [
         ('set = { path = "$.params.b", value = { c = 1 } }', {"a": [1, 2], "b": {"c": 1}}),
         ('set = { path = "$.params.new", value = true }', {"a": [1, 2], "b": "x", "new": True}),
@@ -116,14 +116,14 @@ def action(deed: str) -> tuple[str, Any]:
         (r"""rewrite = { pattern = '(\d),(\d)', with = '\2,\1' }""", {"a": [2, 1], "b": "x"}),
     ],
 )
-def test_a_rule_changes_what_the_frame_says(deed: str, params: dict[str, Any]) -> None:
-    scene = Scene([*parse_rules(rule(deed), all_frames)])
+def test_a_rule_changes_what_the_frame_says(toml: str, params: dict[str, Any]) -> None:
+    scene = Scene([*parse_rules(rule(toml), all_frames)])
     (line,) = scene.passed("client", MESSAGE)
     assert json.loads(line) == json.loads(MESSAGE) | {"params": params}
 
 
 @pytest.mark.parametrize(
-    "deed",
+    "toml",
     [
         'set = { path = "$.params.b", value = 1 }',
         'delete = { path = "$.params" }',
@@ -131,15 +131,15 @@ def test_a_rule_changes_what_the_frame_says(deed: str, params: dict[str, Any]) -
         "answer = { result = 1 }",
     ],
 )
-def test_what_does_not_fit_passes_unchanged(deed: str) -> None:
-    scene = Scene([*parse_rules(rule(deed), all_frames)])
+def test_what_does_not_fit_passes_unchanged(toml: str) -> None:
+    scene = Scene([*parse_rules(rule(toml), all_frames)])
     assert scene.passed("client", b"no JSON") == [b"no JSON\n"]
     assert (scene.events(), scene.warnings) == ([], [])
 
 
 def test_a_canned_response_gets_the_id_of_the_request() -> None:
-    deed = 'answer = { error = { code = -32000, message = "log in", data = { a = 1 } } }'
-    scene = Scene([*parse_rules(rule(deed), all_frames)])
+    toml = 'answer = { error = { code = -32000, message = "log in", data = { a = 1 } } }'
+    scene = Scene([*parse_rules(rule(toml), all_frames)])
     assert scene.passed("client", MESSAGE) == []
     (answer,) = scene.out("agent")
     error = {"code": -32000, "message": "log in", "data": {"a": 1}}
@@ -147,7 +147,7 @@ def test_a_canned_response_gets_the_id_of_the_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("deed", "expected"),
+    ("toml", "expected"),
     [
         ("delay = { seconds = 1 }", ("delay", {"seconds": 1.0, "jitter": 0.0})),
         ("reorder = true", ("reorder", {"frames": 1, "seconds": 5.0})),
@@ -155,8 +155,8 @@ def test_a_canned_response_gets_the_id_of_the_request() -> None:
         ('crash = { signal = "SEGV" }', ("crash", {"signal": 11})),
     ],
 )
-def test_missing_fields_of_actions_have_defaults(deed: str, expected: tuple[str, Any]) -> None:
-    assert action(deed) == expected
+def test_missing_fields_of_actions_have_defaults(toml: str, expected: tuple[str, Any]) -> None:
+    assert action(toml) == expected
 
 
 def test_a_rule_says_which_frames_it_strikes() -> None:
@@ -242,8 +242,8 @@ def test_a_slow_rewrite_changes_nothing_and_is_reported_once(
     )
     line = b'{"m":"' + b"a" * 60 + b'b"}'
     assert scene.passed("client", line, line) == [line + b"\n"] * 2
-    (said,) = scene.warnings
-    assert said.startswith("r failed and is skipped: its pattern takes longer")
+    (warning,) = scene.warnings
+    assert warning.startswith("r failed and is skipped: its pattern takes longer")
 
 
 def call(method: str, **params: Any) -> dict[str, Any]:
@@ -289,8 +289,8 @@ STRIKES = {
 
 def drain(scene: Scene) -> None:
     """Let everything leave, however long it takes."""
-    for lane in scene.controller.channels.values():
-        while (step := lane.take_nowait()) is not None:
+    for channel in scene.controller.channels.values():
+        while (step := channel.take_nowait()) is not None:
             if isinstance(step, Idle):
                 if step.seconds is None:
                     break
@@ -324,8 +324,8 @@ def test_every_example_in_the_documents_is_a_file_of_rules() -> None:
     shown = "".join(examples)
     for text in examples:
         assert parse_rules(text, LiveFilters().compile)
-    assert [deed for deed in ACTIONS if f"\n{deed} = " not in shown] == []
-    assert [deed for deed in ACTIONS if f"\n| `{deed}` |" not in DOCS.read_text("utf-8")] == []
+    assert [name for name in ACTIONS if f"\n{name} = " not in shown] == []
+    assert [name for name in ACTIONS if f"\n| `{name}` |" not in DOCS.read_text("utf-8")] == []
 
 
 @given(

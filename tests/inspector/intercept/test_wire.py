@@ -1,4 +1,4 @@
-"""The wire is the pumps' alone."""
+"""Only the forwarders write to the wire."""
 
 from __future__ import annotations
 

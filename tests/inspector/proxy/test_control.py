@@ -1,4 +1,4 @@
-"""The socket of a proxy: who may ask what, and that nobody waits for an observer."""
+"""The socket of a proxy: who may send commands, and that no traffic waits for an observer."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ class Proxy:
         self.sink.write([Frame(n, 0.0, "agent", b'"%b"' % (b"x" * size))])
 
     @staticmethod
-    def _double(question: Mapping[str, Any]) -> Any:
-        return question["number"] * 2
+    def _double(request: Mapping[str, Any]) -> Any:
+        return request["number"] * 2
 
     @staticmethod
-    def _fail(question: Mapping[str, Any]) -> Any:
-        raise ValueError(f"{question['why']} is no reason")
+    def _fail(request: Mapping[str, Any]) -> Any:
+        raise ValueError(f"{request['why']} is no reason")
 
     @staticmethod
-    def _burst(question: Mapping[str, Any]) -> Any:
+    def _burst(request: Mapping[str, Any]) -> Any:
         raise OverflowError("too much")
 
-    def _wait(self, question: Mapping[str, Any]) -> Any:
+    def _wait(self, request: Mapping[str, Any]) -> Any:
         def look(seconds: float) -> bool:
             self.is_waiting.set()
             return threading.Event().wait(seconds)
@@ -86,8 +86,8 @@ def observer(path: Path) -> Generator[Any]:
             yield lines
 
 
-def ask(lines: Any, **question: Any) -> Any:
-    lines.write(json.dumps(question).encode() + b"\n")
+def ask(lines: Any, **request: Any) -> Any:
+    lines.write(json.dumps(request).encode() + b"\n")
     lines.flush()
     return json.loads(lines.readline())
 
@@ -144,8 +144,8 @@ def test_several_watch_at_once_each_from_the_start() -> None:
 
 
 def test_a_watcher_that_reads_nothing_delays_no_other() -> None:
-    with proxy() as it, observer(it.control.path) as asleep, observer(it.control.path) as awake:
-        ask(asleep, do="watch")
+    with proxy() as it, observer(it.control.path) as idle, observer(it.control.path) as awake:
+        ask(idle, do="watch")
         ask(awake, do="watch")
         awake.readline()
         for n in range(1, 200):
@@ -153,8 +153,8 @@ def test_a_watcher_that_reads_nothing_delays_no_other() -> None:
             assert json.loads(awake.readline())["n"] == n
 
 
-@pytest.mark.parametrize("question", [{"do": "watch"}, {"do": "double", "number": 1}])
-def test_only_the_leaving_of_the_last_observer_is_reported(question: dict[str, Any]) -> None:
+@pytest.mark.parametrize("command", [{"do": "watch"}, {"do": "double", "number": 1}])
+def test_only_the_leaving_of_the_last_observer_is_reported(command: dict[str, Any]) -> None:
     with proxy() as it:
         with observer(it.control.path) as lines:
             ask(lines, do="hello")
@@ -162,9 +162,9 @@ def test_only_the_leaving_of_the_last_observer_is_reported(question: dict[str, A
             ask(lines, do="hello", passing=True)
             ask(lines, do="double", number=1)
         with observer(it.control.path) as first:
-            ask(first, **question)
+            ask(first, **command)
             with observer(it.control.path) as second:
-                ask(second, **question)
+                ask(second, **command)
             assert not it.has_left.wait(0.05)
         assert it.has_left.wait(10)
 
@@ -172,8 +172,8 @@ def test_only_the_leaving_of_the_last_observer_is_reported(question: dict[str, A
 def test_observers_with_commands_count_even_while_others_watch() -> None:
     with proxy() as it, observer(it.control.path) as watcher:
         ask(watcher, do="watch")
-        with observer(it.control.path) as doer:
-            ask(doer, do="double", number=1)
+        with observer(it.control.path) as commander:
+            ask(commander, do="double", number=1)
             with observer(it.control.path) as other:
                 ask(other, do="watch")
             assert not it.has_left.wait(0.05)

@@ -1,4 +1,4 @@
-"""What is missing is told in few events, the sums of which are right."""
+"""Drops are reported in few events, whose sums are right."""
 
 from __future__ import annotations
 

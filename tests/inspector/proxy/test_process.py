@@ -1,4 +1,4 @@
-"""The agent's processes: none is left behind, whoever started it and however it ends."""
+"""The agent's processes: none is left behind, however it was started and however it ends."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def is_gone(pid: int) -> bool:
 
 
 def wait_until_gone(pid: int) -> None:
-    """Idle for a process that is nobody's child here, and that was sent what ends it."""
+    """Idle for a process that is not our child, and that was sent a signal."""
     limit = time.monotonic() + LIMIT
     while not is_gone(pid):
         assert time.monotonic() < limit
@@ -118,6 +118,6 @@ def test_what_a_wrapper_left_behind_ends_with_the_proxy() -> None:
 
 @pytest.mark.parametrize("command", [["/no/such/agent"], ["a\0b"], ["/"]])
 def test_a_failed_start_is_reported_in_one_sentence(command: list[str]) -> None:
-    with pytest.raises(AgentStartError) as told:
+    with pytest.raises(AgentStartError) as error:
         AgentProcess(command)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)

@@ -21,7 +21,7 @@ LIMIT = 30
 
 
 class Sink:
-    """Keeps what it is told to write, when it may."""
+    """Keeps the entries that it gets; writes only while it may."""
 
     def __init__(self) -> None:
         self.first_number = 1
@@ -44,7 +44,7 @@ class Sink:
         pass
 
 
-def said(sink: Sink, side: str) -> bytes:
+def sent_by(sink: Sink, side: str) -> bytes:
     return b"".join(
         entry.data + entry.line_ending
         for entry in sink.entries
@@ -73,7 +73,7 @@ def test_however_it_is_cut_into_chunks_every_byte_is_in_a_frame(
     assert [entry.seq for entry in sink.entries] == list(range(1, len(sink.entries) + 1))
     for side in ("client", "agent"):
         data = b"".join(chunk for stream, chunk in chunks if stream == side)
-        assert said(sink, side) == data
+        assert sent_by(sink, side) == data
         frames = [it for it in sink.entries if isinstance(it, Frame) and it.side == side]
         assert len(frames) == data.count(b"\n") + bool(data and not data.endswith(b"\n"))
         assert all(b"\n" not in frame.data for frame in frames)

@@ -88,8 +88,10 @@ def test_the_wire_is_untouched_and_the_recording_holds_no_secret(tmp_path: Path)
 def test_bytes_of_every_kind_pass_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     noise = random.Random(3).randbytes(200_000).replace(b"\n", b".")
-    said = [KEY.encode(), b"\xef\xbb\xbf{}\r", b"\x00\xff" + KEY.encode(), b"", noise, b"[" * 5000]
-    data = b"\n".join([*said, b'{"apiKey":"' + KEY.encode() + b'"}', b"no newline " + KEY.encode()])
+    texts = [KEY.encode(), b"\xef\xbb\xbf{}\r", b"\x00\xff" + KEY.encode(), b"", noise, b"[" * 5000]
+    data = b"\n".join(
+        [*texts, b'{"apiKey":"' + KEY.encode() + b'"}', b"no newline " + KEY.encode()]
+    )
     done = subprocess.run(
         [*PROXY, "--record", str(path), "--", "cat"],
         input=data,
