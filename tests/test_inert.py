@@ -52,7 +52,7 @@ def bait(tmp_path: Path) -> Path:
     terminal = {"sessionId": "s", "command": "sh", "args": ["-c", touch]}
     write = {"sessionId": "s", "path": str(hook), "content": "caught"}
     link = {"type": "resource_link", "uri": f"file://{hook}", "name": url}
-    said: list[tuple[str, object]] = [
+    messages: list[tuple[str, object]] = [
         ("client", {"id": 0, "method": "initialize", "params": {"protocolVersion": 1}}),
         ("agent", {"id": 1, "method": "terminal/create", "params": terminal}),
         ("agent", {"id": 2, "method": "fs/write_text_file", "params": write}),
@@ -60,7 +60,7 @@ def bait(tmp_path: Path) -> Path:
         ("agent", {"id": 3, "method": "elicitation/create", "params": {"url": url, "mode": "url"}}),
     ]
     entries: list[Entry] = [JournalEvent(1, 0.0, "spawn", {"pid": 1, "command": touch})]
-    for n, (side, members) in enumerate(said, start=2):
+    for n, (side, members) in enumerate(messages, start=2):
         raw = json.dumps({"jsonrpc": "2.0", **members}).encode()  # pyright: ignore[reportGeneralTypeIssues] - an object
         entries.append(Frame(n, n / 10, "client" if side == "client" else "agent", raw))
     entries.append(StderrChunk(9, 1.0, f"{touch}; {url}".encode()))
@@ -113,7 +113,7 @@ def test_looking_at_a_recording_reads_it_and_does_nothing_else(
     assert not (tmp_path / "hook").exists()
 
 
-def test_whoever_does_more_is_caught(bait: Path) -> None:
+def test_the_check_catches_other_access(bait: Path) -> None:
     """Or the tests above would say nothing."""
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, "redact", str(bait), "-o", f"{bait}.out"],
@@ -125,10 +125,10 @@ def test_whoever_does_more_is_caught(bait: Path) -> None:
     assert (done.returncode, b"CAUGHT" in done.stderr) == (99, True)
 
 
-def test_nothing_listens_on_a_network_but_where_somebody_asks_for_it() -> None:
+def test_only_the_admin_endpoints_listen_on_a_network() -> None:
     """No product code names a family of sockets but that of files, nor a server of any kind.
 
-    Only the agent's admin endpoints do, which nobody has without `--admin`.
+    Only the agent's admin endpoints do, which exist only with `--admin`.
     """
     families: dict[str, set[str]] = {}
     servers: list[str] = []
@@ -145,5 +145,5 @@ def test_nothing_listens_on_a_network_but_where_somebody_asks_for_it() -> None:
                 }:
                     servers.append(str(path))
     families.pop("AF_UNIX")
-    assert families == {name: {"listener.py"} for name in ("AF_INET", "AF_INET6")}
+    assert families == {name: {"admin.py"} for name in ("AF_INET", "AF_INET6")}
     assert servers == []

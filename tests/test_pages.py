@@ -1,4 +1,4 @@
-"""Pages of the docs against the code that they tell of, and their examples against readers."""
+"""Pages of the docs against the code that they describe, and their examples against readers."""
 
 from __future__ import annotations
 
@@ -116,11 +116,13 @@ def test_the_page_on_security_gives_the_bounds_of_the_code() -> None:
     page = (DOCS / "security.md").read_text()
     section = page.partition("\n## Nothing grows without a bound\n")[2].partition("\n## ")[0]
     rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
-    told = {row[0].removeprefix("| "): row[1] for row in rows}
+    documented = {row[0].removeprefix("| "): row[1] for row in rows}
     units = {"MiB": 2**20, "seconds": 1, "": 1}
     read = {
         what: int(number) * units[unit]
-        for what, (number, _, unit) in ((what, told[what].partition(" ")) for what in told)
+        for what, (number, _, unit) in (
+            (what, documented[what].partition(" ")) for what in documented
+        )
     }
     assert read == BOUNDS
     assert recorder.QUEUE_TIMEOUT_S == 2.0

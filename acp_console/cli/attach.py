@@ -53,13 +53,13 @@ def command(*, proxy: str | None, is_list: bool, is_json: bool, commands: tuple[
             return _list(running_proxies(), is_json=is_json)
         if commands:
             return _ask(proxy, commands)
-        return _look(proxy)
+        return _watch(proxy)
     except AttachError as problem:
         say(str(problem))
         return exit_codes.USAGE
 
 
-def _look(proxy: str | None) -> int:
+def _watch(proxy: str | None) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError(
             "attach needs a terminal; without one, use attach --list or attach --ask"
@@ -83,20 +83,20 @@ def _ask(proxy: str | None, commands: Sequence[str]) -> int:
         raise click.UsageError("--ask - cannot be combined with other commands")
     parsed = [] if is_staying else [_parse(text) for text in commands]
     try:
-        attachment = ProxyClient(find_proxy(proxy).path)
+        client = ProxyClient(find_proxy(proxy).path)
     except OSError as problem:
         raise AttachError(f"the proxy is gone: {problem}") from None
     code = exit_codes.DONE
-    with attachment:
+    with client:
         if not is_staying:
-            attachment.call("hello", passing=True)
+            client.call("hello", passing=True)
         for request in _commands_from_stdin() if is_staying else parsed:
-            reply = _reply(attachment, request)
+            reply = _reply(client, request)
             _print(jsonrpc.encode(reply))
             code = exit_codes.FOUND if "error" in reply else code
             if request.get("do") == "watch" and "ok" in reply:
-                _close_with_stdout(attachment)
-                for line in attachment.raw_lines():
+                _close_with_stdout(client)
+                for line in client.raw_lines():
                     _print(line)
                 break
     return code
@@ -106,25 +106,25 @@ class _Rejected(dict[str, Any]):
     """The reply to a line that is not a command."""
 
 
-def _reply(attachment: ProxyClient, request: Mapping[str, Any]) -> Mapping[str, Any]:
+def _reply(client: ProxyClient, request: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(request, _Rejected):
         return request
     try:
         jsonrpc.encode(request)
     except ValueError:
         return {"error": "the command holds a number that is too large"}
-    return attachment.request(request)
+    return client.request(request)
 
 
-def _close_with_stdout(attachment: ProxyClient) -> None:
-    """Close the connection as soon as nobody reads stdout, not when the next line comes."""
+def _close_with_stdout(client: ProxyClient) -> None:
+    """Close the connection as soon as the reader of stdout is gone, not at the next line."""
 
     def wait() -> None:
         poller = select.poll()
-        # Without events to ask for, this waits for errors only: the other end has gone.
+        # Without events, this waits for errors only: the reader has closed its end.
         poller.register(sys.stdout.fileno(), 0)
         poller.poll()
-        attachment.close()
+        client.close()
 
     threading.Thread(target=wait, name="stdout", daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""`acp-console proxy`: what an editor starts in place of its agent.
+"""`acp-console proxy`: the command that an editor starts instead of its agent.
 
 Parses its arguments with argparse: an editor waits for this start, and importing click doubles it.
 """
@@ -34,9 +34,8 @@ def run_command(arguments: Sequence[str]) -> int:
     except AcpError as problem:
         # The options are wrong, or a file would be spoiled: start nothing.
         warn(str(problem))
-        if picture := getattr(problem, "pointer", ""):
-            for line in picture.splitlines():
-                warn(f"  {line}")
+        for line in getattr(problem, "pointer", "").splitlines():
+            warn(f"  {line}")
         return exit_codes.USAGE
     try:
         return run_proxy(command, session, stdio=stdio)
@@ -62,18 +61,16 @@ def _fill_standard_descriptors() -> None:
 
 def _read(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """Return the options, and the agent's command behind `--`."""
-    words = list(arguments)
-    at = words.index("--") if "--" in words else len(words)
+    at = arguments.index("--") if "--" in arguments else len(arguments)
     parser = _parser()
-    options, rest = parser.parse_known_args(words[:at])
-    if rest and (at < len(words) or rest[0].startswith("-")):
+    options, rest = parser.parse_known_args(arguments[:at])
+    if rest and (at < len(arguments) or rest[0].startswith("-")):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if options.record is None:
-        needs = ("append", "overwrite", "rotate_size", "rotate_age")
-        for name in needs:
+        for name in ("append", "overwrite", "rotate_size", "rotate_age"):
             if getattr(options, name):
                 parser.error(f"--{name.replace('_', '-')} needs --record FILE")
-    return options, words[at + 1 :]
+    return options, list(arguments[at + 1 :])
 
 
 def _proxy_options(options: argparse.Namespace) -> ProxyOptions:

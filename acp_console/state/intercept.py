@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from acp_inspector.proxy.client import AttachError, CommandRefusedError, ProxyClient
+from acp_inspector.proxy.client import AttachError, ProxyClient, ProxyRefusedError
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Message
@@ -180,7 +180,7 @@ class InterceptClient:
         name, members = command
         try:
             attachment.call(name, **members)
-        except CommandRefusedError as problem:
+        except ProxyRefusedError as problem:
             self.refusals.append(str(problem))
         return True
 

@@ -17,7 +17,7 @@ from tests.faults.parties import Stage
 
 @pytest.fixture
 def stage() -> Generator[Stage]:
-    """A stage on which nobody is left behind, which is looked at in the process table."""
+    """A stage that leaves no process behind, checked in the process table."""
     if not sys.platform.startswith("linux"):
         pytest.skip("who is left behind is looked up in /proc")
     it = Stage()

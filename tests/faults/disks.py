@@ -47,7 +47,7 @@ class Disk:
 
 
 def small_disk(place: Path) -> Disk:
-    """Return a disk, or skip where nobody may mount one."""
+    """Return a disk, or skip if this user may not mount one."""
     disk = Disk(place / "small", place / "kept")
     disk.folder.mkdir()
     can_mount = (
@@ -58,5 +58,5 @@ def small_disk(place: Path) -> Disk:
     )
     if not can_mount:
         assert os.environ.get("CI") != "true"
-        pytest.skip("this machine lets nobody mount a small file system")
+        pytest.skip("this machine lets this user mount no small file system")
     return disk

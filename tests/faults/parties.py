@@ -1,6 +1,6 @@
 """Processes that play a part, and what is left of them.
 
-A party whose talk hangs is killed after `LIMIT` seconds: whoever waits for it then finds its end.
+A party whose talk hangs is killed after `LIMIT` seconds, so no test waits for it longer.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Stage:
             try:
                 yield Party(process)
             except BaseException:
-                # Whoever is left may hold the pipes, and a test that fails shall not hang.
+                # A process that is left may hold the pipes, and a failing test must not hang.
                 self._clear()
                 raise
             finally:
@@ -146,7 +146,7 @@ class Stage:
                 os.kill(pid, signal.SIGKILL)
 
     def is_empty(self) -> bool:
-        """Idle until nobody is left; False if somebody stays."""
+        """Idle until no process is left; False if one stays."""
         for pid in self.processes():
             with suppress(ProcessLookupError):
                 descriptor = os.pidfd_open(pid)

@@ -68,21 +68,21 @@ def program(script: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("end", "told"), [("os._exit(42)", "42"), ("os.kill(os.getpid(), 11)", "SIGSEGV")]
+    ("end", "expected"), [("os._exit(42)", "42"), ("os.kill(os.getpid(), 11)", "SIGSEGV")]
 )
 def test_a_program_that_crashes_fails_its_call_and_not_the_turn(
-    stage: Stage, tmp_path: Path, end: str, told: str
+    stage: Stage, tmp_path: Path, end: str, expected: str
 ) -> None:
     with client(stage, tmp_path) as it:
         it.never_asked()
         it.prompt(program(f"import os; os.write(2, b'last words'); {end}"))
         failed = it.hear_update('"failed"')
-        assert told in json.dumps(failed)
+        assert expected in json.dumps(failed)
         assert it.hear_end() == {"stopReason": "end_turn"}
         assert it.party.end()[0] == 0
 
 
-def test_a_program_that_hangs_and_hears_nothing_ends_with_the_turn(
+def test_a_hanging_program_that_ignores_signals_ends_with_the_turn(
     stage: Stage, tmp_path: Path
 ) -> None:
     with client(stage, tmp_path) as it:
@@ -106,7 +106,7 @@ def test_what_a_program_started_ends_with_its_call(stage: Stage, tmp_path: Path)
         assert it.party.end()[0] == 0
 
 
-def test_what_was_asked_right_before_the_end_is_answered(stage: Stage, tmp_path: Path) -> None:
+def test_a_request_right_before_the_end_gets_its_response(stage: Stage, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("needle\n" * 2000)
     with client(stage, tmp_path) as it:
         it.prompt("read a.txt")
@@ -164,7 +164,7 @@ def _peak(status: Path) -> int:
     return int(line.split()[1])
 
 
-def test_a_client_that_hears_byte_by_byte_is_understood(stage: Stage, tmp_path: Path) -> None:
+def test_a_client_may_read_byte_by_byte(stage: Stage, tmp_path: Path) -> None:
     with client(stage, tmp_path) as it:
         params = it.session | {"prompt": [{"type": "text", "text": "hello ünï"}]}
         message = {"jsonrpc": "2.0", "id": PROMPT, "method": "session/prompt", "params": params}
@@ -234,9 +234,7 @@ def test_an_agent_that_is_killed_takes_its_programs_with_it(
         it.party.stdout.read()
 
 
-def test_an_agent_that_is_killed_takes_a_server_with_it_that_hears_nothing(
-    stage: Stage, tmp_path: Path
-) -> None:
+def test_a_killed_agent_takes_an_unresponsive_server_with_it(stage: Stage, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     os.mkfifo(begun)
     script = f"{DEAF}print('here', file=open(sys.argv[1], 'w'))\nwhile True: time.sleep(1000)"

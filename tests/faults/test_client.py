@@ -29,17 +29,17 @@ def turn(command: list[str], *options: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("end", "told"), [("os._exit(42)", b"code 42"), ("os.kill(os.getpid(), 11)", b"SIGSEGV")]
+    ("end", "expected"), [("os._exit(42)", b"code 42"), ("os.kill(os.getpid(), 11)", b"SIGSEGV")]
 )
-def test_a_crash_is_told_with_its_last_words_and_what_was_said_is_kept(
-    stage: Stage, agent: Agent, tmp_path: Path, end: str, told: bytes
+def test_a_crash_is_reported_with_stderr_and_the_text_so_far_is_kept(
+    stage: Stage, agent: Agent, tmp_path: Path, end: str, expected: bytes
 ) -> None:
     path = tmp_path / "it.acp.ndjson"
     crash = f"sys.stderr.write('module x is broken\\n'); sys.stderr.flush(); {end}"
     command = agent(f"hear_prompt(); say('so far'); {crash}")
     done = stage.run(turn(command, "--record", str(path)))
     assert (done.returncode, done.stdout) == (exit_codes.AGENT, b"so far\n")
-    assert told in done.stderr
+    assert expected in done.stderr
     assert b"module x is broken" in done.stderr
     assert b"Traceback" not in done.stderr
     assert b'"so far"' in said(path, "agent")
@@ -106,15 +106,15 @@ def test_a_full_disk_costs_the_recording_alone(stage: Stage, agent: Agent, disk:
 
 
 @pytest.mark.parametrize("overwrite", [(), ("--overwrite",)])
-@pytest.mark.parametrize("deed", ["import", "redact"])
+@pytest.mark.parametrize("command", ["import", "redact"])
 def test_a_full_disk_leaves_no_half_of_a_file_and_what_was_there(
-    stage: Stage, tmp_path: Path, disk: Disk, deed: str, overwrite: tuple[str, ...]
+    stage: Stage, tmp_path: Path, disk: Disk, command: str, overwrite: tuple[str, ...]
 ) -> None:
     plain, recording = tmp_path / "plain", tmp_path / "large.acp.ndjson"
     plain.write_bytes(b'{"jsonrpc":"2.0","method":"m","params":{"x":"%b"}}\n' % (b"x" * 900) * 99)
     assert stage.run([*CONSOLE, "import", str(plain), "-o", str(recording)]).returncode == 0
-    source = plain if deed == "import" else recording
-    call = [*CONSOLE, deed, str(source), "-o", str(disk.recording), *overwrite]
+    source = plain if command == "import" else recording
+    call = [*CONSOLE, command, str(source), "-o", str(disk.recording), *overwrite]
     script = f'echo precious >"{disk.recording}"; "$@"; code=$?; ls -A "{disk.folder}"; exit $code'
     if not overwrite:
         script = script.partition("; ")[2]
@@ -127,7 +127,7 @@ def test_a_full_disk_leaves_no_half_of_a_file_and_what_was_there(
 
 
 @pytest.mark.parametrize("victim", ["agent", "client"])
-def test_kill_9_leaves_nobody_behind_and_what_was_recorded(
+def test_kill_9_leaves_no_process_behind_and_the_recording_whole(
     stage: Stage, agent: Agent, tmp_path: Path, victim: str
 ) -> None:
     path = tmp_path / "it.acp.ndjson"
@@ -159,7 +159,7 @@ def test_what_a_wrapper_started_ends_with_the_client(stage: Stage, agent: Agent,
     assert code == {"turn": 0, "SIGINT": 130, "SIGTERM": 143}[end]
 
 
-def test_an_observer_of_a_proxy_that_is_cut_off_is_told(stage: Stage, tmp_path: Path) -> None:
+def test_a_killed_proxy_is_no_longer_listed(stage: Stage, tmp_path: Path) -> None:
     path = tmp_path / "it.acp.ndjson"
     proxy = [*CONSOLE, "proxy", "--record", str(path), "--name", "cut", "--", "cat"]
     with stage.party(proxy) as party:
@@ -176,7 +176,7 @@ def test_an_observer_of_a_proxy_that_is_cut_off_is_told(stage: Stage, tmp_path: 
 
 
 @pytest.mark.parametrize("end", ["terminal closed", "SIGTERM", "kill -9"])
-def test_a_console_whose_terminal_is_gone_leaves_nobody_behind(
+def test_a_console_without_its_terminal_leaves_no_process_behind(
     stage: Stage, agent: Agent, tmp_path: Path, end: str
 ) -> None:
     """The agent says that it is there by a pipe of its own; it hears of no signal but SIGKILL."""
@@ -184,7 +184,7 @@ def test_a_console_whose_terminal_is_gone_leaves_nobody_behind(
         pytest.skip("setsid gives a program a terminal of its own, and is not here")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    # With kill -9 there is nobody left to end an agent that hears nothing of its stdin.
+    # After kill -9 no process is left to end an agent that does not read its stdin.
     rest = "hear('never')" if end == "kill -9" else FOR_EVER
     script = f"{DEAF}greet()\nopen({str(pipe)!r}, 'w').write('here')\n{rest}"
     ours, theirs = pty.openpty()
@@ -203,7 +203,7 @@ def test_a_console_whose_terminal_is_gone_leaves_nobody_behind(
             console = min(pid for pid in stage.processes() if is_console(pid))
             match end:
                 case "terminal closed":
-                    # Whoever draws it holds the other end alone.
+                    # Only the process that draws it holds the other end.
                     terminal.kill()
                 case "SIGTERM":
                     os.kill(console, signal.SIGTERM)

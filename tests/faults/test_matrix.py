@@ -27,22 +27,22 @@ FAULTS = (
 )
 MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("crash", "proxy"): ("test_a_crash_in_the_middle_of_a_line",),
-    ("crash", "client"): ("test_a_crash_is_told_with_its_last_words_and_what_was_said_is_kept",),
+    ("crash", "client"): ("test_a_crash_is_reported_with_stderr_and_the_text_so_far_is_kept",),
     ("crash", "agent"): ("test_a_program_that_crashes_fails_its_call_and_not_the_turn",),
     ("hang", "proxy"): ("test_a_hang_ends_with_a_kill_once_the_client_asks",),
     ("hang", "client"): (
         "test_an_agent_that_hangs_or_keeps_silent_ends_with_the_time_that_was_given",
     ),
-    ("hang", "agent"): ("test_a_program_that_hangs_and_hears_nothing_ends_with_the_turn",),
+    ("hang", "agent"): ("test_a_hanging_program_that_ignores_signals_ends_with_the_turn",),
     ("exit with output pending", "proxy"): (
         "test_output_that_is_pending_at_the_exit_waits_for_a_client_that_reads_late",
-        "test_a_client_that_never_reads_keeps_nobody_who_was_told_to_end",
+        "test_a_client_that_never_reads_does_not_keep_the_proxy_from_ending",
     ),
     ("exit with output pending", "client"): (
         "test_output_that_is_pending_at_the_exit_is_read_to_its_end",
     ),
     ("exit with output pending", "agent"): (
-        "test_what_was_asked_right_before_the_end_is_answered",
+        "test_a_request_right_before_the_end_gets_its_response",
     ),
     ("garbage on stdout", "proxy"): ("test_garbage_on_stdout_passes_and_spoils_no_neighbour",),
     ("garbage on stdout", "client"): ("test_garbage_on_stdout_does_its_neighbours_no_harm",),
@@ -51,7 +51,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("slow", "client"): ("test_a_slow_agent_is_heard_byte_by_byte",),
     ("slow", "agent"): (
         "test_a_client_that_is_slow_to_read_is_waited_for_and_gets_everything",
-        "test_a_client_that_hears_byte_by_byte_is_understood",
+        "test_a_client_may_read_byte_by_byte",
     ),
     ("silent", "proxy"): ("test_a_silent_agent_costs_the_client_nothing",),
     ("silent", "client"): (
@@ -61,13 +61,13 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("client gone", "proxy"): (
         "test_a_client_that_is_gone_takes_the_agent_with_it",
         "test_a_client_that_is_gone_while_its_words_wait_takes_the_agent_with_it",
-        "test_a_client_that_has_only_said_all_it_had_to_say_is_still_answered",
-        "test_an_agent_that_has_said_all_stays_as_long_as_its_client",
+        "test_a_client_that_has_closed_stdin_still_gets_its_responses",
+        "test_an_agent_that_has_closed_stdout_stays_as_long_as_its_client",
         "test_a_client_that_reads_no_more_keeps_its_agent_as_long_as_it_may_speak",
     ),
     ("client gone", "client"): (
         "test_a_reader_of_ours_that_is_gone_ends_the_turn",
-        "test_a_console_whose_terminal_is_gone_leaves_nobody_behind",
+        "test_a_console_without_its_terminal_leaves_no_process_behind",
     ),
     ("client gone", "agent"): ("test_a_client_that_is_gone_takes_agent_and_programs_with_it",),
     ("disk full", "proxy"): (
@@ -79,20 +79,20 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("disk full", "agent"): ("test_a_full_disk_fails_the_edit_and_leaves_the_file_as_it_was",),
     ("socket cut", "proxy"): (
-        "test_an_observer_that_goes_wrong_is_felt_by_nobody",
+        "test_a_misbehaving_observer_does_not_affect_the_traffic",
         "test_observers_of_a_proxy_that_is_killed_find_the_end_and_no_proxy",
     ),
-    ("socket cut", "client"): ("test_an_observer_of_a_proxy_that_is_cut_off_is_told",),
+    ("socket cut", "client"): ("test_a_killed_proxy_is_no_longer_listed",),
     ("kill -9", "proxy"): (
-        "test_an_agent_that_is_killed_is_told_by_its_code",
+        "test_a_killed_agent_shows_in_the_exit_code",
         "test_a_proxy_that_is_killed_leaves_no_agent_that_listens",
-        "test_a_proxy_that_is_killed_takes_an_agent_with_it_that_hears_nothing",
+        "test_a_killed_proxy_takes_an_unresponsive_agent_with_it",
     ),
-    ("kill -9", "client"): ("test_kill_9_leaves_nobody_behind_and_what_was_recorded",),
+    ("kill -9", "client"): ("test_kill_9_leaves_no_process_behind_and_the_recording_whole",),
     ("kill -9", "agent"): (
         "test_a_client_that_is_gone_takes_agent_and_programs_with_it",
         "test_an_agent_that_is_killed_takes_its_programs_with_it",
-        "test_an_agent_that_is_killed_takes_a_server_with_it_that_hears_nothing",
+        "test_a_killed_agent_takes_an_unresponsive_server_with_it",
     ),
     ("children of wrappers", "proxy"): ("test_what_a_wrapper_started_ends_with_the_proxy",),
     ("children of wrappers", "client"): ("test_what_a_wrapper_started_ends_with_the_client",),
@@ -116,7 +116,7 @@ def named_in(part: str) -> set[str]:
     return {node.name for node in functions if node.name.startswith("test_")}
 
 
-def test_every_fault_is_tried_on_every_part_or_it_is_said_why_not() -> None:
+def test_every_fault_is_tried_on_every_part_or_a_reason_is_given() -> None:
     squares = {(fault, part) for fault in FAULTS for part in PARTS}
     assert set(MATRIX) | set(WITHOUT) == squares
     assert set(MATRIX) & set(WITHOUT) == set()
@@ -128,6 +128,6 @@ def test_what_the_matrix_names_exists_and_what_exists_is_named(part: str) -> Non
     assert named == named_in(part)
 
 
-def test_what_does_not_hold_is_told_to_readers() -> None:
+def test_known_limits_are_documented() -> None:
     page = " ".join((Path(__file__).parents[2] / "docs/security.md").read_text().split())
     assert all(reason in page for reason in LIMITS.values())

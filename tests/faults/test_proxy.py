@@ -48,11 +48,11 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("end", "code", "told"),
+    ("end", "code", "expected"),
     [("os._exit(42)", 42, {"code": 42}), ("os.kill(os.getpid(), 11)", 139, {"signal": 11})],
 )
 def test_a_crash_in_the_middle_of_a_line(
-    stage: Stage, path: Path, end: str, code: int, told: dict[str, int]
+    stage: Stage, path: Path, end: str, code: int, expected: dict[str, int]
 ) -> None:
     crash = "os.write(1, line[:9]); os.write(2, b'segfault in module x\\n')"
     agent = python(f"import os\nline = os.read(0, 99); os.write(1, line); {crash}; {end}")
@@ -62,7 +62,7 @@ def test_a_crash_in_the_middle_of_a_line(
         assert party.code() == code
         assert party.stderr() == b"segfault in module x\n"
     assert said(path, "agent") == b'{"id":1,"method":"x"}\n{"id":1,"'
-    assert events(path)["exit"] == told
+    assert events(path)["exit"] == expected
     assert read_recording(path).footer is not None
 
 
@@ -91,7 +91,7 @@ def test_output_that_is_pending_at_the_exit_waits_for_a_client_that_reads_late(
     assert len(said(path, "agent")) == 150_000
 
 
-def test_a_client_that_never_reads_keeps_nobody_who_was_told_to_end(
+def test_a_client_that_never_reads_does_not_keep_the_proxy_from_ending(
     stage: Stage, path: Path
 ) -> None:
     agent = python("import os\nos.write(2, b'x')\nos.write(1, b'y' * 150_000)")
@@ -160,7 +160,7 @@ def test_a_client_that_is_gone_takes_the_agent_with_it(
         party.write(b"last words\n")
         party.leave()
         code = party.code()
-    # Who hears nothing of it is told by SIGTERM, and who hears nothing at all by SIGKILL.
+    # An agent that ignores it gets SIGTERM, and one that ignores that too gets SIGKILL.
     assert (code == 0) == (agent == "polite")
     assert said(path, "client") == b"last words\n"
     assert read_recording(path).footer is not None
@@ -198,9 +198,7 @@ def test_a_client_that_is_gone_while_its_words_wait_takes_the_agent_with_it(
     assert events(path)["exit"] == {"signal": signal.SIGTERM}
 
 
-def test_a_client_that_has_only_said_all_it_had_to_say_is_still_answered(
-    stage: Stage, path: Path
-) -> None:
+def test_a_client_that_has_closed_stdin_still_gets_its_responses(stage: Stage, path: Path) -> None:
     agent = python("import sys\nwords = sys.stdin.read()\nprint(words.upper())")
     with stage.party(proxy(path, *agent)) as party:
         party.write(b"words")
@@ -216,7 +214,7 @@ def hasty(*agent: str) -> list[str]:
     return [sys.executable, "-c", script, *agent]
 
 
-def test_an_agent_that_has_said_all_stays_as_long_as_its_client(stage: Stage) -> None:
+def test_an_agent_that_has_closed_stdout_stays_as_long_as_its_client(stage: Stage) -> None:
     """It closes its stdout, lets the client's words wait for longer than any grace, and reads."""
     agent = python(
         f"import os, sys\nos.close(1)\n{UNTIL_FULL}time.sleep(0.5)\n"
@@ -245,7 +243,7 @@ def test_a_client_that_reads_no_more_keeps_its_agent_as_long_as_it_may_speak(sta
 def test_a_full_disk_costs_frames_that_are_counted_once_it_has_room_again(
     stage: Stage, disk: Disk
 ) -> None:
-    """The agent empties the disk itself when it is told to: it lives where the disk is seen."""
+    """The agent empties the disk itself on command: it runs where the disk is mounted."""
     script = (
         "import os, sys\nfor line in sys.stdin:\n"
         f"  if line == 'room\\n': os.truncate({str(disk.ballast)!r}, 0)\n"
@@ -291,7 +289,7 @@ def flood_through(party: Party, rounds: int = 2000) -> str:
 
 
 @pytest.mark.parametrize("fault", ["killed", "stopped", "socket removed", "nonsense"])
-def test_an_observer_that_goes_wrong_is_felt_by_nobody(
+def test_a_misbehaving_observer_does_not_affect_the_traffic(
     stage: Stage, path: Path, fault: str
 ) -> None:
     watcher = python(
@@ -342,7 +340,7 @@ def test_observers_of_a_proxy_that_is_killed_find_the_end_and_no_proxy(
 # kill -9
 
 
-def test_an_agent_that_is_killed_is_told_by_its_code(stage: Stage, path: Path) -> None:
+def test_a_killed_agent_shows_in_the_exit_code(stage: Stage, path: Path) -> None:
     agent = python("import os\nos.write(1, b'%d\\n' % os.getpid())\nos.read(0, 1)")
     with stage.party(proxy(path, *agent)) as party:
         pid = int(party.line())
@@ -367,9 +365,7 @@ def test_a_proxy_that_is_killed_leaves_no_agent_that_listens(
     assert read_recording(path).footer is None
 
 
-def test_a_proxy_that_is_killed_takes_an_agent_with_it_that_hears_nothing(
-    stage: Stage, path: Path
-) -> None:
+def test_a_killed_proxy_takes_an_unresponsive_agent_with_it(stage: Stage, path: Path) -> None:
     """Some editors end an agent so, and hit the proxy in its place."""
     agent = python(f"{DEAF}print('ready', flush=True)\nwhile True: time.sleep(1000)")
     with stage.party(proxy(path, *WRAPPER, *agent)) as party:

@@ -13,7 +13,9 @@ from acp_inspector.intercept.rules import InterceptRule, Trigger
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.format import decode_line, encode_entry
 from acp_protocol.framing import Side
-from tests.inspector.intercept.scene import ASK, TELL, Scene, everything
+from tests.inspector.intercept.scene import NOTIFICATION as TELL
+from tests.inspector.intercept.scene import REQUEST as ASK
+from tests.inspector.intercept.scene import Scene, everything
 from tests.inspector.reconstruction import what_came, what_left
 
 ACTIONS: list[tuple[str, dict[str, Any]]] = [

@@ -88,7 +88,7 @@ class Flow:
         self._is_closed = False
 
     def drop(self) -> None:
-        """Do not send the frame, without telling anybody."""
+        """Do not send the frame, and send no error response either."""
         self._frame_to("drop").drop(self._name)
 
     def discard(self) -> None:

@@ -1,14 +1,14 @@
 """One direction of the traffic while it is intercepted: a bounded queue that keeps the order.
 
 The forwarder's reader puts frames in; the forwarder's writer takes bytes out and only writes them.
-A frame that waits keeps those behind it waiting, and by the limit of the queue their sender too.
+A frame that waits delays those behind it and, once the queue is full, their sender too.
 
 What the receiver has been sent so far decides what may follow:
 
 | state    | the receiver has        | may be sent next                   | left by                |
 |----------|-------------------------|------------------------------------|------------------------|
-| READY    | whole lines             | an injected frame, or a reordered| a frame: SENDING       |
-|          |                         | one that is due, else the head     | `begin_raw`: RAW       |
+| READY    | whole lines             | an injected frame, a reordered one | a frame: SENDING       |
+|          |                         | that is due, or the head           | `begin_raw`: RAW       |
 |          |                         |                                    | the end: CLOSED        |
 | SENDING  | a part of our frame     | the rest of that frame             | its end: `_state_then` |
 | RAW      | a chunk that is being   | nothing                            | `end_raw`: READY or    |
@@ -199,7 +199,7 @@ class Channel:
         self._insertions: deque[Insertion] = deque()
         self._last_seq: int | None = None
         """Number of the frame that was sent last; None if it is not known."""
-        # What the reader has said.
+        # What the reader has announced.
         self._is_frame_announced = False
         self._is_flushing = False
         """Whether the reader waits in `flush`."""
@@ -276,7 +276,7 @@ class Channel:
     def announce(self) -> None:
         """Say that the next frame is about to get its number; `put` follows.
 
-        Until then, nothing is injected that could not say next to which frame it was sent.
+        Until then, nothing is injected whose neighbour would be unknown.
         """
         with self._changed:
             self._is_frame_announced = True
@@ -410,7 +410,7 @@ class Channel:
     def _next(self) -> Frame | Idle | None:
         """Begin to send the next frame; return a frame to process or what to wait for, if any."""
         now = self._clock()
-        if self._insertions and not self._hung_by and self._has_place():
+        if self._insertions and not self._hung_by and self._has_neighbour():
             self._send(self._injected(self._insertions.popleft()))
         elif due := self._reordered.take_due(now, is_flushing=self._is_last()):
             by = due.reordering.by if due.reordering else ""
@@ -484,8 +484,8 @@ class Channel:
         else:
             self._send(frame.portions(), _after_bytes(is_at_boundary=bool(frame.frame.line_ending)))
 
-    def _has_place(self) -> bool:
-        """Return whether an injected frame could say next to which frame it is sent."""
+    def _has_neighbour(self) -> bool:
+        """Return whether the frame before or behind an injected one is known."""
         is_known = self._last_seq is not None or self._head or self._queue
         return bool(is_known or not self._is_frame_announced)
 

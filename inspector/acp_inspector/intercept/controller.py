@@ -2,7 +2,7 @@
 
 Locks are taken in this order, and never the other way round:
 
-1. `proxy.session.LazyController`: one command at a time creates the controller;
+1. `proxy.control.LazyController`: one command at a time creates the controller;
 2. `proxy.forwarder.InterceptingForwarder`: handing a direction over to its channel;
 3. the lock of an add-on, while its hook runs;
 4. the lock of this controller, which both channels share;
@@ -57,30 +57,30 @@ class WarnOnce:
         self._kinds: set[str] = set()
         self._lock = threading.Lock()
 
-    def once(self, kind: str, sentence: str) -> None:
-        """Report `sentence`, unless something of that kind was reported before."""
+    def once(self, kind: str, text: str) -> None:
+        """Report `text`, unless something of that kind was reported before."""
         with self._lock:
             if kind in self._kinds or len(self._kinds) >= MAX_WARNINGS:
                 return
             self._kinds.add(kind)
-        self.warn(sentence)
+        self.warn(text)
 
     def failure(self, name: str, problem: BaseException) -> None:
         """Report, once for each type of exception, that `name` has failed."""
         kind = type(problem).__name__
         try:
             reason = str(problem)
-        except Exception:  # noqa: BLE001 - the exception may be anybody's
+        except Exception:  # noqa: BLE001 - `__str__` of an add-on's exception
             reason = "without a message"
         # Our own errors are sentences; those of others may need their name.
         reason = reason if isinstance(problem, AcpError) else f"{kind}: {reason}"
         self.once(f"{name}/{kind}", f"{name} failed and is skipped: {reason}")
 
-    def warn(self, sentence: str) -> None:
-        """Report `sentence`; never raises, because the traffic does not depend on it."""
+    def warn(self, text: str) -> None:
+        """Report `text`; never raises, because the traffic does not depend on it."""
         try:
-            self._warn(single_line(sentence, MAX_WARNING_CHARS))
-        except Exception:  # noqa: BLE001 - there is no other place to report this
+            self._warn(single_line(text, MAX_WARNING_CHARS))
+        except Exception:  # noqa: BLE001 - there is nowhere else to report this
             return
 
     def reset(self) -> None:
@@ -130,7 +130,7 @@ class InterceptController:
         kill: Callable[[int], None] = lambda signal: None,
         warn: Callable[[str], None] = lambda text: None,
         clock: Callable[[], float] = time.monotonic,
-        hold_limit: float = HOLD_TIMEOUT_S,
+        hold_timeout: float = HOLD_TIMEOUT_S,
         ids: IdSpace | None = None,
         filters: LiveFilters | None = None,
     ) -> None:
@@ -140,9 +140,9 @@ class InterceptController:
             events: Records what is done.
             hooks: Rules and add-ons.
             kill: Sends a signal to the agent.
-            warn: Shows a sentence to the user.
+            warn: Shows a warning to the user.
             clock: Seconds, from any point on.
-            hold_limit: Seconds after which a paused frame is released.
+            hold_timeout: Seconds after which a paused frame is released.
             ids: Gives ids to injected requests.
             filters: By which the rules were compiled; it knows the requests so far.
         """
@@ -152,7 +152,7 @@ class InterceptController:
         self._kill = kill
         self._warnings = WarnOnce(warn)
         self._clock = clock
-        self._hold_limit = hold_limit
+        self._hold_timeout = hold_timeout
         self._injections = Injections(ids or IdSpace(), clock)
         self._changed = threading.Condition(threading.RLock())
         self._match_counts = Counter[str]()
@@ -162,7 +162,7 @@ class InterceptController:
         self._is_over = False
         self._is_active = bool(hooks)
         self._active_at = clock()
-        """When an observer has last asked for something."""
+        """When an observer has last sent a command."""
         self._is_unattended = False
         self.channels: Mapping[Side, Channel] = {
             "client": Channel("client", self, events, self._changed, clock),
@@ -172,7 +172,7 @@ class InterceptController:
 
     @property
     def is_active(self) -> bool:
-        """Whether frames have to be looked at one by one; cheap enough to ask for every chunk."""
+        """Whether frames are looked at one by one; cheap, as it is read for every chunk."""
         return self._is_active
 
     @property
@@ -188,7 +188,7 @@ class InterceptController:
     @property
     def hold_timeout(self) -> float:
         """Seconds after which a paused frame is released without a decision."""
-        return self._hold_limit
+        return self._hold_timeout
 
     @property
     def match_counts(self) -> Mapping[str, int]:
@@ -213,8 +213,8 @@ class InterceptController:
             raise InterceptError(f"a hold lasts up to {MAX_WAIT_S:.0f} seconds, not {seconds}")
         with self._changed:
             self.heartbeat()
-            self._hold_limit = seconds or self._hold_limit
-            until = self._clock() + self._hold_limit
+            self._hold_timeout = seconds or self._hold_timeout
+            until = self._clock() + self._hold_timeout
             for channel in self.channels.values():
                 if channel.paused is not None:
                     channel.paused.until = until
@@ -252,8 +252,8 @@ class InterceptController:
         if matches is None and not expression.strip():
             from acp_inspector.filter.errors import FilterError
 
-            sentence, hint = "an empty breakpoint would hold everything", "pause for that"
-            raise FilterError(expression, 0, sentence, hint)
+            text, hint = "an empty breakpoint would hold everything", "pause for that"
+            raise FilterError(expression, 0, text, hint)
         matches = matches or self.filters.compile(expression)
         with self._changed:
             self._last_id += 1
@@ -424,7 +424,7 @@ class InterceptController:
             self._update_is_active()
         return next((each for each in injections if each.expects_response), injections[0])
 
-    # What the channels ask for.
+    # For the channels, see `ChannelPolicy`.
 
     def process(self, frame: Frame) -> InterceptedFrame:
         """Run rules, add-ons and breakpoints on a frame, in this order and without any lock.
@@ -460,10 +460,10 @@ class InterceptController:
         now = self._clock()
         why = {} if point is None else {"filter": self._breakpoints[point].expression}
         self._events.event("held", of=frame.frame.seq, by=PERSON, **why)
-        return PausedFrame(self._last_id, frame, point, now, now + self._hold_limit)
+        return PausedFrame(self._last_id, frame, point, now, now + self._hold_timeout)
 
     def time_out(self, paused: PausedFrame) -> None:
-        """Release everything, because no decision about `paused` came in time.
+        """Release everything, because no observer has decided about `paused` in time.
 
         If no observer has been active for a while either, nothing is paused any more until one is:
         a forgotten breakpoint makes the traffic wait once.
@@ -471,7 +471,7 @@ class InterceptController:
         if self._is_over:
             self._release(self.channels[paused.frame.frame.side], paused, "end")
             return
-        if self._clock() - self._active_at >= min(ABSENCE_S, self._hold_limit / 2):
+        if self._clock() - self._active_at >= min(ABSENCE_S, self._hold_timeout / 2):
             self._is_unattended = True
             self._warnings.warn(
                 "no observer has decided about the held frames: all were released, and nothing "

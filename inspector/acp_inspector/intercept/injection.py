@@ -51,7 +51,7 @@ class IdSpace:
         return f"{self._prefix}-{self._issued}"
 
     def add_foreign(self, id_: RequestId) -> None:
-        """Take note of the id of a peer's own request."""
+        """Remember the id of a peer's own request."""
         is_like_ours = isinstance(id_, str) and id_.startswith(ID_NAME)
         if is_like_ours and len(self._foreign) < MAX_FOREIGN_PREFIXES:
             self._foreign.add(str(id_).rpartition("-")[0])
@@ -84,7 +84,7 @@ class Injection:
     response: bytes | None = None
     """The first frame that responded to it."""
     expected: tuple[_Key, ...] = ()
-    """By which its responses are recognised."""
+    """The keys by which its responses are recognised."""
     is_broken: bool = False
     """Whether the receiver may be unable to respond with its id."""
     _responded: threading.Event = field(default_factory=threading.Event)
@@ -219,14 +219,14 @@ class Injections:
         entries: list[Any] = value if isinstance(message, Batch) else [value]
         keys: list[_Key] = []
         ids: list[str] = []
-        for place, entry in enumerate(entries):
+        for index, entry in enumerate(entries):
             if not (isinstance(entry, dict) and "method" in entry and "id" in entry):
                 continue
             own: dict[str, Json] = cast("dict[str, Json]", entry)
             if jsonrpc.is_request_id(own["id"]):
                 with self._lock:
                     ids.append(self._ids.issue())
-                own = entries[place] = own | {"id": ids[-1]}
+                own = entries[index] = own | {"id": ids[-1]}
             keys.append((side, _id_json(own["id"])))
         raw = encode(entries if isinstance(message, Batch) else entries[0]) if ids else line
         return Injection(side, raw, by, tuple(ids), expected=tuple(keys), is_broken=is_broken)

@@ -1,8 +1,8 @@
 """Editing a frame's JSON: by hand in an editor, and by path in rules.
 
-For an editor a frame is spread over several lines and later gathered onto one. Only white space
-between tokens is added or removed, so the order of members, the digits of numbers and duplicate
-members survive an edit somewhere else.
+For an editor a frame is written on several lines and later joined to one. Only white space between
+tokens is added or removed, so the order of fields, the digits of numbers and duplicate keys survive
+an edit elsewhere.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from acp_protocol.jsonrpc import Json
 
 INDENT: Final = "  "
 MAX_PICTURE_CHARS: Final = 60
-"""Characters of a line that `Flaw.picture` shows."""
+"""Characters of a line that `SyntaxProblem.picture` shows."""
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _OPENING: Final = frozenset("{[")
 _CLOSING: Final = frozenset("}]")
@@ -54,7 +54,7 @@ def pretty(raw: bytes) -> str:
     Invisible and control characters become escapes.
 
     Raises:
-        NoTextError: it is not JSON, and contains characters that a person cannot edit.
+        NotEditableError: it is not JSON, and contains characters that a person cannot edit.
     """
     try:
         text = raw.decode("utf-8-sig")
@@ -80,7 +80,7 @@ def verbatim_bytes(text: str) -> bytes:
 def unwrap(text: str) -> bytes:
     """Return the bytes of any text on one line.
 
-    Line breaks and the indentation behind them are layout that `spread` has added.
+    Line breaks and the indentation behind them are layout that `pretty` has added.
     """
     return _encoded("".join(line.strip(" \t\r") for line in text.split("\n")))
 
@@ -90,14 +90,16 @@ def find_syntax_error(text: str) -> SyntaxProblem | None:
     try:
         _DECODER.decode(text)
     except json.JSONDecodeError as problem:
-        return _flaw(text, problem.pos, _reason(problem))
+        return _problem_at(text, problem.pos, _reason(problem))
     except _NotANumberError as problem:
         found = re.search(rf"(?<![\w\"]){re.escape(problem.name)}(?![\w\"])", text)
-        return _flaw(text, found.start() if found else 0, f"{problem.name} is not a number in JSON")
+        return _problem_at(
+            text, found.start() if found else 0, f"{problem.name} is not a number in JSON"
+        )
     except RecursionError:
-        return _flaw(text, 0, "nested too deeply")
+        return _problem_at(text, 0, "nested too deeply")
     except ValueError:
-        return _flaw(text, 0, "a number is too long")
+        return _problem_at(text, 0, "a number is too long")
     return None
 
 
@@ -120,7 +122,7 @@ def _reason(problem: json.JSONDecodeError) -> str:
     return problem.msg[:1].lower() + problem.msg[1:].removesuffix(" at")
 
 
-def _flaw(text: str, position: int, reason: str) -> SyntaxProblem:
+def _problem_at(text: str, position: int, reason: str) -> SyntaxProblem:
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     line = text[start : len(text) if end < 0 else end]
@@ -144,18 +146,18 @@ def _spread(parts: list[str]) -> Iterator[str]:
             # Empty brackets stay on one line.
             yield "\n" + INDENT * depth if before and part not in {",", ":"} else ""
         depth += part in _OPENING
-        yield _harmless(part)
+        yield _escaped(part)
         before = part
 
 
-def _harmless(part: str) -> str:
+def _escaped(part: str) -> str:
     if part.isascii() and part.isprintable():
         return part
-    return "".join(sign if escape_controls(sign) == sign else _escape(sign) for sign in part)
+    return "".join(char if escape_controls(char) == char else _escape(char) for char in part)
 
 
-def _escape(sign: str) -> str:
-    units = sign.encode("utf-16-be", "surrogatepass")
+def _escape(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
 
 
@@ -167,47 +169,47 @@ def _encoded(text: str) -> bytes:
 
 
 def set_at(value: Json, path: JSONPath, new: Json) -> bool:
-    """Set `new` at every place that `path` matches; return whether there is one.
+    """Set `new` wherever `path` matches; return whether it matches anything.
 
-    A missing member is added where the path can match only one place and the object around it
-    exists; a list is never made longer.
+    A missing key is added if the path can match only one value and the object around it exists; a
+    list is never made longer.
     """
     names_one = all(isinstance(step, Member | Index) for step in path.segments)
-    places = list(_places(value, path, adds_members=names_one))
-    for holder, key in places:
+    locations = list(_locations(value, path, adds_keys=names_one))
+    for holder, key in locations:
         holder[key] = new
-    return bool(places)
+    return bool(locations)
 
 
 def delete_at(value: Json, path: JSONPath) -> bool:
-    """Delete every value that `path` matches; return whether there is one."""
-    places = list(_places(value, path, adds_members=False))
-    for holder, key in reversed(places):
-        # With `..` a place may lie inside another that was just deleted, which does no harm.
+    """Delete every value that `path` matches; return whether it matches anything."""
+    locations = list(_locations(value, path, adds_keys=False))
+    for holder, key in reversed(locations):
+        # With `..` a value may lie inside another that was just deleted, which does no harm.
         del holder[key]
-    return bool(places)
+    return bool(locations)
 
 
-def _places(value: Json, path: JSONPath, *, adds_members: bool) -> Iterator[tuple[Json, Json]]:
-    """Yield the container and the key of each place."""
+def _locations(value: Json, path: JSONPath, *, adds_keys: bool) -> Iterator[tuple[Json, Json]]:
+    """Yield the container and the key of each value that `path` matches."""
     *before, last = path.segments
     for holder in find_all(value, JSONPath(tuple(before))):
         if isinstance(holder, dict):
-            members = cast("dict[str, Json]", holder)
-            for name in _names(members, last, adds_members=adds_members):
-                yield members, name
+            fields = cast("dict[str, Json]", holder)
+            for name in _names(fields, last, adds_keys=adds_keys):
+                yield fields, name
         elif isinstance(holder, list):
             items = cast("list[Json]", holder)
             for index in _indexes(items, last):
                 yield items, index
 
 
-def _names(members: dict[str, Json], last: Segment, *, adds_members: bool) -> list[str]:
+def _names(fields: dict[str, Json], last: Segment, *, adds_keys: bool) -> list[str]:
     match last:
         case Member(name):
-            return [name] if adds_members or name in members else []
+            return [name] if adds_keys or name in fields else []
         case Wildcard():
-            return list(members)
+            return list(fields)
         case Index() | Descendants():
             return []
 

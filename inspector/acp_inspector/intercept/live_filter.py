@@ -1,7 +1,7 @@
 """Filters for frames that are still on their way: breakpoints and rules.
 
 The filter language is imported when there is an expression to compile, so a proxy that only
-forwards starts without it. What an expression asks of a response may stand in its request, so
+forwards starts without it. A filter of responses may need a field of their requests, so
 requests are remembered, within bounds, as soon as an expression needs them.
 """
 
@@ -42,7 +42,7 @@ def compile_live(expression: str) -> Filter:
     """Return the filter for frames that have not arrived yet.
 
     Raises:
-        FilterError: the expression is wrong, or asks for something that is only known later or
+        FilterError: the expression is wrong, or needs something that is only known later or
             that no frame has.
 
     Source: docs/intercept.md, "Nothing is held for ever".
@@ -55,16 +55,16 @@ def compile_live(expression: str) -> Filter:
     fields = sorted(compiled.fields - {"$"}, key=expression.find)
     for name in fields:
         if name == "pending" or FIELDS[name].cost == "notes":
-            sentence = f"`{name}` is not known while a frame is still under way"
+            text = f"`{name}` is not known while a frame is still under way"
             at = max(expression.find(name), 0)
-            raise FilterError(expression, at, sentence, length=len(name))
+            raise FilterError(expression, at, text, length=len(name))
     if fields and compiled.fields <= {"stderr", "event"}:
-        sentence = f"only frames pass here, and no frame has `{fields[0]}`"
-        raise FilterError(expression, 0, sentence, length=len(expression))
+        text = f"only frames pass here, and no frame has `{fields[0]}`"
+        raise FilterError(expression, 0, text, length=len(expression))
     return compiled
 
 
-class PendingRequests:
+class LiveExchanges:
     """The requests that wait for a response, and the exchange of each side's newest frame."""
 
     def __init__(self) -> None:
@@ -108,37 +108,37 @@ class LiveFilters:
     """Compiles expressions for the frames of one connection, and remembers its requests."""
 
     def __init__(self) -> None:
-        self._pending: PendingRequests | None = None
+        self._pending: LiveExchanges | None = None
         self._lock = threading.Lock()
-        self._facts: dict[Side, tuple[Frame, EntryFields]] = {}
+        self._fields: dict[Side, tuple[Frame, EntryFields]] = {}
 
     def compile(self, expression: str) -> Matcher:
-        """Return a function that says whether a frame matches `expression`.
+        """Return a function that returns whether a frame matches `expression`.
 
         Raises:
-            FilterError: see `under_way`.
+            FilterError: see `compile_live`.
 
         Source: docs/filters.md.
         """
         compiled = compile_live(expression)
         if compiled.needs_exchanges and self._pending is None:
-            self._pending = PendingRequests()
-        return lambda frame: compiled.matches_or_raise(self._facts_of(frame))
+            self._pending = LiveExchanges()
+        return lambda frame: compiled.matches_or_raise(self._fields_of(frame))
 
     def add(self, frame: Frame) -> None:
-        """Take note of a frame before any filter looks at it."""
+        """Remember a frame before any filter looks at it."""
         if self._pending is not None:
             with self._lock:
                 self._pending.add(frame)
 
-    def _facts_of(self, frame: Frame) -> EntryFields:
-        """Return the facts about a frame, which is parsed once for all filters."""
-        known = self._facts.get(frame.side)
+    def _fields_of(self, frame: Frame) -> EntryFields:
+        """Return the fields of a frame, which is parsed once for all filters."""
+        known = self._fields.get(frame.side)
         if known is None or known[0] is not frame:
             from acp_inspector.filter.frames import EntryFields
 
-            # Of all exchanges it asks for the one of this frame only.
+            # It uses only the exchange of this frame.
             exchanges: Any = self._pending
             known = frame, EntryFields(frame, exchanges)
-            self._facts[frame.side] = known
+            self._fields[frame.side] = known
         return known[1]

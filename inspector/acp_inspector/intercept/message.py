@@ -76,7 +76,7 @@ class Reordering:
 
 @dataclass(slots=True)
 class InterceptedFrame:
-    """A frame, how it leaves, and the events that say so."""
+    """A frame, how it leaves, and the events for the recording."""
 
     frame: Frame
     """As it came."""
@@ -97,7 +97,7 @@ class InterceptedFrame:
     cut_by: str = ""
     reordering: Reordering | None = None
     hung_by: str = ""
-    """Who lets nothing more through from this frame on."""
+    """The rule that lets nothing more through from this frame on; empty for none."""
     signal: int = 0
     """Signal that the agent gets when the frame's turn has come; 0 for none."""
     breakpoint: int | None = None
@@ -136,7 +136,7 @@ class InterceptedFrame:
     # Actions.
 
     def drop(self, by: str) -> None:
-        """Do not send it, without telling anybody."""
+        """Do not send it, and send no error response either."""
         self.is_dropped = True
         self.add_event("discarded", by)
 
@@ -251,13 +251,13 @@ def response_line(request: Request, result: Json, error: Json) -> bytes:
     Raises:
         InterceptError: the error has no integer code and message, or a value is not JSON.
     """
-    members: dict[str, Json] = {"jsonrpc": "2.0", "id": request.id}
+    fields: dict[str, Json] = {"jsonrpc": "2.0", "id": request.id}
     if error is None:
-        return encode(members | {"result": result})
-    fields = cast("dict[str, Json]", error) if isinstance(error, dict) else {}
-    if type(fields.get("code")) is not int or not isinstance(fields.get("message"), str):
+        return encode(fields | {"result": result})
+    given = cast("dict[str, Json]", error) if isinstance(error, dict) else {}
+    if type(given.get("code")) is not int or not isinstance(given.get("message"), str):
         raise InterceptError("an error needs an integer `code` and a `message`")
-    return encode(members | {"error": error})
+    return encode(fields | {"error": error})
 
 
 def encode(value: Json) -> bytes:

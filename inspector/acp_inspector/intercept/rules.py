@@ -45,7 +45,7 @@ _LINE_ENDINGS: Final = frozenset(b"\r\n")
 
 
 class RulesError(AcpError):
-    """A rules file is invalid; the message names file, rule and key in one sentence."""
+    """A rules file is invalid; the message names file, rule and key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +53,20 @@ class Trigger:
     """Which of the frames that match the filter a rule acts on."""
 
     side: Side | None = None
-    """Who has to have sent it; None for both."""
+    """The sender of these frames; None for both."""
     after: int = 0
-    """How many are skipped at first."""
+    """How many of them are skipped at first."""
     first: int | None = None
     """How many of the next ones are considered; None for all."""
     every: int = 1
-    """Which of those: each n-th."""
+    """Consider only every n-th of those."""
     probability: float = 1.0
     """How likely the rule acts on one of those."""
 
 
 @dataclass(slots=True)
 class InterceptRule:
-    """One action, and when it is done."""
+    """One action, and the frames that it is done to."""
 
     name: str
     matches: Matcher
@@ -159,9 +159,9 @@ class _Table:
         self.values = values
         self.path = path
 
-    def error(self, key: str, sentence: str) -> RulesError:
+    def error(self, key: str, text: str) -> RulesError:
         begin = f"{self.path}: " if self.path else ""
-        return RulesError(f"{begin}`{single_line(key, MAX_NAME_CHARS)}` {sentence}")
+        return RulesError(f"{begin}`{single_line(key, MAX_NAME_CHARS)}` {text}")
 
     def check_keys(self, known: Sequence[str]) -> None:
         for key in self.values:
@@ -394,7 +394,7 @@ def _answer(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> N
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class RuleAction:
     """What a rule can do to a frame."""
 
     fields: Mapping[str, _Reader]
@@ -404,47 +404,53 @@ class Action:
     """Checks the values together."""
 
 
-ACTIONS: Final[Mapping[str, Action]] = {
-    "replace": Action(
+ACTIONS: Final[Mapping[str, RuleAction]] = {
+    "replace": RuleAction(
         {"text": _text, "with": _line},
         lambda frame, v, by, _: frame.edit(frame.raw.replace(v["text"], v["with"]), by),
     ),
-    "rewrite": Action(
+    "rewrite": RuleAction(
         {"pattern": lambda table, key: table.text(key).encode(), "with": _line},
-        lambda frame, v, by, _: frame.edit(v["pattern"].put(v["with"], frame.raw), by),
+        lambda frame, v, by, _: frame.edit(v["pattern"].substitute(v["with"], frame.raw), by),
         _check_rewrite,
     ),
-    "set": Action({"path": _path, "value": _json}, _set),
-    "delete": Action({"path": _path}, _delete),
+    "set": RuleAction({"path": _path, "value": _json}, _set),
+    "delete": RuleAction({"path": _path}, _delete),
     # Together, seconds and jitter stay below what a single wait may be.
-    "delay": Action(
+    "delay": RuleAction(
         {"seconds": _seconds(most=MAX_WAIT_S / 2), "jitter": _seconds(0.0, MAX_WAIT_S / 2)}, _delay
     ),
-    "throttle": Action({"rate": _integer()}, lambda frame, v, by, _: frame.throttle(v["rate"], by)),
-    "drop": Action({}, lambda frame, v, by, _: frame.drop(by)),
-    "discard": Action({}, lambda frame, v, by, _: frame.discard(by)),
-    "duplicate": Action(
+    "throttle": RuleAction(
+        {"rate": _integer()}, lambda frame, v, by, _: frame.throttle(v["rate"], by)
+    ),
+    "drop": RuleAction({}, lambda frame, v, by, _: frame.drop(by)),
+    "discard": RuleAction({}, lambda frame, v, by, _: frame.discard(by)),
+    "duplicate": RuleAction(
         {"times": _integer(2, least=2, most=MAX_COPIES)},
         lambda frame, v, by, _: frame.duplicate(v["times"], by),
     ),
-    "reorder": Action(
+    "reorder": RuleAction(
         {"frames": _integer(1), "seconds": _seconds(REORDER_TIMEOUT_S)},
         lambda frame, v, by, _: frame.reorder(v["frames"], v["seconds"], by),
     ),
-    "corrupt": Action(
+    "corrupt": RuleAction(
         {
             "bytes": _integer(1),
             "mode": lambda table, key: table.choice(key, ("flip", "replace"), "flip"),
         },
         _corrupt,
     ),
-    "cut": Action({"bytes": _integer(least=0)}, lambda frame, v, by, _: frame.cut(v["bytes"], by)),
-    "split": Action(
+    "cut": RuleAction(
+        {"bytes": _integer(least=0)}, lambda frame, v, by, _: frame.cut(v["bytes"], by)
+    ),
+    "split": RuleAction(
         {"bytes": _integer(), "pause": _seconds(0.0)},
         lambda frame, v, by, _: frame.split(v["bytes"], v["pause"], by),
     ),
-    "hang": Action({}, lambda frame, v, by, _: frame.hang(by)),
-    "crash": Action({"signal": _signal}, lambda frame, v, by, _: frame.crash(v["signal"], by)),
-    "answer": Action({"result": _optional_json, "error": _optional_error}, _answer, _check_answer),
+    "hang": RuleAction({}, lambda frame, v, by, _: frame.hang(by)),
+    "crash": RuleAction({"signal": _signal}, lambda frame, v, by, _: frame.crash(v["signal"], by)),
+    "answer": RuleAction(
+        {"result": _optional_json, "error": _optional_error}, _answer, _check_answer
+    ),
 }
 """What rules can do: the key in the file, its fields, and what it does to a frame."""

@@ -27,7 +27,7 @@ def methods_of(side: Side, version: int = 1) -> list[MethodSpec]:
 
 
 def call_template(row: MethodSpec, known: Mapping[str, Json] | None = None) -> Json:
-    """Return a call of a method with its required members; `known` has values by member name."""
+    """Return a call of a method with its required fields; `known` has values by field name."""
     message: dict[str, Json] = {"jsonrpc": "2.0"}
     if row.kind == "request":
         message["id"] = 0
@@ -39,32 +39,32 @@ def call_template(row: MethodSpec, known: Mapping[str, Json] | None = None) -> J
 
 
 def result_template(method: str, version: int = 1, known: Mapping[str, Json] | None = None) -> Json:
-    """Return a result of a method with its required members; {} for unknown methods."""
+    """Return a result of a method with its required fields; {} for unknown methods."""
     row = find_method(method, version, kind="request")
     if row is None or row.result is None:
         return {}
     return _Filled(known or {}).value(schema_type(row.result, row.version))
 
 
-def validation_errors(message: Json, asked: str | None = None) -> list[str]:
+def validation_errors(message: Json, request_method: str | None = None) -> list[str]:
     """Return the validation errors of a message; none if it is valid in some protocol version.
 
-    `message` is a call, or the result of the method `asked`.
+    `message` is a call, or the result of the method `request_method`.
     """
     call = cast("dict[str, Json]", message) if isinstance(message, dict) else {}
-    name = call.get("method") if asked is None else asked
+    name = call.get("method") if request_method is None else request_method
     if not isinstance(name, str):
         return []
-    kind: Kind = "request" if asked is not None or "id" in call else "notification"
+    kind: Kind = "request" if request_method is not None or "id" in call else "notification"
     versions = [version for version in (1, 2) if find_method(name, version, kind=kind)]
     found = [
         validate_params(name, call.get("params"), version, kind=kind)
-        if asked is None
+        if request_method is None
         else validate_result(name, message, version)
         for version in versions
     ]
     fewest = min(found, key=len, default=())
-    return [str(complaint) for complaint in fewest]
+    return [str(error) for error in fewest]
 
 
 class _Filled:
@@ -76,25 +76,23 @@ class _Filled:
     def value(self, wanted: Any, name: str = "", depth: int = 0) -> Json:
         if name in self._known:
             return self._known[name]
-        plan = type_info(wanted)
+        info = type_info(wanted)
         if depth >= MAX_DEPTH:
             return None
-        if plan.is_object:
-            members = plan.type_.__annotations__.items()
-            required = plan.type_.__required_keys__
+        if info.is_object:
+            fields = info.type_.__annotations__.items()
+            required = info.type_.__required_keys__
             return {
-                key: self.value(member, key, depth + 1)
-                for key, member in members
-                if key in required
+                key: self.value(type_, key, depth + 1) for key, type_ in fields if key in required
             }
-        if plan.origin is Union:
-            arms = [arm for arm in plan.args if arm is not NoneType]
+        if info.origin is Union:
+            arms = [arm for arm in info.args if arm is not NoneType]
             return self.value(arms[0], name, depth) if arms else None
-        if plan.origin is Literal:
-            return plan.args[0]
-        if plan.origin is list:
-            return [] if name in _EMPTY else [self.value(plan.args[0], "", depth + 1)]
-        return _plain(plan.origin or plan.type_)
+        if info.origin is Literal:
+            return info.args[0]
+        if info.origin is list:
+            return [] if name in _EMPTY else [self.value(info.args[0], "", depth + 1)]
+        return _plain(info.origin or info.type_)
 
 
 def _plain(kind: Any) -> Json:

@@ -29,7 +29,7 @@ class AttachError(AcpError):
     """There is no proxy to attach to, or a command failed; the message says why."""
 
 
-class CommandRefusedError(AttachError):
+class ProxyRefusedError(AttachError):
     """A proxy has refused a command; the message is its own."""
 
 
@@ -62,8 +62,8 @@ def running_proxies() -> list[RunningProxy]:
     found: list[RunningProxy] = []
     for path in sockets():
         try:
-            with ProxyClient(path) as attachment:
-                found.append(attachment.hello())
+            with ProxyClient(path) as client:
+                found.append(client.hello())
         except ConnectionRefusedError:
             # The proxy was killed and could not remove it.
             with suppress(OSError):
@@ -129,23 +129,23 @@ class ProxyClient:
         self._lines.close()
         self._socket.close()
 
-    def call(self, do: str, **members: Any) -> Any:
+    def call(self, do: str, **fields: Any) -> Any:
         """Send the command `do` and return its result.
 
         Raises:
-            RefusedError: the proxy has refused it.
-            AttachError: the proxy is gone.
+            ProxyRefusedError: the proxy has refused it.
+            AttachError: the proxy has ended.
         """
-        reply = self.request({"do": do} | members)
+        reply = self.request({"do": do} | fields)
         if "error" in reply:
-            raise CommandRefusedError(str(reply["error"]))
+            raise ProxyRefusedError(str(reply["error"]))
         return reply["ok"]
 
     def request(self, command: Mapping[str, Any]) -> Mapping[str, Any]:
         """Send a command and return the whole reply: `{"ok": …}` or `{"error": …}`.
 
         Raises:
-            AttachError: the proxy is gone.
+            AttachError: the proxy has ended.
         """
         try:
             self._socket.settimeout(REPLY_TIMEOUT_S + _wait_s(command))
@@ -187,11 +187,11 @@ class ProxyClient:
     def _described(self, about: Any) -> RunningProxy:
         match about:
             case {"name": str(name), "pid": int(pid), "command": command, "cwd": str(cwd)}:
-                words = tuple(map(str, cast("list[Any]", command)))
+                argv = tuple(map(str, cast("list[Any]", command)))
                 fields = cast("Mapping[str, Any]", about)
                 recording = fields.get("recording")
                 created = str(fields.get("created", ""))
-                return RunningProxy(self._path, name, pid, words, cwd, created, recording)
+                return RunningProxy(self._path, name, pid, argv, cwd, created, recording)
             case _:
                 raise AttachError("the socket does not belong to a proxy of this version")
 

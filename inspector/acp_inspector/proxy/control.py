@@ -155,7 +155,7 @@ class ControlServer:
         name: str,
         about: Mapping[str, Any],
         open_log: Callable[[], LogSource],
-        growth: ChangeNotifier,
+        notifier: ChangeNotifier,
         *,
         commands: Mapping[str, Command] | None = None,
         observers_left: Callable[[], None] = lambda: None,
@@ -168,7 +168,7 @@ class ControlServer:
         """
         self._about = {"name": name, "pid": os.getpid(), **about}
         self._open_log = open_log
-        self._growth = growth
+        self._notifier = notifier
         self._commands = dict(commands or {})
         self._observers_left = observers_left
         self._threads: set[threading.Thread] = set()
@@ -190,7 +190,7 @@ class ControlServer:
 
     def close(self) -> None:
         """Give observers a moment to read to the end, then close the socket."""
-        self._growth.end()
+        self._notifier.end()
         with self._lock:
             threads = list(self._threads)
         with suppress(OSError):
@@ -271,7 +271,7 @@ class ControlServer:
     def _run(self, peer: socket.socket, request: CommandData) -> Any:
         name = request.get("do")
         if name is None:
-            raise ValueError("a command is a JSON object on one line with the member `do`")
+            raise ValueError("a command is a JSON object on one line with the field `do`")
         if name == "hello":
             return self._about
         command = self._commands.get(name) if isinstance(name, str) else None
@@ -282,7 +282,7 @@ class ControlServer:
             return reply
         end = time.monotonic() + reply.seconds
         while (left := end - time.monotonic()) > 0:
-            if reply.wait(min(left, POLL_INTERVAL_S)) or self._growth.is_over or _has_left(peer):
+            if reply.wait(min(left, POLL_INTERVAL_S)) or self._notifier.is_over or _has_left(peer):
                 break
         return reply.reply()
 
@@ -293,14 +293,14 @@ class ControlServer:
         log = self._open_log()
         try:
             while True:
-                mark, is_over = self._growth.version(), self._growth.is_over
+                version, is_over = self._notifier.version(), self._notifier.is_over
                 data, at = log.read(at)
                 if data:
                     peer.sendall(data)
                 elif is_over:
                     return
                 else:
-                    self._growth.wait(mark, WATCH_INTERVAL_S)
+                    self._notifier.wait(version, WATCH_INTERVAL_S)
                     if _has_left(peer):
                         return
         finally:
@@ -346,27 +346,27 @@ def commands_on(lazy: LazyController) -> Mapping[str, Command]:
     return {
         "state": lambda _: _state(lazy.controller),
         "held": of(_held),
-        "read": of(lambda it, q: encoded(it.read(_hold(it, q)))),
+        "read": of(lambda c, r: encoded(c.read(_hold(c, r)))),
         "break": of(_break),
-        "clear": of(lambda it, q: it.clear_breakpoint(_number(q))),
-        "pause": of(lambda it, q: it.pause()),
-        "resume": of(lambda it, q: it.resume()),
-        "release_all": of(lambda it, q: it.release_all()),
+        "clear": of(lambda c, r: c.clear_breakpoint(_number(r))),
+        "pause": of(lambda c, r: c.pause()),
+        "resume": of(lambda c, r: c.resume()),
+        "release_all": of(lambda c, r: c.release_all()),
         "keep": of(
-            lambda it, q: it.extend_timeouts(_seconds(q, "seconds") if "seconds" in q else None)
+            lambda c, r: c.extend_timeouts(_seconds(r, "seconds") if "seconds" in r else None)
         ),
-        "release": of(lambda it, q: it.release(_hold(it, q))),
-        "discard": of(lambda it, q: it.discard(_hold(it, q), is_silent=q.get("silent") is True)),
-        "edit": of(lambda it, q: it.edit(_hold(it, q), _raw(q), is_forced=q.get("force") is True)),
-        "duplicate": of(lambda it, q: it.duplicate(_hold(it, q), _number(q, "times", 2))),
-        "delay": of(lambda it, q: it.delay(_hold(it, q), _seconds(q, "seconds"))),
+        "release": of(lambda c, r: c.release(_hold(c, r))),
+        "discard": of(lambda c, r: c.discard(_hold(c, r), is_silent=r.get("silent") is True)),
+        "edit": of(lambda c, r: c.edit(_hold(c, r), _raw(r), is_forced=r.get("force") is True)),
+        "duplicate": of(lambda c, r: c.duplicate(_hold(c, r), _number(r, "times", 2))),
+        "delay": of(lambda c, r: c.delay(_hold(c, r), _seconds(r, "seconds"))),
         "answer": of(_answer),
         "inject": of(_inject),
     }
 
 
 def encoded(raw: bytes) -> dict[str, str]:
-    """Return bytes as members of a reply."""
+    """Return bytes as fields of a reply."""
     try:
         return {"text": raw.decode()}
     except UnicodeDecodeError:

@@ -52,7 +52,7 @@ class AgentProcess:
         """Start `command`, without a shell, in a process group of its own.
 
         Raises:
-            AgentStartError: it could not be started; the message says why in one sentence.
+            AgentStartError: it could not be started; the message is one sentence.
         """
         try:
             self._process = subprocess.Popen(
@@ -162,7 +162,7 @@ class Signals:
             return
         self.ends_agent = True
         process.signal(number)
-        # SIGINT may only stop the running turn; the others ask for the end.
+        # SIGINT may only stop the running turn; the others end the agent.
         if number != signal.SIGINT and self._timer is None:
             self._timer = threading.Timer(self._grace, process.signal, [signal.SIGKILL])
             self._timer.daemon = True
@@ -172,7 +172,7 @@ class Signals:
 def take_stdio() -> tuple[int, int]:
     """Move stdin and stdout to new descriptors and return these, in this order.
 
-    From here on stdout is stderr and stdin is empty for everybody else: what an add-on prints,
+    From here on stdout is stderr and stdin is empty for all other code: what an add-on prints,
     reads or starts does not reach the editor or the agent.
     """
     stdio = os.dup(0), os.dup(1)

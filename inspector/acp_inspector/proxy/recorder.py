@@ -48,9 +48,9 @@ class ByteBudget:
     """Limits the bytes in a queue.
 
     A line counts as half of the limit at most, so that any line finds room, and leaves some to
-    those behind it. When the budget is used up, a producer waits once: `timeout` seconds, or so
-    long for each `limit` bytes before it. If that was in vain, producers do
-    not wait again until there was room: what finds none is refused at once.
+    those behind it. When the budget is used up, a producer waits once: `timeout` seconds for each
+    `limit` bytes before it, and at least that long. If there is no room then, producers do not wait
+    again until there was some: what finds no room is refused at once.
     """
 
     def __init__(self, limit: int, timeout: float) -> None:
@@ -62,14 +62,14 @@ class ByteBudget:
         self._bytes = 0
         """The bytes in the queue; more than `_used` if there are large lines."""
         self._is_behind = False
-        """Whether the last producer has waited in vain."""
+        """Whether the last producer has found no room in time."""
 
     def charge(self, size: int) -> int:
         """Return what `size` bytes count as."""
         return min(size, self._max_charge)
 
     def take(self, size: int) -> bool:
-        """Reserve `size` bytes; wait for them, unless that was in vain before."""
+        """Reserve `size` bytes; wait for them unless the last producer found no room in time."""
         charge = min(size, self._max_charge)
         with self._changed:
             if self._used and self._used + charge > self._limit and not self._wait(charge):
@@ -80,7 +80,7 @@ class ByteBudget:
         return True
 
     def take_nowait(self, size: int) -> bool:
-        """Reserve `size` bytes at once; fails only while producers wait in vain."""
+        """Reserve `size` bytes at once; fails only while producers find no room."""
         with self._changed:
             if self._is_behind and not self._has_room(self.charge(size)):
                 return False
@@ -96,7 +96,7 @@ class ByteBudget:
             self._changed.notify_all()
 
     def add(self, size: int) -> None:
-        """Reserve `size` bytes, whatever the limit says."""
+        """Reserve `size` bytes, even beyond the limit."""
         self.free(-size, -self.charge(size))
 
     def _wait(self, charge: int) -> bool:
@@ -209,7 +209,7 @@ class Recorder:
         max_queued_bytes: int = MAX_QUEUED_BYTES,
         queue_timeout: float = QUEUE_TIMEOUT_S,
         max_line_bytes: int = MAX_LINE_BYTES,
-        large: int = LARGE_FRAME,
+        large_frame: int = LARGE_FRAME,
     ) -> None:
         """Write with `writer`; call `warn`, which must not block, once if something is missing."""
         self._writer = writer
@@ -221,15 +221,15 @@ class Recorder:
         self._max_line_bytes = max_line_bytes
         self._numbering = threading.Lock()
         self._ready: list[BatchItem] = []
-        """What is numbered and not written yet."""
+        """Entries that have their number and are not written yet."""
         self._size = self._charge = 0
-        """What that has taken of the budget."""
+        """Their size, and what they count as in the budget."""
         self._drops = DropCounter()
-        """What is missing behind that."""
+        """Entries that are missing behind them."""
         self._number = writer.first_number - 1
         self._cutters: dict[Side, _LineCutter] = {
-            "client": _LineCutter(large),
-            "agent": _LineCutter(large),
+            "client": _LineCutter(large_frame),
+            "agent": _LineCutter(large_frame),
         }
         self._has_noted = threading.Event()
         self._is_closed = False
@@ -238,7 +238,7 @@ class Recorder:
         self._thread.start()
 
     def note(self, stream: Stream, data: bytes) -> None:
-        """Note a chunk; call this before its bytes are forwarded. Waits as `ByteBudget` says."""
+        """Note a chunk; call this before its bytes are forwarded. May wait, see `ByteBudget`."""
         at = self._clock() - self._began
         if self._budget.take(len(data)):
             self._put(_Chunk(at, stream, data))
@@ -254,7 +254,7 @@ class Recorder:
     def line(self, side: Side, raw: bytes, end: bytes) -> Frame:
         """Record a frame and return it, with its time and its number.
 
-        One that finds no room is left out and counted. Waits as `ByteBudget` says.
+        One that finds no room is left out and counted. May wait, see `ByteBudget`.
         """
         at = self._clock() - self._began
         return self._number_line(at, side, raw, end, self._budget.take(len(raw)))
@@ -291,9 +291,8 @@ class Recorder:
             self._number_all()
 
     def _run(self) -> None:
-        # Once a block of this size was freed, glibc keeps twice as much of what is freed later. It
-        # would give it back at once and take a page fault for each page of the next batch, which
-        # costs a third more processor time in a flood.
+        # Once a block of this size was freed, glibc keeps freed memory instead of returning it at
+        # once, which would cost a page fault for each page of the next batch.
         bytes(MAX_QUEUED_BYTES)
         is_open = True
         while is_open:
@@ -402,8 +401,8 @@ class Recorder:
 class _LineCutter:
     """Cuts one stream into lines; skips the rest of a line after a gap."""
 
-    def __init__(self, large: int) -> None:
-        self._large = large
+    def __init__(self, large_frame: int) -> None:
+        self._large_frame = large_frame
         self._unfinished = bytearray()
         self._is_lost = False
 
@@ -419,7 +418,7 @@ class _LineCutter:
                 self._unfinished += data
                 return None, []
             begun, data = data[:end], data[end:]
-            if len(self._unfinished) >= self._large:
+            if len(self._unfinished) >= self._large_frame:
                 self._unfinished += begun[:-1]
                 long, begun = self.rest(), b""
             else:

@@ -1,7 +1,8 @@
 """One run of the proxy: the agent, its forwarders, and the recording and control beside them.
 
 The traffic needs neither recording nor control. What cannot be opened is reported once and left
-out; only a mistake of the user (a wrong filter, rule or add-on) is refused before the agent starts.
+out; only a mistake of the user (an invalid filter, rule or add-on) is refused before the agent
+starts.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ WARNING_TIMEOUT_S: Final = 1.0
 SWITCH_INTERVAL_S: Final = 0.000001
 """Seconds for which a thread may keep the interpreter's lock while a forwarder waits for it.
 
-With Python's default the slowest round trips take 10 ms longer.
+With Python's default of 5 ms a forwarder may wait that long for the recorder's thread.
 """
 
 
@@ -74,8 +75,8 @@ def run_proxy(
         command: The agent.
         session: Records and intercepts the traffic.
         stdio: The descriptors of the client.
-        grace: Seconds that the agent has to end after a signal, and when its client has gone.
-        drain_timeout: Seconds that the processes have which the agent has left behind.
+        grace: Seconds that the agent has to end after a signal, or after its client has left.
+        drain_timeout: Seconds that processes which the agent has left behind have to end.
 
     Raises:
         AgentStartError: the command could not be started.
@@ -117,7 +118,7 @@ def run_proxy(
 
 
 def _drain(forwarder: Forwarder, signals: Signals, timeout: float) -> None:
-    """Wait until everything was read, however slowly, unless a signal has asked for the end.
+    """Wait until everything was read, however slowly, unless a signal ends the agent.
 
     A source that is silent for `timeout` seconds is held open by a process outside the group.
     """
@@ -132,11 +133,11 @@ def _drain(forwarder: Forwarder, signals: Signals, timeout: float) -> None:
 def _watch_client(
     to_agent: Forwarder, to_client: Forwarder, process: AgentProcess, grace: float
 ) -> None:
-    """End the agent when its client has gone, even if the agent does not notice.
+    """End the agent when its client has left, even if the agent does not notice.
 
-    A client that has only closed our stdin still waits for responses. A client that reads none has
-    gone if it sends nothing more, or if the agent takes nothing of what it has sent. The same holds
-    for a client that sends nothing more to an agent that has closed its stdout.
+    A client that has only closed our stdin still waits for responses. A client that no longer reads
+    has left if it sends nothing more, or if the agent reads nothing of what it has sent. The same
+    holds for a client that sends nothing more to an agent that has closed its stdout.
     """
 
     def watch() -> None:
@@ -185,7 +186,7 @@ class BackgroundWarner:
 
 @dataclass(frozen=True, slots=True)
 class ProxyOptions:
-    """What the user wants of a proxy."""
+    """The options of `acp-console proxy`."""
 
     record: str | None = None
     """Where to record: a path, or a pattern for one."""
@@ -231,7 +232,7 @@ class ProxySession:
         self._addons: Sequence[Addon] = ()
 
     def forwarder(self, side: Side, source: int, sink: int) -> Forwarder:
-        """Return what moves one direction."""
+        """Return the forwarder of one direction."""
         if self.recorder is None or self.controller is None:
             return Forwarder(side, source, sink, self.recorder)
         forwarder = InterceptingForwarder(side, source, sink, self.recorder)
@@ -242,7 +243,7 @@ class ProxySession:
         """Load rules and add-ons, and set the breakpoints.
 
         Raises:
-            AcpError: a filter, a rule or an add-on is wrong.
+            AcpError: a filter, a rule or an add-on is invalid.
         """
         from acp_inspector.intercept.controller import HOLD_TIMEOUT_S, InterceptController
         from acp_inspector.intercept.live_filter import LiveFilters
@@ -263,7 +264,7 @@ class ProxySession:
             hooks=hooks,
             kill=self._kill,
             warn=self.warn,
-            hold_limit=options.hold_limit or HOLD_TIMEOUT_S,
+            hold_timeout=options.hold_limit or HOLD_TIMEOUT_S,
             filters=filters,
         )
         for expression in options.breakpoints:
@@ -294,9 +295,9 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
     """Open recording and control socket.
 
     Raises:
-        RecordingExistsError: there is a file of that name, and the options do not say what to do.
-        RecordingError: half of the recording would be redacted, or its name is wrong.
-        AcpError: a filter, a rule or an add-on is wrong.
+        RecordingExistsError: the file exists, and the options neither append nor overwrite.
+        RecordingError: only a part of the recording would be redacted, or its name is invalid.
+        AcpError: a filter, a rule or an add-on is invalid.
     """
     session = ProxySession(warn)
     is_plain = not (options.has_control or options.intercepts)
@@ -304,23 +305,23 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
         return session
     header = new_header(command, _working_directory())
     path = _path(command, options)
-    sieve = _sieve(path, options)
-    if sieve is not None:
-        header = sieve.header(header)
+    redactor = _redactor(path, options)
+    if redactor is not None:
+        header = redactor.header(header)
     writer = _writer(path, options, header, session.warn)
     if writer is None and is_plain:
         return session
     session.writer = writer
-    growth = ChangeNotifier()
+    notifier = ChangeNotifier()
     memory = MemoryLog(header)
     # Observers read the file, or the lines in memory if there is none or are several.
     reads_memory = writer is None or options.rotates
     sinks: list[Sink] = [writer] if writer is not None else []
-    sink: Sink = ObservedSink([*sinks, memory] if reads_memory else sinks, growth)
-    if sieve is not None:
+    sink: Sink = ObservedSink([*sinks, memory] if reads_memory else sinks, notifier)
+    if redactor is not None:
         from acp_inspector.redaction.stream import RedactingSink
 
-        sink = RedactingSink(sink, sieve, session.warn)
+        sink = RedactingSink(sink, redactor, session.warn)
     recorder = Recorder(sink, warn=session.warn)
 
     def open_log() -> LogSource:
@@ -346,7 +347,7 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
     }
     if options.has_control:
         name = options.name or PurePath(command[0]).name
-        session.control = _control(name, about, open_log, growth, controller, session.warn)
+        session.control = _control(name, about, open_log, notifier, controller, session.warn)
     return session
 
 
@@ -354,7 +355,7 @@ def _path(command: Sequence[str], options: ProxyOptions) -> Path | None:
     """Return where to record.
 
     Raises:
-        RecordingError: the pattern is wrong.
+        RecordingError: the pattern is invalid.
     """
     if options.record is None:
         return None
@@ -364,11 +365,11 @@ def _path(command: Sequence[str], options: ProxyOptions) -> Path | None:
     )
 
 
-def _sieve(path: Path | None, options: ProxyOptions) -> EntryRedactor | None:
-    """Return what removes secrets from entries, if that is wanted.
+def _redactor(path: Path | None, options: ProxyOptions) -> EntryRedactor | None:
+    """Return the redactor for entries; None if nothing is redacted.
 
     Raises:
-        RecordingError: half of the recording would be redacted.
+        RecordingError: only a part of the recording would be redacted.
     """
     appended = path if options.mode == "append" else None
     if appended is not None:
@@ -385,7 +386,7 @@ def _sieve(path: Path | None, options: ProxyOptions) -> EntryRedactor | None:
 def _writer(
     path: Path | None, options: ProxyOptions, header: Header, warn: Warn
 ) -> RecordingWriter | RotatingWriter | None:
-    """Return what writes the recording; None if there is none or it cannot be opened."""
+    """Return the writer of the recording; None if nothing is recorded or it cannot be opened."""
     if path is None:
         return None
     try:
@@ -400,7 +401,7 @@ def _writer(
     except RecordingExistsError:
         raise
     except RecordingError as problem:
-        # The agent has to work whatever becomes of the recording.
+        # The agent has to work with or without a recording.
         warn(f"{problem}; the traffic goes on without a recording")
         return None
 
@@ -409,7 +410,7 @@ def _control(
     name: str,
     about: Mapping[str, Any],
     open_log: Callable[[], LogSource],
-    growth: ChangeNotifier,
+    notifier: ChangeNotifier,
     controller: LazyController,
     warn: Warn,
 ) -> ControlServer | None:
@@ -418,7 +419,7 @@ def _control(
             name,
             about,
             open_log,
-            growth,
+            notifier,
             commands=commands_on(controller),
             observers_left=controller.observers_left,
         )

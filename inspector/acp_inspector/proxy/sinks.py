@@ -61,7 +61,7 @@ class ChangeNotifier:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._times = 0
+        self._version = 0
         self._is_over = False
 
     @property
@@ -72,7 +72,7 @@ class ChangeNotifier:
     def notify(self) -> None:
         """Wake all observers."""
         with self._changed:
-            self._times += 1
+            self._version += 1
             self._changed.notify_all()
 
     def end(self) -> None:
@@ -82,21 +82,21 @@ class ChangeNotifier:
             self._changed.notify_all()
 
     def version(self) -> int:
-        """Return a mark for `wait`."""
-        return self._times
+        """Return the number of changes so far, for `wait`."""
+        return self._version
 
     def wait(self, version: int, timeout: float) -> None:
-        """Wait until there is more than at `mark`, for the end, or for `limit` seconds."""
+        """Wait for a change since `version`, for the end, or for `timeout` seconds."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_over or self._times != version, timeout)
+            self._changed.wait_for(lambda: self._is_over or self._version != version, timeout)
 
 
 class ObservedSink:
     """Writes to several sinks, and wakes observers."""
 
-    def __init__(self, sinks: Sequence[Sink], growth: ChangeNotifier) -> None:
+    def __init__(self, sinks: Sequence[Sink], notifier: ChangeNotifier) -> None:
         self._sinks = tuple(sinks)
-        self._growth = growth
+        self._notifier = notifier
         self.first_number = sinks[0].first_number
         self.time_offset = sinks[0].time_offset
 
@@ -105,13 +105,13 @@ class ObservedSink:
         batch = EntryBatch.of(entries)
         for sink in self._sinks:
             sink.write(batch)
-        self._growth.notify()
+        self._notifier.notify()
 
     def close(self) -> None:
         """Close each sink."""
         for sink in self._sinks:
             sink.close()
-        self._growth.end()
+        self._notifier.end()
 
 
 class MemoryLog:
@@ -123,13 +123,13 @@ class MemoryLog:
         self._limit = limit
         self._lock = threading.Lock()
         self._header = encode_header(header)
-        self._places: deque[int] = deque()
+        self._offsets: deque[int] = deque()
         self._pieces: deque[Part] = deque()
         self._blocks: deque[int] = deque()
         """How many pieces each block has; a block holds whole lines and is dropped as one."""
         self._begin = self._end = len(self._header)
         self.dropped = 0
-        """Bytes that are not there any more."""
+        """Bytes of lines that were dropped."""
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Keep the lines of `entries`."""
@@ -151,18 +151,18 @@ class MemoryLog:
         with self._lock:
             self._blocks.append(len(pieces))
             for piece in pieces:
-                self._places.append(self._end)
+                self._offsets.append(self._end)
                 self._pieces.append(piece)
                 self._end += len(piece)
             # The newest block stays, however large it is.
             while self._end - self._begin > self._limit and len(self._blocks) > 1:
                 for _ in range(self._blocks.popleft()):
-                    self._places.popleft()
+                    self._offsets.popleft()
                     self._begin += len(self._pieces.popleft())
                 self.dropped = self._begin - len(self._header)
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: observers may still read."""
 
     def read(self, at: int) -> tuple[bytes, int]:
         """Return bytes from `at` on, and the offset behind them."""
@@ -172,8 +172,8 @@ class MemoryLog:
             at = max(at, self._begin)
             if at >= self._end:
                 return b"", at
-            index = bisect_right(self._places, at) - 1
-            piece, begin = self._pieces[index], at - self._places[index]
+            index = bisect_right(self._offsets, at) - 1
+            piece, begin = self._pieces[index], at - self._offsets[index]
             data = bytes(memoryview(piece)[begin : begin + CHUNK_BYTES])
         return data, at + len(data)
 

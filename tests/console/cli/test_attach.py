@@ -79,7 +79,7 @@ def echo(alone: None) -> Generator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "acp_console", "proxy", "--name", "work", "--", *ECHO]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         say(process, b'{"hello":1}')
-        assert hear(process) == b'{"hello":1}'
+        assert read_line(process) == b'{"hello":1}'
         yield process
         assert process.stdin is not None
         process.stdin.close()
@@ -91,14 +91,14 @@ def say(process: subprocess.Popen[bytes], line: bytes) -> None:
     process.stdin.flush()
 
 
-def hear(process: subprocess.Popen[bytes]) -> bytes:
+def read_line(process: subprocess.Popen[bytes]) -> bytes:
     assert process.stdout is not None
     return process.stdout.readline().removesuffix(b"\n")
 
 
-def asked(*questions: str, code: int = exit_codes.DONE) -> list[dict[str, Any]]:
+def replies_to(*commands: str, code: int = exit_codes.DONE) -> list[dict[str, Any]]:
     """Ask from a shell; return the answers."""
-    words = [word for question in questions for word in ("--ask", question)]
+    words = [word for command in commands for word in ("--ask", command)]
     command = [sys.executable, "-m", "acp_console", "attach", "work", *words]
     done = subprocess.run(command, capture_output=True, timeout=LIMIT, check=False)
     assert done.returncode == code, done.stderr
@@ -108,18 +108,18 @@ def asked(*questions: str, code: int = exit_codes.DONE) -> list[dict[str, Any]]:
 def test_a_frame_is_held_and_changed_by_shell_commands_that_come_and_go(
     echo: subprocess.Popen[bytes],
 ) -> None:
-    (point,) = asked('{"do":"break","filter":"from == client"}')
+    (point,) = replies_to('{"do":"break","filter":"from == client"}')
     say(echo, b'{"n":1}')
-    (held,) = asked('{"do":"held","seconds":30}')
+    (held,) = replies_to('{"do":"held","seconds":30}')
     (hold,) = held["ok"]["holds"]
     assert (hold["text"], hold["breakpoint"]) == ('{"n":1}', point["ok"]["id"])
-    assert asked('{"do":"edit","json":{"n":2}}') == [{"ok": None}]
-    assert hear(echo) == b'{"n":2}'
-    assert asked('{"do":"release"}', code=exit_codes.FOUND) == [{"error": "no frame is held"}]
+    assert replies_to('{"do":"edit","json":{"n":2}}') == [{"ok": None}]
+    assert read_line(echo) == b'{"n":2}'
+    assert replies_to('{"do":"release"}', code=exit_codes.FOUND) == [{"error": "no frame is held"}]
 
 
-def test_several_questions_are_answered_in_their_order(echo: subprocess.Popen[bytes]) -> None:
-    first, second, third = asked(
+def test_several_commands_get_replies_in_their_order(echo: subprocess.Popen[bytes]) -> None:
+    first, second, third = replies_to(
         '{"do":"inject","from":"agent","json":{"jsonrpc":"2.0","method":"ours"}}',
         '{"do":"nothing"}',
         '{"do":"hello"}',
@@ -128,31 +128,31 @@ def test_several_questions_are_answered_in_their_order(echo: subprocess.Popen[by
     assert first["ok"]["id"] is None
     assert "there is no command" in second["error"]
     assert third["ok"]["name"] == "work"
-    assert hear(echo) == b'{"jsonrpc":"2.0","method":"ours"}'
+    assert read_line(echo) == b'{"jsonrpc":"2.0","method":"ours"}'
 
 
 def test_who_asks_line_by_line_is_attached_until_it_leaves(echo: subprocess.Popen[bytes]) -> None:
     command = [sys.executable, "-m", "acp_console", "attach", "--ask", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
-        for question, answer in (
+        for command, answer in (
             (b"no JSON", "a command has to be a JSON object"),
             (b'{"do":"break","filter":"from == client"}', '{"ok":'),
         ):
-            say(shell, question)
-            assert answer in hear(shell).decode()
+            say(shell, command)
+            assert answer in read_line(shell).decode()
         say(echo, b'{"n":1}')
         say(shell, b'{"do":"held","seconds":30}')
-        assert '{\\"n\\":1}' in hear(shell).decode()
+        assert '{\\"n\\":1}' in read_line(shell).decode()
         assert shell.stdin is not None
         shell.stdin.close()
         assert shell.wait(LIMIT) == exit_codes.FOUND
-    assert hear(echo) == b'{"n":1}'
+    assert read_line(echo) == b'{"n":1}'
 
 
 def test_the_recording_can_be_watched_from_a_shell(echo: subprocess.Popen[bytes]) -> None:
     command = [sys.executable, "-m", "acp_console", "attach", "--ask", '{"do":"watch"}']
     with subprocess.Popen(command, stdout=subprocess.PIPE) as shell:
-        lines = [json.loads(hear(shell)) for _ in range(3)]
+        lines = [json.loads(read_line(shell)) for _ in range(3)]
         assert [next(iter(line)) for line in lines] == ["ok", "acp_recording", "n"]
         assert echo.stdin is not None
         echo.stdin.close()
@@ -171,7 +171,7 @@ def test_the_recording_can_be_watched_from_a_shell(echo: subprocess.Popen[bytes]
         (("nobody", "--ask", "{}"), "acp-console: no proxy is running"),
     ],
 )
-def test_a_question_that_cannot_be_asked_is_told_so(
+def test_an_invalid_command_is_reported(
     call: Call, alone: None, words: tuple[str, ...], sentence: str
 ) -> None:
     del alone
@@ -185,7 +185,7 @@ def test_a_number_without_bounds_is_refused_in_a_sentence(
     echo: subprocess.Popen[bytes], number: str
 ) -> None:
     del echo
-    (answer,) = asked(f'{{"do":"keep","seconds":{number}}}', code=exit_codes.FOUND)
+    (answer,) = replies_to(f'{{"do":"keep","seconds":{number}}}', code=exit_codes.FOUND)
     assert list(answer) == ["error"]
     assert "foreseen" not in answer["error"]
     assert "cannot be done" not in answer["error"]
@@ -194,15 +194,15 @@ def test_a_number_without_bounds_is_refused_in_a_sentence(
 def test_an_error_to_answer_with_reaches_the_proxy(echo: subprocess.Popen[bytes]) -> None:
     del echo
     error = '{"code":-32000,"message":"no"}'
-    assert asked(f'{{"do":"answer","error":{error}}}', code=exit_codes.FOUND) == [
+    assert replies_to(f'{{"do":"answer","error":{error}}}', code=exit_codes.FOUND) == [
         {"error": "no frame is held"}
     ]
 
 
-def test_who_watches_leaves_when_nobody_reads_any_more(echo: subprocess.Popen[bytes]) -> None:
+def test_watching_ends_when_stdout_is_closed(echo: subprocess.Popen[bytes]) -> None:
     command = [sys.executable, "-m", "acp_console", "attach", "--ask", '{"do":"watch"}']
     with subprocess.Popen(command, stdout=subprocess.PIPE) as shell:
-        hear(shell)
+        read_line(shell)
         assert shell.stdout is not None
         shell.stdout.close()
         assert shell.wait(LIMIT) == exit_codes.DONE
@@ -211,12 +211,12 @@ def test_who_watches_leaves_when_nobody_reads_any_more(echo: subprocess.Popen[by
 
 # The documents.
 
-ANSWERER = """
+RESPONDER = """
 import json, sys
 for line in sys.stdin:
     message = json.loads(line)
     if "id" in message and "method" in message:
-        answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"asked": message["params"]}}
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"params": message["params"]}}
         print(json.dumps(answer), flush=True)
 """
 
@@ -229,7 +229,7 @@ def place(tmp_path: Path, alone: None) -> dict[str, str]:
         path = tmp_path / name
         path.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
         path.chmod(0o700)
-    (tmp_path / "agent.py").write_text(ANSWERER)
+    (tmp_path / "agent.py").write_text(RESPONDER)
     (tmp_path / "faults.toml").write_text(examples("toml")[0])
     (tmp_path / "hooks.py").write_text(examples("python")[0])
     return {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
@@ -259,37 +259,37 @@ def test_the_documents_begin_with_commands_that_run(place: dict[str, str], tmp_p
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        assert b'"asked"' in done.stdout
+        assert b'"params"' in done.stdout
 
 
 def test_the_documents_ask_from_a_shell_what_is_answered(
     place: dict[str, str], tmp_path: Path
 ) -> None:
-    _, questions, attached = examples("sh")
+    _, commands, attached = examples("sh")
     proxy = ["acp-console", "proxy", "--name", "work", "--", "my-agent"]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen[bytes](proxy, env=place, cwd=tmp_path, **pipes) as process:
         say(process, asking("session/new"))
-        hear(process)
+        read_line(process)
         with subprocess.Popen[bytes](["bash", "-e"], env=place, cwd=tmp_path, **pipes) as shell:
             assert shell.stdin is not None
             assert shell.stdout is not None
-            shell.stdin.write(questions.encode())
+            shell.stdin.write(commands.encode())
             shell.stdin.close()
-            answers = [hear(shell)]
+            answers = [read_line(shell)]
             say(process, asking("session/prompt", prompt="hi"))
             answers += shell.stdout.read().splitlines()
             assert shell.wait(LIMIT) == 0
-        assert json.loads(hear(process))["result"]["asked"]["prompt"][0]["text"] == "plan"
-        told = [json.loads(answer).get("ok", answer) for answer in answers]
-        assert told[0] == {"id": 1}
-        assert told[1]["holds"][0]["from"] == "client"
-        assert json.loads(told[2]["text"])["params"] == {"prompt": "hi"}
-        assert told[3] is None
-        assert json.loads(told[4]["answer"]["text"])["result"] == {"asked": {}}
-        assert told[5]["breakpoints"][0]["id"] == 1
-        assert told[6:8] == [None, None]
-        assert len(told) == 8 + 5
+        assert json.loads(read_line(process))["result"]["params"]["prompt"][0]["text"] == "plan"
+        replies = [json.loads(answer).get("ok", answer) for answer in answers]
+        assert replies[0] == {"id": 1}
+        assert replies[1]["holds"][0]["from"] == "client"
+        assert json.loads(replies[2]["text"])["params"] == {"prompt": "hi"}
+        assert replies[3] is None
+        assert json.loads(replies[4]["answer"]["text"])["result"] == {"params": {}}
+        assert replies[5]["breakpoints"][0]["id"] == 1
+        assert replies[6:8] == [None, None]
+        assert len(replies) == 8 + 5
         done = subprocess.run(
             ["bash", "-e", "-c", attached],
             capture_output=True,

@@ -21,14 +21,14 @@ def proxy(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]
 
 
 def test_bytes_and_exit_code_go_through(tmp_path: Path) -> None:
-    said = b'{"a": 1.50}\r\n\xff\x00 no JSON\nunfinished'
+    data = b'{"a": 1.50}\r\n\xff\x00 no JSON\nunfinished'
     path = tmp_path / "it.acp.ndjson"
-    done = proxy("--record", str(path), "--", *ECHO, stdin=said)
-    assert (done.returncode, done.stdout, done.stderr) == (0, said, b"")
+    done = proxy("--record", str(path), "--", *ECHO, stdin=data)
+    assert (done.returncode, done.stdout, done.stderr) == (0, data, b"")
     recording = read_recording(path)
     for side in ("client", "agent"):
         frames = [frame for frame in recording.frames if frame.side == side]
-        assert b"".join(frame.data + frame.line_ending for frame in frames) == said
+        assert b"".join(frame.data + frame.line_ending for frame in frames) == data
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,9 @@ def test_the_exit_code_is_the_agents(script: str, code: int) -> None:
         (["--", "/no/such/agent"], exit_codes.AGENT, b"cannot start /no/such/agent"),
     ],
 )
-def test_a_wrong_call_is_told_what_is_wrong(words: list[str], code: int, sentence: bytes) -> None:
+def test_a_wrong_call_gets_an_error_that_explains_it(
+    words: list[str], code: int, sentence: bytes
+) -> None:
     done = proxy(*words)
     assert (done.returncode, done.stdout) == (code, b"")
     assert sentence in done.stderr
@@ -71,7 +73,7 @@ def test_a_standard_descriptor_that_is_closed_is_no_place_for_the_recording(
 ) -> None:
     path = tmp_path / "it.acp.ndjson"
     secret = b"sk-ant-api03-" + b"aB3dE5fG7h" * 8
-    said = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"text":"%b"}}\n' % secret
+    data = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"text":"%b"}}\n' % secret
     agent = (
         "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())\n"
         f"sys.stdout.flush(); sys.stderr.buffer.write({secret + b' is no token'!r}); sys.exit(3)"
@@ -80,7 +82,7 @@ def test_a_standard_descriptor_that_is_closed_is_no_place_for_the_recording(
     command = [sys.executable, "-m", "acp_console", "proxy", *words]
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {closed}', "sh", *command],
-        input=said,
+        input=data,
         capture_output=True,
         timeout=30,
         check=False,
@@ -89,7 +91,7 @@ def test_a_standard_descriptor_that_is_closed_is_no_place_for_the_recording(
     assert (done.returncode, recording.bad_lines) == (3, ())
     assert recording.footer is not None
     assert b"Traceback" not in done.stderr
-    assert done.stdout == (b"" if {"<&-", ">&-"} & set(closed.split()) else said)
+    assert done.stdout == (b"" if {"<&-", ">&-"} & set(closed.split()) else data)
     assert done.stderr == (b"" if "2>&-" in closed else secret + b" is no token")
     assert len(recording.frames) == (0 if "<&-" in closed.split() else 2)
     assert (secret in path.read_bytes()) is not bool(options)
@@ -141,7 +143,9 @@ def test_a_wrong_breakpoint_leaves_no_file(tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_an_agent_works_beside_a_pipe_that_nobody_reads(tmp_path: Path, way: tuple[str]) -> None:
+def test_recording_to_a_pipe_is_refused_and_the_traffic_goes_on(
+    tmp_path: Path, way: tuple[str]
+) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     done = proxy("--record", str(path), *way, "--", *ECHO, stdin=b"{}\n")
@@ -151,7 +155,7 @@ def test_an_agent_works_beside_a_pipe_that_nobody_reads(tmp_path: Path, way: tup
     assert path.is_fifo()
 
 
-def test_a_recording_that_is_there_is_refused_unless_told_otherwise(tmp_path: Path) -> None:
+def test_an_existing_recording_is_refused_without_append_or_overwrite(tmp_path: Path) -> None:
     path = tmp_path / "it.acp.ndjson"
     for words, frames in [
         ((), 2),

@@ -20,7 +20,9 @@ from acp_inspector.proxy.control import (
     commands_on,
 )
 from acp_inspector.proxy.sinks import ChangeNotifier, MemoryLog
-from tests.inspector.intercept.scene import ASK, TELL, Scene
+from tests.inspector.intercept.scene import NOTIFICATION as TELL
+from tests.inspector.intercept.scene import REQUEST as ASK
+from tests.inspector.intercept.scene import Scene
 from tests.inspector.proxy.test_control import HEADER
 
 LIMIT = 20.0

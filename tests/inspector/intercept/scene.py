@@ -13,8 +13,8 @@ from acp_inspector.journal import Frame, Journal, JournalEvent
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
-ASK = b'{"jsonrpc":"2.0","id":1,"method":"session/prompt"}'
-TELL = b'{"jsonrpc":"2.0","method":"session/update"}'
+REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"session/prompt"}'
+NOTIFICATION = b'{"jsonrpc":"2.0","method":"session/update"}'
 
 
 def everything(frame: Frame) -> bool:

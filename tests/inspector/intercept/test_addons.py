@@ -13,7 +13,7 @@ from types import FunctionType
 import pytest
 
 from acp_inspector.intercept.addons import RELOAD_INTERVAL_S, Addon, AddonError
-from tests.inspector.intercept.scene import ASK, TELL, Scene
+from tests.inspector.intercept.scene import NOTIFICATION, REQUEST, Scene
 
 DOCS = Path(__file__).parents[3] / "docs/intercept.md"
 SOON = 20
@@ -46,22 +46,22 @@ def hook(tmp_path: Path, body: str) -> Scene:
 @pytest.mark.parametrize(
     ("body", "left", "events"),
     [
-        ("pass", [ASK], []),
+        ("pass", [REQUEST], []),
         ("flow.drop()", [], ["discarded"]),
         ("flow.discard()", [], ["discarded"]),
         ("flow.replace(b'x')", [b"x"], ["edited"]),
-        ("flow.replace(frame.raw)", [ASK], []),
+        ("flow.replace(frame.raw)", [REQUEST], []),
         ("flow.replace({'a': frame.json()['id'] + frame.n})", [b'{"a":2}'], ["edited"]),
         ("flow.answer(result=1)", [], ["answered"]),
-        ("flow.note('hi')", [ASK], ["note"]),
-        ("flow.inject('client', b'x')", [b"x", ASK], ["injected"]),
+        ("flow.note('hi')", [REQUEST], ["note"]),
+        ("flow.inject('client', b'x')", [b"x", REQUEST], ["injected"]),
     ],
 )
-def test_a_hook_does_its_deeds(
+def test_a_hook_acts_on_its_frame(
     body: str, left: list[bytes], events: list[str], tmp_path: Path
 ) -> None:
     scene = hook(tmp_path, body)
-    assert scene.passed("client", ASK) == [line + b"\n" for line in left]
+    assert scene.passed("client", REQUEST) == [line + b"\n" for line in left]
     assert [name for name, _ in scene.events()] == events
     assert {data["by"] for _, data in scene.events()} <= {"a.py"}
     assert scene.warnings == []
@@ -69,16 +69,16 @@ def test_a_hook_does_its_deeds(
 
 def test_an_answer_of_a_hook_goes_back(tmp_path: Path) -> None:
     scene = hook(tmp_path, "flow.answer(error={'code': 1, 'message': 'no'})")
-    scene.passed("client", ASK)
+    scene.passed("client", REQUEST)
     (answer,) = scene.out("agent")
     assert json.loads(answer)["error"] == {"code": 1, "message": "no"}
 
 
 def test_a_hook_can_delay(tmp_path: Path) -> None:
     scene = hook(tmp_path, "flow.delay(2)")
-    assert scene.passed("agent", TELL) == []
+    assert scene.passed("agent", NOTIFICATION) == []
     scene.now = 2
-    assert scene.out("agent") == [TELL + b"\n"]
+    assert scene.out("agent") == [NOTIFICATION + b"\n"]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,12 @@ def test_a_hook_can_delay(tmp_path: Path) -> None:
         "on_frame(frame, flow)",
     ],
 )
-def test_a_hook_that_fails_has_done_nothing_and_is_told_once(mistake: str, tmp_path: Path) -> None:
+def test_a_failing_hook_changes_nothing_and_is_reported_once(mistake: str, tmp_path: Path) -> None:
     scene = hook(tmp_path, f"flow.note('before')\nflow.inject('agent', b'x')\n{mistake}")
-    assert scene.passed("agent", TELL, TELL) == [TELL + b"\n", TELL + b"\n"]
+    assert scene.passed("agent", NOTIFICATION, NOTIFICATION) == [
+        NOTIFICATION + b"\n",
+        NOTIFICATION + b"\n",
+    ]
     assert scene.events() == []
     (warning,) = scene.warnings
     assert warning.startswith("a.py, on_frame (line ")
@@ -141,50 +144,50 @@ def version(name: str) -> str:
 def test_a_changed_file_is_loaded_anew_but_looked_at_once_a_second(tmp_path: Path) -> None:
     path = written(tmp_path / "a.py", version("one"))
     scene, _ = scene_of(path)
-    assert scene.passed("agent", TELL) == [b"start one\n", b"one\n"]
+    assert scene.passed("agent", NOTIFICATION) == [b"start one\n", b"one\n"]
     written(path, version("two"), 2)
-    assert scene.passed("agent", TELL) == [b"one\n"]
+    assert scene.passed("agent", NOTIFICATION) == [b"one\n"]
     scene.now = RELOAD_INTERVAL_S
-    assert scene.passed("agent", TELL) == [b"start two\n", b"two\n"]
+    assert scene.passed("agent", NOTIFICATION) == [b"start two\n", b"two\n"]
     assert scene.warnings == [
         "a.py, done (line 8) failed and is skipped: ValueError: done one",
         "add-on a.py was reloaded",
     ]
 
 
-def test_a_broken_version_is_told_once_and_the_one_before_goes_on(tmp_path: Path) -> None:
+def test_a_broken_version_is_reported_once_and_the_one_before_goes_on(tmp_path: Path) -> None:
     path = written(tmp_path / "a.py", version("one"))
     scene, _ = scene_of(path)
-    scene.passed("agent", TELL)
+    scene.passed("agent", NOTIFICATION)
     written(path, "def on_frame(", 2)
     for second in (1, 2, 3):
         scene.now = second * RELOAD_INTERVAL_S
-        assert scene.passed("agent", TELL) == [b"one\n"]
+        assert scene.passed("agent", NOTIFICATION) == [b"one\n"]
     (warning,) = scene.warnings
     assert warning.endswith("; the version before goes on")
     path.unlink()
     scene.now = 9
-    assert scene.passed("agent", TELL) == [b"one\n"]
+    assert scene.passed("agent", NOTIFICATION) == [b"one\n"]
     written(path, version("three"), 3)
     scene.now = 20
-    assert scene.passed("agent", TELL)[-1] == b"three\n"
+    assert scene.passed("agent", NOTIFICATION)[-1] == b"three\n"
 
 
 def test_a_hook_that_hangs_is_skipped_until_its_file_changes(tmp_path: Path) -> None:
     path = written(tmp_path / "a.py", HANGING)
     scene, _ = scene_of(path, timeout=0.3)
-    assert scene.passed("agent", TELL, TELL) == [TELL + b"\n"] * 2
-    assert scene.passed("client", ASK) == [ASK + b"\n"]
+    assert scene.passed("agent", NOTIFICATION, NOTIFICATION) == [NOTIFICATION + b"\n"] * 2
+    assert scene.passed("client", REQUEST) == [REQUEST + b"\n"]
     assert scene.warnings == [
         "a.py, on_frame (line 2) did not return in 0.3 s: it is skipped until the file changes"
     ]
     written(path, "def on_frame(", 2)
     scene.now = RELOAD_INTERVAL_S
-    assert scene.passed("agent", TELL) == [TELL + b"\n"]
+    assert scene.passed("agent", NOTIFICATION) == [NOTIFICATION + b"\n"]
     assert scene.warnings[-1].endswith("; the version before stays skipped")
     written(path, "def on_frame(frame, flow): flow.replace(b'better')", 3)
     scene.now = 2 * RELOAD_INTERVAL_S
-    assert scene.passed("agent", TELL) == [b"better\n"]
+    assert scene.passed("agent", NOTIFICATION) == [b"better\n"]
 
 
 def test_what_a_hook_does_after_it_was_given_up_does_not_happen(tmp_path: Path) -> None:
@@ -198,7 +201,7 @@ def test_what_a_hook_does_after_it_was_given_up_does_not_happen(tmp_path: Path) 
         "    has_done.set()\n"
     )
     scene, _ = scene_of(written(tmp_path / "late.py", body), timeout=0.2)
-    assert scene.passed("agent", TELL) == [TELL + b"\n"]
+    assert scene.passed("agent", NOTIFICATION) == [NOTIFICATION + b"\n"]
     module = sys.modules["acp_addon_late"]
     module.wakes.set()
     module.has_done.wait(0.2)
@@ -215,26 +218,26 @@ def test_a_file_that_does_not_come_to_its_end_is_refused(tmp_path: Path) -> None
 def test_a_new_version_that_hangs_while_it_is_loaded_leaves_the_old_one(tmp_path: Path) -> None:
     path = written(tmp_path / "a.py", version("one"))
     scene, _ = scene_of(path, timeout=0.3)
-    scene.passed("agent", TELL)
+    scene.passed("agent", NOTIFICATION)
     written(path, "import threading\nthreading.Event().wait()", 2)
     scene.now = RELOAD_INTERVAL_S
-    assert scene.passed("agent", TELL) == [b"one\n"]
+    assert scene.passed("agent", NOTIFICATION) == [b"one\n"]
     assert scene.warnings[0].endswith("(line 2); the version before goes on")
 
 
 def test_a_hook_for_which_there_is_no_memory_has_done_nothing(tmp_path: Path) -> None:
     scene = hook(tmp_path, "flow.replace(b'x' * 2**62)")
-    assert scene.passed("agent", TELL) == [TELL + b"\n"]
+    assert scene.passed("agent", NOTIFICATION) == [NOTIFICATION + b"\n"]
     assert "MemoryError" in scene.warnings[0]
 
 
 def test_at_the_end_done_is_called_once_and_no_hook_after_it(tmp_path: Path) -> None:
     path = written(tmp_path / "a.py", version("one"))
     scene, addon = scene_of(path)
-    scene.passed("agent", TELL)
+    scene.passed("agent", NOTIFICATION)
     addon.close()
     addon.close()
-    assert scene.passed("agent", TELL) == [TELL + b"\n"]
+    assert scene.passed("agent", NOTIFICATION) == [NOTIFICATION + b"\n"]
     assert len(scene.warnings) == 1
 
 
@@ -255,7 +258,7 @@ def test_the_example_in_the_documents_works(
     (answer,) = scene.out("client")
     outcome = {"outcome": {"outcome": "selected", "optionId": "yes"}}
     assert json.loads(answer)["result"] == outcome
-    assert scene.passed("agent", *[TELL] * 100) == [TELL + b"\n"] * 100
+    assert scene.passed("agent", *[NOTIFICATION] * 100) == [NOTIFICATION + b"\n"] * 100
     prompt = b'{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{}}'
     assert b'"seenBy":"hooks.py"' in scene.passed("client", prompt)[0]
     addon.close()

@@ -16,7 +16,7 @@ from acp_inspector.intercept.message import InterceptedFrame
 from acp_inspector.intercept.rules import InterceptRule
 from acp_inspector.journal import Frame, JournalEvent
 from acp_protocol.framing import LineFramer, Side
-from tests.inspector.intercept.scene import ASK, TELL, Scene, everything, holding
+from tests.inspector.intercept.scene import NOTIFICATION, REQUEST, Scene, everything, holding
 
 SOON = 20
 """Seconds after which a thread counts as hung."""
@@ -72,7 +72,7 @@ def test_a_line_without_an_ending_passes_as_it_came_and_is_the_last() -> None:
     assert scene.controller.channels["agent"].is_closed
 
 
-def test_a_full_lane_makes_its_sender_wait() -> None:
+def test_a_full_channel_makes_its_sender_wait() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", holding(b"x"))
     scene.passed("agent", b"x")
@@ -92,14 +92,14 @@ def test_a_full_lane_makes_its_sender_wait() -> None:
     assert [line[:1] for line in left] == [b"x", b"y", b"z"]
 
 
-def test_a_sender_is_not_kept_waiting_for_a_lane_that_nobody_empties_any_more() -> None:
+def test_a_sender_does_not_wait_for_a_channel_without_a_reader() -> None:
     scene = Scene()
-    lane = scene.controller.channels["agent"]
+    channel = scene.controller.channels["agent"]
     scene.controller.set_breakpoint("", everything)
     scene.put("agent", b"y" * MAX_QUEUED_BYTES)
-    lane.close()
+    channel.close()
     scene.put("agent", b"z")
-    assert lane.take() is None
+    assert channel.take() is None
     assert scene.events() == [
         ("discarded", {"of": 1, "by": "end"}),
         ("discarded", {"of": 3, "by": "end"}),
@@ -108,60 +108,60 @@ def test_a_sender_is_not_kept_waiting_for_a_lane_that_nobody_empties_any_more() 
 
 def test_ours_waits_until_the_line_of_a_chunk_is_complete() -> None:
     scene = Scene()
-    lane = scene.controller.channels["agent"]
-    assert lane.begin_raw()
-    scene.controller.inject("agent", TELL)
-    assert lane.take_nowait() == Idle(None), "the pump is writing"
-    lane.end_raw(is_at_boundary=False)
-    assert lane.take_nowait() == Idle(None), "a line is half-way"
-    assert not lane.begin_raw()
-    lane.put_rest(b"more", is_at_boundary=False)
+    channel = scene.controller.channels["agent"]
+    assert channel.begin_raw()
+    scene.controller.inject("agent", NOTIFICATION)
+    assert channel.take_nowait() == Idle(None), "the forwarder is writing"
+    channel.end_raw(is_at_boundary=False)
+    assert channel.take_nowait() == Idle(None), "a line is half-way"
+    assert not channel.begin_raw()
+    channel.put_rest(b"more", is_at_boundary=False)
     assert scene.out("agent") == [b"more"]
-    lane.put_rest(b"rest\n")
+    channel.put_rest(b"rest\n")
     scene.put("agent", b"next")
-    assert scene.out("agent") == [b"rest\n", TELL + b"\n", b"next\n"]
-    assert lane.begin_raw()
+    assert scene.out("agent") == [b"rest\n", NOTIFICATION + b"\n", b"next\n"]
+    assert channel.begin_raw()
 
 
 def test_ours_does_not_slip_in_before_a_frame_that_has_its_number() -> None:
-    """Behind a chunk, whose frames nobody knows, it can only say before which frame it leaves."""
+    """Behind a chunk with unknown frames, only the frame after it is known."""
     scene = Scene()
-    lane = scene.controller.channels["agent"]
-    assert lane.begin_raw()
-    scene.controller.inject("agent", TELL)
-    lane.end_raw(is_at_boundary=False)
-    lane.put_rest(b"rest\n")
-    lane.announce()
+    channel = scene.controller.channels["agent"]
+    assert channel.begin_raw()
+    scene.controller.inject("agent", NOTIFICATION)
+    channel.end_raw(is_at_boundary=False)
+    channel.put_rest(b"rest\n")
+    channel.announce()
     frame = scene.journal.frame("agent", b"next")
     assert scene.out("agent") == [b"rest\n"]
-    lane.put(frame)
-    assert scene.out("agent") == [TELL + b"\n", b"next\n"]
+    channel.put(frame)
+    assert scene.out("agent") == [NOTIFICATION + b"\n", b"next\n"]
     assert scene.events() == [("injected", {"of": 2, "by": "person", "before": 1})]
-    assert lane.begin_raw()
-    lane.end_raw(is_at_boundary=True)
-    scene.controller.inject("agent", TELL)
-    assert scene.out("agent") == [TELL + b"\n"], "no frame is about to come"
+    assert channel.begin_raw()
+    channel.end_raw(is_at_boundary=True)
+    scene.controller.inject("agent", NOTIFICATION)
+    assert scene.out("agent") == [NOTIFICATION + b"\n"], "no frame is about to come"
 
 
 def test_ours_is_never_glued_to_a_last_line_without_an_ending() -> None:
     scene = Scene()
-    lane = scene.controller.channels["agent"]
-    assert lane.begin_raw()
+    channel = scene.controller.channels["agent"]
+    assert channel.begin_raw()
     scene.controller.inject("agent", b"ours")
-    lane.end_raw(is_at_boundary=False)
-    lane.end()
+    channel.end_raw(is_at_boundary=False)
+    channel.end()
     assert scene.out("agent") == []
-    assert lane.take() is None
+    assert channel.take() is None
 
 
 def test_way_is_made_when_all_that_came_has_left() -> None:
     rule = InterceptRule("late", holding(b"late"), "reorder", {"frames": 9, "seconds": 9.0})
     scene = Scene([rule])
     scene.controller.set_breakpoint("", holding(b"stop"))
-    lane = scene.controller.channels["agent"]
+    channel = scene.controller.channels["agent"]
     assert scene.passed("agent", b"late", b"one", b"stop", b"two") == [b"one\n"]
     was_made: list[bool] = []
-    maker = threading.Thread(target=lambda: was_made.append(lane.flush()), daemon=True)
+    maker = threading.Thread(target=lambda: was_made.append(channel.flush()), daemon=True)
     maker.start()
     assert scene.out("agent") == [], "somebody has to decide"
     scene.controller.release_all()
@@ -172,8 +172,8 @@ def test_way_is_made_when_all_that_came_has_left() -> None:
         assert time.monotonic() < limit
     left += scene.out("agent")
     assert was_made == [True]
-    assert left == [b"stop\n", b"two\n", b"late\n"], "nobody else comes whom it could let pass"
-    lane.put_rest(b"without end", is_at_boundary=False)
+    assert left == [b"stop\n", b"two\n", b"late\n"], "no later frame comes that could pass it"
+    channel.put_rest(b"without end", is_at_boundary=False)
     assert scene.out("agent") == [b"without end"]
 
 
@@ -181,12 +181,12 @@ def test_way_is_made_when_all_that_came_has_left() -> None:
 def test_way_is_made_when_the_last_frame_never_leaves(*, is_hanging: bool) -> None:
     scene = Scene([InterceptRule("hang", holding(b"now"), "hang", {})] if is_hanging else [])
     scene.controller.set_breakpoint("", holding(b"stop"))
-    lane = scene.controller.channels["agent"]
+    channel = scene.controller.channels["agent"]
     scene.put("agent", b"now" if is_hanging else b"stop")
     if not is_hanging:
         assert scene.out("agent") == []
     was_made: list[bool] = []
-    maker = threading.Thread(target=lambda: was_made.append(lane.flush()), daemon=True)
+    maker = threading.Thread(target=lambda: was_made.append(channel.flush()), daemon=True)
     maker.start()
     for hold in scene.controller.holds():
         scene.controller.discard(hold.id)
@@ -198,12 +198,12 @@ def test_way_is_made_when_the_last_frame_never_leaves(*, is_hanging: bool) -> No
 @pytest.mark.parametrize("is_hung", [True, False])
 def test_no_way_is_made_where_nothing_leaves_any_more(*, is_hung: bool) -> None:
     scene = Scene([InterceptRule("hang", holding(b"now"), "hang", {})])
-    lane = scene.controller.channels["agent"]
+    channel = scene.controller.channels["agent"]
     if is_hung:
         assert scene.passed("agent", b"now") == []
     else:
-        lane.close()
-    assert not lane.flush()
+        channel.close()
+    assert not channel.flush()
 
 
 def test_a_reordered_frame_lets_others_pass() -> None:
@@ -224,8 +224,8 @@ def test_a_reordered_frame_lets_others_pass() -> None:
 def test_a_cut_closes_the_direction_inside_a_frame() -> None:
     scene = Scene([InterceptRule("cut", holding(b"12345"), "cut", {"bytes": 3})])
     assert scene.passed("agent", b"one", b"12345", b"two") == [b"one\n", b"123"]
-    lane = scene.controller.channels["agent"]
-    assert lane.take() is None
+    channel = scene.controller.channels["agent"]
+    assert channel.take() is None
     scene.put("agent", b"three")
     assert scene.passed("client", b"other") == [b"other\n"]
     assert scene.events() == [
@@ -235,7 +235,7 @@ def test_a_cut_closes_the_direction_inside_a_frame() -> None:
     ]
 
 
-def test_after_a_hang_nothing_leaves_and_nobody_has_to_wait() -> None:
+def test_after_a_hang_nothing_leaves_and_no_sender_waits() -> None:
     scene = Scene([InterceptRule("hang", holding(b"now"), "hang", {})])
     assert scene.passed("agent", b"one", b"now", b"two") == [b"one\n"]
     assert scene.passed("agent", b"x" * MAX_QUEUED_BYTES) + scene.passed("agent", b"more") == []
@@ -255,8 +255,8 @@ def test_a_frame_can_leave_piece_by_piece_and_ours_waits_for_the_last(
     scene = Scene([InterceptRule("slow", holding(b"0123"), action, values)])
     pieces = scene.passed("agent", b"012345678")
     scene.controller.inject("agent", b"ours")
-    lane = scene.controller.channels["agent"]
-    while isinstance(piece := lane.take_nowait(), bytes | Idle):
+    channel = scene.controller.channels["agent"]
+    while isinstance(piece := channel.take_nowait(), bytes | Idle):
         if isinstance(piece, bytes):
             pieces.append(piece)
         elif piece.seconds is None:
@@ -290,36 +290,36 @@ def test_ours_goes_out_while_a_delayed_frame_waits() -> None:
     assert scene.out("agent") == [b"x\n"]
 
 
-class Pump:
-    """A pump as the proxy has it: chunks while nothing is set, frames as soon as something is."""
+class StubForwarder:
+    """A forwarder like that of the proxy: chunks while nothing intercepts, else frames."""
 
     def __init__(self, scene: Scene, source: int, sink: int) -> None:
         self.scene, self.source, self.sink = scene, source, sink
-        self.lane: Channel = scene.controller.channels["agent"]
+        self.channel: Channel = scene.controller.channels["agent"]
         self.framer = LineFramer()
         self.is_at_boundary = True
 
     def read(self) -> None:
         while chunk := os.read(self.source, 7):
-            if self.lane.begin_raw():
+            if self.channel.begin_raw():
                 os.write(self.sink, chunk)
                 self.is_at_boundary = chunk.endswith(b"\n")
-                self.lane.end_raw(is_at_boundary=self.is_at_boundary)
+                self.channel.end_raw(is_at_boundary=self.is_at_boundary)
                 continue
             if not self.is_at_boundary:
                 rest, newline, chunk = chunk.partition(b"\n")
                 self.is_at_boundary = bool(newline)
-                self.lane.put_rest(rest + newline, is_at_boundary=self.is_at_boundary)
+                self.channel.put_rest(rest + newline, is_at_boundary=self.is_at_boundary)
             self.scene.put("agent", *self.framer.feed(chunk))
             # Back to chunks only where no line is unfinished: the next one starts a line.
             while rest := self.framer.rest():
                 chunk = os.read(self.source, 7)
                 self.scene.put("agent", *self.framer.feed(rest + chunk))
-        self.lane.end()
+        self.channel.end()
 
     def write(self) -> None:
         with suppress(OSError):
-            while (piece := self.lane.take()) is not None:
+            while (piece := self.channel.take()) is not None:
                 os.write(self.sink, piece)
         os.close(self.sink)
 
@@ -327,8 +327,10 @@ class Pump:
 def test_a_pump_may_change_between_chunks_and_frames_at_any_moment() -> None:
     scene = Scene()
     (source, feed), (out, sink) = os.pipe(), os.pipe()
-    pump = Pump(scene, source, sink)
-    threads = [threading.Thread(target=deed, daemon=True) for deed in (pump.read, pump.write)]
+    forwarder = StubForwarder(scene, source, sink)
+    threads = [
+        threading.Thread(target=target, daemon=True) for target in (forwarder.read, forwarder.write)
+    ]
     for thread in threads:
         thread.start()
     lines = [b"line %d, which is longer than a chunk" % number for number in range(300)]
@@ -355,7 +357,7 @@ def test_a_pump_may_change_between_chunks_and_frames_at_any_moment() -> None:
 
 def test_events_and_frames_stand_in_the_journal_before_the_bytes_leave() -> None:
     scene = Scene()
-    scene.controller.inject("client", ASK)
+    scene.controller.inject("client", REQUEST)
     scene.out("client")
     frame, event = scene.journal.entries
     assert isinstance(frame, Frame)
@@ -394,7 +396,7 @@ def test_a_frame_is_due_when_it_has_waited_long_enough() -> None:
     assert buffer.next_until == 105.0
 
 
-def test_when_nobody_else_comes_they_leave_oldest_first() -> None:
+def test_without_later_frames_reordered_ones_leave_oldest_first() -> None:
     buffer = buffer_of((9, 5.0), (9, 3.0))
     left = [buffer.take_due(100.0, is_flushing=True), buffer.take_due(100.0, is_flushing=True)]
     assert [one.frame.seq for one in left if one] == [1, 2]

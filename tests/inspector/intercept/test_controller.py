@@ -1,4 +1,4 @@
-"""Breakpoints, holds and frames of our own, told as they happen."""
+"""Breakpoints, holds and injected frames, in the order in which they happen."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from acp_inspector.intercept.controller import (
 )
 from acp_inspector.intercept.message import InterceptError
 from acp_inspector.journal import Frame
-from tests.inspector.intercept.scene import ASK, TELL, Scene, everything, holding
+from tests.inspector.intercept.scene import NOTIFICATION, REQUEST, Scene, everything, holding
 
 SOON = 20
 """Seconds after which a thread counts as hung."""
 
 
-def test_a_held_frame_holds_those_behind_it_and_nobody_else() -> None:
+def test_a_held_frame_holds_only_those_behind_it() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("x", holding(b"stop"))
     assert scene.passed("agent", b"one", b"stop", b"two") == [b"one\n"]
@@ -50,12 +50,12 @@ Decision = Callable[[InterceptController, int], object]
 DECISIONS: list[tuple[Decision, list[bytes], list[str]]] = [
     (lambda it, n: it.edit(n, b"{}"), [b"{}\n"], ["edited", "released"]),
     (lambda it, n: it.edit(n, b"{", is_forced=True), [b"{\n"], ["edited", "released"]),
-    (lambda it, n: it.edit(n, ASK), [ASK + b"\n"], ["released"]),
+    (lambda it, n: it.edit(n, REQUEST), [REQUEST + b"\n"], ["released"]),
     (lambda it, n: it.discard(n, is_silent=True), [], ["discarded"]),
-    (lambda it, n: it.duplicate(n), [ASK + b"\n"] * 2, ["duplicated", "released"]),
+    (lambda it, n: it.duplicate(n), [REQUEST + b"\n"] * 2, ["duplicated", "released"]),
     (lambda it, n: it.answer(n, result={}), [], ["answered"]),
-    (lambda it, n: it.release_all(), [ASK + b"\n"], ["released"]),
-    (lambda it, n: it.finish(), [ASK + b"\n"], ["released"]),
+    (lambda it, n: it.release_all(), [REQUEST + b"\n"], ["released"]),
+    (lambda it, n: it.finish(), [REQUEST + b"\n"], ["released"]),
 ]
 SENSELESS: list[Decision] = [
     lambda it, n: it.edit(n, b"{"),
@@ -79,7 +79,7 @@ def test_who_decides_says_what_leaves(
 ) -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
-    assert scene.passed("client", ASK) == []
+    assert scene.passed("client", REQUEST) == []
     decision(scene.controller, scene.controller.holds()[0].id)
     assert scene.out("client") == left
     assert [name for name, _ in scene.events("held")] == names
@@ -90,10 +90,10 @@ def test_who_decides_says_what_leaves(
 def test_a_decision_that_makes_no_sense_is_refused_and_changes_nothing(decision: Decision) -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
-    scene.passed("agent", TELL)
+    scene.passed("agent", NOTIFICATION)
     with pytest.raises(InterceptError):
         decision(scene.controller, scene.controller.holds()[0].id)
-    assert [hold.raw for hold in scene.controller.holds()] == [TELL]
+    assert [hold.raw for hold in scene.controller.holds()] == [NOTIFICATION]
     assert scene.events("held") == []
 
 
@@ -105,10 +105,10 @@ def test_an_edit_is_recorded_with_the_original_even_where_that_is_no_text() -> N
     assert ("edited", {"of": 1, "by": "person", "was_b64": "/w==", "now": "{}"}) in scene.events()
 
 
-def test_an_answer_by_hand_goes_back_to_who_asked_and_reaches_nobody_else() -> None:
+def test_a_response_by_hand_reaches_only_the_sender_of_the_request() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", holding(b"prompt"))
-    scene.passed("client", ASK)
+    scene.passed("client", REQUEST)
     hold = scene.controller.holds()[0]
     scene.controller.answer(hold.id, error={"code": -1, "message": "no"})
     assert scene.out("client") == []
@@ -122,10 +122,10 @@ def test_an_answer_by_hand_goes_back_to_who_asked_and_reaches_nobody_else() -> N
     assert [(data["by"], data["answers"]) for data in injected] == [("person", 1)]
 
 
-def test_who_asked_is_told_that_its_request_was_discarded() -> None:
+def test_the_sender_of_a_discarded_request_gets_an_error() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
-    scene.passed("client", b"[%b,%b]" % (ASK, TELL), ASK)
+    scene.passed("client", b"[%b,%b]" % (REQUEST, NOTIFICATION), REQUEST)
     for _ in range(2):
         scene.controller.discard(scene.controller.holds()[0].id)
         assert scene.out("client") == []
@@ -138,10 +138,10 @@ def test_who_asked_is_told_that_its_request_was_discarded() -> None:
     ] * 2
 
 
-def test_nobody_is_told_that_an_answer_or_a_notification_was_discarded() -> None:
+def test_discarded_responses_and_notifications_cause_no_error() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
-    scene.passed("agent", TELL)
+    scene.passed("agent", NOTIFICATION)
     scene.controller.discard(scene.controller.holds()[0].id)
     assert scene.out("agent") + scene.out("client") == []
 
@@ -158,7 +158,7 @@ def test_a_delayed_frame_leaves_when_its_time_has_come() -> None:
     assert scene.out("agent") == [b"stop\n", b"behind\n"]
 
 
-def test_nobody_decides_so_it_leaves_and_what_waited_behind_it_is_not_held_again() -> None:
+def test_a_timeout_releases_the_frame_and_those_that_waited_behind_it() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
     assert scene.passed("agent", b"one", b"two") == []
@@ -183,7 +183,7 @@ def test_a_hold_that_is_too_old_releases_everything_both_ways() -> None:
     assert scene.out("client") == [b"other\n", b"more\n"]
 
 
-def test_where_nobody_is_there_traffic_waits_once_and_then_no_more() -> None:
+def test_without_observers_traffic_waits_only_once() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything, is_lasting=True)
     scene.now = 1
@@ -211,7 +211,7 @@ def test_who_is_there_and_does_not_decide_goes_on_holding(looked: float, holds: 
     assert (scene.warnings == []) is holds
 
 
-def test_who_keeps_a_hold_has_time_again_for_as_long_as_it_said() -> None:
+def test_extending_restarts_the_countdown_with_the_given_length() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
     scene.passed("agent", b"one")
@@ -227,16 +227,16 @@ def test_who_keeps_a_hold_has_time_again_for_as_long_as_it_said() -> None:
     assert scene.controller.holds()[0].left == 5
 
 
-def test_who_waits_for_a_hold_hears_of_it() -> None:
+def test_waiting_for_a_hold_returns_when_there_is_one() -> None:
     scene = Scene()
     scene.controller.set_breakpoint("", everything)
     assert not scene.controller.wait_for_hold(0)
-    heard: list[bool] = []
-    waiter = threading.Thread(target=lambda: heard.append(scene.controller.wait_for_hold(SOON)))
+    results: list[bool] = []
+    waiter = threading.Thread(target=lambda: results.append(scene.controller.wait_for_hold(SOON)))
     waiter.start()
     scene.passed("agent", b"one")
     waiter.join(SOON)
-    assert heard == [True]
+    assert results == [True]
     (hold,) = scene.controller.holds()
     assert not scene.controller.wait_for_hold(0, after=hold.id)
     assert scene.controller.read(hold.id) == b"one"
@@ -264,7 +264,7 @@ def test_a_pause_holds_both_ways_until_it_ends() -> None:
     assert not scene.controller.is_active
 
 
-def test_a_pause_that_nobody_ends_is_over_with_its_first_hold() -> None:
+def test_a_pause_ends_with_the_timeout_of_its_first_hold() -> None:
     scene = Scene()
     scene.controller.pause()
     scene.passed("agent", b"a")
@@ -279,14 +279,14 @@ def test_a_breakpoint_is_an_expression_or_what_is_wrong_with_it() -> None:
     with pytest.raises(FilterError):
         scene.controller.set_breakpoint("method ==")
     point = scene.controller.set_breakpoint("method == session/prompt and from == client")
-    assert scene.passed("client", TELL, ASK) == [TELL + b"\n"]
+    assert scene.passed("client", NOTIFICATION, REQUEST) == [NOTIFICATION + b"\n"]
     scene.controller.clear_breakpoint(point.id)
     assert len(scene.controller.holds()) == 1
     scene.controller.release_all()
-    assert scene.passed("client", ASK) == [ASK + b"\n", ASK + b"\n"]
+    assert scene.passed("client", REQUEST) == [REQUEST + b"\n", REQUEST + b"\n"]
 
 
-def test_a_breakpoint_that_fails_is_told_once_and_holds_nothing() -> None:
+def test_a_failing_breakpoint_is_reported_once_and_holds_nothing() -> None:
     def broken(frame: Frame) -> bool:
         raise ValueError(frame.seq)
 
@@ -296,27 +296,27 @@ def test_a_breakpoint_that_fails_is_told_once_and_holds_nothing() -> None:
     assert scene.warnings == ["breakpoint 1 failed and is skipped: ValueError: 1"]
 
 
-def test_nothing_is_asked_of_the_pump_while_nothing_is_set() -> None:
+def test_forwarders_pass_chunks_while_nothing_intercepts() -> None:
     scene = Scene()
-    lane = scene.controller.channels["agent"]
-    assert not lane.wants_frames
+    channel = scene.controller.channels["agent"]
+    assert not channel.wants_frames
     point = scene.controller.set_breakpoint("", everything)
-    assert lane.wants_frames
+    assert channel.wants_frames
     scene.passed("agent", b"one")
     scene.controller.clear_breakpoint(point.id)
-    assert lane.wants_frames, "one is still held"
+    assert channel.wants_frames, "one is still held"
     scene.controller.release_all()
     scene.out("agent")
-    assert not lane.wants_frames
+    assert not channel.wants_frames
 
 
 def test_an_injected_request_gets_an_id_of_its_own_and_its_answer_for_itself() -> None:
     scene = Scene()
-    injection = scene.controller.inject("client", ASK + b"\n")
+    injection = scene.controller.inject("client", REQUEST + b"\n")
     (line,) = scene.out("client")
-    asked = json.loads(line)
-    assert asked == json.loads(ASK) | {"id": injection.id}
-    answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": 7}).encode()
+    request = json.loads(line)
+    assert request == json.loads(REQUEST) | {"id": injection.id}
+    answer = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": 7}).encode()
     assert scene.passed("agent", b"before", answer, b"behind") == [b"before\n", b"behind\n"]
     assert injection.wait_for_response(0) == answer
     assert scene.events() == [
@@ -341,10 +341,12 @@ def test_an_injection_of_several_lines_has_to_be_meant() -> None:
     scene = Scene()
     with pytest.raises(InterceptError):
         scene.controller.inject("agent", b"one\ntwo")
-    injection = scene.controller.inject("agent", TELL + b"\n" + ASK + b"\n", is_forced=True)
-    told, asked = scene.out("agent")
-    assert told == TELL + b"\n"
-    assert json.loads(asked)["id"] == injection.id, "each line is a frame"
+    injection = scene.controller.inject(
+        "agent", NOTIFICATION + b"\n" + REQUEST + b"\n", is_forced=True
+    )
+    notification, request = scene.out("agent")
+    assert notification == NOTIFICATION + b"\n"
+    assert json.loads(request)["id"] == injection.id, "each line is a frame"
 
 
 def test_nothing_can_be_injected_where_nothing_leaves_any_more() -> None:
@@ -352,7 +354,7 @@ def test_nothing_can_be_injected_where_nothing_leaves_any_more() -> None:
     scene.controller.channels["agent"].end()
     scene.out("agent")
     with pytest.raises(ChannelClosedError):
-        scene.controller.inject("agent", TELL)
+        scene.controller.inject("agent", NOTIFICATION)
 
 
 IDS = st.one_of(
@@ -371,13 +373,13 @@ def test_an_id_of_ours_is_never_one_that_was_seen(traffic: list[object]) -> None
     seen: set[object] = set()
     for step in traffic:
         if step == "inject":
-            issued = scene.controller.inject("client", ASK).id
+            issued = scene.controller.inject("client", REQUEST).id
             assert issued not in seen
             seen.add(issued)
         else:
             seen.add(step)
-            asked = json.dumps({"jsonrpc": "2.0", "id": step, "method": "x"}).encode()
-            assert scene.passed("client", asked)[-1] == asked + b"\n"
+            request = json.dumps({"jsonrpc": "2.0", "id": step, "method": "x"}).encode()
+            assert scene.passed("client", request)[-1] == request + b"\n"
 
 
 def test_a_person_decides_while_both_directions_run_in_threads() -> None:
@@ -388,8 +390,8 @@ def test_a_person_decides_while_both_directions_run_in_threads() -> None:
     is_held = threading.Event()
 
     def write(side: str) -> None:
-        lane = scene.controller.channels["client" if side == "client" else "agent"]
-        while (piece := lane.take()) is not None:
+        channel = scene.controller.channels["client" if side == "client" else "agent"]
+        while (piece := channel.take()) is not None:
             written[side].append(piece)
             if piece == b"before\n":
                 is_held.set()
@@ -401,8 +403,8 @@ def test_a_person_decides_while_both_directions_run_in_threads() -> None:
     assert is_held.wait(SOON)
     scene.put("client", b"other")
     scene.controller.inject("agent", b"ours")
-    for lane in scene.controller.channels.values():
-        lane.end()
+    for channel in scene.controller.channels.values():
+        channel.end()
     scene.controller.finish()
     for thread in threads:
         thread.join(SOON)
@@ -422,25 +424,25 @@ def test_an_empty_breakpoint_is_refused(expression: str) -> None:
         Scene().controller.set_breakpoint(expression)
 
 
-def test_a_breakpoint_whose_pattern_takes_too_long_holds_nothing_and_is_told_once(
+def test_a_breakpoint_with_a_slow_pattern_holds_nothing_and_is_reported_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
     scene = Scene()
     scene.controller.set_breakpoint("/((a|a)+)+$/")
     line = b'{"m":"' + b"a" * 60 + b'b"}'
     assert scene.passed("client", line, line) == [line + b"\n"] * 2
-    (said,) = scene.warnings
-    assert said.startswith("breakpoint 1 failed and is skipped: its pattern takes longer")
+    (warning,) = scene.warnings
+    assert warning.startswith("breakpoint 1 failed and is skipped: its pattern takes longer")
 
 
-def test_each_sort_of_problem_is_told_once_for_each_who_has_it() -> None:
-    said: list[str] = []
-    warnings = WarnOnce(said.append)
+def test_each_kind_of_failure_is_reported_once_for_each_source() -> None:
+    texts: list[str] = []
+    warnings = WarnOnce(texts.append)
     for who in ("a", "b"):
         for problem in (ValueError(1), ValueError(2), TypeError(3)):
             warnings.failure(who, problem)
-    assert said == [
+    assert texts == [
         "a failed and is skipped: ValueError: 1",
         "a failed and is skipped: TypeError: 3",
         "b failed and is skipped: ValueError: 1",
@@ -448,37 +450,37 @@ def test_each_sort_of_problem_is_told_once_for_each_who_has_it() -> None:
     ]
 
 
-def test_a_sentence_of_ours_is_told_without_the_name_of_its_class() -> None:
-    said: list[str] = []
-    WarnOnce(said.append).failure("a", ChannelClosedError("nothing more goes out"))
-    assert said == ["a failed and is skipped: nothing more goes out"]
+def test_our_own_errors_are_reported_without_their_class() -> None:
+    texts: list[str] = []
+    WarnOnce(texts.append).failure("a", ChannelClosedError("nothing more goes out"))
+    assert texts == ["a failed and is skipped: nothing more goes out"]
 
 
-def test_what_is_said_is_short_and_safe_to_show() -> None:
-    said: list[str] = []
-    WarnOnce(said.append).warn("\x1b[2J" + "x" * 10 * MAX_WARNING_CHARS)
-    assert len(said[0]) <= MAX_WARNING_CHARS
-    assert "\x1b" not in said[0]
+def test_warnings_are_short_and_safe_to_show() -> None:
+    texts: list[str] = []
+    WarnOnce(texts.append).warn("\x1b[2J" + "x" * 10 * MAX_WARNING_CHARS)
+    assert len(texts[0]) <= MAX_WARNING_CHARS
+    assert "\x1b" not in texts[0]
 
 
 def test_there_is_an_end_to_it_and_a_broken_ear_stops_nothing() -> None:
-    said: list[str] = []
+    texts: list[str] = []
 
     def warn(text: str) -> None:
-        said.append(text)
+        texts.append(text)
         raise OSError(text)
 
     warnings = WarnOnce(warn)
     for number in range(MAX_WARNINGS + 10):
         warnings.once(str(number), "x")
-    assert len(said) == MAX_WARNINGS
+    assert len(texts) == MAX_WARNINGS
 
 
-def test_a_problem_that_cannot_say_what_it_is_is_told_too() -> None:
+def test_an_exception_whose_text_fails_is_reported_too() -> None:
     class MuteError(Exception):
         def __str__(self) -> str:
             raise ValueError
 
-    said: list[str] = []
-    WarnOnce(said.append).failure("a", MuteError())
-    assert said == ["a failed and is skipped: MuteError: without a message"]
+    texts: list[str] = []
+    WarnOnce(texts.append).failure("a", MuteError())
+    assert texts == ["a failed and is skipped: MuteError: without a message"]

@@ -20,10 +20,10 @@ from acp_inspector.intercept.message import InterceptedFrame
 from acp_inspector.journal import Frame
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
-from tests.inspector.intercept.scene import ASK, TELL, Scene, counted_ids
+from tests.inspector.intercept.scene import NOTIFICATION, REQUEST, Scene, counted_ids
 
 
-def injected(injections: Injections, line: bytes = ASK) -> Injection:
+def injected(injections: Injections, line: bytes = REQUEST) -> Injection:
     (injection,) = injections.make("client", line, "person")
     injections.expect(injection)
     return injection
@@ -36,10 +36,10 @@ def answer(id_: str | None, side: Side = "agent", **members: object) -> Intercep
 
 def test_only_requests_get_an_id_and_only_their_answers_are_awaited() -> None:
     injections = Injections(counted_ids())
-    for line in (TELL, b'{"jsonrpc":"2.0","id":1,"result":1}'):
+    for line in (NOTIFICATION, b'{"jsonrpc":"2.0","id":1,"result":1}'):
         assert injected(injections, line).raw == line
-    (kept,) = injections.make("client", ASK, "person", keeps_id=True)
-    assert (kept.raw, kept.id, injections.are_expected) == (ASK, None, False)
+    (kept,) = injections.make("client", REQUEST, "person", keeps_id=True)
+    assert (kept.raw, kept.id, injections.are_expected) == (REQUEST, None, False)
 
 
 def test_an_error_answers_too_and_a_second_answer_is_anybodys() -> None:
@@ -55,7 +55,7 @@ def test_an_error_answers_too_and_a_second_answer_is_anybodys() -> None:
     assert not injections.take_response(answer(injection.id))
 
 
-def test_too_many_questions_give_the_oldest_up() -> None:
+def test_too_many_injected_requests_give_up_the_oldest() -> None:
     injections = Injections(counted_ids())
     first, *_, last = [injected(injections) for _ in range(MAX_EXPECTED + 1)]
     assert not injections.take_response(answer(first.id))
@@ -81,7 +81,7 @@ def test_whatever_asks_gets_an_id_of_ours_also_where_it_is_broken_or_in_an_array
 
 def test_an_array_of_answers_is_ours_as_far_as_it_answers_us() -> None:
     injections = Injections(counted_ids())
-    array = injected(injections, b"[%b,%b]" % (ASK, ASK))
+    array = injected(injections, b"[%b,%b]" % (REQUEST, REQUEST))
     answers = [{"jsonrpc": "2.0", "id": id_, "result": 1} for id_ in array.ids]
     other = {"jsonrpc": "2.0", "id": 1, "result": 2}
     mixed = InterceptedFrame.of(Frame(9, 0.0, "agent", json.dumps([answers[0], other]).encode()))
@@ -152,7 +152,7 @@ STEPS = st.lists(
 
 
 class Talk:
-    """Two peers with an interceptor between them; each answers with what it was asked."""
+    """Two peers with an interceptor between them; each responds to what it receives."""
 
     def __init__(self) -> None:
         self.scene = Scene()
@@ -160,29 +160,29 @@ class Talk:
         self.to_answer: dict[Side, list[dict[str, Any]]] = {"client": [], "agent": []}
         self.got: dict[Side, list[tuple[Any, int]]] = {"client": [], "agent": []}
         self.injected: list[tuple[Injection, int]] = []
-        self.asked: dict[Side, list[tuple[Any, int]]] = {"client": [], "agent": []}
+        self.sent: dict[Side, list[tuple[Any, int]]] = {"client": [], "agent": []}
         self.count = 0
 
-    def question(self, id_: object) -> bytes:
+    def next_request(self, id_: object) -> bytes:
         self.count += 1
         message = {"jsonrpc": "2.0", "id": id_, "method": "m", "params": {"n": self.count}}
         return json.dumps(message).encode()
 
     def ask(self, side: Side, id_: object) -> None:
-        if id_ in [asked for asked, _ in self.asked[side]]:
+        if id_ in [sent for sent, _ in self.sent[side]]:
             return
-        self.asked[side].append((id_, self.count + 1))
-        self.pass_on(side, self.question(id_))
+        self.sent[side].append((id_, self.count + 1))
+        self.pass_on(side, self.next_request(id_))
 
     def inject(self, side: Side, id_: object) -> None:
-        injection = self.scene.controller.inject(side, self.question(id_))
+        injection = self.scene.controller.inject(side, self.next_request(id_))
         self.injected.append((injection, self.count))
         self.pass_on(side)
 
     def answer(self, side: Side, _: object = None) -> None:
         if self.to_answer[side]:
-            asked = self.to_answer[side].pop(0)
-            answer = {"jsonrpc": "2.0", "id": asked["id"], "result": asked["params"]["n"]}
+            sent = self.to_answer[side].pop(0)
+            answer = {"jsonrpc": "2.0", "id": sent["id"], "result": sent["params"]["n"]}
             self.pass_on(side, json.dumps(answer).encode())
 
     def pass_on(self, side: Side, *lines: bytes) -> None:
@@ -195,7 +195,7 @@ class Talk:
 
 
 @given(STEPS)
-def test_everybody_gets_the_answers_to_its_own_questions_and_no_others(
+def test_each_side_gets_only_the_responses_to_its_own_requests(
     steps: list[tuple[str, Side, object]],
 ) -> None:
     talk = Talk()
@@ -206,7 +206,7 @@ def test_everybody_gets_the_answers_to_its_own_questions_and_no_others(
             talk.answer(side)
     for side in SIDES:
         # Compared as JSON spells them: 1 is not "1".
-        assert sorted(map(json.dumps, talk.got[side])) == sorted(map(json.dumps, talk.asked[side]))
+        assert sorted(map(json.dumps, talk.got[side])) == sorted(map(json.dumps, talk.sent[side]))
     for injection, number in talk.injected:
         assert injection.response is not None
         assert json.loads(injection.response) == {

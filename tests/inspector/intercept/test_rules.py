@@ -26,7 +26,7 @@ from acp_inspector.intercept.rules import (
 )
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
-from tests.inspector.intercept.scene import TELL, Scene, everything, holding
+from tests.inspector.intercept.scene import NOTIFICATION, Scene, everything, holding
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_what_is_struck_does_not_depend_on_the_other_direction(
         rule = InterceptRule("r", everything, "drop", {}, Trigger(probability=0.5), 7)
         found: dict[Side, list[bool]] = {"client": [], "agent": []}
         for number, side in enumerate(order, 1):
-            passage = InterceptedFrame.of(Frame(number, 0, side, TELL))
-            found[side].append(rule.process(passage, print).is_dropped)
+            frame = InterceptedFrame.of(Frame(number, 0, side, NOTIFICATION))
+            found[side].append(rule.process(frame, print).is_dropped)
         return found
 
     assert struck(one) == struck(other)
@@ -72,7 +72,7 @@ def test_another_seed_strikes_others() -> None:
     assert struck(1) != struck(2)
 
 
-def test_a_rule_that_fails_is_told_once_and_changes_nothing() -> None:
+def test_a_failing_rule_is_reported_once_and_changes_nothing() -> None:
     scene = Scene(
         [InterceptRule("odd", everything, "answer", {"result": float("nan"), "error": None})]
     )
@@ -92,17 +92,17 @@ def all_frames(expression: str) -> Matcher:
     return everything
 
 
-def rule(deed: str) -> str:
-    return f'seed = 7\n[[rule]]\nname = "r"\n{deed}\n'
+def rule(toml: str) -> str:
+    return f'seed = 7\n[[rule]]\nname = "r"\n{toml}\n'
 
 
-def action(deed: str) -> tuple[str, Any]:
-    (found,) = parse_rules(rule(deed), all_frames)
+def action(toml: str) -> tuple[str, Any]:
+    (found,) = parse_rules(rule(toml), all_frames)
     return found.action, found.values
 
 
 @pytest.mark.parametrize(
-    ("deed", "params"),
+    ("toml", "params"),
     [
         ('set = { path = "$.params.b", value = { c = 1 } }', {"a": [1, 2], "b": {"c": 1}}),
         ('set = { path = "$.params.new", value = true }', {"a": [1, 2], "b": "x", "new": True}),
@@ -116,14 +116,14 @@ def action(deed: str) -> tuple[str, Any]:
         (r"""rewrite = { pattern = '(\d),(\d)', with = '\2,\1' }""", {"a": [2, 1], "b": "x"}),
     ],
 )
-def test_a_rule_changes_what_the_frame_says(deed: str, params: dict[str, Any]) -> None:
-    scene = Scene([*parse_rules(rule(deed), all_frames)])
+def test_a_rule_changes_what_the_frame_says(toml: str, params: dict[str, Any]) -> None:
+    scene = Scene([*parse_rules(rule(toml), all_frames)])
     (line,) = scene.passed("client", MESSAGE)
     assert json.loads(line) == json.loads(MESSAGE) | {"params": params}
 
 
 @pytest.mark.parametrize(
-    "deed",
+    "toml",
     [
         'set = { path = "$.params.b", value = 1 }',
         'delete = { path = "$.params" }',
@@ -131,15 +131,15 @@ def test_a_rule_changes_what_the_frame_says(deed: str, params: dict[str, Any]) -
         "answer = { result = 1 }",
     ],
 )
-def test_what_does_not_fit_passes_unchanged(deed: str) -> None:
-    scene = Scene([*parse_rules(rule(deed), all_frames)])
+def test_what_does_not_fit_passes_unchanged(toml: str) -> None:
+    scene = Scene([*parse_rules(rule(toml), all_frames)])
     assert scene.passed("client", b"no JSON") == [b"no JSON\n"]
     assert (scene.events(), scene.warnings) == ([], [])
 
 
-def test_a_canned_answer_gets_the_id_of_the_question() -> None:
-    deed = 'answer = { error = { code = -32000, message = "log in", data = { a = 1 } } }'
-    scene = Scene([*parse_rules(rule(deed), all_frames)])
+def test_a_canned_response_gets_the_id_of_the_request() -> None:
+    toml = 'answer = { error = { code = -32000, message = "log in", data = { a = 1 } } }'
+    scene = Scene([*parse_rules(rule(toml), all_frames)])
     assert scene.passed("client", MESSAGE) == []
     (answer,) = scene.out("agent")
     error = {"code": -32000, "message": "log in", "data": {"a": 1}}
@@ -147,7 +147,7 @@ def test_a_canned_answer_gets_the_id_of_the_question() -> None:
 
 
 @pytest.mark.parametrize(
-    ("deed", "expected"),
+    ("toml", "expected"),
     [
         ("delay = { seconds = 1 }", ("delay", {"seconds": 1.0, "jitter": 0.0})),
         ("reorder = true", ("reorder", {"frames": 1, "seconds": 5.0})),
@@ -155,8 +155,8 @@ def test_a_canned_answer_gets_the_id_of_the_question() -> None:
         ('crash = { signal = "SEGV" }', ("crash", {"signal": 11})),
     ],
 )
-def test_what_is_not_said_has_a_sensible_value(deed: str, expected: tuple[str, Any]) -> None:
-    assert action(deed) == expected
+def test_missing_fields_of_actions_have_defaults(toml: str, expected: tuple[str, Any]) -> None:
+    assert action(toml) == expected
 
 
 def test_a_rule_says_which_frames_it_strikes() -> None:
@@ -211,9 +211,7 @@ def test_a_rule_says_which_frames_it_strikes() -> None:
         (rule("cut = { bytes = -1 }"), "rule `r`, `cut`: `bytes` has to be a whole number from 0"),
     ],
 )
-def test_what_makes_no_sense_is_told_with_file_rule_and_key(
-    text: str, sentence: str, tmp_path: Path
-) -> None:
+def test_errors_name_file_rule_and_key(text: str, sentence: str, tmp_path: Path) -> None:
     path = tmp_path / "rules.toml"
     path.write_text(text)
     with pytest.raises(RulesError, match=re.escape(sentence)) as caught:
@@ -221,7 +219,7 @@ def test_what_makes_no_sense_is_told_with_file_rule_and_key(
     assert str(caught.value).startswith(f"{path}: ")
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RulesError, match="cannot be read: No such file"):
         load_rules(tmp_path / "none.toml", all_frames)
     (tmp_path / "binary.toml").write_bytes(b"\xff")
@@ -235,17 +233,17 @@ def test_a_mark_in_front_of_a_file_is_passed_over(tmp_path: Path) -> None:
     assert [each.name for each in load_rules(path, all_frames)] == ["r"]
 
 
-def test_a_rewriting_that_takes_too_long_changes_nothing_and_is_told_once(
+def test_a_slow_rewrite_changes_nothing_and_is_reported_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
     scene = Scene(
         [*parse_rules(rule("rewrite = { pattern = '((a|a)+)+$', with = 'b' }"), all_frames)]
     )
     line = b'{"m":"' + b"a" * 60 + b'b"}'
     assert scene.passed("client", line, line) == [line + b"\n"] * 2
-    (said,) = scene.warnings
-    assert said.startswith("r failed and is skipped: its pattern takes longer")
+    (warning,) = scene.warnings
+    assert warning.startswith("r failed and is skipped: its pattern takes longer")
 
 
 def call(method: str, **params: Any) -> dict[str, Any]:
@@ -291,8 +289,8 @@ STRIKES = {
 
 def drain(scene: Scene) -> None:
     """Let everything leave, however long it takes."""
-    for lane in scene.controller.channels.values():
-        while (step := lane.take_nowait()) is not None:
+    for channel in scene.controller.channels.values():
+        while (step := channel.take_nowait()) is not None:
             if isinstance(step, Idle):
                 if step.seconds is None:
                     break
@@ -326,8 +324,8 @@ def test_every_example_in_the_documents_is_a_file_of_rules() -> None:
     shown = "".join(examples)
     for text in examples:
         assert parse_rules(text, LiveFilters().compile)
-    assert [deed for deed in ACTIONS if f"\n{deed} = " not in shown] == []
-    assert [deed for deed in ACTIONS if f"\n| `{deed}` |" not in DOCS.read_text("utf-8")] == []
+    assert [name for name in ACTIONS if f"\n{name} = " not in shown] == []
+    assert [name for name in ACTIONS if f"\n| `{name}` |" not in DOCS.read_text("utf-8")] == []
 
 
 @given(
@@ -354,7 +352,7 @@ def test_so_many_bytes_are_damaged_and_the_line_stays_one(
 
 
 @given(st.floats(0, 10), st.floats(0, 10), st.integers())
-def test_a_delay_is_no_shorter_than_said_and_no_longer_than_its_jitter(
+def test_a_delay_lies_between_its_seconds_and_its_jitter(
     seconds: float, jitter: float, seed: int
 ) -> None:
     it = InterceptedFrame.of(Frame(1, 0.0, "agent", b""))

@@ -1,4 +1,4 @@
-"""The wire is the pumps' alone."""
+"""Only the forwarders write to the wire."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ os.write(sink, os.read(source, 100))
 """
 
 
-def test_nothing_but_the_pump_reaches_the_wire() -> None:
+def test_only_the_forwarder_writes_to_the_client() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], input=b"a frame", capture_output=True, check=True
     )

@@ -12,24 +12,24 @@ import pytest
 from acp_inspector.intercept.controller import InterceptController
 from acp_inspector.proxy.control import MAX_PREVIEW_BYTES, LazyController, LongPoll, commands_on
 from acp_protocol.errors import AcpError
-from tests.inspector.intercept.scene import ASK, TELL, Scene, everything
+from tests.inspector.intercept.scene import NOTIFICATION, REQUEST, Scene, everything
 
 SOON = 20
 """Seconds after which a thread counts as hung."""
 
 
 class Stage:
-    """A scene, and the deeds on it."""
+    """A scene, and the commands on it."""
 
     def __init__(self) -> None:
         self.scene = Scene()
         self.lazy = LazyController(lambda: self.scene.controller)
-        self._deeds = commands_on(self.lazy)
+        self._commands = commands_on(self.lazy)
 
-    def do(self, name: str, **members: Any) -> Any:
-        return self._deeds[name](members)
+    def do(self, name: str, **fields: Any) -> Any:
+        return self._commands[name](fields)
 
-    def hold(self, raw: bytes = ASK) -> None:
+    def hold(self, raw: bytes = REQUEST) -> None:
         """Hold a frame of the client's."""
         if not self.scene.controller.breakpoints:
             self.scene.controller.set_breakpoint("", everything)
@@ -43,7 +43,7 @@ def test_looking_at_the_state_is_no_reason_to_begin() -> None:
     assert stage.lazy.controller is None
 
 
-def test_the_state_tells_what_is_held_why_and_for_how_long() -> None:
+def test_the_state_has_each_hold_with_its_reason_and_countdown() -> None:
     stage = Stage()
     number = stage.do("break", filter="method == session/prompt", lasting=True)["id"]
     stage.hold()
@@ -56,8 +56,8 @@ def test_the_state_tells_what_is_held_why_and_for_how_long() -> None:
         "age": 0.0,
         "left": 60.0,
         "waiting": 0,
-        "size": len(ASK),
-        "text": ASK.decode(),
+        "size": len(REQUEST),
+        "text": REQUEST.decode(),
     }
     point = {"id": number, "filter": "method == session/prompt", "lasting": True}
     assert stage.do("state")["breakpoints"] == [point]
@@ -82,30 +82,30 @@ def test_bytes_that_are_no_text_travel_in_base64() -> None:
     assert stage.scene.out("client") == [b"\xfe\xff\n"]
 
 
-DEEDS: list[tuple[str, dict[str, Any], list[bytes]]] = [
-    ("release", {}, [ASK]),
-    ("release_all", {}, [ASK]),
+COMMANDS: list[tuple[str, dict[str, Any], list[bytes]]] = [
+    ("release", {}, [REQUEST]),
+    ("release_all", {}, [REQUEST]),
     ("edit", {"text": "{}"}, [b"{}"]),
     ("edit", {"json": {"a": [1, "é"]}}, ['{"a":[1,"é"]}'.encode()]),
     ("edit", {"text": "no JSON", "force": True}, [b"no JSON"]),
     ("discard", {"silent": True}, []),
-    ("duplicate", {}, [ASK, ASK]),
-    ("duplicate", {"times": 3}, [ASK, ASK, ASK]),
-    ("delay", {"seconds": 0}, [ASK]),
+    ("duplicate", {}, [REQUEST, REQUEST]),
+    ("duplicate", {"times": 3}, [REQUEST, REQUEST, REQUEST]),
+    ("delay", {"seconds": 0}, [REQUEST]),
     ("answer", {"result": None}, []),
     ("answer", {"error": {"code": 1, "message": "no"}}, []),
 ]
 
 
-@pytest.mark.parametrize(("name", "members", "left"), DEEDS)
+@pytest.mark.parametrize(("name", "fields", "left"), COMMANDS)
 @pytest.mark.parametrize("by_id", [True, False])
-def test_a_deed_is_done_to_the_hold_that_is_named_or_to_the_oldest(
-    name: str, members: dict[str, Any], left: list[bytes], by_id: bool
+def test_a_command_acts_on_the_named_hold_or_on_the_oldest(
+    name: str, fields: dict[str, Any], left: list[bytes], by_id: bool
 ) -> None:
     stage = Stage()
     stage.hold()
     number = stage.do("state")["holds"][0]["id"]
-    stage.do(name, **members, **({"id": number} if by_id else {}))
+    stage.do(name, **fields, **({"id": number} if by_id else {}))
     assert stage.scene.out("client") == [line + b"\n" for line in left]
     assert stage.do("state")["holds"] == []
 
@@ -119,14 +119,14 @@ def test_a_discarded_request_is_answered_unless_it_is_silent() -> None:
     assert json.loads(line)["error"]["code"] == -32603
 
 
-def test_pause_keep_and_breakpoints_can_be_asked_for() -> None:
+def test_commands_pause_keep_and_set_breakpoints() -> None:
     stage = Stage()
     stage.do("pause")
-    assert stage.scene.passed("agent", TELL) == []
+    assert stage.scene.passed("agent", NOTIFICATION) == []
     stage.do("keep", seconds=5)
     assert [hold["left"] for hold in stage.do("state")["holds"]] == [5]
     stage.do("resume")
-    assert stage.scene.out("agent") == [TELL + b"\n"]
+    assert stage.scene.out("agent") == [NOTIFICATION + b"\n"]
     stage.do("clear", id=stage.do("break", filter="from == agent")["id"])
     assert stage.do("state")["breakpoints"] == []
 
@@ -135,7 +135,7 @@ def test_pause_keep_and_breakpoints_can_be_asked_for() -> None:
     ("passing", "lasting", "expected"),
     [(False, None, False), (True, None, True), (True, False, False), (False, True, True)],
 )
-def test_what_somebody_sets_who_is_passing_stays(
+def test_what_a_passing_observer_sets_stays(
     passing: bool, lasting: bool | None, expected: bool
 ) -> None:
     stage = Stage()
@@ -154,36 +154,36 @@ def test_who_waits_for_a_hold_gets_the_state_with_it() -> None:
     thread.start()
     assert waiting.wait(SOON)
     thread.join(SOON)
-    assert waiting.reply()["holds"][0]["text"] == ASK.decode()
+    assert waiting.reply()["holds"][0]["text"] == REQUEST.decode()
 
 
-def test_what_is_injected_tells_its_id_its_number_and_the_answer() -> None:
+def test_inject_returns_id_number_and_response() -> None:
     stage = Stage()
-    question = {"jsonrpc": "2.0", "id": 7, "method": "m"}
+    request = {"jsonrpc": "2.0", "id": 7, "method": "m"}
     leaving = stage.do("inject", **{"from": "agent", "json": {"jsonrpc": "2.0", "method": "n"}})
     assert isinstance(leaving, LongPoll)
     assert not leaving.wait(0)
     assert leaving.reply() == {"id": None, "n": None}
-    waiting = stage.do("inject", **{"from": "client", "json": question, "wait": SOON})
+    waiting = stage.do("inject", **{"from": "client", "json": request, "wait": SOON})
     assert isinstance(waiting, LongPoll)
     (line,) = stage.scene.out("client")
-    asked = json.loads(line)
-    assert asked["id"] != 7
+    sent = json.loads(line)
+    assert sent["id"] != 7
     assert not waiting.wait(0)
-    answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {}})
+    answer = json.dumps({"jsonrpc": "2.0", "id": sent["id"], "result": {}})
     injected = b'{"jsonrpc":"2.0","method":"n"}\n'
-    assert stage.scene.passed("agent", answer.encode()) == [injected], "the answer is ours"
+    assert stage.scene.passed("agent", answer.encode()) == [injected], "the response is ours"
     assert leaving.wait(0)
     assert leaving.reply()["n"] is not None
     assert waiting.wait(0)
-    told: Mapping[str, Any] = waiting.reply()
-    assert told["id"] == asked["id"]
-    assert told["answer"] == {"text": answer}
-    assert told["n"] is not None
+    reply: Mapping[str, Any] = waiting.reply()
+    assert reply["id"] == sent["id"]
+    assert reply["answer"] == {"text": answer}
+    assert reply["n"] is not None
 
 
 @pytest.mark.parametrize(
-    ("name", "members"),
+    ("name", "fields"),
     [
         ("break", {}),
         ("break", {"filter": 5}),
@@ -220,14 +220,14 @@ def test_what_is_injected_tells_its_id_its_number_and_the_answer() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence_and_changes_nothing(
-    name: str, members: dict[str, Any]
+    name: str, fields: dict[str, Any]
 ) -> None:
     stage = Stage()
     stage.hold()
     with pytest.raises((AcpError, ValueError, TypeError)) as caught:
-        stage.do(name, **members)
+        stage.do(name, **fields)
     assert str(caught.value)
-    assert [hold["text"] for hold in stage.do("state")["holds"]] == [ASK.decode()]
+    assert [hold["text"] for hold in stage.do("state")["holds"]] == [REQUEST.decode()]
 
 
 @pytest.mark.parametrize("frame", [{"text": "no JSON"}, {"b64": "/wA="}, {"text": "{}\n[]"}])
@@ -251,8 +251,8 @@ def test_who_asks_is_there() -> None:
     stage.scene.now = 1
     stage.hold()
     stage.scene.now = 99
-    assert stage.scene.out("client") == [ASK + b"\n"]
-    assert stage.scene.passed("client", ASK) == [ASK + b"\n"], "nobody is there"
+    assert stage.scene.out("client") == [REQUEST + b"\n"]
+    assert stage.scene.passed("client", REQUEST) == [REQUEST + b"\n"], "no observer is there"
     stage.do("state")
-    assert stage.scene.passed("client", ASK) == []
+    assert stage.scene.passed("client", REQUEST) == []
     assert interceptor.holds()

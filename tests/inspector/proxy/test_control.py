@@ -1,4 +1,4 @@
-"""The socket of a proxy: who may ask what, and that nobody waits for an observer."""
+"""The socket of a proxy: who may send commands, and that no traffic waits for an observer."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ class Proxy:
         self.sink.write([Frame(n, 0.0, "agent", b'"%b"' % (b"x" * size))])
 
     @staticmethod
-    def _double(question: Mapping[str, Any]) -> Any:
-        return question["number"] * 2
+    def _double(request: Mapping[str, Any]) -> Any:
+        return request["number"] * 2
 
     @staticmethod
-    def _fail(question: Mapping[str, Any]) -> Any:
-        raise ValueError(f"{question['why']} is no reason")
+    def _fail(request: Mapping[str, Any]) -> Any:
+        raise ValueError(f"{request['why']} is no reason")
 
     @staticmethod
-    def _burst(question: Mapping[str, Any]) -> Any:
+    def _burst(request: Mapping[str, Any]) -> Any:
         raise OverflowError("too much")
 
-    def _wait(self, question: Mapping[str, Any]) -> Any:
+    def _wait(self, request: Mapping[str, Any]) -> Any:
         def look(seconds: float) -> bool:
             self.is_waiting.set()
             return threading.Event().wait(seconds)
@@ -86,8 +86,8 @@ def observer(path: Path) -> Generator[Any]:
             yield lines
 
 
-def ask(lines: Any, **question: Any) -> Any:
-    lines.write(json.dumps(question).encode() + b"\n")
+def ask(lines: Any, **request: Any) -> Any:
+    lines.write(json.dumps(request).encode() + b"\n")
     lines.flush()
     return json.loads(lines.readline())
 
@@ -103,7 +103,7 @@ def test_a_proxy_says_who_it_is_and_its_socket_is_private() -> None:
         assert stat.S_IMODE(it.control.path.stat().st_mode) == 0o600
 
 
-def test_deeds_are_done_and_refusals_are_told() -> None:
+def test_commands_are_run_and_refusals_are_reported() -> None:
     with proxy() as it, observer(it.control.path) as lines:
         assert ask(lines, do="double", number=21) == {"ok": 42}
         assert ask(lines, do="fail", why="this") == {"error": "this is no reason"}
@@ -113,7 +113,7 @@ def test_deeds_are_done_and_refusals_are_told() -> None:
 
 
 @pytest.mark.parametrize("line", [b"no json\n", b"[]\n", b"5\n", b"\xff\n", b"[" * 100_000 + b"\n"])
-def test_garbage_is_answered_and_harms_nobody(line: bytes) -> None:
+def test_garbage_gets_an_error_and_affects_no_other_observer(line: bytes) -> None:
     with proxy() as it, observer(it.control.path) as lines:
         lines.write(line)
         lines.flush()
@@ -143,9 +143,9 @@ def test_several_watch_at_once_each_from_the_start() -> None:
                 assert json.loads(lines.readline())["n"] == 1
 
 
-def test_a_watcher_who_reads_nothing_holds_nobody_up() -> None:
-    with proxy() as it, observer(it.control.path) as asleep, observer(it.control.path) as awake:
-        ask(asleep, do="watch")
+def test_a_watcher_that_reads_nothing_delays_no_other() -> None:
+    with proxy() as it, observer(it.control.path) as idle, observer(it.control.path) as awake:
+        ask(idle, do="watch")
         ask(awake, do="watch")
         awake.readline()
         for n in range(1, 200):
@@ -153,8 +153,8 @@ def test_a_watcher_who_reads_nothing_holds_nobody_up() -> None:
             assert json.loads(awake.readline())["n"] == n
 
 
-@pytest.mark.parametrize("question", [{"do": "watch"}, {"do": "double", "number": 1}])
-def test_the_last_observer_is_missed_and_who_only_asked_is_not(question: dict[str, Any]) -> None:
+@pytest.mark.parametrize("command", [{"do": "watch"}, {"do": "double", "number": 1}])
+def test_only_the_leaving_of_the_last_observer_is_reported(command: dict[str, Any]) -> None:
     with proxy() as it:
         with observer(it.control.path) as lines:
             ask(lines, do="hello")
@@ -162,18 +162,18 @@ def test_the_last_observer_is_missed_and_who_only_asked_is_not(question: dict[st
             ask(lines, do="hello", passing=True)
             ask(lines, do="double", number=1)
         with observer(it.control.path) as first:
-            ask(first, **question)
+            ask(first, **command)
             with observer(it.control.path) as second:
-                ask(second, **question)
+                ask(second, **command)
             assert not it.has_left.wait(0.05)
         assert it.has_left.wait(10)
 
 
-def test_who_did_deeds_is_missed_although_others_watch_and_not_the_other_way_round() -> None:
+def test_observers_with_commands_count_even_while_others_watch() -> None:
     with proxy() as it, observer(it.control.path) as watcher:
         ask(watcher, do="watch")
-        with observer(it.control.path) as doer:
-            ask(doer, do="double", number=1)
+        with observer(it.control.path) as commander:
+            ask(commander, do="double", number=1)
             with observer(it.control.path) as other:
                 ask(other, do="watch")
             assert not it.has_left.wait(0.05)
@@ -189,7 +189,7 @@ def test_who_waits_for_something_and_leaves_is_missed_at_once() -> None:
         assert it.has_left.wait(10)
 
 
-def test_a_question_without_an_end_is_told_so() -> None:
+def test_a_command_without_a_line_ending_gets_an_error() -> None:
     with proxy() as it, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
         peer.settimeout(10)
         peer.connect(str(it.control.path))

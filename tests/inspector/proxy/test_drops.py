@@ -1,4 +1,4 @@
-"""What is missing is told in few events, the sums of which are right."""
+"""Drops are reported in few events, whose sums are right."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_run_is_one_event_for_each_stream_in_the_order_of_their_numbers(
         assert missing[event.seq - 1][0] == stream
 
 
-def test_what_is_missing_for_different_reasons_is_told_apart() -> None:
+def test_drops_are_counted_by_reason() -> None:
     drops = DropCounter()
     drops.add(1, 0.0, "agent", "this", size=5)
     drops.add(2, 0.0, "agent", "that", count=1)

@@ -72,8 +72,8 @@ talking.join()
 os.write(2, digest.hexdigest().encode())
 sys.exit(3)
 """
-"""An agent that says what stands in a file while it listens, and at last the hash of what it heard:
-only when it has seen the end of its stdin."""
+"""An agent that sends a file while it reads, and after the end of its stdin the hash of what it
+received."""
 
 
 @pytest.mark.parametrize("step", PIECES.values(), ids=PIECES)
@@ -81,11 +81,11 @@ only when it has seen the end of its stdin."""
 def test_both_ends_hash_what_the_other_has_sent(
     tmp_path: Path, step: int, *, is_recorded: bool
 ) -> None:
-    said, path = tmp_path / "said", tmp_path / "a.acp.ndjson"
+    output, path = tmp_path / "output", tmp_path / "a.acp.ndjson"
     talk = torture() if step == max(PIECES.values()) else small_torture()
-    said.write_bytes(talk[::-1])
+    output.write_bytes(talk[::-1])
     recording = ["--record", str(path)] if is_recorded else []
-    command = [*PROXY, *recording, "--", sys.executable, "-c", HASHING, str(said), str(step)]
+    command = [*PROXY, *recording, "--", sys.executable, "-c", HASHING, str(output), str(step)]
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -96,27 +96,27 @@ def test_both_ends_hash_what_the_other_has_sent(
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        hearing = Hearing(process.stdout)
+        reader = StreamReader(process.stdout)
         for at in range(0, len(talk), step):
             process.stdin.write(talk[at : at + step])
         process.stdin.close()
-        heard = hearing.all()
-        told = process.stderr.read()
+        received = reader.all()
+        digest_there = process.stderr.read()
         assert process.wait(LIMIT) == 3
-    assert told.decode() == hashlib.sha256(talk).hexdigest()
-    assert hashlib.sha256(heard).digest() == hashlib.sha256(said.read_bytes()).digest()
+    assert digest_there.decode() == hashlib.sha256(talk).hexdigest()
+    assert hashlib.sha256(received).digest() == hashlib.sha256(output.read_bytes()).digest()
     if is_recorded:
         assert read_recording(path).bad_lines == ()
         assert recorded(path, "client") == talk
-        assert recorded(path, "agent") == said.read_bytes()
+        assert recorded(path, "agent") == output.read_bytes()
 
 
-class Hearing:
+class StreamReader:
     """Reads a stream to its end beside the test, as a client does."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self._heard = b""
+        self._received = b""
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -124,10 +124,10 @@ class Hearing:
         """Return everything, once it has come."""
         self._thread.join(LIMIT)
         assert not self._thread.is_alive()
-        return self._heard
+        return self._received
 
     def _read(self) -> None:
-        self._heard = self._stream.read()
+        self._received = self._stream.read()
 
 
 def small_torture() -> bytes:
@@ -137,7 +137,7 @@ def small_torture() -> bytes:
 
 
 def recorded(path: Path, side: str) -> bytes:
-    """Return what a side said, as the recording has it."""
+    """Return what a side output, as the recording has it."""
     frames = read_recording(path).frames
     return b"".join(frame.data + frame.line_ending for frame in frames if frame.side == side)
 
@@ -153,10 +153,10 @@ def test_an_editor_that_leaves_its_pipes_not_to_wait_is_waited_for() -> None:
         os.close(ours)
         os.close(theirs)
         with os.fdopen(stdout, "rb") as stream:
-            hearing = Hearing(stream)
-            with os.fdopen(stdin, "wb") as questions:
-                questions.write(data)
-            assert hearing.all() == data
+            reader = StreamReader(stream)
+            with os.fdopen(stdin, "wb") as requests:
+                requests.write(data)
+            assert reader.all() == data
         assert process.wait(LIMIT) == 0
 
 
@@ -191,19 +191,19 @@ def test_output_that_is_pending_at_the_end_still_arrives() -> None:
     assert len(run(["--", sys.executable, "-c", writer]).stdout) == 3_000_000
 
 
-def test_a_question_stands_before_its_answer(tmp_path: Path) -> None:
+def test_a_request_is_recorded_before_its_response(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
-    questions = [b'{"jsonrpc":"2.0","id":%d,"method":"x"}' % n for n in range(500)]
+    requests = [b'{"jsonrpc":"2.0","id":%d,"method":"x"}' % n for n in range(500)]
     process = subprocess.Popen(
         [*PROXY, "--record", str(path), "--", *ECHO], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     with process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for question in questions:
-            process.stdin.write(question + b"\n")
+        for request in requests:
+            process.stdin.write(request + b"\n")
             process.stdin.flush()
-            assert process.stdout.readline() == question + b"\n"
+            assert process.stdout.readline() == request + b"\n"
         process.stdin.close()
     seen: dict[str, set[int]] = {"client": set(), "agent": set()}
     for frame in read_recording(path).frames:
@@ -213,7 +213,7 @@ def test_a_question_stands_before_its_answer(tmp_path: Path) -> None:
     assert len(seen["agent"]) == 500
 
 
-def test_an_agent_that_closes_its_stdout_is_heard_to_do_so_while_it_runs() -> None:
+def test_the_client_sees_a_closed_stdout_while_the_agent_runs() -> None:
     agent = "import os, sys\nos.close(1)\nos.read(0, 1)"
     process = subprocess.Popen(
         [*PROXY, "--no-control", "--", sys.executable, "-c", agent],
@@ -264,11 +264,11 @@ def test_killing_it_in_a_flood_loses_nothing_that_was_written_down_before(
     with process:
         assert process.stdout is not None
         size = random.Random(seed).randrange(200_000, 5_000_000)
-        heard = process.stdout.read(size)
+        received = process.stdout.read(size)
         while path.stat().st_size < 20_000:
-            heard += process.stdout.readline()
+            received += process.stdout.readline()
         process.send_signal(signal.SIGKILL)
-        heard += process.stdout.read()
+        received += process.stdout.read()
     recording = read_recording(path)
     assert recording.footer is None
     numbers = [json.loads(frame.data)["n"] for frame in recording.frames]
@@ -278,7 +278,7 @@ def test_killing_it_in_a_flood_loses_nothing_that_was_written_down_before(
         ["the file ends in the middle of this line"],
     )
     # What waited for the write that did not begin, and what was in the one that did not end.
-    lost = len(heard) - len(recorded(path, "agent"))
+    lost = len(received) - len(recorded(path, "agent"))
     assert lost <= MAX_QUEUED_BYTES + CHUNK_BYTES
     assert len(numbers) > 500
 
@@ -322,7 +322,7 @@ def test_a_slow_reader_is_felt_by_the_agent_and_not_by_our_memory(tmp_path: Path
         if status.exists():
             peak = next(line for line in status.read_text().splitlines() if "VmHWM" in line)
             assert int(peak.split()[1]) < 100 * 1024
-        assert Hearing(process.stdout).all()
+        assert StreamReader(process.stdout).all()
         assert process.wait(LIMIT) == 0
     frames = read_recording(tmp_path / "a.acp.ndjson").frames
     assert len(frames) == 300_000
@@ -371,7 +371,7 @@ def on_a_full_disk(folder: Path, kilobytes: int, command: list[str]) -> list[str
     ]
 
 
-def test_a_full_disk_costs_the_recording_alone_and_is_told_once(tmp_path: Path) -> None:
+def test_a_full_disk_stops_only_the_recording_and_is_reported_once(tmp_path: Path) -> None:
     folder = tmp_path / "small"
     folder.mkdir()
     can_mount = (
@@ -406,16 +406,16 @@ def test_a_full_disk_costs_the_recording_alone_and_is_told_once(tmp_path: Path) 
 
 
 def test_a_line_of_a_hundred_megabytes_passes_both_ways_and_is_recorded(tmp_path: Path) -> None:
-    said, path = tmp_path / "said", tmp_path / "a.acp.ndjson"
+    output, path = tmp_path / "output", tmp_path / "a.acp.ndjson"
     line = b'"%b"' % (random.Random(5).randbytes(2**19).hex().encode() * 100)
-    said.write_bytes(line + b"\n")
+    output.write_bytes(line + b"\n")
     digest = hashlib.sha256(line + b"\n")
-    agent = [sys.executable, "-c", HASHING, str(said), str(2**20)]
+    agent = [sys.executable, "-c", HASHING, str(output), str(2**20)]
     with (
-        said.open("rb") as questions,
+        output.open("rb") as requests,
         subprocess.Popen(
             [*PROXY, "--record", str(path), "--", *agent],
-            stdin=questions,
+            stdin=requests,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as process,
@@ -425,10 +425,10 @@ def test_a_line_of_a_hundred_megabytes_passes_both_ways_and_is_recorded(tmp_path
         arrived = hashlib.sha256()
         while chunk := process.stdout.read(2**20):
             arrived.update(chunk)
-        told = process.stderr.read()
+        digest_there = process.stderr.read()
         assert process.wait(LIMIT) == 3
     assert arrived.digest() == digest.digest()
-    assert told.decode() == digest.hexdigest()
+    assert digest_there.decode() == digest.hexdigest()
     # Looked at by its bytes: read as a recording, both would be held several times.
     with path.open("rb") as lines:
         raws = [found.partition(b'"msg":')[2][:-2] for found in lines if b'"msg":' in found[:200]]

@@ -67,8 +67,8 @@ def proxied(
         timer.daemon = True
         timer.start()
         try:
-            tell(process, b'{"hello":1}')
-            assert hear(process) == b'{"hello":1}'
+            send_line(process, b'{"hello":1}')
+            assert read_line(process) == b'{"hello":1}'
             yield process
         finally:
             timer.cancel()
@@ -78,21 +78,21 @@ def proxied(
             process.wait(LIMIT)
 
 
-def tell(process: subprocess.Popen[bytes], line: bytes) -> None:
+def send_line(process: subprocess.Popen[bytes], line: bytes) -> None:
     assert process.stdin is not None
     process.stdin.write(line + b"\n")
     process.stdin.flush()
 
 
-def hear(process: subprocess.Popen[bytes]) -> bytes:
+def read_line(process: subprocess.Popen[bytes]) -> bytes:
     assert process.stdout is not None
     return process.stdout.readline().removesuffix(b"\n")
 
 
-def held(attachment: ProxyClient, count: int = 1) -> list[dict[str, Any]]:
+def held(client: ProxyClient, count: int = 1) -> list[dict[str, Any]]:
     """Return the holds once there are `count`."""
     for _ in range(20_000):
-        holds: list[dict[str, Any]] = attachment.call("state")["holds"]
+        holds: list[dict[str, Any]] = client.call("state")["holds"]
         if len(holds) >= count:
             return holds
     raise AssertionError("nothing was held")
@@ -107,17 +107,17 @@ def test_a_held_frame_leaves_as_it_was_edited_and_the_recording_has_both(tmp_pat
     path = tmp_path / "a.acp.ndjson"
     with (
         proxied("--record", str(path)) as process,
-        ProxyClient(find_proxy(None).path) as attachment,
+        ProxyClient(find_proxy(None).path) as client,
     ):
-        attachment.call("break", filter='from == client and text contains "secret"')
-        tell(process, b'{"text":"secret"}')
-        (hold,) = held(attachment)
+        client.call("break", filter='from == client and text contains "secret"')
+        send_line(process, b'{"text":"secret"}')
+        (hold,) = held(client)
         assert json.loads(hold["text"]) == {"text": "secret"}
         assert 0 < hold["left"] <= 60
         with pytest.raises(AttachError, match="no JSON"):
-            attachment.call("edit", id=hold["id"], text="{broken")
-        attachment.call("edit", id=hold["id"], text='{"text":"public"}')
-        assert hear(process) == b'{"text":"public"}'
+            client.call("edit", id=hold["id"], text="{broken")
+        client.call("edit", id=hold["id"], text='{"text":"public"}')
+        assert read_line(process) == b'{"text":"public"}'
     recording = read_recording(path)
     names = [entry.name for entry in recording.entries if isinstance(entry, JournalEvent)]
     assert {"held", "edited", "released"} <= set(names)
@@ -125,53 +125,53 @@ def test_a_held_frame_leaves_as_it_was_edited_and_the_recording_has_both(tmp_pat
 
 
 def test_what_stands_behind_a_hold_waits_and_the_other_direction_goes_on() -> None:
-    with proxied() as process, ProxyClient(find_proxy(None).path) as attachment:
-        attachment.call("break", filter='from == agent and text contains "stop"')
+    with proxied() as process, ProxyClient(find_proxy(None).path) as client:
+        client.call("break", filter='from == agent and text contains "stop"')
         for word in (b'{"n":1}', b'{"n":"stop"}', b'{"n":3}'):
-            tell(process, word)
-        assert hear(process) == b'{"n":1}'
-        (hold,) = held(attachment)
+            send_line(process, word)
+        assert read_line(process) == b'{"n":1}'
+        (hold,) = held(client)
         assert hold["from"] == "agent"
-        attachment.call("release", id=hold["id"])
-        assert [hear(process), hear(process)] == [b'{"n":"stop"}', b'{"n":3}']
+        client.call("release", id=hold["id"])
+        assert [read_line(process), read_line(process)] == [b'{"n":"stop"}', b'{"n":3}']
 
 
 def test_who_leaves_releases_all_that_was_held() -> None:
     with proxied() as process:
-        with ProxyClient(find_proxy(None).path) as attachment:
-            attachment.call("break", filter="from == client")
-            tell(process, b"{}")
-            held(attachment)
-        assert hear(process) == b"{}"
-        tell(process, b'{"free":true}')
-        assert hear(process) == b'{"free":true}'
+        with ProxyClient(find_proxy(None).path) as client:
+            client.call("break", filter="from == client")
+            send_line(process, b"{}")
+            held(client)
+        assert read_line(process) == b"{}"
+        send_line(process, b'{"free":true}')
+        assert read_line(process) == b'{"free":true}'
 
 
 def test_a_discarded_frame_never_leaves_and_a_duplicated_one_leaves_twice() -> None:
-    with proxied() as process, ProxyClient(find_proxy(None).path) as attachment:
-        attachment.call("break", filter="from == client")
-        tell(process, b'{"gone":1}')
-        attachment.call("discard", id=held(attachment)[0]["id"])
-        tell(process, b'{"twice":1}')
-        attachment.call("duplicate", id=held(attachment)[0]["id"], times=2)
-        assert [hear(process), hear(process)] == [b'{"twice":1}'] * 2
+    with proxied() as process, ProxyClient(find_proxy(None).path) as client:
+        client.call("break", filter="from == client")
+        send_line(process, b'{"gone":1}')
+        client.call("discard", id=held(client)[0]["id"])
+        send_line(process, b'{"twice":1}')
+        client.call("duplicate", id=held(client)[0]["id"], times=2)
+        assert [read_line(process), read_line(process)] == [b'{"twice":1}'] * 2
 
 
-def test_a_question_of_ours_has_its_own_id_and_its_answer_is_ours() -> None:
-    with proxied() as process, ProxyClient(find_proxy(None).path) as attachment:
-        asked = '{"jsonrpc":"2.0","id":1,"method":"x"}'
-        # The echo sends the question back: to the client it looks like one of the agent's.
-        told = attachment.call("inject", **{"from": "client", "text": asked})
-        assert told["id"] != 1
-        assert json.loads(hear(process))["id"] == told["id"]
+def test_an_injected_request_has_its_own_id_and_keeps_its_response() -> None:
+    with proxied() as process, ProxyClient(find_proxy(None).path) as client:
+        request = '{"jsonrpc":"2.0","id":1,"method":"x"}'
+        # The echo sends the request back: to the client it looks like one of the agent's.
+        reply = client.call("inject", **{"from": "client", "text": request})
+        assert reply["id"] != 1
+        assert json.loads(read_line(process))["id"] == reply["id"]
         with pytest.raises(AttachError, match="client or agent"):
-            attachment.call("inject", text="{}")
+            client.call("inject", text="{}")
 
 
 def test_a_breakpoint_from_the_command_line_holds_from_the_first_frame_on() -> None:
     command = [*PROXY, "--break", "from == client", "--", *ECHO]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        tell(process, b"{}")
+        send_line(process, b"{}")
         found = None
         for _ in range(20_000):
             try:
@@ -180,9 +180,9 @@ def test_a_breakpoint_from_the_command_line_holds_from_the_first_frame_on() -> N
             except AttachError:
                 continue
         assert found is not None
-        with ProxyClient(found.path) as attachment:
-            attachment.call("release", id=held(attachment)[0]["id"])
-            assert hear(process) == b"{}"
+        with ProxyClient(found.path) as client:
+            client.call("release", id=held(client)[0]["id"])
+            assert read_line(process) == b"{}"
         assert process.stdin is not None
         process.stdin.close()
         process.wait(LIMIT)
@@ -196,7 +196,7 @@ def test_a_breakpoint_from_the_command_line_holds_from_the_first_frame_on() -> N
         (("--addon", "/no/such/file"), b"/no/such/file"),
     ],
 )
-def test_what_was_written_wrongly_is_told_before_anything_is_started(
+def test_invalid_options_are_reported_before_the_agent_starts(
     options: tuple[str, str], sentence: bytes
 ) -> None:
     command = [*PROXY, *options, "--", *ECHO]
@@ -220,8 +220,8 @@ def test_an_addon_changes_what_passes(tmp_path: Path) -> None:
     )
     command = [*PROXY, "--addon", str(addon), "--", *ECHO]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        tell(process, b'{"hello":1}')
-        assert hear(process) == b'{"bye":1}'
+        send_line(process, b'{"hello":1}')
+        assert read_line(process) == b'{"bye":1}'
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(LIMIT) == 0
@@ -244,10 +244,10 @@ def test_going_from_chunks_to_lines_and_back_loses_and_changes_nothing(
         switching = threading.Event()
 
         def switch() -> None:
-            with ProxyClient(find_proxy(None).path) as attachment:
+            with ProxyClient(find_proxy(None).path) as client:
                 while not switching.is_set():
-                    point = attachment.call("break", filter='text contains "never there"')
-                    attachment.call("clear", id=point["id"])
+                    point = client.call("break", filter='text contains "never there"')
+                    client.call("clear", id=point["id"])
 
         switcher = threading.Thread(target=switch)
         switcher.start()
@@ -289,15 +289,15 @@ def test_commands_are_answered_while_the_client_reads_nothing() -> None:
     )
     with (
         proxied("--name", "it", agent=flood) as process,
-        ProxyClient(find_proxy("it").path) as attachment,
+        ProxyClient(find_proxy("it").path) as client,
     ):
-        # Nobody reads, so the proxy stands in the middle of a write by the time it is asked.
-        assert attachment.call("break", filter="from == client")["id"] == 1
-        assert attachment.call("inject", **{"from": "agent", "text": "{}"})["n"] is None
-        tell(process, b'{"stop":1}')
-        (hold,) = attachment.call("held", seconds=LIMIT)["holds"]
-        attachment.call("release", id=hold["id"])
-        left = [hear(process) for _ in range(2001)]
+        # The client does not read, so the proxy is in the middle of a write when the command comes.
+        assert client.call("break", filter="from == client")["id"] == 1
+        assert client.call("inject", **{"from": "agent", "text": "{}"})["n"] is None
+        send_line(process, b'{"stop":1}')
+        (hold,) = client.call("held", seconds=LIMIT)["holds"]
+        client.call("release", id=hold["id"])
+        left = [read_line(process) for _ in range(2001)]
         assert [line for line in left if line != b"{}"] == lines
 
 
@@ -310,7 +310,7 @@ def write(process: subprocess.Popen[bytes], data: bytes) -> None:
     process.stdin.flush()
 
 
-def hear_bytes(process: subprocess.Popen[bytes], count: int) -> bytes:
+def read_bytes(process: subprocess.Popen[bytes], count: int) -> bytes:
     assert process.stdout is not None
     return process.stdout.read(count)
 
@@ -327,19 +327,19 @@ def test_a_line_that_never_ends_passes_and_the_lines_behind_it_are_looked_at(
     options = ("--record", str(path), "--name", "it")
     with (
         proxied(*options, proxy=HASTY, agent=CHUNK_ECHO) as process,
-        ProxyClient(find_proxy("it").path) as attachment,
+        ProxyClient(find_proxy("it").path) as client,
     ):
-        attachment.call("break", filter='from == client and text contains "stop"')
+        client.call("break", filter='from == client and text contains "stop"')
         write(process, b"x" * 300_000)
-        assert hear_bytes(process, 300_000) == b"x" * 300_000
+        assert read_bytes(process, 300_000) == b"x" * 300_000
         # Ours waits until the line has ended.
-        assert attachment.call("inject", **{"from": "client", "text": '{"n":1}'})["n"] is None
+        assert client.call("inject", **{"from": "client", "text": '{"n":1}'})["n"] is None
         write(process, b'stop\r\n{"stop":1}\n')
-        assert hear_bytes(process, 6) == b"stop\r\n"
-        assert hear(process) == b'{"n":1}'
-        (hold,) = held(attachment)
-        attachment.call("edit", id=hold["id"], text='{"went":1}')
-        assert hear(process) == b'{"went":1}'
+        assert read_bytes(process, 6) == b"stop\r\n"
+        assert read_line(process) == b'{"n":1}'
+        (hold,) = held(client)
+        client.call("edit", id=hold["id"], text='{"went":1}')
+        assert read_line(process) == b'{"went":1}'
     long = b"x" * 300_000 + b"stop\r\n"
     assert b"".join(what_came(read_recording(path).entries, "client")) == (
         b'{"hello":1}\n' + long + b'{"stop":1}\n'
@@ -355,13 +355,13 @@ def test_a_line_that_never_ends_waits_for_the_frames_before_it(tmp_path: Path) -
     path = tmp_path / "a.acp.ndjson"
     with (
         proxied("--record", str(path), "--name", "it", proxy=HASTY, agent=CHUNK_ECHO) as process,
-        ProxyClient(find_proxy("it").path) as attachment,
+        ProxyClient(find_proxy("it").path) as client,
     ):
-        attachment.call("break", filter='from == client and text contains "stop"')
+        client.call("break", filter='from == client and text contains "stop"')
         write(process, b"stop\nbehind\n" + b"x" * 150_000)
-        assert len(attachment.call("held", seconds=LIMIT)["holds"]) == 1
-        attachment.close()
-        assert hear_bytes(process, 150_012) == b"stop\nbehind\n" + b"x" * 150_000
+        assert len(client.call("held", seconds=LIMIT)["holds"]) == 1
+        client.close()
+        assert read_bytes(process, 150_012) == b"stop\nbehind\n" + b"x" * 150_000
     assert recorded(path, "client") == recorded(path, "agent")
     assert recorded(path, "client").endswith(b"behind\n" + b"x" * 150_000)
 

@@ -64,26 +64,26 @@ def talking(*words: str, **pipes: Any) -> Generator[subprocess.Popen[bytes]]:
 def greeted(*options: str, **pipes: Any) -> Generator[subprocess.Popen[bytes]]:
     """Run a proxy before an agent that says what it hears, and wait until it does."""
     with talking("proxy", *options, "--", *ECHO, **pipes) as process:
-        tell(process, b"{}")
-        assert hear(process) == b"{}"
+        send_line(process, b"{}")
+        assert read_line(process) == b"{}"
         yield process
 
 
-def tell(process: subprocess.Popen[bytes], line: bytes) -> None:
+def send_line(process: subprocess.Popen[bytes], line: bytes) -> None:
     assert process.stdin is not None
     process.stdin.write(line + b"\n")
     process.stdin.flush()
 
 
-def hear(process: subprocess.Popen[bytes]) -> bytes:
+def read_line(process: subprocess.Popen[bytes]) -> bytes:
     assert process.stdout is not None
     return process.stdout.readline().removesuffix(b"\n")
 
 
-def asked(process: subprocess.Popen[bytes], **question: Any) -> Any:
-    """Ask as an observer that stays."""
-    tell(process, json.dumps(question).encode())
-    return json.loads(hear(process))["ok"]
+def send_command(process: subprocess.Popen[bytes], **request: Any) -> Any:
+    """Send a command as an observer that stays."""
+    send_line(process, json.dumps(request).encode())
+    return json.loads(read_line(process))["ok"]
 
 
 def named(path: Path, name: str) -> list[dict[str, Any]]:
@@ -102,8 +102,11 @@ LINES = [
     json.dumps({"jsonrpc": "2.0", "id": n, "method": "m", "params": {"n": "x" * n}}).encode()
     for n in range(40)
 ]
-ASKER = (*ECHO[:2], ECHO[2].replace(": sys", ":\n  if b'\"error\"' in line: continue\n  sys"))
-"""Says what it hears but for answers: when these come is left to chance."""
+CALL_ECHO = (
+    *ECHO[:2],
+    ECHO[2].replace(": sys", ":\n  if b'\"error\"' in line: continue\n  sys"),
+)
+"""Echoes requests but no responses: when those come is left to chance."""
 FAULTS = {
     "replace": "replace = { text = 'x', with = 'yy' }",
     "delay": "delay = { seconds = 0.001, jitter = 0.002 }",
@@ -120,20 +123,20 @@ FAULTS = {
 }
 
 
-def faulty(path: Path, deed: str, side: str, seed: int = 7) -> tuple[bytes, list[Entry], int]:
+def faulty(path: Path, action: str, side: str, seed: int = 7) -> tuple[bytes, list[Entry], int]:
     """Send `LINES` through a rule; return what came back, the recording and the exit code."""
     rules = path.with_suffix(".toml")
     rules.write_text(
-        f'seed = {seed}\n[[rule]]\nname = "r"\nfrom = "{side}"\nprobability = 0.3\n{deed}\n'
+        f'seed = {seed}\n[[rule]]\nname = "r"\nfrom = "{side}"\nprobability = 0.3\n{action}\n'
     )
-    # All of it lies there when the proxy first reads: an agent that a cut ends hears no more, and
-    # what a client says later might not be heard by anybody.
+    # All input is there when the proxy first reads: an agent that a cut ends reads no more, and
+    # what the client sends later might not be recorded.
     words = path.with_suffix(".words")
     words.write_bytes(b"".join(line + b"\n" for line in LINES))
     command = [*ACP, "proxy", "--record", str(path), "--overwrite", "--rules", str(rules)]
     with words.open("rb") as stdin:
         done = subprocess.run(
-            [*command, "--", *ASKER],
+            [*command, "--", *CALL_ECHO],
             stdin=stdin,
             stdout=subprocess.PIPE,
             timeout=LIMIT,
@@ -154,13 +157,13 @@ def struck(entries: list[Entry]) -> list[tuple[str, dict[str, Any]]]:
         for event in fate.deeds
         if event.data.get("by") == "r"
     ]
-    # How much is still said to one who does not hear any more is left to chance.
+    # How much is still sent to an agent that reads no more is left to chance.
     names = [name for name, _ in done]
     return done[: names.index("cut") + 1] if "cut" in names else done
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_strikes_the_same_frames_twice_and_the_recording_tells_what_left(
+def test_a_seeded_fault_is_repeatable_and_the_recording_shows_what_left(
     name: str, tmp_path: Path
 ) -> None:
     first, entries, code = faulty(tmp_path / "a.acp.ndjson", FAULTS[name], "agent")
@@ -178,9 +181,9 @@ def test_a_fault_strikes_the_same_frames_twice_and_the_recording_tells_what_left
 
 
 def test_a_crash_kills_the_agent_at_the_same_frame_twice(tmp_path: Path) -> None:
-    deed = "after = 5\ncrash = { signal = 'SEGV' }"
-    _, entries, code = faulty(tmp_path / "a.acp.ndjson", deed, "client")
-    _, again, _ = faulty(tmp_path / "b.acp.ndjson", deed, "client")
+    action = "after = 5\ncrash = { signal = 'SEGV' }"
+    _, entries, code = faulty(tmp_path / "a.acp.ndjson", action, "client")
+    _, again, _ = faulty(tmp_path / "b.acp.ndjson", action, "client")
     assert code == 128 + signal.SIGSEGV
     # Frames that come before it is dead may be struck as well.
     assert {name for name, _ in struck(entries) + struck(again)} == {"crashed"}
@@ -207,14 +210,14 @@ def test_who_is_killed_while_it_holds_releases_everything(tmp_path: Path) -> Non
     path = tmp_path / "a.acp.ndjson"
     with greeted("--record", str(path)) as proxy:
         with talking("attach", "--ask", "-") as observer:
-            asked(observer, do="break", filter="from == client")
-            tell(proxy, b'{"n":1}')
-            tell(proxy, b'{"n":2}')
-            assert len(asked(observer, do="held", seconds=LIMIT)["holds"]) == 1
+            send_command(observer, do="break", filter="from == client")
+            send_line(proxy, b'{"n":1}')
+            send_line(proxy, b'{"n":2}')
+            assert len(send_command(observer, do="held", seconds=LIMIT)["holds"]) == 1
             observer.kill()
-        assert [hear(proxy), hear(proxy)] == [b'{"n":1}', b'{"n":2}']
-        tell(proxy, b'{"n":3}')
-        assert hear(proxy) == b'{"n":3}'
+        assert [read_line(proxy), read_line(proxy)] == [b'{"n":1}', b'{"n":2}']
+        send_line(proxy, b'{"n":3}')
+        assert read_line(proxy) == b'{"n":3}'
     assert Counter(event["by"] for event in named(path, "released")) == {"nobody is attached": 1}
     assert len(named(path, "held")) == 1
 
@@ -227,20 +230,20 @@ def test_who_stands_still_makes_the_traffic_wait_once_and_goes_on_when_it_wakes(
         greeted("--record", str(path), stderr=subprocess.PIPE) as proxy,
         talking("attach", "--ask", "-") as observer,
     ):
-        asked(observer, do="break", filter="from == client")
-        asked(observer, do="keep", seconds=0.2)
+        send_command(observer, do="break", filter="from == client")
+        send_command(observer, do="keep", seconds=0.2)
         observer.send_signal(signal.SIGSTOP)
         try:
             for n in range(1, 50):
-                tell(proxy, b'{"n":%d}' % n)
-                assert hear(proxy) == b'{"n":%d}' % n
+                send_line(proxy, b'{"n":%d}' % n)
+                assert read_line(proxy) == b'{"n":%d}' % n
         finally:
             observer.send_signal(signal.SIGCONT)
-        asked(observer, do="keep", seconds=LIMIT)
-        tell(proxy, b'{"n":50}')
-        assert asked(observer, do="held", seconds=LIMIT)["holds"]
-        asked(observer, do="edit", json={"n": "held again"})
-        assert hear(proxy) == b'{"n":"held again"}'
+        send_command(observer, do="keep", seconds=LIMIT)
+        send_line(proxy, b'{"n":50}')
+        assert send_command(observer, do="held", seconds=LIMIT)["holds"]
+        send_command(observer, do="edit", json={"n": "held again"})
+        assert read_line(proxy) == b'{"n":"held again"}'
         assert proxy.stderr is not None
         assert b"nothing is held until somebody attaches" in proxy.stderr.readline()
     assert [event["by"] for event in named(path, "released")] == ["time limit", "person"]
@@ -249,12 +252,12 @@ def test_who_stands_still_makes_the_traffic_wait_once_and_goes_on_when_it_wakes(
 def test_an_observer_that_watches_and_stands_still_slows_nothing() -> None:
     line = b'{"x":"' + b"x" * 100_000 + b'"}'
     with greeted() as proxy, talking("attach", "--ask", "-") as observer:
-        assert asked(observer, do="watch")
+        assert send_command(observer, do="watch")
         observer.send_signal(signal.SIGSTOP)
         try:
             for _ in range(200):
-                tell(proxy, line)
-                assert hear(proxy) == line
+                send_line(proxy, line)
+                assert read_line(proxy) == line
         finally:
             observer.kill()
 
@@ -266,26 +269,26 @@ def test_several_observers_decide_and_the_last_to_leave_releases() -> None:
             stays.call("state")
             with ProxyClient(path) as leaves:
                 leaves.call("break", filter="from == client")
-            tell(proxy, b'{"n":1}')
+            send_line(proxy, b'{"n":1}')
             (hold,) = stays.call("held", seconds=LIMIT)["holds"]
             stays.call("duplicate", id=hold["id"])
-            assert [hear(proxy), hear(proxy)] == [b'{"n":1}'] * 2
-            tell(proxy, b'{"n":2}')
+            assert [read_line(proxy), read_line(proxy)] == [b'{"n":1}'] * 2
+            send_line(proxy, b'{"n":2}')
             stays.call("held", seconds=LIMIT)
-        assert hear(proxy) == b'{"n":2}'
+        assert read_line(proxy) == b'{"n":2}'
 
 
 def test_a_frame_of_many_megabytes_is_held_and_changed() -> None:
     whole = b'{"x":"' + b"x" * 20_000_000 + b'"}'
     with greeted() as proxy, ProxyClient(find_proxy(None).path) as attachment:
         attachment.call("break", filter="from == agent and size > 1mb")
-        tell(proxy, whole)
+        send_line(proxy, whole)
         (hold,) = attachment.call("held", seconds=LIMIT)["holds"]
         assert (hold["size"], hold["is_cut"]) == (len(whole), True)
         assert attachment.call("read", id=hold["id"])["text"].encode() == whole
         other = whole.replace(b"x", b"y")
         attachment.call("edit", id=hold["id"], text=other.decode())
-        assert hear(proxy) == other
+        assert read_line(proxy) == other
 
 
 # Beginnings and ends.
@@ -295,7 +298,7 @@ def test_the_end_does_not_wait_for_who_is_about_to_begin() -> None:
     is_beginning, may_begin = threading.Event(), threading.Event()
     scene = Scene()
 
-    def begin(lane: Channel) -> None:
+    def begin(channel: Channel) -> None:
         is_beginning.set()
         may_begin.wait(LIMIT)
 
@@ -311,7 +314,7 @@ def test_the_end_does_not_wait_for_who_is_about_to_begin() -> None:
     assert scene.controller.is_over
 
 
-def test_at_the_end_what_has_begun_is_told() -> None:
+def test_a_controller_created_after_the_end_is_over() -> None:
     scene = Scene()
     lazy = LazyController(lambda: scene.controller)
     lazy.finish()
@@ -335,8 +338,8 @@ def test_a_hook_that_hangs_is_passed_over_and_holds_up_neither_traffic_nor_the_e
     addon.write_text("import time\ndef on_frame(frame, flow):\n    time.sleep(3600)\n")
     with talking("proxy", "--addon", str(addon), "--", *ECHO, stderr=subprocess.PIPE) as proxy:
         for n in range(20):
-            tell(proxy, b'{"n":%d}' % n)
-            assert hear(proxy) == b'{"n":%d}' % n
+            send_line(proxy, b'{"n":%d}' % n)
+            assert read_line(proxy) == b'{"n":%d}' % n
         assert proxy.stderr is not None
-        told = proxy.stderr.readline()
-        assert b"hooks.py, on_frame (line 3) did not return in 5 s" in told
+        warning = proxy.stderr.readline()
+        assert b"hooks.py, on_frame (line 3) did not return in 5 s" in warning

@@ -1,4 +1,4 @@
-"""The agent's processes: none is left behind, whoever started it and however it ends."""
+"""The agent's processes: none is left behind, however it was started and however it ends."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def is_gone(pid: int) -> bool:
 
 
 def wait_until_gone(pid: int) -> None:
-    """Idle for a process that is nobody's child here, and that was sent what ends it."""
+    """Idle for a process that is not our child, and that was sent a signal."""
     limit = time.monotonic() + LIMIT
     while not is_gone(pid):
         assert time.monotonic() < limit
@@ -86,7 +86,7 @@ def test_what_the_agent_started_ends_with_it_when_stdin_ends() -> None:
     wait_until_gone(child)
 
 
-def test_a_wrapper_that_hears_the_end_of_stdin_ends_with_its_agents_code() -> None:
+def test_a_wrapper_that_reads_the_end_of_stdin_exits_with_its_agents_code() -> None:
     with started(wrapped("sys.exit(7)")) as process:
         assert int(line(process))
         assert process.wait(LIMIT) == 7
@@ -117,7 +117,7 @@ def test_what_a_wrapper_left_behind_ends_with_the_proxy() -> None:
 
 
 @pytest.mark.parametrize("command", [["/no/such/agent"], ["a\0b"], ["/"]])
-def test_what_cannot_be_started_is_told_in_one_sentence(command: list[str]) -> None:
-    with pytest.raises(AgentStartError) as told:
+def test_a_failed_start_is_reported_in_one_sentence(command: list[str]) -> None:
+    with pytest.raises(AgentStartError) as error:
         AgentProcess(command)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)

@@ -21,7 +21,7 @@ LIMIT = 30
 
 
 class Sink:
-    """Keeps what it is told to write, when it may."""
+    """Keeps the entries that it gets; writes only while it may."""
 
     def __init__(self) -> None:
         self.first_number = 1
@@ -44,7 +44,7 @@ class Sink:
         pass
 
 
-def said(sink: Sink, side: str) -> bytes:
+def sent_by(sink: Sink, side: str) -> bytes:
     return b"".join(
         entry.data + entry.line_ending
         for entry in sink.entries
@@ -66,14 +66,14 @@ def test_however_it_is_cut_into_chunks_every_byte_is_in_a_frame(
     chunks: list[tuple[Stream, bytes]], large: int
 ) -> None:
     sink = Sink()
-    recorder = Recorder(sink, large=large)
+    recorder = Recorder(sink, large_frame=large)
     for stream, data in chunks:
         recorder.note(stream, data)
     recorder.close()
     assert [entry.seq for entry in sink.entries] == list(range(1, len(sink.entries) + 1))
     for side in ("client", "agent"):
         data = b"".join(chunk for stream, chunk in chunks if stream == side)
-        assert said(sink, side) == data
+        assert sent_by(sink, side) == data
         frames = [it for it in sink.entries if isinstance(it, Frame) and it.side == side]
         assert len(frames) == data.count(b"\n") + bool(data and not data.endswith(b"\n"))
         assert all(b"\n" not in frame.data for frame in frames)
@@ -95,7 +95,7 @@ def test_a_write_takes_all_that_was_noted_before_it_began() -> None:
     assert [len(batch) for batch in sink.batches[:2]] == [1, MAX_QUEUED_BYTES // len(line) - 1]
 
 
-def test_what_finds_no_room_is_left_out_counted_and_told() -> None:
+def test_entries_without_room_are_left_out_counted_and_reported() -> None:
     sink = Sink()
     sink.may_write.clear()
     recorder = Recorder(sink, max_queued_bytes=100, queue_timeout=0.01)
@@ -118,7 +118,7 @@ def test_what_finds_no_room_is_left_out_counted_and_told() -> None:
     assert gaps == [("agent", 200), ("client", 101)]
 
 
-def test_frames_that_find_no_room_are_told_of_together() -> None:
+def test_frames_without_room_are_reported_in_one_event() -> None:
     sink = Sink()
     sink.may_write.clear()
     warnings: list[str] = []
@@ -150,7 +150,7 @@ def test_frames_that_find_no_room_are_told_of_together() -> None:
     assert why in warnings[0]
 
 
-def test_what_is_missing_last_is_told_as_soon_as_there_is_nothing_else_to_write() -> None:
+def test_drops_at_the_end_are_written_once_nothing_else_waits() -> None:
     sink = Sink()
     sink.may_write.clear()
     recorder = Recorder(sink, max_queued_bytes=100, queue_timeout=0.01)

@@ -88,8 +88,10 @@ def test_the_wire_is_untouched_and_the_recording_holds_no_secret(tmp_path: Path)
 def test_bytes_of_every_kind_pass_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     noise = random.Random(3).randbytes(200_000).replace(b"\n", b".")
-    said = [KEY.encode(), b"\xef\xbb\xbf{}\r", b"\x00\xff" + KEY.encode(), b"", noise, b"[" * 5000]
-    data = b"\n".join([*said, b'{"apiKey":"' + KEY.encode() + b'"}', b"no newline " + KEY.encode()])
+    texts = [KEY.encode(), b"\xef\xbb\xbf{}\r", b"\x00\xff" + KEY.encode(), b"", noise, b"[" * 5000]
+    data = b"\n".join(
+        [*texts, b'{"apiKey":"' + KEY.encode() + b'"}', b"no newline " + KEY.encode()]
+    )
     done = subprocess.run(
         [*PROXY, "--record", str(path), "--", "cat"],
         input=data,
@@ -145,7 +147,7 @@ def test_numbers_of_placeholders_go_on_where_it_is_appended(tmp_path: Path) -> N
     assert frames[0] == frames[1] != frames[2] == frames[3]
 
 
-def test_a_line_that_cannot_be_looked_through_passes_and_is_told(tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_redacted_passes_and_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     line = b'"%b"\n' % (b"x" * (17 << 20))
     done = subprocess.run(

@@ -43,12 +43,12 @@ def talking(command: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def heard(process: subprocess.Popen[bytes]) -> bytes:
+def read_line(process: subprocess.Popen[bytes]) -> bytes:
     assert process.stdout is not None
     return process.stdout.readline().removesuffix(b"\n")
 
 
-def tell(process: subprocess.Popen[bytes], line: bytes) -> None:
+def send_line(process: subprocess.Popen[bytes], line: bytes) -> None:
     assert process.stdin is not None
     process.stdin.write(line + b"\n")
     process.stdin.flush()
@@ -69,9 +69,9 @@ def test_signals_reach_the_agent(number: signal.Signals) -> None:
         "print('ready', flush=True); time.sleep(100)"
     )
     with talking([*proxy(), *python(agent)]) as process:
-        assert heard(process) == b"ready"
+        assert read_line(process) == b"ready"
         process.send_signal(number)
-        assert heard(process) == b"got it"
+        assert read_line(process) == b"got it"
         assert process.wait(LIMIT) == 9
 
 
@@ -89,9 +89,9 @@ def test_what_means_the_end_or_a_pause_reaches_what_the_agent_started_too(
         "sys.exit(subprocess.call([sys.executable, '-c', sys.argv[1]]))"
     )
     with talking([*proxy(), *python(outer, inner)]) as process:
-        assert heard(process) == b"ready"
+        assert read_line(process) == b"ready"
         process.send_signal(number)
-        assert heard(process) == b"inside"
+        assert read_line(process) == b"inside"
         assert code_at_the_end(process) == 7
 
 
@@ -103,12 +103,12 @@ def test_an_interrupt_that_the_agent_lives_through_is_not_its_end() -> None:
         "for line in sys.stdin: print(line, end='', flush=True)"
     )
     with talking([*proxy(options=", grace=0"), *python(agent)]) as process:
-        assert heard(process) == b"ready"
+        assert read_line(process) == b"ready"
         process.send_signal(signal.SIGINT)
-        assert heard(process) == b"got it"
+        assert read_line(process) == b"got it"
         for _ in range(50):
-            tell(process, b"still here")
-            assert heard(process) == b"still here"
+            send_line(process, b"still here")
+            assert read_line(process) == b"still here"
         assert code_at_the_end(process) == 0
 
 
@@ -121,21 +121,21 @@ def test_a_signal_that_an_agent_may_use_means_the_agent_alone_and_no_end(name: s
         "child = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
         f"signal.signal({number}, lambda *_: print('got it', flush=True))\n"
         "print('ready', flush=True); sys.stdin.read()\n"
-        "said, _ = child.communicate(b'whole')\n"
-        "sys.exit(9 if said == b'whole' else 1)"
+        "data, _ = child.communicate(b'whole')\n"
+        "sys.exit(9 if data == b'whole' else 1)"
     )
     with talking([*proxy(), *python(agent)]) as process:
-        assert heard(process) == b"ready"
+        assert read_line(process) == b"ready"
         for _ in range(2):
             process.send_signal(number)
-            assert heard(process) == b"got it"
+            assert read_line(process) == b"got it"
         assert code_at_the_end(process) == 9
 
 
 def test_an_agent_without_a_handler_ends_by_the_signal_and_the_code_says_so() -> None:
     agent = "import time\nprint('ready', flush=True)\ntime.sleep(100)"
     with talking([*proxy(), *python(agent)]) as process:
-        assert heard(process) == b"ready"
+        assert read_line(process) == b"ready"
         process.send_signal(signal.SIGUSR1)
         assert process.wait(LIMIT) == 128 + signal.SIGUSR1
 
@@ -154,11 +154,11 @@ def test_what_was_ignored_at_the_start_stays_ignored_by_proxy_and_agent(name: st
     )
     command = [*python(ignoring), *proxy(options=", grace=0"), *python(agent)]
     with talking(command) as process:
-        assert heard(process) == b"True"
+        assert read_line(process) == b"True"
         process.send_signal(getattr(signal, name))
         for _ in range(50):
-            tell(process, b"still here")
-            assert heard(process) == b"still here"
+            send_line(process, b"still here")
+            assert read_line(process) == b"still here"
         assert code_at_the_end(process) == 0
 
 

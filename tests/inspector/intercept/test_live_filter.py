@@ -1,4 +1,4 @@
-"""Expressions, asked of frames that are still under way."""
+"""Filters on frames that are still on their way."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from acp_inspector.filter.errors import FilterError
 from acp_inspector.intercept.live_filter import (
     MAX_PENDING,
     MAX_REQUEST_BYTES,
+    LiveExchanges,
     LiveFilters,
-    PendingRequests,
 )
 from tests.inspector.talks import answer, ask, frames, prompt
 
 
-def test_an_answer_is_known_by_its_question() -> None:
+def test_a_response_is_matched_by_its_request() -> None:
     matching = LiveFilters()
     is_meant = matching.compile("method == session/new and result")
     meant: list[int] = []
@@ -76,7 +76,7 @@ def test_what_may_still_be_met_by_frames_is_taken() -> None:
 
 
 def test_a_response_finds_its_request_once() -> None:
-    pending = PendingRequests()
+    pending = LiveExchanges()
     request, response, again = frames(
         ask("client", 1, "m", a=1), answer("agent", 1, {}), answer("agent", 1, {})
     )
@@ -93,7 +93,7 @@ def test_a_response_finds_its_request_once() -> None:
 
 
 def test_the_oldest_requests_are_forgotten() -> None:
-    pending = PendingRequests()
+    pending = LiveExchanges()
     for frame in frames(*(ask("client", number, "m") for number in range(MAX_PENDING + 5))):
         pending.add(frame)
     assert len(pending) == MAX_PENDING
@@ -105,7 +105,7 @@ def test_the_oldest_requests_are_forgotten() -> None:
 
 
 def test_of_a_very_long_request_only_the_method_is_kept() -> None:
-    pending = PendingRequests()
+    pending = LiveExchanges()
     request, response = frames(
         ask("client", 1, "m", text="x" * MAX_REQUEST_BYTES), answer("agent", 1, {})
     )

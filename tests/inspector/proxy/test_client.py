@@ -26,7 +26,7 @@ LIMIT = 30
 
 
 @pytest.fixture(autouse=True)
-def lonely(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+def own_socket_directory(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """No other test's proxy is found here; the name is short, as that of a socket has to be."""
     with tempfile.TemporaryDirectory(prefix="acp-") as home:
         monkeypatch.setenv("XDG_RUNTIME_DIR", home)
@@ -38,7 +38,7 @@ def proxied(*options: str) -> Generator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "acp_console", "proxy", *options, "--", *ECHO]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
-            say(process, b'{"a":1}\n')
+            send_line(process, b'{"a":1}\n')
             yield process
         finally:
             assert process.stdin is not None
@@ -46,7 +46,7 @@ def proxied(*options: str) -> Generator[subprocess.Popen[bytes]]:
             process.wait(LIMIT)
 
 
-def say(process: subprocess.Popen[bytes], line: bytes) -> None:
+def send_line(process: subprocess.Popen[bytes], line: bytes) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(line)
@@ -66,7 +66,7 @@ def test_a_running_proxy_is_found_by_name_by_number_and_alone() -> None:
         find_proxy(None)
 
 
-def test_two_proxies_have_to_be_told_apart() -> None:
+def test_several_proxies_need_a_name_to_choose_one() -> None:
     with proxied("--name", "one"), proxied("--name", "two"):
         assert {proxy.name for proxy in running_proxies()} == {"one", "two"}
         with pytest.raises(AttachError, match="choose one"):
@@ -79,15 +79,15 @@ def test_everything_is_seen_from_the_first_frame_to_the_end(
 ) -> None:
     record = ("--record", str(tmp_path / "a.acp.ndjson")) if is_recorded else ()
     with proxied(*record) as process:
-        with ProxyClient(find_proxy(None).path) as attachment:
-            lines = attachment.watch()
+        with ProxyClient(find_proxy(None).path) as client:
+            lines = client.watch()
             seen = [next(lines) for _ in range(4)]
             frames = [line for line in seen if isinstance(line, Frame)]
             assert [(frame.side, frame.data) for frame in frames] == [
                 ("client", b'{"a":1}'),
                 ("agent", b'{"a":1}'),
             ]
-            say(process, b'{"b":2}\n')
+            send_line(process, b'{"b":2}\n')
             later = [next(lines), next(lines)]
             assert [line.data for line in later if isinstance(line, Frame)] == [b'{"b":2}'] * 2
             assert process.stdin is not None
@@ -96,23 +96,23 @@ def test_everything_is_seen_from_the_first_frame_to_the_end(
         assert any(isinstance(line, JournalEvent) and line.name == "exit" for line in rest)
 
 
-def test_who_leaves_and_comes_back_sees_all_of_it_again() -> None:
+def test_an_observer_that_comes_back_sees_everything_again() -> None:
     with proxied() as process:
         path = find_proxy(None).path
         for count in range(1, 4):
-            with ProxyClient(path) as attachment:
-                lines = attachment.watch()
+            with ProxyClient(path) as client:
+                lines = client.watch()
                 frames = [next(lines) for _ in range(2 * count + 2)][2:]
                 assert len([frame for frame in frames if isinstance(frame, Frame)]) == 2 * count
-            say(process, b"{}\n")
+            send_line(process, b"{}\n")
 
 
-def test_without_control_nobody_can_attach() -> None:
+def test_without_control_no_observer_can_attach() -> None:
     with proxied("--no-control"):
         assert running_proxies() == []
 
 
-def test_a_socket_whose_proxy_was_killed_is_removed() -> None:
+def test_the_socket_of_a_killed_proxy_is_removed() -> None:
     with proxied() as process:
         path = find_proxy(None).path
         process.send_signal(signal.SIGKILL)
@@ -122,6 +122,6 @@ def test_a_socket_whose_proxy_was_killed_is_removed() -> None:
         assert not path.exists()
 
 
-def test_something_else_that_listens_there_is_passed_over() -> None:
+def test_other_files_in_the_socket_directory_are_skipped() -> None:
     (socket_directory() / "note-1.sock").write_text("not a socket")
     assert running_proxies() == []

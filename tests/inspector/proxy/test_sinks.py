@@ -89,7 +89,7 @@ def test_of_many_lines_that_were_written_at_once_the_oldest_are_dropped_too() ->
 def test_large_lines_are_kept_and_dropped_as_others_are(sizes: list[int], limit: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for place in (encoder, log_module):
-            patch.setattr(place, "LARGE", 200)
+            patch.setattr(place, "LARGE_FRAME", 200)
         patch.setattr(log_module, "CHUNK_BYTES", 50)
         fill_and_look(sizes, limit)
 
@@ -110,7 +110,7 @@ def test_a_large_line_is_kept_where_it_was_gathered() -> None:
     assert line == encode_entry(Frame(1, 0.5, "agent", bytes(raw)))
 
 
-def test_who_reads_a_place_that_is_gone_goes_on_with_the_oldest_that_is_left() -> None:
+def test_reading_dropped_bytes_continues_with_the_oldest_left() -> None:
     log = MemoryLog(HEADER, 1)
     header_length = len(encode_header(HEADER))
     for n in range(1, 5):
@@ -148,7 +148,7 @@ def test_what_an_overwritten_file_held_is_not_shown(tmp_path: Path) -> None:
     log.close()
 
 
-def test_the_end_wakes_who_waits() -> None:
+def test_the_end_wakes_waiting_observers() -> None:
     growth = ChangeNotifier()
     waiting = threading.Thread(target=growth.wait, args=(growth.version(), 60))
     waiting.start()

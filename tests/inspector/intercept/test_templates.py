@@ -43,14 +43,14 @@ def test_values_that_are_known_are_filled_in() -> None:
     assert result_template("session/new", 1, {"sessionId": "s1"}) == {"sessionId": "s1"}
 
 
-def test_what_nobody_knows_has_an_empty_result_and_no_complaints() -> None:
+def test_unknown_methods_have_an_empty_result_and_no_errors() -> None:
     assert result_template("_vendor/thing") == {}
     assert validation_errors({"jsonrpc": "2.0", "method": "_vendor/thing"}) == []
     assert validation_errors([1]) == []
     assert validation_errors({"method": 5}) == []
 
 
-def test_a_complaint_says_what_is_missing_in_the_version_that_fits_best() -> None:
+def test_validation_errors_are_those_of_the_version_that_fits_best() -> None:
     message: Any = {"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": {"prompt": []}}
     assert validation_errors(message) == ["params.sessionId is missing"]
     assert validation_errors({"stopReason": 5}, "session/prompt") != []
