@@ -76,7 +76,7 @@ class Filter:
         """Tell the same, but raise where it cannot be decided.
 
         Raises:
-            SlowPatternError: a pattern took too long.
+            PatternTimeoutError: a pattern took too long.
         """
         return self._matcher(facts)
 
@@ -139,7 +139,7 @@ def compile_filter(text: str) -> Filter:
 def _matcher(expression: Expression) -> Matcher:
     """Return the function; whatever an entry holds, it only fails where a pattern takes too long.
 
-    That is a `SlowPatternError`.
+    That is a `PatternTimeoutError`.
     """
     match expression:
         case ContainsText(text):

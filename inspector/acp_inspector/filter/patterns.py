@@ -61,7 +61,7 @@ class BoundedRegex(Generic[AnyStr]):
         """Tell whether it is found in `text`; of short texts that is remembered.
 
         Raises:
-            SlowPatternError: that takes too long.
+            PatternTimeoutError: that takes too long.
         """
         if len(text) > MAX_CACHED_TEXT:
             return bool(self._tried(self._pattern.search, text))
@@ -87,7 +87,7 @@ class BoundedRegex(Generic[AnyStr]):
         r"""Return `text` with `replacement` in the place of what is found; `\1` is a group.
 
         Raises:
-            SlowPatternError: that takes too long.
+            PatternTimeoutError: that takes too long.
         """
         return self._tried(self._pattern.sub, replacement, text)
 

@@ -57,7 +57,7 @@ def line_blocks(
 
     Args:
         pieces: The bytes; no piece may be longer than `max_line`.
-        max_line: Bytes of the longest line, `LINE_LIMIT` by default.
+        max_line: Bytes of the longest line, `MAX_LINE` by default.
         on_skipped: Called with the bytes of each longer line, before the line is yielded.
     """
     limit = MAX_LINE if max_line is None else max_line
@@ -237,7 +237,7 @@ def read_header(path: Path) -> Header:
 def read_lines(path: Path, *, max_line: int | None = None) -> Generator[Row]:
     """Yield what the lines of the recording say, the header first, holding one line at a time.
 
-    Lines longer than `max_line` bytes, `LINE_LIMIT` by default, are skipped.
+    Lines longer than `max_line` bytes, `MAX_LINE` by default, are skipped.
 
     Raises:
         RecordingError: see `read_recording`; also while the file is read.

@@ -22,7 +22,7 @@ TEXT = "a" * 60 + "b"
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 0.05)
+    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.05)
 
 
 def test_a_pattern_that_takes_too_long_is_given_up_while_others_work() -> None:

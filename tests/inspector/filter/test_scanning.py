@@ -121,7 +121,7 @@ def test_a_field_that_the_index_knows_costs_no_look_at_a_line(
 ) -> None:
     wanted = compile_filter("from == client and t >= 0s and not stderr and not pending")
     with IndexedRecording(path).index_all() as recording:
-        monkeypatch.setattr(IndexedRecording, "block", None)
+        monkeypatch.setattr(IndexedRecording, "raw_lines", None)
         monkeypatch.setattr(IndexedRecording, "__getitem__", None)
         assert len(FilterSearch(recording, wanted).find_all()) > 3
 

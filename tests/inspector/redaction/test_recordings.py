@@ -284,7 +284,7 @@ def test_a_line_that_is_too_long_is_neither_copied_nor_called_clean(
     source = written(tmp_path / "a", [Frame(1, 0.1, "agent", b'"' + shaped(1).encode() + b'"')])
     lines = source.read_bytes().splitlines(keepends=True)
     source.write_bytes(b"".join((lines[0], b"x" * 9000 + b"\n", *lines[1:])))
-    monkeypatch.setattr("acp_inspector.recording.reader.LINE_LIMIT", 4000)
+    monkeypatch.setattr("acp_inspector.recording.reader.MAX_LINE", 4000)
     target = tmp_path / "b"
     with pytest.raises(RecordingError, match="line 2: the line is too long"):
         redact_recording(source, target)
