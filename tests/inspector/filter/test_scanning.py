@@ -170,12 +170,12 @@ def test_patterns_are_tried_elsewhere_and_nowhere_else(
     elsewhere = Elsewhere()
     is_tried: list[bool] = []
 
-    def patience(length: int) -> float:
+    def timeout(length: int) -> float:
         # It is asked for whenever the library is called.
         is_tried.append(elsewhere.is_inside)
         return 1.0 + length
 
-    monkeypatch.setattr("acp_inspector.filter.patterns._patience", patience)
+    monkeypatch.setattr("acp_inspector.filter.patterns._timeout", timeout)
     with IndexedRecording(path).index_all() as recording:
         wanted = compile_filter(expression)
         assert wanted.has_patterns
