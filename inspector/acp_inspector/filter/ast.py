@@ -19,7 +19,7 @@ Comparison: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">=", "contains"]
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class ValueRange:
     """From `low` to `high`, inclusive; None means unbounded."""
 
     low: int | float | None
@@ -78,7 +78,7 @@ class In:
     """The subject is one of the values, or in one of the ranges."""
 
     subject: Subject
-    choices: tuple[Value | Range, ...]
+    choices: tuple[Value | ValueRange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +175,8 @@ def _pattern(pattern: str, *, ignores_case: bool) -> str:
     return f"/{pattern.replace('/', chr(92) + '/')}/{'i' if ignores_case else ''}"
 
 
-def _choice(subject: Subject, choice: Value | Range) -> str:
-    if not isinstance(choice, Range):
+def _choice(subject: Subject, choice: Value | ValueRange) -> str:
+    if not isinstance(choice, ValueRange):
         return _value(subject, choice)
     low, high = ("" if end is None else _value(subject, end) for end in (choice.low, choice.high))
     return f"{low}..{high}"

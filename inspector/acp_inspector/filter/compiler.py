@@ -25,9 +25,9 @@ from acp_inspector.filter.ast import (
     Not,
     Or,
     Pattern,
-    Range,
     Subject,
     Value,
+    ValueRange,
     format_expression,
 )
 from acp_inspector.filter.fields import FIELDS, SEVERITIES, Source
@@ -277,12 +277,12 @@ def _ordered(compare: Callable[[Anything, Anything], bool], value: Value) -> _Te
     return test
 
 
-def _one_of(choices: Iterable[Value | Range]) -> _Test:
-    tests = [_inside(each) if isinstance(each, Range) else _equals(each) for each in choices]
+def _one_of(choices: Iterable[Value | ValueRange]) -> _Test:
+    tests = [_inside(each) if isinstance(each, ValueRange) else _equals(each) for each in choices]
     return lambda found: any(test(found) for test in tests)
 
 
-def _inside(range_: Range) -> _Test:
+def _inside(range_: ValueRange) -> _Test:
     low, high = range_.low, range_.high
 
     def test(found: Json) -> bool:

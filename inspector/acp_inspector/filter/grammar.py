@@ -122,9 +122,9 @@ def _not_connected(token: Token) -> tuple[str, str]:
         case "COMPARE" | "CONTAINS" | "IN" | "EXISTS":
             return f"{shown} has no field before it", "put text with such signs in quotes"
         case "COMMA":
-            return "a comma stands only in a list behind `in`", "write `and` or `or`"
+            return "a comma is only allowed in a list after `in`", "write `and` or `or`"
         case _:
-            sentence = f"{shown} is not joined to what stands before it"
+            sentence = f"{shown} is not connected to what is before it"
             return sentence, "write `and` or `or` between, or put text with blanks in quotes"
 
 

@@ -94,7 +94,7 @@ class BoundedRegex(Generic[AnyStr]):
     def _run(self, function: Any, *texts: AnyStr) -> Any:
         if self._timeouts >= MAX_TIMEOUTS:
             raise PatternTimeoutError(
-                "its pattern has taken too long again and again: it is given up"
+                "its pattern has timed out too often and is not used any more"
             )
         try:
             return function(*texts, timeout=_timeout(len(texts[-1])), concurrent=True)

@@ -24,9 +24,9 @@ from acp_inspector.filter.ast import (
     In,
     Match,
     Pattern,
-    Range,
     Subject,
     Value,
+    ValueRange,
     conjunction,
     disjunction,
     negation,
@@ -104,7 +104,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
 
     def _deeper(self, expression: Expression, depth: int) -> _Nested:
         if depth >= MAX_DEPTH:
-            sentence = f"conditions stand at most {MAX_DEPTH} deep within one another"
+            sentence = f"conditions are nested at most {MAX_DEPTH} deep"
             raise FilterError(self._text, 0, sentence)
         return _Nested(expression, depth + 1)
 
@@ -133,7 +133,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
             return _Nested(Exists(field.name), 0)
         suggestion = f'to look for the text, write "{text}"'
         if field.stands_alone:
-            sentence = f"`{first}` is not joined to the words behind it"
+            sentence = f"`{first}` is not connected to the words after it"
             raise self._error(first, sentence, suggestion)
         sentence = f"`{first}` needs an operator ({' '.join(field.operators)})"
         raise self._error(first, sentence, suggestion)
@@ -154,7 +154,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
         subject = self._operand(children[0], children[-2])
         written = self._literal(children[-1])
         if written.form == "REGEX":
-            raise written.error("a pattern stands only behind `~`", "write ~ for contains")
+            raise written.error("a pattern is only allowed after `~`", "write ~ for contains")
         is_path = not isinstance(subject, str)
         value = _read_value(written, subject) if is_path else written.text
         return self._negated_if(children[1], Compare(subject, "contains", value))
@@ -165,7 +165,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
         if isinstance(literals, Token):
             written = self._literal(literals)
             choice = _read_choice(written, subject)
-            if not isinstance(choice, Range):
+            if not isinstance(choice, ValueRange):
                 suggestion = f"write `in ({written.written})`"
                 raise written.error("`in` takes a list or a range", suggestion)
             return self._negated_if(children[1], In(subject, (choice,)))
@@ -228,7 +228,7 @@ def _check_order(written: _Literal, value: Value) -> None:
     if isinstance(value, bool) or value is None:
         raise written.error(f"{written.written} is neither more nor less than anything")
     if isinstance(value, str) and written.form == "WORD":
-        sentence = "what stands in a message is compared with a number without a unit"
+        sentence = "a value in a message is compared with a number without a unit"
         raise written.error(sentence, "put text in quotes")
 
 
@@ -283,7 +283,7 @@ def _read_value(written: _Literal, subject: Subject) -> Value:
         FilterError: it has another type.
     """
     if written.form == "REGEX":
-        raise written.error("a pattern stands only behind `~`", "write ~, or put it in quotes")
+        raise written.error("a pattern is only allowed after `~`", "write ~, or put it in quotes")
     if not isinstance(subject, str):
         return _json(written)
     field = FIELDS[subject]
@@ -296,7 +296,7 @@ def _read_value(written: _Literal, subject: Subject) -> Value:
             return _word(written, field)
 
 
-def _read_choice(written: _Literal, subject: Subject) -> Value | Range:
+def _read_choice(written: _Literal, subject: Subject) -> Value | ValueRange:
     """Convert a literal to a value or range of the type of its subject.
 
     Raises:
@@ -308,11 +308,11 @@ def _read_choice(written: _Literal, subject: Subject) -> Value | Range:
     field = FIELDS[subject] if isinstance(subject, str) else None
     type_ = field.type if field else "json"
     if type_ not in {"number", "time", "size", "json"}:
-        raise written.error(f"{subject} has no order, hence no ranges", "list its values")
+        raise written.error(f"{subject} has no order, so it takes no ranges", "list its values")
     low, high = (_end(written, end, type_) for end in (found[1], found[2]))
     if low is not None and high is not None and low > high:
         raise written.error("the range ends before it begins")
-    return Range(low, high)
+    return ValueRange(low, high)
 
 
 def _read_pattern(written: _Literal) -> Pattern:

@@ -229,7 +229,7 @@ class RowInfo:
     """The method at the start of the message; None if it is not there."""
 
 
-class Index:
+class RecordingIndex:
     """The rows of a recording that have been indexed so far."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ from acp_inspector.recording.format import (
     UnreadableLine,
     decode_line,
 )
-from acp_inspector.recording.index import Index, LineKind, RowInfo
+from acp_inspector.recording.index import LineKind, RecordingIndex, RowInfo
 from acp_inspector.recording.reader import (
     BLOCK,
     DIGEST_MISMATCH,
@@ -135,7 +135,7 @@ class IndexedRecording:
         self._begin = self._end = len(first)
         self._digest: Digest = hashlib.sha256(first)
         self._changed: list[int] = []
-        self._index = Index()
+        self._index = RecordingIndex()
         self._is_complete = False
 
     @property
@@ -220,7 +220,7 @@ class IndexedRecording:
         return self._index.row_info(row)
 
     @property
-    def index(self) -> Index:
+    def index(self) -> RecordingIndex:
         """The index of the rows; do not change it."""
         return self._index
 

@@ -91,19 +91,19 @@ def expand_template(pattern: str, *, agent: str, pid: int, at: datetime) -> Path
         date, name = part["date"], part["name"]
         if date is not None:
             if not date or date not in STRFTIME_DIRECTIVES:
-                raise _broken(pattern, f"%{date} is no part of a date")
+                raise _broken(pattern, f"%{date} is no date directive")
             return at.strftime(f"%{date}")
         if name is not None:
             if name not in names:
                 raise _broken(pattern, f"{{{name}}} is neither {{agent}} nor {{pid}}")
             return names[name]
         if len(part[0]) == 1:
-            raise _broken(pattern, f"a {part[0]} stands alone")
+            raise _broken(pattern, f"unmatched {part[0]}")
         return part[0][0]
 
     path = _TEMPLATE_PART.sub(fill, pattern)
     if not path or "\0" in path:
-        raise _broken(pattern, "it spells no name")
+        raise _broken(pattern, "it is empty or contains a NUL character")
     return Path(path)
 
 
@@ -228,7 +228,7 @@ class RotatingWriter:
         try:
             next_writer = self._open(self._part + 1, "new")
         except RecordingError as problem:
-            self._warn_once("turn", f"{problem}; the recording goes on in {self.path}")
+            self._warn_once("turn", f"{problem}; the recording continues in {self.path}")
             if self._limits.size is not None:
                 self._size_limit = self._writer.size + self._limits.size
             return

@@ -31,7 +31,7 @@ from acp_inspector.recording.reader import (
 from acp_inspector.recording.rotation import part_path, series_of
 from acp_protocol.errors import describe_os_error
 
-OVERWRITTEN: Final = "the file became shorter: what was read of it before is there no more"
+OVERWRITTEN: Final = "the file became shorter: what was read before is gone"
 
 
 class RecordingTail:

@@ -310,7 +310,7 @@ def _open(path: Path, mode: WriteMode) -> tuple[int, bool]:
         descriptor = os.open(path, flags)
     except FileExistsError:
         raise RecordingExistsError(
-            f"{path} exists already; choose another name, or say --append or --overwrite"
+            f"{path} exists already; choose another name, or use --append or --overwrite"
         ) from None
     except OSError as problem:
         if problem.errno == errno.ENXIO:
@@ -400,11 +400,11 @@ def _last_entry(read: ReadAt, end: int) -> tuple[int, float]:
 def _state_by_lines(read: ReadAt, size: int) -> AppendState:
     import hashlib
 
-    from acp_inspector.recording.index import Index, LineKind
+    from acp_inspector.recording.index import LineKind, RecordingIndex
     from acp_inspector.recording.reader import SkippedLine, line_blocks, pieces_between
 
     digest = hashlib.sha256()
-    index = Index()
+    index = RecordingIndex()
 
     def hashed(pieces: Iterable[bytes]) -> Iterator[bytes]:
         for piece in pieces:
@@ -470,4 +470,4 @@ def atomic_replacement(path: Path, *, overwrite: bool) -> Generator[Path]:
 
 
 def _exists(path: Path) -> RecordingExistsError:
-    return RecordingExistsError(f"{path} exists already; choose another name, or say --overwrite")
+    return RecordingExistsError(f"{path} exists already; choose another name, or use --overwrite")

@@ -266,7 +266,7 @@ def _digest(line: bytes) -> str:
 
 def _too_long(path: Path, number: int) -> RecordingError:
     # A line that was not searched may contain secrets.
-    return RecordingError(f"cannot look into all of {path}: line {number}: {LINE_TOO_LONG}")
+    return RecordingError(f"cannot read all of {path}: line {number}: {LINE_TOO_LONG}")
 
 
 def _text(line: bytes) -> str:
@@ -288,7 +288,7 @@ def _opened(path: Path) -> Generator[BinaryIO]:
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {describe_os_error(error)}") from None
     if problem:
-        raise RecordingError(f"cannot look into all of {path}: {problem}")
+        raise RecordingError(f"cannot read all of {path}: {problem}")
 
 
 @contextmanager
@@ -326,7 +326,7 @@ def check_append(path: Path, *, redacts: bool) -> None:
         return
     if was_redacted and not redacts:
         raise MixedRecordingError(
-            f"cannot append to {path}: it is redacted; say --redact, or choose another name"
+            f"cannot append to {path}: it is redacted; use --redact, or choose another name"
         )
     if redacts and not was_redacted:
         raise MixedRecordingError(

@@ -246,14 +246,14 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
     ),
     _pattern(
         "bearer",
-        "what stands behind Bearer; what stands behind Basic is found by its header's name",
+        "tokens after Bearer; those after Basic are found by the name of their header",
         "RFC 6750",
         r"\b(?:[Bb]earer|BEARER)\s+(?P<secret>(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{12,}=*)",
         hints="earer BEARER",
     ),
     _pattern(
         "url-userinfo",
-        "the password of a URL, or the token that stands in its place",
+        "the password in a URL, or a token in its place",
         "RFC 3986, section 3.2.1",
         r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://(?:[^\s/?#@:\"'<>\\]*:(?P<secret>[^\s/?#@\"'<>\\]+)|"
         r"(?P<token>(?=[^\s/?#@:]*[0-9])[A-Za-z0-9_.~%-]{20,}))@",

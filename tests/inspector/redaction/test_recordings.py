@@ -202,7 +202,7 @@ def test_the_file_is_private_and_no_other_is_touched(aviary: Path, tmp_path: Pat
     redact_recording(aviary, out)
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     content = out.read_bytes()
-    with pytest.raises(RecordingExistsError, match="say --overwrite"):
+    with pytest.raises(RecordingExistsError, match="use --overwrite"):
         redact_recording(aviary, out)
     assert out.read_bytes() == content
     redact_recording(aviary, aviary, overwrite=True)
