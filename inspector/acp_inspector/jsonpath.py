@@ -1,6 +1,6 @@
-"""Places in JSON: `$.params.update.rawInput.path`, `$.a[0]`, `$.a[*].b`, `$..text`, `$["a b"]`.
+"""Paths in JSON: `$.params.update.rawInput.path`, `$.a[0]`, `$.a[*].b`, `$..text`, `$["a b"]`.
 
-Source: RFC 9535, JSONPath; of it names, indexes, wildcards and descendants.
+Source: RFC 9535, JSONPath; only names, indexes, wildcards and descendants.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, cast
 from acp_protocol.jsonrpc import Json
 
 MAX_VALUES: Final = 100_000
-"""Values that one step of a path looks at, at most; what lies beyond is not found."""
+"""Most values that one segment of a path yields; further ones are not found."""
 _INDEX_DIGITS: Final = 9
 
 
@@ -38,7 +38,7 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Descendants:
-    """`..`: the value itself and whatever it holds, at any depth."""
+    """`..`: the value itself and all values in it, at any depth."""
 
 
 Segment: TypeAlias = Member | Index | Wildcard | Descendants
@@ -46,17 +46,16 @@ Segment: TypeAlias = Member | Index | Wildcard | Descendants
 
 @dataclass(frozen=True, slots=True)
 class JSONPath:
-    """Where to look in a message."""
+    """A parsed path."""
 
     segments: tuple[Segment, ...]
 
     def __str__(self) -> str:
-        """Return the path as it can be written."""
-        return "$" + "".join(_spelled(self.segments))
+        return "$" + "".join(_formatted(self.segments))
 
 
 class JSONPathError(ValueError):
-    """A path cannot be understood from `position` on."""
+    """A path has a syntax error at `position`."""
 
     def __init__(self, position: int) -> None:
         super().__init__('a path goes on with `.name`, `..name`, `[0]`, `[*]` or `["name"]`')
@@ -74,35 +73,35 @@ _PLAIN: Final = re.compile(_NAME)
 
 
 def parse_path(text: str) -> JSONPath:
-    """Return the path that `text` spells; it begins with `$`.
+    """Parse a path, which begins with `$`.
 
     Raises:
-        PathError: it is none.
+        JSONPathError: `text` is no path.
     """
-    steps: list[Segment] = []
+    segments: list[Segment] = []
     at = 1
     while at < len(text):
         found = _PIECE.match(text, at)
-        follows_dots = bool(steps) and isinstance(steps[-1], Descendants)
+        follows_dots = bool(segments) and isinstance(segments[-1], Descendants)
         needs_dot = bool(found and (found["name"] or found["star"]))
         if not found or (needs_dot and (text[at] == ".") == follows_dots):
             raise JSONPathError(at)
-        steps.append(_step(found))
+        segments.append(_segment(found))
         at = found.end()
-    if not steps or isinstance(steps[-1], Descendants):
+    if not segments or isinstance(segments[-1], Descendants):
         raise JSONPathError(at)
-    return JSONPath(tuple(steps))
+    return JSONPath(tuple(segments))
 
 
 def find_all(value: Json, path: JSONPath) -> list[Json]:
-    """Return every value at `path`, in the order in which they stand."""
-    places: list[Json] = [value]
-    for step in path.segments:
-        places = list(_limited(_reached(place, step) for place in places))
-    return places
+    """Return every value at `path`, in document order."""
+    values: list[Json] = [value]
+    for segment in path.segments:
+        values = list(_limited(_select(value, segment) for value in values))
+    return values
 
 
-def _step(found: re.Match[str]) -> Segment:
+def _segment(found: re.Match[str]) -> Segment:
     if found["below"]:
         return Descendants()
     if found["every"] or found["star"]:
@@ -114,10 +113,10 @@ def _step(found: re.Match[str]) -> Segment:
     return Member(found["name"])
 
 
-def _spelled(steps: Iterable[Segment]) -> Iterator[str]:
+def _formatted(segments: Iterable[Segment]) -> Iterator[str]:
     dot = "."
-    for step in steps:
-        match step:
+    for segment in segments:
+        match segment:
             case Descendants():
                 yield ".."
             case Wildcard():
@@ -129,43 +128,43 @@ def _spelled(steps: Iterable[Segment]) -> Iterator[str]:
             case Member(name):
                 escaped = name.replace("\\", "\\\\").replace('"', '\\"')
                 yield f'["{escaped}"]'
-        dot = "" if isinstance(step, Descendants) else "."
+        dot = "" if isinstance(segment, Descendants) else "."
 
 
 def _limited(groups: Iterable[Iterable[Json]]) -> Iterator[Json]:
     left = MAX_VALUES
     for group in groups:
-        for place in group:
+        for value in group:
             if not left:
                 return
             left -= 1
-            yield place
+            yield value
 
 
-def _reached(place: Json, step: Segment) -> Iterable[Json]:
-    match step:
+def _select(value: Json, segment: Segment) -> Iterable[Json]:
+    match segment:
         case Member(name):
-            members = cast("dict[str, Json]", place) if isinstance(place, dict) else {}
+            members = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
             return (members[name],) if name in members else ()
         case Index(number):
-            items = cast("list[Json]", place) if isinstance(place, list) else []
+            items = cast("list[Json]", value) if isinstance(value, list) else []
             return (items[number],) if -len(items) <= number < len(items) else ()
         case Wildcard():
-            return _inside(place)
+            return _children(value)
         case Descendants():
-            return _everything(place)
+            return _descendants(value)
 
 
-def _inside(place: Json) -> Iterable[Json]:
-    if isinstance(place, dict):
-        return cast("dict[str, Json]", place).values()
-    return cast("list[Json]", place) if isinstance(place, list) else ()
+def _children(value: Json) -> Iterable[Json]:
+    if isinstance(value, dict):
+        return cast("dict[str, Json]", value).values()
+    return cast("list[Json]", value) if isinstance(value, list) else ()
 
 
-def _everything(place: Json) -> Iterator[Json]:
-    # Without recursion: nesting comes from the wire.
-    waiting = [place]
-    while waiting:
-        value = waiting.pop()
+def _descendants(value: Json) -> Iterator[Json]:
+    # Not recursive: a message may be nested to any depth.
+    stack = [value]
+    while stack:
+        value = stack.pop()
         yield value
-        waiting.extend(reversed(list(_inside(value))))
+        stack.extend(reversed(list(_children(value))))

@@ -1,3 +1,3 @@
-"""One language to say which frames are meant, for breakpoints, tables and exports alike."""
+"""The filter language, used by breakpoints, tables and exports."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""What an expression says, once it is understood; and how it is written."""
+"""The syntax tree of filter expressions, and its canonical text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from acp_inspector.jsonpath import JSONPath
 
 Value: TypeAlias = str | int | float | bool | None
 Subject: TypeAlias = str | JSONPath
-"""A field's name, or a place in the message."""
+"""A field's name, or a path in the message."""
 Comparison: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">=", "contains"]
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """From `low` to `high`, both included; None where it is open."""
+class ValueRange:
+    """From `low` to `high`, inclusive; None means unbounded."""
 
     low: int | float | None
     high: int | float | None
@@ -28,37 +28,37 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class ContainsText:
-    """`"text"`: it stands anywhere, in any case."""
+    """`"text"`: the entry contains the text, ignoring case."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """`/pattern/`: it is found anywhere, in any case; behind `~`, `ignores_case` decides."""
+    """`/pattern/`: the entry matches, ignoring case; after `~`, `ignores_case` decides."""
 
     pattern: str
     ignores_case: bool = False
 
     def compile(self) -> BoundedRegex[str]:
-        """Return the pattern ready for use.
+        """Compile the pattern.
 
         Raises:
-            PatternError: it is none.
+            PatternError: it is invalid.
         """
         return BoundedRegex(self.pattern, ignores_case=self.ignores_case)
 
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """The subject is there."""
+    """The subject exists."""
 
     subject: Subject
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """The subject compares so with a value."""
+    """The comparison of the subject with a value is true."""
 
     subject: Subject
     operator: Comparison
@@ -67,7 +67,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The subject holds what a pattern describes."""
+    """The subject matches a pattern."""
 
     subject: Subject
     pattern: Pattern
@@ -78,7 +78,7 @@ class In:
     """The subject is one of the values, or in one of the ranges."""
 
     subject: Subject
-    choices: tuple[Value | Range, ...]
+    choices: tuple[Value | ValueRange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +90,14 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All conditions hold; without any: everything passes."""
+    """All conditions hold; without conditions, everything matches."""
 
     operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """One of the conditions holds."""
+    """At least one of the conditions holds."""
 
     operands: tuple[Expression, ...]
 
@@ -109,7 +109,7 @@ _UNITS: Final[dict[ValueType, str]] = {"time": "s"}
 
 
 def conjunction(terms: list[Expression]) -> Expression:
-    """Return what holds when all of `terms` do, without needless nesting."""
+    """Join `terms` with `and`, without needless nesting."""
     flat: list[Expression] = []
     for term in terms:
         flat += term.operands if isinstance(term, And) else (term,)
@@ -117,7 +117,7 @@ def conjunction(terms: list[Expression]) -> Expression:
 
 
 def disjunction(terms: list[Expression]) -> Expression:
-    """Return what holds when one of `terms` does, without needless nesting."""
+    """Join `terms` with `or`, without needless nesting."""
     flat: list[Expression] = []
     for term in terms:
         flat += term.operands if isinstance(term, Or) else (term,)
@@ -125,12 +125,11 @@ def disjunction(terms: list[Expression]) -> Expression:
 
 
 def negation(term: Expression) -> Expression:
-    """Return what holds when `term` does not."""
     return term.operand if isinstance(term, Not) else Not(term)
 
 
 def format_expression(expression: Expression) -> str:
-    """Return an expression that means the same, written the one plain way."""
+    """Return the canonical text of an expression."""
     match expression:
         case ContainsText(text):
             return quote(text)
@@ -157,7 +156,7 @@ def format_expression(expression: Expression) -> str:
 
 
 def quote(text: str) -> str:
-    """Return `text` as a string of the language."""
+    """Return `text` as a quoted string of the filter language."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -176,8 +175,8 @@ def _pattern(pattern: str, *, ignores_case: bool) -> str:
     return f"/{pattern.replace('/', chr(92) + '/')}/{'i' if ignores_case else ''}"
 
 
-def _choice(subject: Subject, choice: Value | Range) -> str:
-    if not isinstance(choice, Range):
+def _choice(subject: Subject, choice: Value | ValueRange) -> str:
+    if not isinstance(choice, ValueRange):
         return _value(subject, choice)
     low, high = ("" if end is None else _value(subject, end) for end in (choice.low, choice.high))
     return f"{low}..{high}"

@@ -1,7 +1,7 @@
-"""Compiles expressions to filters: what an entry has to be, and what its bytes have to hold.
+"""Compiles expressions to functions that match entries, and to prefilters that match bytes.
 
-The parser library is imported when an expression is compiled, not before: a proxy without a
-breakpoint must start light.
+The parser library is imported only when an expression is compiled: a proxy without breakpoints must
+start fast.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from acp_inspector.filter.ast import (
     Not,
     Or,
     Pattern,
-    Range,
     Subject,
     Value,
+    ValueRange,
     format_expression,
 )
 from acp_inspector.filter.fields import FIELDS, SEVERITIES, Source
@@ -36,7 +36,7 @@ from acp_inspector.filter.patterns import BoundedRegex, PatternTimeoutError
 from acp_protocol.jsonrpc import Json, encode
 
 MAX_SEARCHED: Final = 65_536
-"""Characters of a text that a pattern is tried on; what stands behind them is not looked at."""
+"""Most characters of a text that a pattern searches; the rest is ignored."""
 
 Matcher: TypeAlias = Callable[[EntryFields], bool]
 _Test: TypeAlias = Callable[[Anything], bool]
@@ -54,64 +54,63 @@ _MESSAGE_COSTS: Final[frozenset[Source]] = frozenset({"message", "exchanges"})
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """An expression that has been understood; `str` writes it the one plain way."""
+    """A compiled expression; `str` returns its canonical text."""
 
     source: str = field(compare=False)
-    """As it was typed."""
+    """The text that was compiled."""
     expression: Expression
     fields: frozenset[str] = field(compare=False)
-    """The fields that it reads: `$` for a path, `text` for text anywhere."""
+    """The fields that it reads; `$` for a path, `text` for text anywhere."""
     _matcher: Matcher = field(compare=False, repr=False)
     _warnings: list[str] = field(default_factory=list[str], compare=False, repr=False)
 
-    def matches(self, facts: EntryFields) -> bool:
-        """Tell whether an entry matches; what it holds can never make this fail."""
+    def matches(self, fields: EntryFields) -> bool:
+        """Return whether an entry matches; a pattern that times out does not match."""
         try:
-            return self._matcher(facts)
+            return self._matcher(fields)
         except PatternTimeoutError as problem:
             self._warnings[:] = [str(problem)]
             return False
 
-    def matches_or_raise(self, facts: EntryFields) -> bool:
-        """Tell the same, but raise where it cannot be decided.
+    def matches_or_raise(self, fields: EntryFields) -> bool:
+        """Return whether an entry matches, or raise.
 
         Raises:
-            SlowPatternError: a pattern took too long.
+            PatternTimeoutError: a pattern took too long.
         """
-        return self._matcher(facts)
+        return self._matcher(fields)
 
     @property
     def warning(self) -> str:
-        """Why some entries were not decided and count as not matching; empty if all were."""
+        """Why some entries could not be matched; empty if all could."""
         return self._warnings[0] if self._warnings else ""
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything passes."""
+        """Whether every entry matches."""
         return self.expression == And(())
 
     @property
     def has_patterns(self) -> bool:
-        """Whether a pattern has to be tried, which may take long."""
+        """Whether it contains patterns, which may take long."""
         return _has_patterns(self.expression)
 
     @property
     def needs_message(self) -> bool:
-        """Whether a frame may have to be parsed."""
+        """Whether it may need parsed messages."""
         return bool(_MESSAGE_COSTS & self._costs())
 
     @property
     def needs_exchanges(self) -> bool:
-        """Whether responses have to be judged with their requests."""
+        """Whether it needs the requests of responses."""
         return "exchanges" in self._costs()
 
     @property
     def needs_notes(self) -> bool:
-        """Whether it asks for what stands in no entry: turns, findings, holds, edits, marks."""
+        """Whether it needs notes: turns, findings, paused or edited messages, marks."""
         return "notes" in self._costs()
 
     def __str__(self) -> str:
-        """Return an expression that means the same."""
         return format_expression(self.expression)
 
     def _costs(self) -> frozenset[Source]:
@@ -119,15 +118,15 @@ class Filter:
 
 
 def compile_filter(text: str) -> Filter:
-    """Return the filter that `text` describes; without words, one that lets everything pass.
+    """Compile `text`; an empty text matches every entry.
 
     Raises:
-        FilterError: `text` cannot be understood; the error says where and why.
+        FilterError: `text` is invalid.
 
     Source: docs/filters.md.
     """
     if text.strip():
-        # Late: it imports the parser library.
+        # Imported late: it imports the parser library.
         from acp_inspector.filter.transformer import parse_expression
 
         expression = parse_expression(text)
@@ -137,10 +136,7 @@ def compile_filter(text: str) -> Filter:
 
 
 def _matcher(expression: Expression) -> Matcher:
-    """Return the function; whatever an entry holds, it only fails where a pattern takes too long.
-
-    That is a `SlowPatternError`.
-    """
+    """Return a function that matches entries; it raises only `PatternTimeoutError`."""
     match expression:
         case ContainsText(text):
             return _anywhere(text)
@@ -150,7 +146,7 @@ def _matcher(expression: Expression) -> Matcher:
             return _condition(expression)
         case Not(term):
             inner = _matcher(term)
-            return lambda facts: not inner(facts)
+            return lambda fields: not inner(fields)
         case And(terms):
             return _all_of([_matcher(term) for term in terms])
         case Or(terms):
@@ -160,7 +156,7 @@ def _matcher(expression: Expression) -> Matcher:
 
 
 def _needs(expression: Expression) -> frozenset[str]:
-    """Return the names of the fields that are read: `$` for a path, `text` for any text."""
+    """Return the names of the fields that are read."""
     match expression:
         case ContainsText() | Pattern():
             return frozenset({"text"})
@@ -175,7 +171,6 @@ def _needs(expression: Expression) -> frozenset[str]:
 
 
 def _has_patterns(expression: Expression) -> bool:
-    """Tell whether a pattern has to be tried, which may take long."""
     match expression:
         case Pattern() | Match():
             return True
@@ -190,15 +185,15 @@ def _has_patterns(expression: Expression) -> bool:
 def _all_of(terms: Sequence[Matcher]) -> Matcher:
     if len(terms) == 2:
         first, second = terms
-        return lambda facts: first(facts) and second(facts)
-    return lambda facts: all(term(facts) for term in terms)
+        return lambda fields: first(fields) and second(fields)
+    return lambda fields: all(term(fields) for term in terms)
 
 
 def _any_of(terms: Sequence[Matcher]) -> Matcher:
     if len(terms) == 2:
         first, second = terms
-        return lambda facts: first(facts) or second(facts)
-    return lambda facts: any(term(facts) for term in terms)
+        return lambda fields: first(fields) or second(fields)
+    return lambda fields: any(term(fields) for term in terms)
 
 
 def _condition(expression: Exists | Compare | Match | In) -> Matcher:
@@ -215,36 +210,36 @@ def _condition(expression: Exists | Compare | Match | In) -> Matcher:
             return _any(subject, _one_of(choices))
 
 
-# Tests of a subject: of its one value, or of all that it holds.
+# Tests of a subject: of its value, or of any of its values.
 
 
 def _any(subject: Subject, test: _Test) -> Matcher:
     if not isinstance(subject, str):
-        return lambda facts: any(test(value) for value in facts.values(subject))
+        return lambda fields: any(test(value) for value in fields.values(subject))
     read = FIELDS[subject].read
     if FIELDS[subject].is_many:
-        return lambda facts: any(test(value) for value in read(facts))
+        return lambda fields: any(test(value) for value in read(fields))
 
-    def matches(facts: EntryFields) -> bool:
-        value = read(facts)
+    def matches(fields: EntryFields) -> bool:
+        value = read(fields)
         return value is not None and test(value)
 
     return matches
 
 
 def _differs(subject: Subject, test: _Test) -> Matcher:
-    """Return whether there are values, and the test holds for none of them."""
+    """Match if there are values, and the test holds for none of them."""
     exists, equals = _exists(subject), _any(subject, test)
-    return lambda facts: exists(facts) and not equals(facts)
+    return lambda fields: exists(fields) and not equals(fields)
 
 
 def _exists(subject: Subject) -> Matcher:
     if not isinstance(subject, str):
-        return lambda facts: bool(facts.values(subject))
+        return lambda fields: bool(fields.values(subject))
     read = FIELDS[subject].read
     if FIELDS[subject].is_many:
-        return lambda facts: bool(read(facts))
-    return lambda facts: read(facts) is not None
+        return lambda fields: bool(read(fields))
+    return lambda fields: read(fields) is not None
 
 
 # Tests of one value.
@@ -269,7 +264,7 @@ def _equals(value: Value) -> _Test:
         return lambda found: found is value
     if isinstance(value, str):
         return lambda found: found == value
-    # True is no 1 in JSON.
+    # In JSON, true is not equal to 1.
     return lambda found: found == value and not isinstance(found, bool)
 
 
@@ -282,12 +277,12 @@ def _ordered(compare: Callable[[Anything, Anything], bool], value: Value) -> _Te
     return test
 
 
-def _one_of(choices: Iterable[Value | Range]) -> _Test:
-    tests = [_inside(each) if isinstance(each, Range) else _equals(each) for each in choices]
+def _one_of(choices: Iterable[Value | ValueRange]) -> _Test:
+    tests = [_inside(each) if isinstance(each, ValueRange) else _equals(each) for each in choices]
     return lambda found: any(test(found) for test in tests)
 
 
-def _inside(range_: Range) -> _Test:
+def _inside(range_: ValueRange) -> _Test:
     low, high = range_.low, range_.high
 
     def test(found: Json) -> bool:
@@ -323,7 +318,7 @@ def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-# Text anywhere: in the bytes, and in the method of the request that a response belongs to.
+# Text anywhere: in the bytes of an entry, and in the method of the request that it responds to.
 
 
 def _anywhere(text: str) -> Matcher:
@@ -332,23 +327,23 @@ def _anywhere(text: str) -> Matcher:
     if wanted.isascii():
         return _in_bytes(wanted, [spelling.encode() for spelling in spellings])
 
-    def matches(facts: EntryFields) -> bool:
-        content = facts.raw.decode(errors="replace").casefold()
-        return any(each in content for each in spellings) or wanted in _request_method(facts)
+    def matches(fields: EntryFields) -> bool:
+        content = fields.raw.decode(errors="replace").casefold()
+        return any(each in content for each in spellings) or wanted in _request_method(fields)
 
     return matches
 
 
 def _spellings(text: str) -> Iterable[str]:
-    """Yield how a text may stand in JSON: quotes and newlines, and all but ASCII, get escaped."""
+    """Yield the ways to write a text in JSON: plain, escaped, and escaped to ASCII."""
     for each in (text, encode(text).decode()[1:-1], json.dumps(text)[1:-1]):
         yield each.casefold()
 
 
 def _in_bytes(wanted: str, spellings: Sequence[bytes]) -> Matcher:
-    def matches(facts: EntryFields) -> bool:
-        content = facts.raw.lower()
-        return any(each in content for each in spellings) or wanted in _request_method(facts)
+    def matches(fields: EntryFields) -> bool:
+        content = fields.raw.lower()
+        return any(each in content for each in spellings) or wanted in _request_method(fields)
 
     return matches
 
@@ -356,37 +351,37 @@ def _in_bytes(wanted: str, spellings: Sequence[bytes]) -> Matcher:
 def _found_anywhere(pattern: str) -> Matcher:
     search = Pattern(pattern, ignores_case=True).compile().is_found_in
 
-    def matches(facts: EntryFields) -> bool:
-        # A character has four bytes at most.
-        content = facts.raw[: 4 * MAX_SEARCHED].decode(errors="replace")[:MAX_SEARCHED]
-        # What is found in no text at all is found in the content, too.
-        return search(content) or bool((method := _request_method(facts)) and search(method))
+    def matches(fields: EntryFields) -> bool:
+        # A character has at most four bytes.
+        content = fields.raw[: 4 * MAX_SEARCHED].decode(errors="replace")[:MAX_SEARCHED]
+        # A pattern that matches the empty text matches the content too.
+        return search(content) or bool((method := _request_method(fields)) and search(method))
 
     return matches
 
 
-def _request_method(facts: EntryFields) -> str:
-    return (facts.request_method or "").casefold()
+def _request_method(fields: EntryFields) -> str:
+    return (fields.request_method or "").casefold()
 
 
-# What the bytes of an entry have to hold.
+# Prefilters.
 
 Prefilter: TypeAlias = Callable[[bytes], bool]
-"""False: nothing in these bytes, of one line or many, matches."""
+"""Returns False if no entry in these bytes, of one line or many, matches."""
 
 _WORDS: Final = frozenset(
     {"update", "status", "tool", "tool.kind", "terminal", "session", "method"}
 )
-"""Fields whose value stands in the message as it is."""
+"""Fields whose value occurs literally in the message."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_. /-]+")
-"""Text that JSON spells in one way, unless it is escaped needlessly."""
+"""Text that needs no escapes in JSON."""
 
 
 def prefilter(expression: Expression, *, is_alone: bool) -> Prefilter | None:
-    """Return a quick test of bytes; None: every entry has to be judged.
+    """Return a fast test of bytes; None if every entry must be matched.
 
-    `is_alone`: an entry is judged by itself. Else a response has its method and session from its
-    request, and is judged if its own bytes or those of the request pass.
+    If not `is_alone`, a response takes its method and session from its request, and is matched if
+    its own bytes or those of the request pass.
     """
     match expression:
         case And(terms):
@@ -434,7 +429,7 @@ def _any_passes(found: Iterable[Prefilter | None]) -> Prefilter | None:
 
 
 def _holds(text: str, *, ignores_case: bool = False) -> Prefilter | None:
-    """Return whether bytes hold a text, or may spell it in another way."""
+    """Return a test whether bytes contain a text, or may contain it with escapes."""
     if not _PLAIN.fullmatch(text):
         return None
     wanted = text.encode()
@@ -444,7 +439,7 @@ def _holds(text: str, *, ignores_case: bool = False) -> Prefilter | None:
     def passes(lines: bytes) -> bool:
         if wanted in lines or b'b64"' in lines or (ignores_case and folded in lines.lower()):
             return True
-        # One byte is found ten times as fast as two.
+        # Searching for one byte is ten times as fast as for two.
         return b"\\" in lines and (b"\\u" in lines or (has_slash and b"\\/" in lines))
 
     return passes

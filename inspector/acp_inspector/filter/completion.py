@@ -1,4 +1,4 @@
-"""What may stand at a place of an expression that is being typed."""
+"""Completion of filter expressions while they are typed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from acp_inspector.filter.fields import FIELDS, OPERATORS, Field
 from acp_inspector.filter.grammar import COMPARE, KEYWORDS, PATH, REGEX, STRING, WORD
 from acp_protocol.schema.methods import METHODS
 
-_Place: TypeAlias = Literal["condition", "operator", "value", "in", "list", "comma", "joint"]
+_Context: TypeAlias = Literal["condition", "operator", "value", "in", "list", "comma", "connective"]
 
 _TOKEN: Final = re.compile(
     rf"(?P<string>{STRING})|(?P<regex>{REGEX})|(?P<path>{PATH})|(?P<compare>{COMPARE})"
@@ -27,7 +27,7 @@ _PATHS: Final = (
     *("$.result.stopReason", "$.error.data", "$..text", "$..path"),
 )
 _SEEN: Final = "seen in this journal"
-_ABOUT: Final = {
+_DESCRIPTIONS: Final = {
     "==": "is",
     "!=": "is there and is not",
     "<": "is less than",
@@ -46,11 +46,11 @@ _ABOUT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Something that may stand here, in place of the characters from `start` to `end`."""
+    """A text that can replace the characters from `start` to `end`."""
 
     text: str
     description: str
-    """One line for people."""
+    """One line to show to the user."""
     start: int
     end: int
 
@@ -58,9 +58,9 @@ class Completion:
 def completions(
     text: str, position: int, *, seen: Mapping[str, Sequence[str]] | None = None
 ) -> list[Completion]:
-    """Return what may stand at `position`; what begins with what is typed comes first.
+    """Return the completions at `position`; those that start with the typed text come first.
 
-    `seen` are values of fields that stand in the journal; nothing is offered within quotes.
+    `seen` has values of fields from the journal. There are no completions within quotes.
     """
     position = min(max(position, 0), len(text))
     before = text[:position]
@@ -70,18 +70,18 @@ def completions(
     is_sign = partial[:1] in {*"=!<>~"} and bool(partial)
     rest = None if is_sign else _REST.match(text, position)
     end = rest.end() if rest else position
-    place, subject = _place(before[:start])
-    if place is None:
+    context, subject = _context(before[:start])
+    if context is None:
         return []
-    offers = _offers(place, subject, partial, seen or {})
+    candidates = _candidates(context, subject, partial, seen or {})
     return [
-        Completion(word, about, start, end) for word, about in _fitting(offers, partial.lower())
+        Completion(word, about, start, end) for word, about in _ranked(candidates, partial.lower())
     ]
 
 
-def _place(before: str) -> tuple[_Place | None, str]:
-    """Return what may follow, and the subject it is about; None within quotes."""
-    place: _Place = "condition"
+def _context(before: str) -> tuple[_Context | None, str]:
+    """Return what can follow `before`, and the current subject; None within quotes."""
+    context: _Context = "condition"
     subject = ""
     for token in _TOKEN.finditer(before):
         kind, word = token.lastgroup or "", token[0]
@@ -89,18 +89,18 @@ def _place(before: str) -> tuple[_Place | None, str]:
             return None, ""
         if kind == "word" and word.lower() in KEYWORDS:
             kind = word.lower()
-        if place == "condition" and kind in {"word", "path"}:
+        if context == "condition" and kind in {"word", "path"}:
             subject = word
-            place = "operator" if kind == "path" or word in FIELDS else "joint"
+            context = "operator" if kind == "path" or word in FIELDS else "connective"
         else:
-            place = _next(place, kind)
-    return place, subject
+            context = _next(context, kind)
+    return context, subject
 
 
-def _next(place: _Place, kind: str) -> _Place:
+def _next(context: _Context, kind: str) -> _Context:
     if kind in {"and", "or"}:
         return "condition"
-    match place, kind:
+    match context, kind:
         case "condition", "open" | "not":
             return "condition"
         case "operator", "compare" | "contains":
@@ -116,24 +116,24 @@ def _next(place: _Place, kind: str) -> _Place:
         case "list", "string" | "word":
             return "comma"
         case _:
-            return "joint"
+            return "connective"
 
 
-def _offers(
-    place: _Place, subject: str, partial: str, seen: Mapping[str, Sequence[str]]
+def _candidates(
+    context: _Context, subject: str, partial: str, seen: Mapping[str, Sequence[str]]
 ) -> Iterable[tuple[str, str]]:
-    match place:
+    match context:
         case "condition":
             paths = _PATHS if partial.startswith("$") else ()
-            yield from ((path, "a place in the message") for path in paths)
+            yield from ((path, "a path in the message") for path in paths)
             yield from ((field.name, field.description) for field in FIELDS.values())
-            yield "not", _ABOUT["not"]
+            yield "not", _DESCRIPTIONS["not"]
         case "operator":
             field = FIELDS.get(subject)
             for operator in OPERATORS[field.type if field else "json"]:
-                yield operator, _ABOUT[operator]
+                yield operator, _DESCRIPTIONS[operator]
             if field and field.stands_alone:
-                yield from _joints()
+                yield from _connectives()
         case "value" | "list":
             if subject in FIELDS:
                 yield from _values(FIELDS[subject], seen.get(subject, ()))
@@ -142,37 +142,37 @@ def _offers(
         case "comma":
             yield ",", "one more"
             yield ")", "the end of the list"
-        case "joint":
-            yield from _joints()
+        case "connective":
+            yield from _connectives()
 
 
-def _joints() -> Iterable[tuple[str, str]]:
-    return ((word, _ABOUT[word]) for word in ("and", "or"))
+def _connectives() -> Iterable[tuple[str, str]]:
+    return ((word, _DESCRIPTIONS[word]) for word in ("and", "or"))
 
 
 def _values(field: Field, seen: Sequence[str]) -> Iterable[tuple[str, str]]:
     known = dict.fromkeys(field.values, field.description)
     if field.name == "method":
         known = _methods()
-    # What was seen comes first, with what is known about it.
-    yield from ((_written(value), known.get(value, _SEEN)) for value in seen)
+    # Values from the journal come first, with their description if they have one.
+    yield from ((_quoted_if_needed(value), known.get(value, _SEEN)) for value in seen)
     yield from ((word, about) for word, about in known.items() if word not in seen)
 
 
 @cache
 def _methods() -> dict[str, str]:
-    """Return the names of all methods of all versions, and who sends them."""
+    """Return all methods of all versions, with their sender and kind."""
     senders = {"client": "the client's", "agent": "the agent's", "either": "either side's"}
     return {row.name: f"{senders[row.sent_by]} {row.kind}" for row in METHODS}
 
 
-def _written(word: str) -> str:
+def _quoted_if_needed(word: str) -> str:
     is_plain = re.fullmatch(WORD, word) and not word.startswith(("/", "$"))
     return word if is_plain and word.lower() not in KEYWORDS else quote(word)
 
 
-def _fitting(offers: Iterable[tuple[str, str]], partial: str) -> Iterable[tuple[str, str]]:
-    known = list(offers)
-    first = [offer for offer in known if offer[0].lower().startswith(partial)]
-    second = [offer for offer in known if partial in offer[0].lower() and offer not in first]
+def _ranked(candidates: Iterable[tuple[str, str]], partial: str) -> Iterable[tuple[str, str]]:
+    known = list(candidates)
+    first = [each for each in known if each[0].lower().startswith(partial)]
+    second = [each for each in known if partial in each[0].lower() and each not in first]
     return first + second

@@ -1,4 +1,4 @@
-"""Entries by row: of a recording, in memory, or as they pass."""
+"""Sequences of entries that filters search: in a recording, in memory, or streamed."""
 
 from __future__ import annotations
 
@@ -14,26 +14,22 @@ from acp_inspector.recording.index import MAX_WAITING, Envelope, Pairing, envelo
 from acp_inspector.recording.reader import Row
 
 ENTRY_TYPES: Final = (Frame, StderrChunk, JournalEvent)
-"""Rows that are entries; the others are headers, footers and unreadable lines."""
+"""Types of rows that are entries; other rows are headers, footers and bad lines."""
 
 
 class EntrySequence(Protocol):
-    """Rows in order; `RecordingFile` is one such."""
+    """Rows in order, e.g. an `IndexedRecording`."""
 
-    def __len__(self) -> int:
-        """Return how many there are so far."""
-        ...
+    def __len__(self) -> int: ...
 
-    def __getitem__(self, row: int, /) -> Row:
-        """Return what stands in a row."""
-        ...
+    def __getitem__(self, row: int, /) -> Row: ...
 
     def request_row(self, row: int) -> int | None:
-        """Return the row of the request that a row responds to."""
+        """Return the row of the request that this row responds to."""
         ...
 
     def response_row(self, row: int) -> int | None:
-        """Return the row of the response to the request in a row, if it has come."""
+        """Return the row of the response to the request in a row, if there is one."""
         ...
 
 
@@ -46,20 +42,20 @@ class EntryList:
         self.extend(entries)
 
     def extend(self, entries: Iterable[Entry]) -> None:
-        """Put entries behind those that are there."""
-        fresh = list(entries)
-        self._entries += fresh
+        """Append entries."""
+        new = list(entries)
+        self._entries += new
         envelopes = [
             (place, found)
-            for place, entry in enumerate(fresh)
+            for place, entry in enumerate(new)
             if isinstance(entry, Frame) and (found := envelope(entry.side, entry.data))
         ]
         restarts = [
             place
-            for place, entry in enumerate(fresh)
+            for place, entry in enumerate(new)
             if isinstance(entry, JournalEvent) and entry.begins_connection
         ]
-        self._pairing.add(len(fresh), envelopes, restarts)
+        self._pairing.add(len(new), envelopes, restarts)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -68,28 +64,28 @@ class EntryList:
         return self._entries[row]
 
     def request_row(self, row: int) -> int | None:
-        """Return the row of the request that a row responds to."""
+        """Return the row of the request that this row responds to."""
         return self._pairing.request_of(row)
 
     def response_row(self, row: int) -> int | None:
-        """Return the row of the response to the request in a row, if it has come."""
+        """Return the row of the response to the request in a row, if there is one."""
         return self._pairing.response_of(row)
 
 
 class StreamedFrames:
-    """Frames as they come, of which only requests without a response are kept."""
+    """Pairs frames as they arrive; keeps only requests without a response."""
 
     def __init__(self, max_waiting: int = MAX_WAITING) -> None:
         self._max_waiting = max_waiting
         self._waiting: dict[Envelope, deque[Frame]] = {}
 
     def add_event(self, event: JournalEvent) -> None:
-        """Take the next event: another process has other ids."""
+        """Process an event: request ids start over with a new connection."""
         if event.begins_connection:
             self._waiting.clear()
 
     def add_frame(self, frame: Frame) -> Exchanges:
-        """Take the next frame; return exchanges that hold the request it responds to."""
+        """Process a frame; return exchanges with the request that it responds to."""
         exchanges = Exchanges()
         found = envelope(frame.side, frame.data)
         if found is None:
@@ -107,7 +103,7 @@ class StreamedFrames:
 
 
 def exchange_of_row(entries: EntrySequence, row: int) -> Exchanges:
-    """Return exchanges that hold only the request and the response that a row belongs to."""
+    """Return exchanges with only the request and the response that a row belongs to."""
     exchanges = Exchanges()
     request = entries.request_row(row)
     first = row if request is None else request
@@ -127,7 +123,7 @@ def fields_of_row(
     is_alone: bool = False,
     notes: FrameNotes = NO_NOTES,
 ) -> EntryFields:
-    """Return the fields of the entry in a row; `is_alone`: without its request and response."""
+    """Return the fields of the entry in a row; if `is_alone`, without its counterpart."""
     if is_alone or not isinstance(entry, Frame):
         return EntryFields(entry, notes=notes)
     return EntryFields(entry, exchange_of_row(entries, row), notes=notes)

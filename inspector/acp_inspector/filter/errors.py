@@ -1,4 +1,4 @@
-"""Errors in expressions, with their position."""
+"""Errors in filter expressions, with their position."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 
 MAX_REASON: Final = 400
-"""Characters of a sentence, at most."""
+"""Longest error message, in characters."""
 MAX_POINTER: Final = 200
-"""Characters of an expression that a picture shows, at most."""
+"""Most characters of an expression that `pointer` shows."""
 
 
 class FilterError(AcpError):
-    """An expression cannot be understood."""
+    """An expression is invalid."""
 
     def __init__(
         self, text: str, position: int, sentence: str, suggestion: str = "", *, length: int = 1
@@ -25,26 +25,26 @@ class FilterError(AcpError):
         sentence, suggestion = (single_line(part, MAX_REASON) for part in (sentence, suggestion))
         super().__init__(f"{sentence}; {suggestion}" if suggestion else sentence)
         self.text = text
-        """The whole expression."""
+        """The expression."""
         self.position = position
-        """Where in it, in characters from 0; its length when something is missing at the end."""
+        """Character offset of the error; the length if something is missing at the end."""
         self.length = max(length, 1)
-        """Characters that are meant."""
+        """Number of characters that are wrong."""
         self.reason = sentence
-        """What is wrong; like all here that is for people, safe to show."""
+        """What is wrong, safe to print on a terminal."""
         self.suggestion = suggestion
-        """What to write instead; empty when there is no guess."""
+        """What to write instead; may be empty."""
 
     @property
     def pointer(self) -> str:
-        """The expression on one line, safe to show, and carets below what is meant."""
+        """The expression on one line, safe to print, with carets below the error."""
         begin = max(self.position - MAX_POINTER // 2, 0)
-        # A character may stand for itself only: a tab or an escape would move the caret.
-        shown = [single_line(sign, 9) for sign in self.text[begin : begin + MAX_POINTER]]
+        # A tab or an escape sequence would move the caret.
+        shown = [single_line(char, 9) for char in self.text[begin : begin + MAX_POINTER]]
         at = self.position - begin
         before = _cells("".join(shown[:at]))
-        meant = _cells("".join(shown[at : at + self.length]))
-        return f"{''.join(shown)}\n{' ' * before}{'^' * max(meant, 1)}"
+        wrong = _cells("".join(shown[at : at + self.length]))
+        return f"{''.join(shown)}\n{' ' * before}{'^' * max(wrong, 1)}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -54,8 +54,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def _cells(text: str) -> int:
-    """Return how many columns of a terminal `text` takes."""
+    """Return the number of terminal columns of `text`."""
     return sum(
-        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1
-        for sign in text
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
     )

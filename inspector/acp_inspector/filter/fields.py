@@ -1,4 +1,4 @@
-"""The fields of the language: what they hold, what fits them, what it costs to know them."""
+"""The fields of the filter language: their types, operators, and what they are read from."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ OPERATORS: Final[dict[ValueType, tuple[Operator, ...]]] = {
     "severity": (*_EQUALITY, *_ORDER, "in", "exists"),
     "json": (*_EQUALITY, *_ORDER, *_SEARCH, "in", "exists"),
 }
-"""Which operators fit which type."""
+"""The operators of each type."""
 
 UNITS: Final[dict[ValueType, dict[str, tuple[int, int]]]] = {
     "time": {"ms": (1, 1000), "s": (1, 1), "m": (60, 1)},
     "size": {"b": (1, 1), "kb": (1024, 1), "mb": (1024 * 1024, 1)},
 }
-"""What a unit multiplies by and divides by to give seconds, or bytes."""
+"""Factor and divisor of each unit, to convert to seconds or bytes."""
 
 SEVERITIES: Final = ("info", "warning", "error")
-"""From the least to the worst."""
+"""From the least to the most severe."""
 SIDES: Final = ("client", "agent")
 KINDS: Final = (
     *("request", "notification", "result", "error", "batch", "malformed", "stderr", "event"),
@@ -60,48 +60,51 @@ UPDATES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a word on the left of an operator stands for."""
+    """A name on the left of an operator."""
 
     name: str
     type: ValueType
     cost: Source
-    """What has to be known for it."""
+    """What is needed to read it."""
     description: str
-    """One line for people."""
+    """One line to show to the user."""
     read: Callable[[EntryFields], Any]
-    """Its value, None when absent; a sequence of values where `is_many`."""
+    """Returns the value, None if absent; a sequence of values if `is_many`."""
     values: tuple[str, ...] = ()
-    """The words that it may hold."""
+    """The known values."""
     is_open: bool = False
-    """The protocol lets others add words: a quoted one, or one that begins with `_`, is taken."""
+    """Whether other values are possible; they must be quoted or begin with `_`."""
     stands_alone: bool = False
-    """It is a condition without an operator: that it is there."""
+    """Whether the name alone is a condition: the field exists."""
     is_many: bool = False
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        """Those that fit its type."""
         return OPERATORS[self.type]
 
 
 _ALL: Final = (
-    Field("n", "number", "entry", "number of the entry, from 1", lambda facts: facts.seq),
-    Field("t", "time", "entry", "time since the start", lambda facts: facts.time),
-    Field("from", "text", "entry", "who sent it", lambda facts: facts.side, SIDES),
-    Field("kind", "text", "message", "what it is", lambda facts: facts.kind, KINDS),
+    Field("n", "number", "entry", "number of the entry, from 1", lambda fields: fields.seq),
+    Field("t", "time", "entry", "time since the start", lambda fields: fields.time),
+    Field("from", "text", "entry", "who sent it", lambda fields: fields.side, SIDES),
+    Field("kind", "text", "message", "what it is", lambda fields: fields.kind, KINDS),
     Field(
-        "method", "text", "exchanges", "its method, or its request's", lambda facts: facts.method
+        "method", "text", "exchanges", "its method, or its request's", lambda fields: fields.method
     ),
-    Field("id", "id", "message", 'its id: 1 is not "1"', lambda facts: facts.ids, is_many=True),
+    Field("id", "id", "message", 'its id: 1 is not "1"', lambda fields: fields.ids, is_many=True),
     Field(
-        "session", "text", "exchanges", "its session, or its request's", lambda facts: facts.session
+        "session",
+        "text",
+        "exchanges",
+        "its session, or its request's",
+        lambda fields: fields.session,
     ),
     Field(
         "update",
         "text",
         "message",
         "what is updated",
-        lambda facts: facts.update,
+        lambda fields: fields.update,
         UPDATES,
         is_open=True,
     ),
@@ -110,27 +113,27 @@ _ALL: Final = (
         "text",
         "message",
         "status of the tool call, or of what is updated",
-        lambda facts: facts.status,
+        lambda fields: fields.status,
         STATUSES,
         is_open=True,
     ),
-    Field("tool", "text", "message", "id of the tool call", lambda facts: facts.tool),
+    Field("tool", "text", "message", "id of the tool call", lambda fields: fields.tool),
     Field(
         "tool.kind",
         "text",
         "message",
         "kind of tool",
-        lambda facts: facts.tool_kind,
+        lambda fields: fields.tool_kind,
         TOOL_KINDS,
         is_open=True,
     ),
-    Field("terminal", "text", "message", "id of the terminal", lambda facts: facts.terminal),
+    Field("terminal", "text", "message", "id of the terminal", lambda fields: fields.terminal),
     Field(
         "error",
         "text",
         "message",
         "message of an error response",
-        lambda facts: facts.error,
+        lambda fields: fields.error,
         stands_alone=True,
     ),
     Field(
@@ -138,24 +141,28 @@ _ALL: Final = (
         "text",
         "message",
         "why it is no message",
-        lambda facts: facts.malformed,
+        lambda fields: fields.malformed,
         stands_alone=True,
     ),
-    Field("code", "number", "message", "code of an error response", lambda facts: facts.code),
+    Field("code", "number", "message", "code of an error response", lambda fields: fields.code),
     Field(
-        "latency", "time", "exchanges", "time from request to response", lambda facts: facts.latency
+        "latency",
+        "time",
+        "exchanges",
+        "time from request to response",
+        lambda fields: fields.latency,
     ),
-    Field("size", "size", "entry", "bytes", lambda facts: facts.size),
-    Field("text", "text", "entry", "all of it", lambda facts: facts.raw.decode(errors="replace")),
+    Field("size", "size", "entry", "bytes", lambda fields: fields.size),
+    Field("text", "text", "entry", "all of it", lambda fields: fields.raw.decode(errors="replace")),
     Field(
-        "turn", "number", "notes", "number of the prompt, from 1", lambda facts: facts.notes.turn
+        "turn", "number", "notes", "number of the prompt, from 1", lambda fields: fields.notes.turn
     ),
     Field(
         "finding",
         "severity",
         "notes",
         "severity of a finding",
-        lambda facts: [each.severity for each in facts.notes.violations],
+        lambda fields: [each.severity for each in fields.notes.violations],
         SEVERITIES,
         stands_alone=True,
         is_many=True,
@@ -165,7 +172,7 @@ _ALL: Final = (
         "text",
         "notes",
         "rule of a finding",
-        lambda facts: [each.rule for each in facts.notes.violations],
+        lambda fields: [each.rule for each in fields.notes.violations],
         stands_alone=True,
         is_many=True,
     ),
@@ -174,7 +181,7 @@ _ALL: Final = (
         "flag",
         "notes",
         "held at a breakpoint",
-        lambda facts: facts.notes.is_held or None,
+        lambda fields: fields.notes.is_held or None,
         stands_alone=True,
     ),
     Field(
@@ -182,7 +189,7 @@ _ALL: Final = (
         "flag",
         "notes",
         "changed on its way",
-        lambda facts: facts.notes.is_edited or None,
+        lambda fields: fields.notes.is_edited or None,
         stands_alone=True,
     ),
     Field(
@@ -190,7 +197,7 @@ _ALL: Final = (
         "flag",
         "notes",
         "marked by a person",
-        lambda facts: facts.notes.is_marked or None,
+        lambda fields: fields.notes.is_marked or None,
         stands_alone=True,
     ),
     Field(
@@ -198,23 +205,23 @@ _ALL: Final = (
         "flag",
         "exchanges",
         "waits for its response",
-        lambda facts: facts.is_pending or None,
+        lambda fields: fields.is_pending or None,
         stands_alone=True,
     ),
     Field(
-        "stderr", "text", "entry", "text on stderr", lambda facts: facts.stderr, stands_alone=True
+        "stderr", "text", "entry", "text on stderr", lambda fields: fields.stderr, stands_alone=True
     ),
     Field(
-        "event", "text", "entry", "name of an event", lambda facts: facts.event, stands_alone=True
+        "event", "text", "entry", "name of an event", lambda fields: fields.event, stands_alone=True
     ),
     Field(
         "schema",
         "number",
         "notes",
         "protocol version it is read by",
-        lambda facts: facts.notes.version,
+        lambda fields: fields.notes.version,
     ),
 )
 
 FIELDS: Final[dict[str, Field]] = {field.name: field for field in _ALL}
-"""Every field by its name."""
+"""The fields by name."""

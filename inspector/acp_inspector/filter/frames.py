@@ -1,7 +1,7 @@
-"""The fields of an entry that filters ask for, read when they are asked for.
+"""The fields of an entry that filters read.
 
-What the entry itself says costs nothing. Its message is parsed once, when the first field of the
-message is read. What is not known is None, or empty.
+The message is parsed once, when the first field of it is read. Fields that are absent are None or
+empty.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class EntryFields:
         message: Message | None = None,
         notes: FrameNotes = NO_NOTES,
     ) -> None:
-        """Read `entry`.
+        """Create the fields of `entry`.
 
         Args:
-            entry: What the fields are of.
-            exchanges: Those of its journal, which have seen it; None: responses know no request.
-            message: The entry's message, where it has been parsed already.
-            notes: What others know of it.
+            entry: The entry.
+            exchanges: Exchanges that include the entry; if None, a response has no request.
+            message: The entry's message, if it is parsed already.
+            notes: Findings, marks and the like for the entry.
         """
         self._entry: Entry | None = entry
         self._exchanges = exchanges
@@ -80,22 +80,19 @@ class EntryFields:
 
     @property
     def notes(self) -> FrameNotes:
-        """What others know of it."""
         return self._notes or NO_NOTES
 
     @property
     def seq(self) -> int:
-        """Its number."""
         return self.entry.seq
 
     @property
     def time(self) -> float:
-        """Seconds since the journal began."""
+        """Seconds since the start of the journal."""
         return self.entry.time
 
     @property
     def side(self) -> Side | None:
-        """Who sent it."""
         entry = self.entry
         if isinstance(entry, Frame):
             return entry.side
@@ -108,7 +105,7 @@ class EntryFields:
 
     @property
     def raw(self) -> bytes:
-        """Its bytes; an event's, as JSON."""
+        """The bytes of the entry; of an event, its JSON."""
         entry = self.entry
         match entry:
             case Frame(data=raw):
@@ -127,7 +124,7 @@ class EntryFields:
 
     @property
     def method(self) -> str | None:
-        """Its own, or that of the request it responds to."""
+        """Of the message, or of the request that it responds to."""
         if exchange := self._exchange():
             return exchange.request.method
         message = self._read()
@@ -135,13 +132,13 @@ class EntryFields:
 
     @property
     def request_method(self) -> str | None:
-        """That of the request it responds to."""
+        """The method of the request that the entry responds to."""
         exchange = self._exchange()
         return exchange.request.method if exchange and self._is_response_of(exchange) else None
 
     @property
     def ids(self) -> Sequence[RequestId]:
-        """The id, where it has one."""
+        """The id, if there is one."""
         message = self._read()
         return (
             (message.id,) if isinstance(message, Request | SuccessResponse | ErrorResponse) else ()
@@ -149,7 +146,7 @@ class EntryFields:
 
     @property
     def session(self) -> str | None:
-        """Its own, or that of the request it responds to."""
+        """Of the message, or of the request that it responds to."""
         return _text(self._params(), "sessionId")
 
     @property
@@ -169,7 +166,7 @@ class EntryFields:
 
     @property
     def tool_kind(self) -> str | None:
-        """FrameKind of the tool."""
+        """Kind of the tool."""
         return _text(self._tool_call(), "kind")
 
     @property
@@ -190,7 +187,7 @@ class EntryFields:
 
     @property
     def malformed(self) -> str | None:
-        """Why it is no message."""
+        """Why the frame is no valid message."""
         message = self._read()
         return message.reason if isinstance(message, InvalidMessage) else None
 
@@ -208,26 +205,24 @@ class EntryFields:
 
     @property
     def is_pending(self) -> bool:
-        """Whether it is a request without a response."""
+        """Whether the entry is a request without a response."""
         exchange = self._exchange()
         return exchange is not None and exchange.response_frame is None
 
     @property
     def stderr(self) -> str | None:
-        """Its text, for a piece of stderr."""
         entry = self.entry
         return entry.data.decode(errors="replace") if isinstance(entry, StderrChunk) else None
 
     @property
     def event(self) -> str | None:
-        """Its name, for an event."""
         entry = self.entry
         return entry.name if isinstance(entry, JournalEvent) else None
 
     def values(self, path: JSONPath) -> Sequence[Json]:
         """Return the values at `path` in the message, or in the data of an event.
 
-        Only a path that leaves the envelope of JSON-RPC parses the bytes once more.
+        The bytes are parsed again only for a path to members that JSON-RPC does not define.
         """
         entry = self.entry
         if isinstance(entry, JournalEvent):
@@ -250,7 +245,7 @@ class EntryFields:
         return self._message
 
     def _whole(self) -> Json:
-        """Return the parsed bytes; an empty value if they are no JSON."""
+        """Return the parsed bytes; an empty string if they are no JSON."""
         if self._document is None:
             try:
                 self._document = parse(self.raw)
@@ -268,7 +263,7 @@ class EntryFields:
         return exchange.response_frame is not None and exchange.response_frame.seq == self.seq
 
     def _params(self) -> Json:
-        """Return the params, or those of the request it responds to."""
+        """Return the params of the message, or of the request that it responds to."""
         exchange = self._exchange()
         return exchange.request.params if exchange else self._own_params()
 
@@ -280,7 +275,7 @@ class EntryFields:
         return _member(self._own_params(), "update")
 
     def _tool_call(self) -> Json:
-        """Return the tool call of an update, or that which a permission is requested for."""
+        """Return the tool call of an update or of a permission request."""
         params = self._own_params()
         subject = _member(params, "subject")
         requested = _member(params, "toolCall") or _member(subject, "toolCall")
@@ -289,7 +284,7 @@ class EntryFields:
 
 
 def _is_in_envelope(path: JSONPath) -> bool:
-    """Tell whether the path stays within the members that JSON-RPC defines."""
+    """Return whether the path leads to members that JSON-RPC defines."""
     match path.segments:
         case (Member("error"), Member(name), *_):
             return name in _ERROR
@@ -321,7 +316,7 @@ def _event_line(event: JournalEvent) -> bytes:
     try:
         return encode({"event": event.name} | dict(event.data))
     except ValueError:
-        # A recording may hold NaN, which JSON has no spelling for.
+        # A recording may contain NaN, which is no JSON.
         return repr(dict(event.data)).encode(errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""How expressions are written: a grammar, and the sentences for what does not fit it."""
+"""The grammar of filter expressions, and the messages for syntax errors."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from acp_inspector.filter.errors import FilterError
 if TYPE_CHECKING:
     from lark import Token, Tree
 
-TEXT_LIMIT: Final = 10_000
-"""Characters of an expression, at most."""
+MAX_EXPRESSION: Final = 10_000
+"""Longest expression, in characters."""
 
 STRING: Final = r'"(?:[^"\\]|\\[\s\S])*"|' + r"'(?:[^'\\]|\\[\s\S])*'"
 REGEX: Final = r"/(?:[^/\\]|\\[\s\S])+/i?(?=[\s),]|$)"
-"""Only what ends behind its flag: `/opt/lab` is a word."""
+"""Must be followed by a space, `)`, `,` or the end: `/opt/lab` is a word."""
 PATH: Final = r'\$(?=[.\[])(?:\["(?:[^"\\]|\\[\s\S])*"\]|[^\s()=!<>~,"' + r"'])*"
 COMPARE: Final = r"==|!=|<=|>=|<|>|~"
 WORD: Final = r"""[^\s()=!<>~,"'][^\s()=!<>~,"]*"""
 _END: Final = r'(?=[\s()=!<>~,"]|$)'
 KEYWORDS: Final = ("and", "or", "not", "in", "contains", "exists")
-SHOWN: Final = 40
-"""Characters of a piece that an error repeats, at most."""
+MAX_QUOTED: Final = 40
+"""Longest token that an error message quotes, in characters."""
 
 
 def _terminal(pattern: str, flags: str = "") -> str:
@@ -65,73 +65,71 @@ WORD.2: {_terminal(WORD)}
 
 
 def parse(text: str) -> Tree[Token]:
-    """Return the tree of an expression, by the rules of `GRAMMAR`.
+    """Return the parse tree of an expression.
 
     Raises:
-        FilterError: it does not follow them.
+        FilterError: the expression has a syntax error.
     """
-    if len(text) > TEXT_LIMIT:
-        sentence = f"an expression has at most {TEXT_LIMIT} characters"
-        raise FilterError(text, TEXT_LIMIT, sentence)
+    if len(text) > MAX_EXPRESSION:
+        sentence = f"an expression has at most {MAX_EXPRESSION} characters"
+        raise FilterError(text, MAX_EXPRESSION, sentence)
     from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
     try:
         return _parser()(text)
     except UnexpectedCharacters as problem:
         position: int = problem.pos_in_stream
-        raise _stray(text, position) from None
+        raise _invalid_character(text, position) from None
     except UnexpectedToken as problem:
         token: Token = problem.token
-        raise _misplaced(text, token, set(problem.expected)) from None
+        raise _unexpected_token(text, token, set(problem.expected)) from None
 
 
 @cache
 def _parser() -> Callable[[str], Tree[Token]]:
-    """Return the parser; it is made when the first expression is compiled."""
+    """Return the parser, built for the first expression."""
     from lark import Lark
 
     parser: Any = Lark(GRAMMAR, parser="lalr", lexer="basic")
     return parser.parse
 
 
-def _stray(text: str, position: int) -> FilterError:
-    """Say what is wrong with a character that begins nothing."""
-    sign = text[position]
-    if sign in "\"'":
+def _invalid_character(text: str, position: int) -> FilterError:
+    char = text[position]
+    if char in "\"'":
         return FilterError(text, position, "this text has no closing quote")
-    if sign == "=":
+    if char == "=":
         return FilterError(text, position, "`=` is no operator", "did you mean `==`?")
     return FilterError(text, position, "`!` is no operator", "did you mean `not` or `!=`?")
 
 
-def _misplaced(text: str, token: Token, expected: set[str]) -> FilterError:
-    """Say what is wrong with a piece that stands where it cannot."""
+def _unexpected_token(text: str, token: Token, expected: set[str]) -> FilterError:
     position, length = token.start_pos or 0, len(token)
     if token.type == "$END":
         return FilterError(text, len(text.rstrip()), _missing(expected))
     ends = {"$END", "_AND", "_OR", "RPAR"}
     if "LPAR" in expected or not expected & ends:
-        return FilterError(text, position, *_not_wanted(token, expected), length=length)
-    return FilterError(text, position, *_not_joined(token), length=length)
+        return FilterError(text, position, *_missing_before(token, expected), length=length)
+    return FilterError(text, position, *_not_connected(token), length=length)
 
 
-def _not_joined(token: Token) -> tuple[str, str]:
-    """Return what to say of a piece behind a complete condition."""
-    shown = f"`{token}`" if len(token) <= SHOWN else "this"
+def _not_connected(token: Token) -> tuple[str, str]:
+    """Return the message and suggestion for a token after a complete condition."""
+    shown = f"`{token}`" if len(token) <= MAX_QUOTED else "this"
     match token.type:
         case "RPAR":
             return "there is no `(` that this `)` closes", ""
         case "COMPARE" | "CONTAINS" | "IN" | "EXISTS":
             return f"{shown} has no field before it", "put text with such signs in quotes"
         case "COMMA":
-            return "a comma stands only in a list behind `in`", "write `and` or `or`"
+            return "a comma is only allowed in a list after `in`", "write `and` or `or`"
         case _:
-            sentence = f"{shown} is not joined to what stands before it"
+            sentence = f"{shown} is not connected to what is before it"
             return sentence, "write `and` or `or` between, or put text with blanks in quotes"
 
 
-def _not_wanted(token: Token, expected: set[str]) -> tuple[str, str]:
-    """Return what to say of a piece that stands where another is missing."""
+def _missing_before(token: Token, expected: set[str]) -> tuple[str, str]:
+    """Return the message and suggestion for a token in place of a missing one."""
     is_keyword = token.lower() in KEYWORDS
     suggestion = f'to look for the word, write "{token}"' if is_keyword else ""
     return f"{_missing(expected)} before this", suggestion

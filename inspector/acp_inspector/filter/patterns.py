@@ -1,6 +1,6 @@
-"""Regular expressions that cannot stop anybody: they let others work, and give up in time.
+"""Regular expressions with a timeout, which release the GIL while they run.
 
-Otherwise neither a proxy's other direction nor a signal would get through.
+Otherwise a slow pattern would block the proxy's other direction and signals.
 """
 
 from __future__ import annotations
@@ -12,100 +12,100 @@ from acp_protocol.errors import AcpError
 from acp_protocol.safe_regex import PatternError, compile_pattern
 
 TIMEOUT_S: Final = 0.5
-"""Seconds that one text may take."""
+"""Seconds to search one text."""
 CHARACTERS_PER_S: Final = 2**22
-"""Characters for which a long text gets a second more."""
+"""A long text gets one more second for this many characters."""
 MAX_TIMEOUTS: Final = 3
-"""Texts that may take too long until a pattern is not tried any more."""
+"""Number of timeouts after which a pattern is not tried any more."""
 MAX_CACHED_TEXT: Final = 100
-"""Characters of a text that is remembered with what came of it."""
+"""Longest text whose result is cached, in characters."""
 CACHE_SIZE: Final = 4096
-"""Texts that are remembered."""
+"""Number of cached results."""
 
 
 class PatternTimeoutError(AcpError):
-    """A pattern took too long on a text; what it would have found is not known."""
+    """A pattern took too long on a text, so there is no result."""
 
 
 class BoundedRegex(Generic[AnyStr]):
-    """A regular expression that is tried on a text for a bounded time."""
+    """A regular expression whose searches have a timeout."""
 
     def __init__(self, pattern: AnyStr, *, ignores_case: bool = False) -> None:
-        """Compile it.
+        """Compile `pattern`.
 
         Raises:
-            PatternError: it is none.
+            PatternError: it is invalid.
         """
         self._pattern = compile_pattern(pattern, ignore_case=ignores_case)
-        self._late = 0
-        self._known: OrderedDict[AnyStr, bool | None] = OrderedDict()
+        self._timeouts = 0
+        self._cache: OrderedDict[AnyStr, bool | None] = OrderedDict()
 
     def expand_empty(self, replacement: AnyStr) -> AnyStr:
-        """Return what `replacement` puts where all groups are empty.
+        """Expand `replacement` with all groups empty.
 
         Raises:
-            PatternError: it names groups that do not exist.
+            PatternError: it refers to groups that do not exist.
         """
         import regex
 
         library: Any = regex
         try:
-            # What a template asks for only shows where something is found.
+            # The template is only checked when there is a match; the empty branch provides one.
             empty = self._pattern.pattern[:0]
-            bar = b"|" if isinstance(empty, bytes) else "|"
-            return library.compile(self._pattern.pattern + bar).sub(replacement, empty)
+            empty_branch = b"|" if isinstance(empty, bytes) else "|"
+            return library.compile(self._pattern.pattern + empty_branch).sub(replacement, empty)
         except (library.error, ValueError, IndexError) as problem:
             raise PatternError(str(problem)) from None
 
     def is_found_in(self, text: AnyStr) -> bool:
-        """Tell whether it is found in `text`; of short texts that is remembered.
+        """Return whether the pattern matches anywhere in `text`; results of short texts are cached.
 
         Raises:
-            SlowPatternError: that takes too long.
+            PatternTimeoutError: the search takes too long.
         """
         if len(text) > MAX_CACHED_TEXT:
-            return bool(self._tried(self._pattern.search, text))
-        if text in self._known:
-            found = self._known[text]
+            return bool(self._run(self._pattern.search, text))
+        if text in self._cache:
+            found = self._cache[text]
         else:
             try:
-                found = bool(self._tried(self._pattern.search, text))
+                found = bool(self._run(self._pattern.search, text))
             except PatternTimeoutError:
-                self._remember(text, None)
+                self._store(text, None)
                 raise
-            self._remember(text, found)
+            self._store(text, found)
         if found is None:
-            raise PatternTimeoutError(_late(len(text)))
+            raise PatternTimeoutError(_timeout_message(len(text)))
         return found
 
-    def _remember(self, text: AnyStr, found: bool | None) -> None:
-        self._known[text] = found
-        if len(self._known) > CACHE_SIZE:
-            self._known.popitem(last=False)
+    def _store(self, text: AnyStr, found: bool | None) -> None:
+        self._cache[text] = found
+        if len(self._cache) > CACHE_SIZE:
+            self._cache.popitem(last=False)
 
     def substitute(self, replacement: AnyStr, text: AnyStr) -> AnyStr:
-        r"""Return `text` with `replacement` in the place of what is found; `\1` is a group.
+        r"""Replace all matches in `text`; `\1` in `replacement` is a group.
 
         Raises:
-            SlowPatternError: that takes too long.
+            PatternTimeoutError: the search takes too long.
         """
-        return self._tried(self._pattern.sub, replacement, text)
+        return self._run(self._pattern.sub, replacement, text)
 
-    def _tried(self, deed: Any, *texts: AnyStr) -> Any:
-        if self._late >= MAX_TIMEOUTS:
+    def _run(self, function: Any, *texts: AnyStr) -> Any:
+        if self._timeouts >= MAX_TIMEOUTS:
             raise PatternTimeoutError(
-                "its pattern has taken too long again and again: it is given up"
+                "its pattern has timed out too often and is not used any more"
             )
         try:
-            return deed(*texts, timeout=_patience(len(texts[-1])), concurrent=True)
+            return function(*texts, timeout=_timeout(len(texts[-1])), concurrent=True)
         except TimeoutError:
-            self._late += 1
-            raise PatternTimeoutError(_late(len(texts[-1]))) from None
+            self._timeouts += 1
+            raise PatternTimeoutError(_timeout_message(len(texts[-1]))) from None
 
 
-def _patience(length: int) -> float:
+def _timeout(length: int) -> float:
     return TIMEOUT_S + length / CHARACTERS_PER_S
 
 
-def _late(length: int) -> str:
-    return f"its pattern takes longer than {_patience(length):.1f} s, and counts as not found"
+def _timeout_message(length: int) -> str:
+    return f"its pattern takes longer than {_timeout(length):.1f} s, and counts as not found"

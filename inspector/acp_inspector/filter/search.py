@@ -1,4 +1,4 @@
-"""Searches many entries by a filter, in small steps."""
+"""Searches many entries with a filter, in small steps."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from acp_protocol.jsonrpc import Message, read_message
 T = TypeVar("T")
 
 BLOCK: Final = 512
-"""Rows whose bytes are searched at once."""
+"""Rows whose bytes are prefiltered together."""
 STEP: Final = 64
-"""Entries that are judged in one step."""
+"""Entries to match in one step."""
 _SIDES: Final[dict[int, Side]] = {
     LineKind.CLIENT: "client",
     LineKind.AGENT: "agent",
@@ -43,21 +43,21 @@ def no_notes(entry: Entry) -> FrameNotes:
 
 
 class RunSlow(Protocol):
-    """Runs elsewhere what may take long, such as trying a pattern."""
+    """Runs a function that may take long, e.g. in a thread."""
 
     def __call__(self, action: Callable[[], T], /) -> Generator[None, None, T]:
-        """Run `action`; yield as long as it runs, and return its result."""
+        """Run `action`; yield while it runs, and return its result."""
         ...
 
 
 def run_inline(action: Callable[[], T], /) -> Generator[None, None, T]:
-    """Run it here and now."""
+    """Call `action` directly."""
     yield from ()
     return action()
 
 
 class FilterSearch:
-    """The rows that a filter matches, as far as entries have been searched."""
+    """The rows that a filter matches, among the entries searched so far."""
 
     def __init__(
         self,
@@ -72,15 +72,14 @@ class FilterSearch:
         """Prepare to search.
 
         Args:
-            entries: What is searched.
+            entries: The entries to search.
             wanted: The filter.
-            notes: Returns what others know of an entry.
+            notes: Returns the notes for an entry.
             begin: The first row.
-            end: The row after the last; None: whatever is there.
-            run_slow: Runs what tries patterns, which may take long. Nothing of `entries` is read
-                there.
+            end: The row after the last; if None, search to the end.
+            run_slow: Runs filters with patterns, which may take long. They do not read `entries`.
         """
-        self._aside = run_slow if wanted.has_patterns else run_inline
+        self._run_slow = run_slow if wanted.has_patterns else run_inline
         self._entries = entries
         self._wanted = wanted
         self._notes = notes
@@ -88,7 +87,7 @@ class FilterSearch:
         self._is_alone = not (wanted.needs_exchanges or "text" in wanted.fields)
         self._prefilter = prefilter(wanted.expression, is_alone=self._is_alone)
         self._requests: set[int] = set()
-        """Rows of requests that passed the prefilter, whose responses have to be judged."""
+        """Rows of requests that passed the prefilter, whose responses must be matched."""
         self.rows = array("I")
         """The rows that match, in order."""
         self._begin = begin
@@ -97,25 +96,25 @@ class FilterSearch:
         """Rows before this one have been searched."""
 
     def steps(self) -> Iterator[None]:
-        """Search what has not been searched; yield after each step, of a millisecond or so.
+        """Search the rows not searched yet; yield after each step of about a millisecond.
 
-        To be called again where there is more later.
+        Call it again when there are more entries.
         """
-        step = STEP if self._aside is run_inline else BLOCK
+        step = STEP if self._run_slow is run_inline else BLOCK
         while self.position < self._last:
             end = min(self.position + BLOCK, self._last)
             block = _Block(self._entries, self.position, end)
             candidates = self._candidates(block)
             for first in range(0, len(candidates), step):
                 rows = candidates[first : first + step]
-                yield from self._judge(self._batch(block, rows))
+                yield from self._match(self._batch(block, rows))
                 self.position = rows[-1] + 1
                 yield
             self.position = end
             yield
 
     def find_all(self) -> array[int]:
-        """Search everything that is there, and return the rows that match."""
+        """Search all entries, and return the rows that match."""
         for _ in self.steps():
             pass
         return self.rows
@@ -125,7 +124,7 @@ class FilterSearch:
         return len(self._entries) if self._end is None else min(self._end, len(self._entries))
 
     def _candidates(self, block: _Block) -> Sequence[int]:
-        """Return the rows that the prefilter does not rule out."""
+        """Return the rows that the prefilter does not exclude."""
         passes, rows = self._prefilter, range(block.first, block.end)
         if passes is None:
             return rows
@@ -138,7 +137,7 @@ class FilterSearch:
         return sorted({*found, *responses}) if responses else found
 
     def _responds_to_match(self, row: int) -> bool:
-        """Tell whether the request that a row responds to passes the prefilter."""
+        """Return whether the row responds to a request that passes the prefilter."""
         request = self._entries.request_row(row)
         if request is None or request >= self._begin:
             return request in self._requests
@@ -160,35 +159,35 @@ class FilterSearch:
             ]
         kinds = entries.index.kinds
         batch = [
-            (row, _IndexedFacts(entries, row, block, notes))
+            (row, _IndexedFields(entries, row, block, notes))
             for row in rows
             if kinds[row] in _ENTRIES
         ]
-        if self._aside is not run_inline:
-            # What is read now is not read aside.
-            batch = [(row, facts) for row, facts in batch if facts.can_load(self._wanted.fields)]
+        if self._run_slow is not run_inline:
+            # Read all fields now, because `run_slow` must not read the recording.
+            batch = [(row, fields) for row, fields in batch if fields.can_load(self._wanted.fields)]
         return batch
 
-    def _judge(self, batch: Sequence[tuple[int, EntryFields]]) -> Iterator[None]:
-        """Add those rows of a batch that match."""
+    def _match(self, batch: Sequence[tuple[int, EntryFields]]) -> Iterator[None]:
+        """Add the matching rows of a batch."""
         matches = self._wanted.matches
 
         def matching() -> list[int]:
             found: list[int] = []
-            for row, facts in batch:
+            for row, fields in batch:
                 try:
-                    if matches(facts):
+                    if matches(fields):
                         found.append(row)
                 except _NoEntryError:
                     pass
             return found
 
         if batch:
-            self.rows.extend((yield from self._aside(matching)))
+            self.rows.extend((yield from self._run_slow(matching)))
 
 
 class _Block:
-    """The bytes of some rows, read when they are wanted."""
+    """The bytes of some rows, read on demand."""
 
     def __init__(self, entries: EntrySequence, first: int, end: int) -> None:
         self._entries = entries
@@ -197,7 +196,7 @@ class _Block:
 
     @cached_property
     def lines(self) -> list[bytes]:
-        """The line of each row; of entries in memory, the bytes of frames."""
+        """The line of each row; for entries in memory, the data of frames."""
         if isinstance(self._entries, IndexedRecording):
             return self.content[:-1].split(b"\n")
         rows = (self._entries[row] for row in range(self.first, self.end))
@@ -211,11 +210,11 @@ class _Block:
 
 
 class _NoEntryError(Exception):
-    """A line that looks like an entry at its beginning is none."""
+    """A line that starts like an entry is none."""
 
 
-class _IndexedFacts(EntryFields):
-    """The fields of a row: from the index where it knows them, else from the decoded line."""
+class _IndexedFields(EntryFields):
+    """The fields of a row, from the index if possible, else from the decoded line."""
 
     __slots__ = ("_block", "_index", "_notes_of", "_recording", "_row")
 
@@ -235,7 +234,7 @@ class _IndexedFacts(EntryFields):
         self._exchanges = None
 
     def can_load(self, needs: frozenset[str]) -> bool:
-        """Read the fields of these names; return whether this is an entry."""
+        """Read the named fields; return whether the row is an entry."""
         try:
             for name in needs:
                 if name == "text":
@@ -288,7 +287,7 @@ class _IndexedFacts(EntryFields):
             return "stderr" if kind == LineKind.STDERR else "event"
         if index.pairing.is_request(row):
             return "request"
-        # A message that begins with a method, and not with an id before, has none.
+        # If the method is at the start and no id precedes it, there is no id.
         is_notification = index.method_codes[row] and not index.pairing.partners[row]
         return "notification" if is_notification else super().kind
 
@@ -332,7 +331,7 @@ class _IndexedFacts(EntryFields):
         return super().event if is_event else None
 
     def _read(self) -> Message | None:
-        # Without the exchange, which would decode the request, too.
+        # Not through the exchange, which would decode the request too.
         if self._message is None and isinstance(entry := self.entry, Frame):
             self._message = read_message(entry.data)
         return self._message

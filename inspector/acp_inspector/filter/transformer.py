@@ -1,6 +1,6 @@
-"""Turns the parse tree of an expression into its conditions: fields, types, values.
+"""Transforms the parse tree of an expression into its syntax tree, and checks types.
 
-This module imports the parser library, so it is imported when the first expression is compiled.
+This module imports the parser library, so import it only when an expression is compiled.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from acp_inspector.filter.ast import (
     In,
     Match,
     Pattern,
-    Range,
     Subject,
     Value,
+    ValueRange,
     conjunction,
     disjunction,
     negation,
@@ -38,11 +38,11 @@ from acp_inspector.jsonpath import JSONPathError, parse_path
 from acp_protocol.safe_regex import PatternError
 
 MAX_DEPTH: Final = 50
-"""Parentheses and `not` within one another, at most."""
-DIGITS_LIMIT: Final = 40
-"""Characters of a number, at most."""
-PATTERN_LIMIT: Final = 1000
-"""Characters of a pattern, at most."""
+"""Deepest nesting of parentheses and `not`."""
+MAX_NUMBER: Final = 40
+"""Longest number, in characters."""
+MAX_PATTERN: Final = 1000
+"""Longest pattern, in characters."""
 
 _NUMBER: Final = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _QUANTITY: Final = re.compile(rf"({_NUMBER})([A-Za-z]*)", re.ASCII)
@@ -58,10 +58,10 @@ _SIGNS: Final = {"&&": "and", "&": "and", "||": "or", "|": "or"}
 
 
 def parse_expression(text: str) -> Expression:
-    """Return what an expression says; one without words lets everything pass.
+    """Parse an expression; an empty one matches everything.
 
     Raises:
-        FilterError: it cannot be understood.
+        FilterError: it is invalid.
     """
     tree = parse(text)
     try:
@@ -71,14 +71,14 @@ def parse_expression(text: str) -> Expression:
 
 
 class _Nested(NamedTuple):
-    """A condition, and how deep parentheses and `not` are nested in it."""
+    """A condition, and the depth of parentheses and `not` in it."""
 
     expression: Expression
     depth: int
 
 
 class _Conditions(Transformer_NonRecursive[Token, Any]):
-    """Makes a condition of each node; the methods bear the names of the grammar's rules."""
+    """Transforms each node; the methods are named like the grammar's rules."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
 
     def _deeper(self, expression: Expression, depth: int) -> _Nested:
         if depth >= MAX_DEPTH:
-            sentence = f"conditions stand at most {MAX_DEPTH} deep within one another"
+            sentence = f"conditions are nested at most {MAX_DEPTH} deep"
             raise FilterError(self._text, 0, sentence)
         return _Nested(expression, depth + 1)
 
@@ -119,7 +119,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
         raise self._error(tokens[0], "a path needs an operator", f"write `{tokens[0]} exists`")
 
     def words(self, tokens: list[Token]) -> _Nested:
-        """Read words without quotes: a flag, or text as it stands there."""
+        """Transform words without quotes: a flag, or text to search for."""
         first, last = tokens[0], tokens[-1]
         begin, end = first.start_pos or 0, last.end_pos or 0
         text = self._text[begin:end]
@@ -133,7 +133,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
             return _Nested(Exists(field.name), 0)
         suggestion = f'to look for the text, write "{text}"'
         if field.stands_alone:
-            sentence = f"`{first}` is not joined to the words behind it"
+            sentence = f"`{first}` is not connected to the words after it"
             raise self._error(first, sentence, suggestion)
         sentence = f"`{first}` needs an operator ({' '.join(field.operators)})"
         raise self._error(first, sentence, suggestion)
@@ -154,10 +154,10 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
         subject = self._operand(children[0], children[-2])
         written = self._literal(children[-1])
         if written.form == "REGEX":
-            raise written.error("a pattern stands only behind `~`", "write ~ for contains")
+            raise written.error("a pattern is only allowed after `~`", "write ~ for contains")
         is_path = not isinstance(subject, str)
         value = _read_value(written, subject) if is_path else written.text
-        return self._denied(children[1], Compare(subject, "contains", value))
+        return self._negated_if(children[1], Compare(subject, "contains", value))
 
     def within(self, children: list[Any]) -> _Nested:
         subject = self._operand(children[0], children[-2])
@@ -165,15 +165,15 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
         if isinstance(literals, Token):
             written = self._literal(literals)
             choice = _read_choice(written, subject)
-            if not isinstance(choice, Range):
+            if not isinstance(choice, ValueRange):
                 suggestion = f"write `in ({written.written})`"
                 raise written.error("`in` takes a list or a range", suggestion)
-            return self._denied(children[1], In(subject, (choice,)))
+            return self._negated_if(children[1], In(subject, (choice,)))
         choices = tuple(_read_choice(self._literal(each), subject) for each in literals)
-        return self._denied(children[1], _of_entry(In(subject, choices)))
+        return self._negated_if(children[1], _of_entry(In(subject, choices)))
 
     def exists(self, children: list[Token]) -> _Nested:
-        return self._denied(children[1], Exists(self._operand(children[0], children[-1])))
+        return self._negated_if(children[1], Exists(self._operand(children[0], children[-1])))
 
     def subject(self, tokens: list[Token]) -> Token:
         return tokens[0]
@@ -184,12 +184,12 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
     def choices(self, literals: list[Token]) -> list[Token]:
         return literals
 
-    def _denied(self, token: Token, positive: Expression) -> _Nested:
-        """Return the negation where the operator begins with `not`."""
+    def _negated_if(self, token: Token, positive: Expression) -> _Nested:
+        """Return the negation if `token` is `not`."""
         return _Nested(negation(positive) if token.type == "NOT" else positive, 0)
 
     def _operand(self, word: Token, token: Token) -> Subject:
-        """Return the subject, if the operator fits it."""
+        """Return the subject, and check that it supports the operator."""
         subject = self._subject(word)
         operator = cast("Operator", token.lower())
         type_ = FIELDS[subject].type if isinstance(subject, str) else "json"
@@ -224,16 +224,16 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
 
 
 def _check_order(written: _Literal, value: Value) -> None:
-    """Refuse what only looks as if it could be more or less than what stands in a message."""
+    """Reject values that cannot be ordered against a value in a message."""
     if isinstance(value, bool) or value is None:
         raise written.error(f"{written.written} is neither more nor less than anything")
     if isinstance(value, str) and written.form == "WORD":
-        sentence = "what stands in a message is compared with a number without a unit"
+        sentence = "a value in a message is compared with a number without a unit"
         raise written.error(sentence, "put text in quotes")
 
 
 def _of_entry(condition: Compare | In) -> Expression:
-    """Return an equal condition that does not read the message, where there is one."""
+    """Return an equivalent condition that does not read the message, if there is one."""
     match condition:
         case Compare("kind", "==", "stderr" | "event" as word):
             return Exists(word)
@@ -254,38 +254,36 @@ _Form: TypeAlias = Literal["WORD", "STRING", "REGEX"]
 
 @dataclass(frozen=True, slots=True)
 class _Literal:
-    """A value as it stands in an expression."""
+    """A value in an expression."""
 
     expression: str
-    """The whole of it."""
     position: int
     written: str
     form: _Form
 
     @property
     def text(self) -> str:
-        """What it says, without quotes."""
+        """The text without quotes."""
         return _unquoted(self.written) if self.form == "STRING" else self.written
 
     def error(self, sentence: str, suggestion: str = "") -> FilterError:
-        """Return the error that points here."""
         length = len(self.written)
         return FilterError(self.expression, self.position, sentence, suggestion, length=length)
 
 
 def _unquoted(written: str) -> str:
-    """Return the text of a string of the language."""
+    """Return the text of a quoted string."""
     return _ESCAPE.sub(r"\1", written[1:-1])
 
 
 def _read_value(written: _Literal, subject: Subject) -> Value:
-    """Return the value in the type of its subject.
+    """Convert a literal to the type of its subject.
 
     Raises:
-        FilterError: it does not fit.
+        FilterError: it has another type.
     """
     if written.form == "REGEX":
-        raise written.error("a pattern stands only behind `~`", "write ~, or put it in quotes")
+        raise written.error("a pattern is only allowed after `~`", "write ~, or put it in quotes")
     if not isinstance(subject, str):
         return _json(written)
     field = FIELDS[subject]
@@ -298,11 +296,11 @@ def _read_value(written: _Literal, subject: Subject) -> Value:
             return _word(written, field)
 
 
-def _read_choice(written: _Literal, subject: Subject) -> Value | Range:
-    """Return the value or the range in the type of its subject.
+def _read_choice(written: _Literal, subject: Subject) -> Value | ValueRange:
+    """Convert a literal to a value or range of the type of its subject.
 
     Raises:
-        FilterError: it does not fit.
+        FilterError: it has another type.
     """
     found = _RANGE.fullmatch(written.written) if written.form == "WORD" else None
     if not found or not (found[1] or found[2]):
@@ -310,26 +308,26 @@ def _read_choice(written: _Literal, subject: Subject) -> Value | Range:
     field = FIELDS[subject] if isinstance(subject, str) else None
     type_ = field.type if field else "json"
     if type_ not in {"number", "time", "size", "json"}:
-        raise written.error(f"{subject} has no order, hence no ranges", "list its values")
+        raise written.error(f"{subject} has no order, so it takes no ranges", "list its values")
     low, high = (_end(written, end, type_) for end in (found[1], found[2]))
     if low is not None and high is not None and low > high:
         raise written.error("the range ends before it begins")
-    return Range(low, high)
+    return ValueRange(low, high)
 
 
 def _read_pattern(written: _Literal) -> Pattern:
-    """Return the pattern, whatever its form.
+    """Convert a literal of any form to a pattern.
 
     Raises:
-        FilterError: it is none.
+        FilterError: it is invalid.
     """
     text, ignores_case = written.text, False
     if written.form == "REGEX":
         ignores_case = text.endswith("i")
         text = text[1 : -2 if ignores_case else -1]
     text = _ESCAPE.sub(lambda pair: "/" if pair[1] == "/" else pair[0], text)
-    if len(text) > PATTERN_LIMIT:
-        raise written.error(f"a pattern has at most {PATTERN_LIMIT} characters")
+    if len(text) > MAX_PATTERN:
+        raise written.error(f"a pattern has at most {MAX_PATTERN} characters")
     try:
         Pattern(text, ignores_case).compile()
     except PatternError as problem:
@@ -338,7 +336,7 @@ def _read_pattern(written: _Literal) -> Pattern:
 
 
 def _json(written: _Literal) -> Value:
-    """Return a value of JSON: in quotes it is text, whatever it looks like."""
+    """Convert a literal to a JSON value; a quoted one is always text."""
     if written.form == "STRING":
         return written.text
     if written.text in _CONSTANTS:
@@ -350,7 +348,7 @@ def _json(written: _Literal) -> Value:
 def _quantity(written: _Literal, field: Field) -> int | float:
     amount = _amount(written, written.written, field.type)
     if amount is None:
-        shown = written.written if len(written.written) <= DIGITS_LIMIT else "this"
+        shown = written.written if len(written.written) <= MAX_NUMBER else "this"
         raise written.error(f"{field.name} is {_EXPECTED[field.type]}, not {shown}")
     return amount
 
@@ -365,7 +363,7 @@ def _end(written: _Literal, end: str | None, type_: ValueType) -> int | float | 
 
 
 def _amount(written: _Literal, text: str, type_: ValueType) -> int | float | None:
-    """Return a number in seconds, bytes, or what it counts; None if it is no such number."""
+    """Return a number, of times in seconds and of sizes in bytes; None if it is invalid."""
     found = _QUANTITY.fullmatch(text)
     if not found:
         return None
@@ -379,7 +377,7 @@ def _amount(written: _Literal, text: str, type_: ValueType) -> int | float | Non
 
 
 def _number(written: _Literal, text: str) -> int | float:
-    if len(text) > DIGITS_LIMIT:
+    if len(text) > MAX_NUMBER:
         raise written.error("the number is too long")
     number = int(text) if text.lstrip("+-").isdigit() else float(text)
     if not math.isfinite(number):
@@ -398,7 +396,7 @@ def _word(written: _Literal, field: Field) -> str:
         guess = "write it in quotes if it is meant"
     if field.name == "kind" and text in FIELDS["tool.kind"].values:
         guess = f"did you mean `tool.kind == {text}`?"
-    shown = f'"{text}"' if len(text) <= DIGITS_LIMIT else "this"
+    shown = f'"{text}"' if len(text) <= MAX_NUMBER else "this"
     raise written.error(f"{field.name} is never {shown}, but {_listed(field.values)}", guess)
 
 

@@ -1,3 +1,3 @@
-"""Journals on disk: the format, writing and reading it."""
+"""Recordings on disk: their format, reading and writing them."""
 
 __all__: list[str] = []

@@ -1,7 +1,7 @@
-"""The bytes of a recording, compressed or not; its content decides, not its name.
+"""Opens recordings, compressed or not; the content decides, not the name.
 
-Compressed data that are cut or broken are read as far as they go; `RecordingStream.fault` then says
-why they end.
+Compressed data that is truncated or corrupt is read as far as possible; `DecompressedFile.problem`
+then says why it ends.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from typing import BinaryIO, Final, Self
 from acp_inspector.recording.format import RecordingError
 
 OUTPUT: Final = 1 << 20
-"""Bytes that are decompressed in one go, at most."""
+"""Most bytes that are decompressed at a time."""
 CUT: Final = "the compressed data end in the middle"
 BROKEN: Final = "the compressed data are broken from here on"
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _STEP: Final = 1 << 13
-"""Bytes that a break in the compressed data may cost, at most."""
+"""Most bytes that are lost before a corrupt place in the compressed data."""
 
 
 class DecompressedFile:
-    """The bytes of the file at `path`, decompressed, from the first to the last."""
+    """A file to read sequentially, decompressed if it is compressed."""
 
     def __init__(self, path: Path) -> None:
         """Open the file.
 
         Raises:
             OSError: the file cannot be opened or read.
-            RecordingError: the file is compressed by zstd, which this Python lacks.
+            RecordingError: the file is compressed with zstd, which this Python lacks.
         """
         self._source = path.open("rb")
         self._decompressed: _Decompressed | None = None
@@ -59,8 +59,8 @@ class DecompressedFile:
 
     @property
     def problem(self) -> str | None:
-        """Why the bytes end too early; known once they have ended."""
-        return self._decompressed.fault if self._decompressed else None
+        """Why the data ends too early; known only once it is read to the end."""
+        return self._decompressed.problem if self._decompressed else None
 
     def close(self) -> None:
         """Close the file; closing twice is no error."""
@@ -79,32 +79,32 @@ class DecompressedFile:
 
 
 class _Decompressed(io.RawIOBase):
-    """Decompressed bytes as a file that ends where the compressed data are no longer good."""
+    """A raw file of decompressed bytes that ends where the compressed data is corrupt."""
 
     def __init__(self, inner: io.BufferedIOBase) -> None:
         self._inner = inner
-        self.fault: str | None = None
+        self.problem: str | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] - BufferedReader gives this
-        if self.fault is not None:
+        if self.problem is not None:
             return 0
         try:
             piece = self._inner.read1(min(len(buffer), _STEP))
         except EOFError:
-            self.fault = CUT
+            self.problem = CUT
             return 0
         except _broken_errors():
-            self.fault = BROKEN
+            self.problem = BROKEN
             return 0
         buffer[: len(piece)] = piece
         return len(piece)
 
 
 def _open_zstd(path: Path, source: BinaryIO) -> io.BufferedIOBase:
-    # Late, because hardly any recording is compressed by zstd, and the proxy must start light.
+    # Imported late: few recordings are compressed with zstd, and the proxy must start fast.
     try:
         if sys.version_info >= (3, 14):
             from compression import zstd
@@ -118,7 +118,7 @@ def _open_zstd(path: Path, source: BinaryIO) -> io.BufferedIOBase:
 
 
 def _broken_errors() -> tuple[type[Exception], ...]:
-    """Return what decompressors raise; that of zstd exists only where it was imported."""
+    """Return what decompressors raise; zstd's error exists only if zstd is imported."""
     errors: tuple[type[Exception], ...] = (zlib.error, gzip.BadGzipFile)
     for name in ("compression.zstd", "backports.zstd"):
         if module := sys.modules.get(name):

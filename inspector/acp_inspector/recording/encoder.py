@@ -1,8 +1,8 @@
-"""Encodes entries as they come: a run of frames in a few steps, whatever their number.
+"""Encodes batches of entries quickly.
 
-What costs is each step that Python takes for a frame. The lines of a chunk are therefore judged
-together and put into their envelopes together; only where one of them is no JSON, or ends in
-another way, each is looked at alone.
+The cost is the number of Python steps per frame. The lines of a chunk are therefore validated and
+wrapped together; only if one of them is not JSON, or has another line ending, each is handled on
+its own.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from itertools import chain
 from typing import Final, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, split_ending
-from acp_inspector.recording.format import FRAME_LINE, are_json, encode_end, encode_entry, is_json
+from acp_inspector.recording.format import are_json, encode_end, encode_entry, is_json
 from acp_protocol.framing import Side
 
 MAX_GROUP: Final = 256
-"""Lines that are judged together, at most: the interpreter's lock is not free meanwhile."""
+"""Lines that are validated together; the parser does not release the GIL."""
 
 SHORT_LINE: Final = 1 << 12
-"""Bytes of a single line, up to which it is judged together with others that came alone."""
+"""Size up to which runs of a single line are grouped."""
 LARGE_FRAME: Final = 1 << 20
-"""Bytes of a frame from which on it is encoded in parts, so that it is not held several times."""
+"""Size from which a frame is encoded in parts, to avoid copies of it."""
 SMALL_PART: Final = 1 << 14
-"""Bytes below which a part is not worth a step of its own."""
+"""Size below which parts are joined before they are hashed and written."""
 MAX_SMALL_PARTS: Final = 256
-"""Small parts that are joined, at most."""
+"""Small parts that are joined at a time."""
 _ENVELOPES: Final[Mapping[Side, bytes]] = {
     "client": b'{"n":%d,"t":%.6f,"from":"client","msg":%.*b}\n',
     "agent": b'{"n":%d,"t":%.6f,"from":"agent","msg":%.*b}\n',
@@ -34,52 +34,54 @@ _ENVELOPES: Final[Mapping[Side, bytes]] = {
 
 
 class FrameRun:
-    """Frames of one side that came at once, with one number after the other."""
+    """Frames of one side that arrived together and have consecutive numbers."""
 
     __slots__ = ("lines", "seq", "side", "time")
 
-    def __init__(self, n: int, at: float, side: Side, lines: Sequence[bytes]) -> None:
-        """Take the first number, and the lines, each with its newline."""
-        self.seq = n
-        self.time = at
+    def __init__(self, seq: int, time: float, side: Side, lines: Sequence[bytes]) -> None:
+        """`seq` is the number of the first frame; `lines` include their newlines."""
+        self.seq = seq
+        self.time = time
         self.side: Side = side
         self.lines = lines
 
     def parts(self) -> Iterator[FrameRun]:
-        """Return the same in runs of which each can be judged in one go."""
-        for at in range(0, len(self.lines), MAX_GROUP):
-            yield FrameRun(self.seq + at, self.time, self.side, self.lines[at : at + MAX_GROUP])
+        """Split the run into runs of at most `MAX_GROUP` frames."""
+        for first in range(0, len(self.lines), MAX_GROUP):
+            lines = self.lines[first : first + MAX_GROUP]
+            yield FrameRun(self.seq + first, self.time, self.side, lines)
 
     def __iter__(self) -> Iterator[Frame]:
-        """Return the frames one by one."""
-        for n, line in enumerate(self.lines, start=self.seq):
-            yield Frame(n, self.time, self.side, *split_ending(line[:-1]))
+        for seq, line in enumerate(self.lines, start=self.seq):
+            yield Frame(seq, self.time, self.side, *split_ending(line[:-1]))
 
 
 class LargeFrame:
-    """A frame of any size, in the memory in which it was gathered: a copy would be as large."""
+    """A frame whose data is the buffer it was received in, to avoid a copy of a large message."""
 
     __slots__ = ("data", "line_ending", "seq", "side", "time")
 
-    def __init__(self, n: int, at: float, side: Side, raw: bytearray, end: bytes) -> None:
-        """Take the bytes of the frame, which nobody may change any more."""
-        self.seq = n
-        self.time = at
+    def __init__(
+        self, seq: int, time: float, side: Side, data: bytearray, line_ending: bytes
+    ) -> None:
+        """`data` must not be changed afterwards."""
+        self.seq = seq
+        self.time = time
         self.side: Side = side
-        self.data = raw
-        self.line_ending = end
+        self.data = data
+        self.line_ending = line_ending
 
     @classmethod
-    def of(cls, n: int, at: float, side: Side, line: bytearray) -> LargeFrame:
-        """Return the frame of a line that had its newline taken off."""
-        end = b"\n"
+    def of(cls, seq: int, time: float, side: Side, line: bytearray) -> LargeFrame:
+        """Return the frame of a line without its newline."""
+        line_ending = b"\n"
         if line.endswith(b"\r"):
-            end = b"\r\n"
+            line_ending = b"\r\n"
             del line[-1]
-        return cls(n, at, side, line, end)
+        return cls(seq, time, side, line, line_ending)
 
     def frame(self) -> Frame:
-        """Return a copy that is like any other frame."""
+        """Return a copy as a `Frame`."""
         return Frame(self.seq, self.time, self.side, bytes(self.data), self.line_ending)
 
 
@@ -88,27 +90,25 @@ Part: TypeAlias = bytes | bytearray
 
 
 class EntryBatch:
-    """Entries in order; runs are only taken apart when iterated one by one."""
+    """Entries in order; runs are expanded only when iterated."""
 
     def __init__(self, items: Sequence[BatchItem]) -> None:
         self._items = items
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> EntryBatch:
-        """Return `entries` as a batch, which they may be already."""
+        """Return `entries` as a batch, unchanged if they are one."""
         return entries if isinstance(entries, EntryBatch) else cls(list(entries))
 
     def __bool__(self) -> bool:
-        """Tell whether there is anything."""
         return bool(self._items)
 
     def __iter__(self) -> Iterator[Entry]:
-        """Return the entries one by one."""
         for item in self.one_by_one():
             yield item.frame() if isinstance(item, LargeFrame) else item
 
     def one_by_one(self) -> Iterator[Entry | LargeFrame]:
-        """Return the entries one by one, but no copy of any that is long."""
+        """Yield the entries without copying large frames."""
         for item in self._items:
             if isinstance(item, FrameRun):
                 yield from item
@@ -116,7 +116,7 @@ class EntryBatch:
                 yield item
 
     def counts(self) -> Counter[type[Entry]]:
-        """Return how many there are of each kind."""
+        """Return the number of entries of each type."""
         counts: Counter[type[Entry]] = Counter()
         for item in self._items:
             if isinstance(item, FrameRun):
@@ -135,7 +135,7 @@ class EntryBatch:
         ), item.time
 
     def encoded(self) -> Iterator[Part]:
-        """Return what stands in a recording, in parts of which each is made when it is wanted."""
+        """Yield the encoded lines in parts, each built on demand."""
         short: list[FrameRun] = []
         for item in self._items:
             if isinstance(item, FrameRun) and _is_short(item) and len(short) < MAX_GROUP:
@@ -168,17 +168,17 @@ def _encoded_runs(runs: Sequence[FrameRun]) -> bytes:
 
 
 def _enveloped(runs: Sequence[FrameRun]) -> bytes:
-    """Return the lines of a recording, whose values are all JSON."""
+    """Return the encoded lines of runs whose frames are all JSON."""
     envelopes: list[bytes] = []
     values: list[int | float | bytes] = []
-    # All but the newline of each line; cut off here, it need not be copied twice.
+    # The precision of `%.*b` drops the newline of each line without a copy.
     for run in runs:
         if len(run.lines) == 1:
             (line,) = run.lines
             envelopes.append(_ENVELOPES[run.side])
             values += (run.seq, run.time, len(line) - 1, line)
         else:
-            # What is the same in all of a run is written once.
+            # Time and side are the same for all of a run.
             envelope = b'{"n":%%d,"t":%.6f,"from":"%b","msg":%%.*b}\n'
             envelopes.append(envelope % (run.time, run.side.encode()) * len(run.lines))
             numbers = range(run.seq, run.seq + len(run.lines))
@@ -188,19 +188,11 @@ def _enveloped(runs: Sequence[FrameRun]) -> bytes:
 
 
 def _encoded_singly(run: FrameRun) -> bytes:
-    plain, at = FRAME_LINE[run.side], run.time
-    encoded: list[bytes] = []
-    for n, line in enumerate(run.lines, start=run.seq):
-        raw, end = split_ending(line[:-1])
-        if end == b"\n" and is_json(raw):
-            encoded.append(plain % (n, at, raw))
-        else:
-            encoded.append(encode_entry(Frame(n, at, run.side, raw, end)))
-    return b"".join(encoded)
+    return b"".join(map(encode_entry, run))
 
 
 def _encoded_parts(frame: Frame | LargeFrame) -> Iterator[Part]:
-    """Return a large frame's line in parts, so that its JSON is not copied."""
+    """Yield a large frame's line in parts, so that its JSON is not copied."""
     if not is_json(frame.data):
         yield encode_entry(frame.frame() if isinstance(frame, LargeFrame) else frame)
         return
@@ -210,7 +202,7 @@ def _encoded_parts(frame: Frame | LargeFrame) -> Iterator[Part]:
 
 
 def join_small_parts(parts: Iterable[Part]) -> Iterator[Part]:
-    """Return `parts`, the small ones joined: each that is hashed and written alone costs steps."""
+    """Yield `parts` with small ones joined, so that there are fewer to hash and write."""
     small: list[Part] = []
     for part in parts:
         is_long = len(part) >= LARGE_FRAME
@@ -220,7 +212,6 @@ def join_small_parts(parts: Iterable[Part]) -> Iterator[Part]:
             yield b"".join(small) if len(small) > 1 else small[0]
             small.clear()
         if is_long:
-            # A copy would be as long.
             yield part
     if small:
         yield b"".join(small)

@@ -1,8 +1,8 @@
 r"""The lines of a recording, without I/O.
 
-A recording is newline-delimited JSON. What a frame said stands in it verbatim: as the value of
-`msg` where the line was JSON, spliced in and cut out by position, never written anew from a parsed
-value; as `text` where it was other UTF-8; as `b64` where it was neither.
+A recording is newline-delimited JSON. It keeps the bytes of each frame verbatim: as the value of
+`msg` if the frame is JSON (spliced in and cut out by position, never re-encoded from a parsed
+value), as `text` if it is other UTF-8, as `b64` if it is neither.
 
 Source: docs/recording-format.md.
 """
@@ -33,18 +33,18 @@ from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 BOM: Final = b"\xef\xbb\xbf"
-"""Stands before the text in files of some systems, and never before JSON."""
+"""Byte order mark; valid before text in some files, never before JSON."""
 
 
 FORMAT_VERSION: Final = 1
 SUFFIX: Final = ".acp.ndjson"
 MAX_DEPTH: Final = 200
-"""Nesting beyond which a frame is kept as text: its reader may have less stack than we."""
+"""Nesting depth above which a frame is stored as text: a reader may have a smaller stack."""
 
 _SLOW_LINES: Final = 200
-"""Lines that are parsed by the standard library before orjson is worth its import."""
+"""Lines to parse with the standard library before importing orjson pays off."""
 _LARGE: Final = 1 << 20
-"""Bytes of a line for which orjson, which reserves twelve times as many, needs too much memory."""
+"""Line size in bytes from which orjson, which allocates twelve times as much, is avoided."""
 _Parse: TypeAlias = Callable[[bytes | bytearray], Any]
 
 _FRAME_START: Final = re.compile(
@@ -55,27 +55,21 @@ _TO_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
 
 
 class RecordingError(AcpError):
-    """A file cannot be read as a recording, or not be written as one."""
+    """A file cannot be read or written as a recording."""
 
 
 class RecordingExistsError(RecordingError):
-    """There is a file of that name already, and nobody said what to do with it."""
+    """A file of that name exists, and neither append nor overwrite was requested."""
 
 
 class Digest(Protocol):
-    """What has been hashed so far."""
+    """An incremental hash."""
 
-    def update(self, data: bytes | bytearray, /) -> None:
-        """Hash `data` behind what was hashed before."""
-        ...
+    def update(self, data: bytes | bytearray, /) -> None: ...
 
-    def copy(self) -> Digest:
-        """Return one that has hashed the same so far."""
-        ...
+    def copy(self) -> Digest: ...
 
-    def hexdigest(self) -> str:
-        """Return the hash in hex."""
-        ...
+    def hexdigest(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +85,7 @@ class Header:
     cwd: str = ""
     platform: str = ""
     env: list[str] = field(default_factory=list[str])
-    """Names of the environment's variables; never their values."""
+    """Names of the environment variables; never their values."""
     redacted: list[str] | None = None
     about: str | None = None
     meta: dict[str, Json] = field(default_factory=dict[str, Json])
@@ -99,7 +93,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """The last line of a clean end."""
+    """The last line of a recording that was closed cleanly."""
 
     counts: Mapping[str, int]
     digest: str
@@ -108,7 +102,7 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableLine:
-    """A line that says nothing we know; the reader goes on behind it."""
+    """A line that cannot be decoded; the reader skips it and continues."""
 
     reason: str
 
@@ -137,7 +131,7 @@ def encode_footer(footer: Footer) -> bytes:
 def encode_entry(entry: Entry) -> bytes:
     """Return the entry's line, with its newline."""
     if isinstance(entry, Frame) and entry.line_ending == b"\n" and is_json(entry.data):
-        # What almost every line is, spelled in one go: a flood consists of these.
+        # Fast path for almost every line.
         return FRAME_LINE[entry.side] % (entry.seq, entry.time, entry.data)
     start = b'{"n":%d,"t":%.6f' % (entry.seq, entry.time)
     match entry:
@@ -156,9 +150,9 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def decode_line(line: bytes) -> RecordingLine:
-    """Return what a line (without its newline) says; `Unreadable` where it says nothing we know."""
+    """Decode a line without its newline; `UnreadableLine` if that is not possible."""
     if start := _FRAME_START.match(line):
-        # If what stands between the start and the last brace is one value, there is nothing else.
+        # If the text up to the last brace is a single value, the line has no other keys.
         raw = line[start.end() : -1]
         if line.endswith(b"}") and not raw.startswith(BOM) and _parses(raw):
             n, at, side = start.groups()
@@ -176,18 +170,18 @@ def decode_line(line: bytes) -> RecordingLine:
 
 
 def is_json(raw: bytes | bytearray) -> bool:
-    """Tell whether `raw` can stand in a recording as a JSON value."""
+    """Return whether `raw` can be stored in a recording as a JSON value."""
     if raw.startswith(BOM) or b"\n" in raw:
         return False
-    # Nesting takes two bytes a level, so short frames need no count.
+    # Each level of nesting takes two bytes, so short frames need no check.
     return not (len(raw) > 2 * MAX_DEPTH and _is_too_deep(raw)) and _parses(raw)
 
 
 def are_json(lines: Sequence[bytes], block: bytes) -> bool:
-    r"""Tell whether JSON `lines`, which stand together in `block`, may all be kept as values.
+    r"""Return whether all `lines`, which together make up `block`, can be stored as JSON values.
 
-    False does not say that none may: each then has to be asked alone. The newline at the end of a
-    line is white space.
+    If False, some of them still may be: check each with `is_json`. The newline at the end of a
+    line counts as white space.
     """
     longest = max(map(len, lines))
     if b"\r" in block or (longest > 2 * MAX_DEPTH and _has_many_openings(block, len(lines))):
@@ -196,7 +190,7 @@ def are_json(lines: Sequence[bytes], block: bytes) -> bool:
     if loads is None:
         return all(_parses(line) and not line.startswith(BOM) for line in lines)
     try:
-        # orjson refuses a byte order mark.
+        # orjson rejects a byte order mark.
         deque(map(loads, lines), maxlen=0)
     except (ValueError, RecursionError):
         return False
@@ -204,10 +198,10 @@ def are_json(lines: Sequence[bytes], block: bytes) -> bool:
 
 
 def _parses(raw: bytes | bytearray) -> bool:
-    """Tell whether `jsonrpc.parse` reads `raw`, whatever its nesting."""
+    """Return whether `jsonrpc.parse` accepts `raw`, at any nesting depth."""
     loads = _PARSER.fast(len(raw), 1)
     if loads is not None:
-        # Whatever it takes the standard library takes too, but not the other way round.
+        # The standard library accepts all that this accepts, and more.
         with suppress(ValueError, RecursionError):
             loads(raw)
             return True
@@ -215,7 +209,7 @@ def _parses(raw: bytes | bytearray) -> bool:
 
 
 class _Parser:
-    """Parses to judge; imports faster parsers once they are worth that."""
+    """Validating JSON parsers; imports the faster ones once they pay off."""
 
     def __init__(self) -> None:
         self._lines = 0
@@ -223,7 +217,7 @@ class _Parser:
         self._large: _Parse | None = None
 
     def fast(self, size: int, lines: int) -> _Parse | None:
-        """Return a fast parser for lines of up to `size` bytes; None if it is not worth it yet."""
+        """Return a fast parser for lines of up to `size` bytes; None if it does not pay off yet."""
         if size >= _LARGE:
             if self._large is None:
                 from pydantic_core import from_json
@@ -243,18 +237,17 @@ _PARSER: Final = _Parser()
 
 
 def _has_many_openings(block: bytes | bytearray, lines: int) -> bool:
-    """Tell whether there are enough brackets for one line to be too deep; each line adds one."""
-    # Counting looks at every byte; replacing leaps from one bracket to the next.
+    """Return whether there are enough brackets for one line to be too deep; each line adds one."""
+    # Faster than counting, which looks at every byte.
     openings = block.replace(b"{", b"[")
     return b"[" in openings.replace(b"[", b" ", MAX_DEPTH + lines)
 
 
 def _is_too_deep(raw: bytes | bytearray) -> bool:
-    """Tell whether JSON is nested too deeply."""
     if len(raw) < _LARGE and not _has_many_openings(raw, 0):
         return False
     brackets = _NO_BRACKETS.sub(b"", raw).translate(_TO_SQUARE)
-    # Each step takes the innermost level away.
+    # Each step removes the innermost level.
     for _ in range(MAX_DEPTH):
         brackets = brackets.replace(b"[]", b"")
     return bool(brackets)
@@ -272,11 +265,11 @@ def _text(key: str, binary_key: str, raw: bytes) -> bytes:
 
 
 def encode_end(end: bytes) -> bytes:
-    """Return the member that tells what ended a frame's line, if that was no newline."""
+    """Return the `end` member of a frame whose line did not end with a plain newline."""
     return b"" if end == b"\n" else b',"end":' + jsonrpc.encode(end.decode())
 
 
-# Reading. A member is kept with the text it stood as, from its colon to the comma or brace behind.
+# Reading. Each member is kept with its source text, from the colon to the next comma or brace.
 
 _Members: TypeAlias = dict[str, tuple[Json, str]]
 _DECODER: Final = json.JSONDecoder()
@@ -284,7 +277,7 @@ _SPACE: Final = re.compile(r"[ \t\r]*")
 
 
 def _members(line: str) -> _Members:
-    """Return the members of the object that `line` spells, each with its own text."""
+    """Parse `line` as an object; return its members, each with its source text."""
     members: _Members = {}
     at = _skip(line, 0)
     if line[at : at + 1] != "{":
@@ -302,9 +295,9 @@ def _members(line: str) -> _Members:
         if line[at : at + 1] == ",":
             at = _skip(line, at + 1)
         elif line[at : at + 1] != "}":
-            raise ValueError("neither comma nor end")
+            raise ValueError("no comma or end")
     if _skip(line, at + 1) != len(line):
-        raise ValueError("something behind the object")
+        raise ValueError("trailing data")
     return members
 
 
@@ -360,7 +353,7 @@ def _read_header(values: dict[str, Json]) -> Header | UnreadableLine:
     version = values.pop("acp_recording")
     if version != FORMAT_VERSION:
         return UnreadableLine(f"format version {version} is not known here")
-    # A recording comes from anywhere: what is of the wrong type counts as empty.
+    # Recordings are untrusted: a value of the wrong type counts as empty.
     redacted = values.get("redacted")
     meta = values.get("meta")
     return Header(
@@ -389,7 +382,7 @@ def _as_texts(value: Json) -> list[str]:
 def new_header(
     command: Sequence[str], cwd: Path, *, transport: str = "stdio", about: str | None = None
 ) -> Header:
-    """Return the header for a recording that begins now; the environment gives its names only."""
+    """Return the header of a recording that starts now."""
     return Header(
         created=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         tool=f"acp-console {VERSION}",

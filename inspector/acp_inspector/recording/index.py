@@ -1,8 +1,8 @@
-r"""What each line of a recording is and where it begins, in arrays of 23 bytes a line.
+r"""An index of a recording's lines, in arrays of 23 bytes a line.
 
-One regular expression runs over many lines at once and takes from each what stands at its
-beginning, as our writer puts it; only a line that somebody else wrote is decoded. What follows the
-beginning is checked when the line is decoded.
+One regular expression runs over many lines at once and reads the start of each, in the layout that
+our writer produces; only lines in another layout are decoded. The rest of a line is checked when it
+is decoded.
 
 A row is a line after the header: row 0 is line 2 of the file.
 """
@@ -35,16 +35,16 @@ from acp_protocol.jsonrpc import (
 )
 
 UNKNOWN_METHOD: Final = 0
-"""Code of a method that does not stand at the beginning of the message, or of none."""
+"""Code for no method, or one that is not at the start of the message."""
 MAX_METHODS: Final = 2**16 - 1
-"""Different methods that get a code of their own."""
+"""Most methods that get a code of their own."""
 MAX_METHOD: Final = 256
-"""Bytes of the longest method that gets a code."""
+"""Longest method that gets a code, in bytes."""
 MAX_WAITING: Final = 1 << 16
-"""Requests that wait at once, at most; a hostile file may hold any number."""
+"""Most requests that are pending at once; a hostile file may hold any number."""
 NO_COUNTERPART: Final = 0
 UNANSWERED: Final = 2**32 - 1
-"""Stands for a request without a response."""
+"""Marks a request without a response."""
 
 _CANONICAL: Final = re.compile(
     rb'(?:\{"n":(0|[1-9]\d{0,17}),"t":(\d{1,12}\.\d{6}),"'
@@ -52,14 +52,14 @@ _CANONICAL: Final = re.compile(
     rb'(?:\{"jsonrpc":"2\.0",(?:"id":(-?\d+|"[^"\\\n]*+"),)?'
     rb'(?:"method":"([^"\\\n]*+)"(?:\}|,"params":[\[{])|"(result|error)":)?)?.*\}\n)|.*\n'
 )
-"""Number, time, kind, id, method, and which response; all empty for a line of somebody else."""
+"""Number, time, kind, id, method, and result or error; all empty for a line in another layout."""
 _MESSAGE: Final = re.compile(
     rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\\n]*+"),(?:"method":"|"(result|error)":)'
 )
 _ID: Final = b'"id'
-"""Stands in every request and response, unless their keys are escaped."""
+"""Occurs in every request and response, unless their keys are escaped."""
 _SPAWN: Final = b'"spawn"'
-"""Stands in every event that begins a connection."""
+"""Occurs in every event that starts a connection."""
 
 
 class LineKind(IntEnum):
@@ -75,7 +75,7 @@ class LineKind(IntEnum):
 
 
 _KINDS: Final[dict[bytes, int]] = {
-    # Plain integers: arrays take them faster than members of an enumeration.
+    # Plain integers: arrays accept them faster than enum members.
     b"": int(LineKind.BAD),
     b"event": int(LineKind.EVENT),
     **{b'from":"client","' + key: int(LineKind.CLIENT) for key in (b"msg", b"text", b"b64")},
@@ -90,7 +90,7 @@ _SIDES: Final[dict[int, Side]] = {int(LineKind.CLIENT): "client", int(LineKind.A
 
 
 class Envelope(NamedTuple):
-    """What pairs a request with its response."""
+    """The key that pairs a request with its response."""
 
     requester: Side
     id: bytes
@@ -121,13 +121,13 @@ def _envelope(side: Side, id_: bytes, *, is_response: bool) -> Envelope:
 
 
 class Pairing:
-    """Pairs requests and responses by row; of one id, the oldest request is meant."""
+    """Pairs requests and responses by row; a response belongs to the oldest request of its id."""
 
     def __init__(self, max_waiting: int = MAX_WAITING) -> None:
         self._max_waiting = max_waiting
         self._waiting: dict[tuple[str, bytes], deque[int]] = {}
         self.partners = array("I")
-        """By row: `NO_PARTNER`, `WAITS`, or the row of the other half plus one."""
+        """By row: `NO_COUNTERPART`, `UNANSWERED`, or the row of the counterpart plus one."""
 
     def add(
         self,
@@ -138,10 +138,9 @@ class Pairing:
         """Add `count` rows.
 
         Args:
-            count: How many rows.
-            envelopes: Those of requests and responses, with their place among the rows.
-            restarts: Places, in order, from which another process is spoken with, which has ids
-                of its own.
+            count: Number of rows.
+            envelopes: Requests and responses, with their position among the new rows.
+            restarts: Positions, in order, at which a new connection starts; ids start over there.
         """
         first = len(self.partners)
         self.partners.frombytes(bytes(4 * count))
@@ -170,11 +169,11 @@ class Pairing:
         return self.partners[row] > row + 1
 
     def is_waiting(self, row: int) -> bool:
-        """Tell whether a row is a request without a response."""
+        """Return whether a row is a request without a response."""
         return self.partners[row] == UNANSWERED
 
     def request_of(self, row: int) -> int | None:
-        """Return the row of the request that a row responds to."""
+        """Return the row of the request that this row responds to."""
         partner = self.partners[row]
         return partner - 1 if NO_COUNTERPART < partner <= row else None
 
@@ -185,7 +184,7 @@ class Pairing:
 
 
 class Methods:
-    """Codes of the methods that were seen, from 1 on."""
+    """Numeric codes of the methods seen so far, starting at 1."""
 
     def __init__(self, max_methods: int = MAX_METHODS) -> None:
         self._max_methods = max_methods
@@ -193,18 +192,17 @@ class Methods:
         self.names: list[str] = []
 
     def codes(self, methods: Iterable[bytes]) -> Iterator[int]:
-        """Return the code of each method; `UNKNOWN_METHOD` for one that gets none."""
+        """Return the code of each method; `UNKNOWN_METHOD` for one without a code."""
         methods = list(methods)
         for method in sorted(set(methods).difference(self._codes)):
             self._codes[method] = self._new_code(method)
         codes = list(map(self._codes.__getitem__, methods))
         if len(self._codes) > self._max_methods:
-            # Names without a code are not kept: a hostile file may hold any number of them.
+            # Forget names without a code: a hostile file may hold any number of them.
             self._codes = {name: code for name, code in self._codes.items() if code}
         return iter(codes)
 
     def name(self, code: int) -> str | None:
-        """Return the method that `code` stands for."""
         return self.names[code - 1] if code != UNKNOWN_METHOD else None
 
     def _new_code(self, method: bytes) -> int:
@@ -219,45 +217,45 @@ class Methods:
 
 @dataclass(frozen=True, slots=True)
 class RowInfo:
-    """What is known of a row without decoding its line."""
+    """What the index knows of a row."""
 
     offset: int
-    """Where the line begins."""
+    """Byte offset of the line."""
     time: float
-    """Seconds; 0 for what is no entry."""
+    """Seconds; 0 if the line is no entry."""
     kind: LineKind
-    """What the line looks like; decoding may still find it unreadable."""
+    """Judged by the start of the line; decoding may still fail."""
     method: str | None
-    """As it stands at the beginning of the message; None where there is none, or elsewhere."""
+    """The method at the start of the message; None if it is not there."""
 
 
-class Index:
-    """The rows of a recording, as far as it has been read."""
+class RecordingIndex:
+    """The rows of a recording that have been indexed so far."""
 
     def __init__(self) -> None:
         self.offsets = array("Q")
         self.times = array("d")
-        """Seconds; 0 for what is no entry."""
+        """Seconds; 0 if the line is no entry."""
         self.method_codes = array("H")
         self.kinds = array("B")
         self.methods = Methods()
         self.pairing = Pairing()
         self.last_number = 0
-        """The highest number of all entries."""
+        """The highest entry number."""
 
     def __len__(self) -> int:
         return len(self.kinds)
 
     def add(self, block: bytes, offset: int) -> None:
-        """Add the lines of `block`, each of which ends in a newline; the first is at `offset`."""
+        """Add the lines of `block`, all with their newlines; the first is at `offset`."""
         lines = block.split(b"\n")
         lines.pop()
         if not lines:
             return
-        # Column by column: a loop over the lines would take as long again as finding them.
+        # Column by column: a loop over the lines would double the time.
         numbers, times, heads, ids, names, responses = zip(*_CANONICAL.findall(block), strict=True)
         odd = [place for place, head in enumerate(heads) if not head] if b"" in heads else []
-        # A line begins one byte, the newline, behind the end of the line before.
+        # A line starts one byte, the newline, after the end of the line before.
         self.offsets.extend(
             map(add, accumulate(map(len, lines), initial=offset), range(len(lines)))
         )
@@ -284,7 +282,7 @@ class Index:
         self.last_number = max(self.last_number, last)
 
     def add_skipped(self, offset: int) -> None:
-        """Add a line that is too long to be read."""
+        """Add a line that is too long to read."""
         self.offsets.append(offset)
         self.times.append(0.0)
         self.method_codes.append(UNKNOWN_METHOD)
@@ -292,25 +290,23 @@ class Index:
         self.pairing.add(1, ())
 
     def offset(self, row: int) -> int:
-        """Return where the row's line begins."""
         return self.offsets[row]
 
     def method(self, row: int) -> str | None:
-        """Return the method at the beginning of the row's message."""
+        """Return the method at the start of the row's message."""
         return self.methods.name(self.method_codes[row])
 
     def row_info(self, row: int) -> RowInfo:
-        """Return what is known of a row."""
         return RowInfo(
             self.offsets[row], self.times[row], LineKind(self.kinds[row]), self.method(row)
         )
 
     def row_at(self, offset: int) -> int:
-        """Return the row whose line holds the byte at `offset`; -1 for the header."""
+        """Return the row whose line contains the byte at `offset`; -1 for the header."""
         return bisect_right(self.offsets, offset) - 1
 
     def rows_of(self, kind: LineKind, first: int = 0) -> Iterator[int]:
-        """Yield the rows of one kind from `first` on, in order."""
+        """Yield the rows of one kind, starting at `first`."""
         with suppress(ValueError):
             while True:
                 row = self.kinds.index(kind, first)
@@ -332,9 +328,9 @@ def _restarts(lines: Sequence[bytes], kinds: Sequence[int]) -> tuple[int, ...]:
 def _decoded_envelopes(
     lines: Sequence[bytes], kinds: array[int], codes: array[int], known: Container[int]
 ) -> dict[int, Envelope]:
-    """Return those of messages whose id does not stand at the beginning.
+    """Return the envelopes of messages whose id is not at the start.
 
-    What turns out to be no message loses its method code.
+    A line that turns out to be no message loses its method code.
     """
     found: dict[int, Envelope] = {}
     for place, line in enumerate(lines):
@@ -352,7 +348,7 @@ def _decoded_envelopes(
 
 
 def _decoded_outline(line: bytes) -> tuple[LineKind, int, float]:
-    """Return kind, number and time of a line that our writer would have written otherwise."""
+    """Decode a line in another layout; return its kind, number and time."""
     match decode_line(line):
         case Frame(seq=n, time=at, side=side):
             return (LineKind.CLIENT if side == "client" else LineKind.AGENT), n, at

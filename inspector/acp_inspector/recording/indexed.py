@@ -1,8 +1,8 @@
-"""A recording of any size, read through its file.
+"""Random access to a recording of any size.
 
-Only an index of about 23 bytes a line is held. The beginning, the end and any entry can be read at
-once; `advance` indexes the rest step by step, and then every row can be read by its position. It
-does the same for what others append meanwhile.
+Memory holds only an index of about 23 bytes a line. The first rows, the last rows and any entry can
+be read immediately; `index_more` indexes the rest step by step, including what is appended
+meanwhile, and then every row can be read by its position.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from acp_inspector.recording.format import (
     UnreadableLine,
     decode_line,
 )
-from acp_inspector.recording.index import Index, LineKind, RowInfo
+from acp_inspector.recording.index import LineKind, RecordingIndex, RowInfo
 from acp_inspector.recording.reader import (
     BLOCK,
     DIGEST_MISMATCH,
@@ -51,17 +51,17 @@ from acp_inspector.recording.reader import (
 from acp_protocol.errors import describe_os_error
 
 STEP: Final = 8 << 20
-"""Bytes that are indexed in one step."""
+"""Bytes to index in one step."""
 _NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
 _NUMBER_SIZE: Final = 32
-"""Bytes of a line in which our writer has put its number."""
+"""Bytes at the start of a line that contain its number, if our writer wrote it."""
 
 
 class _Content:
-    """Random access to the bytes of a file; a compressed one is unpacked step by step.
+    """Random access to the bytes of a file; a compressed file is unpacked step by step.
 
-    Read and not mapped: a file that somebody else cuts short while it is mapped ends the process
-    that reads it, and pages that were read would count as its memory.
+    The file is not memory-mapped: if another process truncates a mapped file, the reader is killed
+    by SIGBUS, and pages that were read would count as its memory.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,12 +78,12 @@ class _Content:
         return self._unpacked if self.is_compressed else os.fstat(self._file.fileno()).st_size
 
     @property
-    def fault(self) -> str | None:
-        """Why the bytes end too early, where that is known."""
+    def problem(self) -> str | None:
+        """Why the data ends too early, if that is known."""
         return self._stream.problem
 
     def unpack(self, end: int) -> None:
-        """Unpack the first `end` bytes, or all that there are."""
+        """Unpack the first `end` bytes, or all if there are fewer."""
         if self._unpacked >= end or self.is_unpacked:
             return
         while self._unpacked < end and not self.is_unpacked:
@@ -103,15 +103,15 @@ class _Content:
 
 
 class IndexedRecording:
-    """Rows of a recording: a row is a line behind the header, row 0 the second line of the file.
+    """The rows of a recording: the lines after the header; row 0 is the second line of the file.
 
-    Only whole lines have rows; `rest` tells what stands behind the last of them. Indexes and
-    lengths are those of the rows that `advance` has come to so far. Whatever reads the file raises
-    RecordingError when that fails.
+    Only complete lines have rows; `rest` is what follows the last of them. Positions and the length
+    cover the rows that `index_more` has indexed so far. Every method that reads the file raises
+    RecordingError if that fails.
     """
 
     def __init__(self, path: Path, *, max_line: int = MAX_LINE) -> None:
-        """Open the recording at `path`; lines longer than `max_line` bytes are faults.
+        """Open the recording at `path`; lines longer than `max_line` bytes are bad lines.
 
         Raises:
             RecordingError: there is no such file, it cannot be read, or it is no recording.
@@ -129,35 +129,35 @@ class IndexedRecording:
     def _begin_anew(self) -> None:
         end = line_end(self._read, 0, MAX_HEADER)
         first = self._read(0, end)
-        if not first and self._content.fault:
-            raise RecordingError(f"cannot read {self.path}: {self._content.fault}")
+        if not first and self._content.problem:
+            raise RecordingError(f"cannot read {self.path}: {self._content.problem}")
         self.header: Header = header_of(self.path, first)
         self._begin = self._end = len(first)
         self._digest: Digest = hashlib.sha256(first)
         self._changed: list[int] = []
-        self._index = Index()
+        self._index = RecordingIndex()
         self._is_complete = False
 
     @property
     def is_complete(self) -> bool:
-        """Whether all whole lines had rows when `advance` looked last."""
+        """Whether the last call of `index_more` indexed all complete lines."""
         return self._is_complete
 
     @property
     def progress(self) -> float:
-        """How much of the file has rows, from 0 to 1; of a compressed one, of what is unpacked."""
+        """Fraction of the file that is indexed, of a compressed file, of the unpacked part."""
         return self._end / max(1, self._end, self._content.size)
 
     def index_more(self, step: int = STEP) -> bool:
-        """Look at the next `step` bytes or so; return whether more is waiting behind them.
+        """Index about the next `step` bytes; return whether there is more to index.
 
-        To be called again later where others are still writing. A file that has become shorter is
-        another recording: its rows begin anew.
+        Call it again later if another process is still writing. A file that became shorter is
+        another recording, and indexing starts over.
         """
         if self._content.size < self._end:
             self._begin_anew()
         self._unpack(self._end + step)
-        # A line longer than a step is taken whole.
+        # Index at least one whole line.
         line = line_end(self._read, self._end, sys.maxsize)
         size = self._content.size
         limit = min(size, max(self._end + step, line))
@@ -170,13 +170,12 @@ class IndexedRecording:
         return not self._is_complete
 
     def index_all(self, step: int = STEP) -> Self:
-        """Index everything that is there, and return self."""
+        """Index everything there is, and return self."""
         while self.index_more(step):
             pass
         return self
 
     def __len__(self) -> int:
-        """Return the number of rows so far."""
         return len(self._index)
 
     @overload
@@ -186,49 +185,47 @@ class IndexedRecording:
     def __getitem__(self, row: slice) -> list[Row]: ...
 
     def __getitem__(self, row: int | slice) -> Row | list[Row]:
-        """Return what a row says, or several; a fault for one that cannot be read."""
+        """Decode one or several rows; a row that cannot be read is a `BadLine`."""
         if isinstance(row, slice):
-            first, behind, step = row.indices(len(self))
+            first, end, step = row.indices(len(self))
             if step == 1:
-                return list(self._rows(first, behind))
-            return [self._row(place) for place in range(first, behind, step)]
+                return list(self._rows(first, end))
+            return [self._row(place) for place in range(first, end, step)]
         return self._row(row + len(self) if row < 0 else row)
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield the rows in order, also those that come to be meanwhile."""
+        """Yield the rows in order, including those that are indexed meanwhile."""
         row = 0
-        while row < (behind := len(self)):
-            yield from self._rows(row, behind)
-            row = behind
+        while row < (end := len(self)):
+            yield from self._rows(row, end)
+            row = end
 
     def __reversed__(self) -> Iterator[Row]:
-        """Yield the rows from the last to the first."""
         return map(self._row, reversed(range(len(self))))
 
-    def raw_lines(self, first: int, behind: int | None = None) -> bytes:
-        """Return the lines of some rows, or of one, as they stand in the file.
+    def raw_lines(self, first: int, end: int | None = None) -> bytes:
+        """Return the bytes of the lines from `first` to before `end`, or of one line.
 
-        One that is too long to be held is empty.
+        A line that is too long is returned as an empty line.
         """
-        at = self._offset(first)
-        end = self._offset(first + 1 if behind is None else behind)
-        if end - at <= self._max_line:
-            return self._read(at, end - at)
-        return b"".join(
-            b"\n" if isinstance(block, SkippedLine) else block for block in self._blocks(at, end)
-        )
+        begin = self._offset(first)
+        limit = self._offset(first + 1 if end is None else end)
+        if limit - begin <= self._max_line:
+            return self._read(begin, limit - begin)
+        blocks = self._blocks(begin, limit)
+        return b"".join(b"\n" if isinstance(block, SkippedLine) else block for block in blocks)
 
     def row_info(self, row: int) -> RowInfo:
-        """Return what is known of a row without decoding it."""
+        """Return what the index knows of a row, without decoding the line."""
         return self._index.row_info(row)
 
     @property
-    def index(self) -> Index:
-        """What is known of the rows without reading their lines; not to be changed."""
+    def index(self) -> RecordingIndex:
+        """The index of the rows; do not change it."""
         return self._index
 
     def request_row(self, row: int) -> int | None:
-        """Return the row of the request that a row responds to, if that is known."""
+        """Return the row of the request that this row responds to, if there is one."""
         return self._index.pairing.request_of(row)
 
     def response_row(self, row: int) -> int | None:
@@ -237,27 +234,27 @@ class IndexedRecording:
 
     @property
     def rest(self) -> tuple[Row, ...]:
-        """What stands behind the last row once `is_complete`: a line that was cut, at most.
+        """What follows the last row once `is_complete`: at most one line without a newline.
 
-        It is an entry when only its newline is missing. While others are still writing, it is a
-        line of which the end has not come yet.
+        It is an entry if only its newline is missing. While another process is writing, it may be a
+        line whose end has not been written yet.
         """
         if not self._is_complete:
             return ()
-        line, fault = len(self) + 2, self._content.fault
-        broken = (BadLine(line, fault, self._end),) if fault else ()
+        line, problem = len(self) + 2, self._content.problem
+        corrupt = (BadLine(line, problem, self._end),) if problem else ()
         row: Row | UnreadableLine
         if self._content.size - self._end > self._max_line:
             row = BadLine(line, LINE_TOO_LONG, self._end)
         elif left := self._read(self._end, self._content.size - self._end):
             row = decode_line(left)
         else:
-            return broken
+            return corrupt
         if isinstance(row, UnreadableLine):
-            return broken or (BadLine(line, LINE_CUT_OFF, self._end),)
+            return corrupt or (BadLine(line, LINE_CUT_OFF, self._end),)
         return (
             row,
-            *(replace(fault, line=line + 1, offset=self._content.size) for fault in broken),
+            *(replace(each, line=line + 1, offset=self._content.size) for each in corrupt),
         )
 
     @property
@@ -267,23 +264,24 @@ class IndexedRecording:
         return last[0] if last and isinstance(last[0], Footer) else None
 
     def bad_lines(self) -> Iterator[BadLine]:
-        """Yield what is wrong with the rows so far, as far as that shows without decoding them.
+        """Yield the bad lines among the indexed rows that can be found without decoding all rows.
 
-        When the digest of the last footer fits, that is everything before it. `check` looks closer.
+        If the digest of the last footer matches, that is every bad line before it. `check_lines`
+        decodes every row.
         """
-        broken = map(self._row, self._index.rows_of(LineKind.BAD))
-        found = (row for row in broken if isinstance(row, BadLine))
-        yield from merge(found, map(self._digest_fault, self._changed), key=_line)
+        suspects = map(self._row, self._index.rows_of(LineKind.BAD))
+        bad = (row for row in suspects if isinstance(row, BadLine))
+        yield from merge(bad, map(self._digest_mismatch, self._changed), key=_line)
         yield from (row for row in self.rest if isinstance(row, BadLine))
 
     def check_lines(self) -> Iterator[BadLine]:
-        """Yield what is wrong with the rows so far, each of which is decoded."""
-        broken = (row for row in self if isinstance(row, BadLine))
-        yield from merge(broken, map(self._digest_fault, self._changed), key=_line)
+        """Decode all indexed rows, and yield the bad lines."""
+        bad = (row for row in self if isinstance(row, BadLine))
+        yield from merge(bad, map(self._digest_mismatch, self._changed), key=_line)
         yield from (row for row in self.rest if isinstance(row, BadLine))
 
     def head(self, count: int) -> list[Row]:
-        """Return the first rows, whether or not `advance` has come to them."""
+        """Return the first rows, indexed or not."""
         rows: list[Row] = []
         at = self._begin
         while len(rows) < count:
@@ -295,10 +293,10 @@ class IndexedRecording:
         return rows
 
     def tail(self, count: int) -> list[Row]:
-        """Return the last rows, whether or not `advance` has come to them.
+        """Return the last rows, indexed or not.
 
-        The faults among them have line 0 where their number is not known yet. All of a compressed
-        file has to be unpacked for this.
+        A `BadLine` among them has line 0 if it is not indexed yet. A compressed file is unpacked
+        completely.
         """
         rows: list[Row] = []
         end = self._last_newline()
@@ -308,20 +306,20 @@ class IndexedRecording:
             end = at
         return rows[::-1]
 
-    def entry(self, n: int) -> Entry | None:
-        """Return the entry with number `n`, whether or not `advance` has come to it.
+    def entry(self, seq: int) -> Entry | None:
+        """Return the entry with number `seq`, indexed or not.
 
-        Found by halving: numbers rise from line to line, as every recorder has them do.
+        This is a binary search: numbers rise from line to line.
         """
-        at = self._offset_of(n)
+        at = self._offset_of(seq)
         if at is None:
             return None
         row = self._between(at, line_end(self._read, at, self._content.size))
         return row if isinstance(row, Frame | StderrChunk | JournalEvent) else None
 
-    def row_of(self, n: int) -> int | None:
-        """Return the row of entry `n`; None if there is no such entry, or no row for it yet."""
-        at = self._offset_of(n)
+    def row_of(self, seq: int) -> int | None:
+        """Return the row of entry `seq`; None if it does not exist or is not indexed yet."""
+        at = self._offset_of(seq)
         return None if at is None or at >= self._end else self._index.row_at(at)
 
     def close(self) -> None:
@@ -367,13 +365,13 @@ class IndexedRecording:
             raise IndexError(row)
         return self._between(self._offset(row), self._offset(row + 1))
 
-    def _rows(self, first: int, behind: int) -> Iterator[Row]:
-        if first >= behind:
+    def _rows(self, first: int, end: int) -> Iterator[Row]:
+        if first >= end:
             return
         at = self._offset(first)
-        for block in self._blocks(at, self._offset(behind)):
+        for block in self._blocks(at, self._offset(end)):
             if isinstance(block, SkippedLine):
-                yield self._fault(at, LINE_TOO_LONG)
+                yield self._bad_line(at, LINE_TOO_LONG)
                 at += block.size
                 continue
             for line in block[:-1].split(b"\n"):
@@ -381,41 +379,40 @@ class IndexedRecording:
                 at += len(line) + 1
 
     def _offset(self, row: int) -> int:
-        """Return where a row begins; that behind the last begins where the last ends."""
+        """Return the offset of a row, or the end of the last row."""
         return self._end if row == len(self) else self._index.offset(row)
 
     def _between(self, at: int, end: int) -> Row:
-        """Return the row that stands between two places."""
         if end - at > self._max_line:
-            return self._fault(at, LINE_TOO_LONG)
+            return self._bad_line(at, LINE_TOO_LONG)
         return self._decoded(at, self._read(at, end - at))
 
     def _decoded(self, at: int, line: bytes) -> Row:
         row = decode_line(line.rstrip(b"\n"))
-        return self._fault(at, row.reason) if isinstance(row, UnreadableLine) else row
+        return self._bad_line(at, row.reason) if isinstance(row, UnreadableLine) else row
 
-    def _fault(self, at: int, reason: str) -> BadLine:
+    def _bad_line(self, at: int, reason: str) -> BadLine:
         return BadLine(self._index.row_at(at) + 2 if at < self._end else 0, reason, at)
 
-    def _digest_fault(self, row: int) -> BadLine:
+    def _digest_mismatch(self, row: int) -> BadLine:
         return BadLine(row + 2, DIGEST_MISMATCH, self._index.offset(row))
 
-    def _offset_of(self, n: int) -> int | None:
-        """Return where the entry `n` begins, found by halving."""
+    def _offset_of(self, seq: int) -> int | None:
+        """Return the offset of entry `seq`, by binary search."""
         low, high = self._begin, self._last_newline()
         while low < high:
             at = line_begin(self._read, (low + high) // 2 + 1, low)
             begin, number, end = self._next_number(at, high)
-            if number == n:
+            if number == seq:
                 return begin
-            if number is not None and number < n:
+            if number is not None and number < seq:
                 low = end
             else:
                 high = at
         return None
 
     def _next_number(self, at: int, limit: int) -> tuple[int, int | None, int]:
-        """Return begin, number and end of the first entry from `at` on, where there is one."""
+        """Return begin, number and end of the first entry at or after `at`, if there is one."""
         while at < limit:
             end = line_end(self._read, at, limit)
             if found := _NUMBER.match(self._read(at, _NUMBER_SIZE)):
@@ -427,7 +424,7 @@ class IndexedRecording:
         return at, None, at
 
     def _index_block(self, block: bytes) -> None:
-        """Add the lines of `block`, which follow the last row."""
+        """Index the lines of `block`, which follow the last row."""
         first = len(self)
         self._index.add(block, self._end)
         hashed = 0
@@ -442,7 +439,7 @@ class IndexedRecording:
         self._end += len(block)
 
     def _index_skipped(self, line: SkippedLine) -> None:
-        """Add a line that is too long, if its end has come."""
+        """Index a line that is too long, if it is complete."""
         if line.has_end:
             for piece in pieces_between(self._read, self._end, self._end + line.size):
                 self._digest.update(piece)
@@ -450,8 +447,8 @@ class IndexedRecording:
             self._end += line.size
 
 
-def _line(fault: BadLine) -> int:
-    return fault.line
+def _line(bad: BadLine) -> int:
+    return bad.line
 
 
 @contextmanager

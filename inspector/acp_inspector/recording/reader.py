@@ -1,6 +1,6 @@
-"""Reads a recording as far as it goes, and reports what cannot be read.
+"""Reads recordings and reports the lines that cannot be read.
 
-Opening is inert: nothing that a recording names is run, fetched or followed.
+Reading is inert: nothing that a recording names is run, fetched or followed.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from acp_protocol.errors import describe_os_error
 from acp_protocol.framing import MAX_FRAME_BYTES
 
 MAX_LINE: Final = 8 * MAX_FRAME_BYTES
-"""Bytes of the longest line that is read: escaped, a frame takes up to six times its bytes."""
+"""Longest line to read, in bytes: an escaped frame takes up to six times its size."""
 BLOCK: Final = 1 << 17
-"""Bytes that are read in one go; larger blocks do not fit the processor's caches."""
+"""Bytes to read at a time; larger blocks do not fit the CPU caches."""
 LINE_TOO_LONG: Final = "the line is too long to be read"
 
 ReadAt: TypeAlias = Callable[[int, int], bytes]
-"""Returns `size` bytes from `offset` on; fewer only at the end."""
+"""Reads at an offset a number of bytes; returns fewer only at the end of the file."""
 
 
 class SkippedLine(NamedTuple):
     """A line that is longer than the limit."""
 
     size: int
-    """Its bytes, with its newline."""
+    """Bytes, including the newline."""
     has_end: bool
     """Whether its newline was found."""
 
@@ -53,16 +53,16 @@ def line_blocks(
     max_line: int | None = None,
     on_skipped: Callable[[bytes], object] = _ignore,
 ) -> Iterator[bytes | SkippedLine]:
-    """Yield the bytes of a stream in blocks of whole lines; the last block may lack its newline.
+    """Yield a stream in blocks of whole lines; the last block may lack its newline.
 
     Args:
-        pieces: The bytes; no piece may be longer than `max_line`.
-        max_line: Bytes of the longest line, `LINE_LIMIT` by default.
-        on_skipped: Called with the bytes of each longer line, before the line is yielded.
+        pieces: The stream; no piece may be longer than `max_line`.
+        max_line: Longest line in bytes, `MAX_LINE` by default.
+        on_skipped: Called with the pieces of each longer line, before the line is yielded.
     """
     limit = MAX_LINE if max_line is None else max_line
     rest: list[bytes] = []
-    """The bytes behind the last newline."""
+    """The bytes after the last newline."""
     held = skipped = 0
     for piece in pieces:
         begin = 0
@@ -108,7 +108,7 @@ def stream_lines(
 
 
 def read_at(descriptor: int, offset: int, size: int) -> bytes:
-    """Return `size` bytes of a file from `offset` on, fewer at the end.
+    """Read `size` bytes at `offset`; return fewer only at the end of the file.
 
     Raises:
         OSError: the file cannot be read.
@@ -130,10 +130,7 @@ def pieces_between(read: ReadAt, begin: int, end: int, size: int = BLOCK) -> Ite
 
 
 def line_begin(read: ReadAt, end: int, begin: int = 0) -> int:
-    """Return where the line begins that ends at `end`, its newline included.
-
-    What stands before `begin` is not searched.
-    """
+    """Return the start of the line that ends, with its newline, at `end`; at least `begin`."""
     at = max(begin, end - 1)
     size = 1 << 10
     while at > begin:
@@ -146,7 +143,7 @@ def line_begin(read: ReadAt, end: int, begin: int = 0) -> int:
 
 
 def line_end(read: ReadAt, at: int, end: int) -> int:
-    """Return where the line that begins at `at` ends, its newline included; `end` at most."""
+    """Return the end of the line that starts at `at`, including its newline; at most `end`."""
     size = 1 << 10
     while at < end and (block := read(at, min(size, end - at))):
         found = block.find(b"\n")
@@ -158,29 +155,29 @@ def line_end(read: ReadAt, at: int, end: int) -> int:
 
 
 MAX_HEADER: Final = 2**20
-"""Bytes of the longest header that is read."""
+"""Longest header to read, in bytes."""
 LINE_CUT_OFF: Final = "the file ends in the middle of this line"
 DIGEST_MISMATCH: Final = "the digest does not fit: lines before this one were changed"
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line of the file that could not be read as it should."""
+    """A line of the file that cannot be read, or a wrong digest."""
 
     line: int
-    """Its number in the file, from 1."""
+    """Number in the file, from 1."""
     reason: str
     offset: int = 0
-    """Where it begins: bytes from the beginning, of what a compressed file holds."""
+    """Byte offset of the line, in the decompressed data."""
 
 
 Row: TypeAlias = Header | Entry | Footer | BadLine
-"""What one line of a recording says."""
+"""A decoded line of a recording."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A journal that was on disk."""
+    """A recording held in memory."""
 
     path: Path
     header: Header
@@ -191,7 +188,6 @@ class Recording:
 
     @property
     def frames(self) -> tuple[Frame, ...]:
-        """The frames alone."""
         return tuple(entry for entry in self.entries if isinstance(entry, Frame))
 
 
@@ -202,7 +198,7 @@ def read_recording(path: Path, *, max_line: int | None = None) -> Recording:
         RecordingError: there is no such file, it cannot be read, or it is no recording.
     """
     entries: list[Entry] = []
-    faults: list[BadLine] = []
+    bad_lines: list[BadLine] = []
     footer: Footer | None = None
     lines = read_lines(path, max_line=max_line)
     header = next(lines)
@@ -212,18 +208,18 @@ def read_recording(path: Path, *, max_line: int | None = None) -> Recording:
             case Frame() | StderrChunk() | JournalEvent():
                 entries.append(line)
             case BadLine():
-                faults.append(line)
+                bad_lines.append(line)
             case Footer():
                 footer = line
             case Header():
                 pass
             case _:
                 assert_never(line)
-    return Recording(path, header, tuple(entries), tuple(faults), footer)
+    return Recording(path, header, tuple(entries), tuple(bad_lines), footer)
 
 
 def read_header(path: Path) -> Header:
-    """Return what the first line of the recording at `path` says.
+    """Return the header of the recording at `path`.
 
     Raises:
         RecordingError: see `read_recording`.
@@ -235,9 +231,9 @@ def read_header(path: Path) -> Header:
 
 
 def read_lines(path: Path, *, max_line: int | None = None) -> Generator[Row]:
-    """Yield what the lines of the recording say, the header first, holding one line at a time.
+    """Yield the decoded lines of the recording, header first, holding one line at a time.
 
-    Lines longer than `max_line` bytes, `LINE_LIMIT` by default, are skipped.
+    Lines longer than `max_line` bytes, `MAX_LINE` by default, are skipped.
 
     Raises:
         RecordingError: see `read_recording`; also while the file is read.
@@ -250,7 +246,7 @@ def read_lines(path: Path, *, max_line: int | None = None) -> Generator[Row]:
 
 
 def header_of(path: Path, line: bytes) -> Header:
-    """Return what the first line of a file says.
+    """Decode the first line of a file.
 
     Raises:
         RecordingError: it is no header.
@@ -264,10 +260,10 @@ def header_of(path: Path, line: bytes) -> Header:
 
 
 def _read_stream(path: Path, stream: DecompressedFile, max_line: int | None) -> Generator[Row]:
-    # Late: a proxy starts without it.
+    # Imported late: a proxy starts without it.
     import hashlib
 
-    # What is foreign may be one endless line, so the first is not read further than a header goes.
+    # A file that is no recording may be one endless line.
     line = stream.file.readline(MAX_HEADER)
     if not line and stream.problem:
         raise RecordingError(f"cannot read {path}: {stream.problem}")

@@ -1,8 +1,8 @@
-"""A recording in several files, none of which grows or ages without end.
+"""Recordings that are split into several files by size or age.
 
-Each file is a whole recording: a header that names its part and the file before it, and a footer
-with a digest. Numbers and times go on. When the next file cannot be opened, the old one is
-continued, and one warning says so.
+Each file is a complete recording: a header that names its part and the previous file, and a footer
+with a digest. Entry numbers and times continue across files. If the next file cannot be opened,
+writing continues in the current one after a warning.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from acp_protocol.jsonrpc import Json
 
 
 def part_paths(path: Path) -> list[Path]:
-    """Return the files of the recording whose first is `path`, in order, as far as they are there.
+    """Return the existing files of the recording that starts at `path`, in order.
 
-    What bears the name of a part but belongs to another recording ends them.
+    They end before the first file that is missing or belongs to another recording.
 
     Raises:
-        RecordingError: the first file is there, but it cannot be read or is no recording.
+        RecordingError: the first file exists, but it cannot be read or is no recording.
     """
-    if not _may_be_read(path):
+    if not _is_readable(path):
         return []
     series = series_of(path, read_header(path))
     paths = [path]
     for number in count(2):
         part = part_path(path, number)
-        if not _may_be_read(part):
+        if not _is_readable(part):
             break
         try:
             header = read_header(part)
@@ -51,61 +51,64 @@ def part_paths(path: Path) -> list[Path]:
     return paths
 
 
-def _may_be_read(path: Path) -> bool:
-    """Tell whether there is anything that nobody would have to wait for, as for a pipe."""
+def _is_readable(path: Path) -> bool:
+    """Return whether the file exists and reading it does not block, as a pipe would."""
     return path.exists() and not (path.is_fifo() or path.is_char_device())
 
 
 def series_of(path: Path, header: Header) -> str:
-    """Return what all parts of the recording whose first file is `path` say alike."""
+    """Return the id that all parts of the recording that starts at `path` share."""
     series = header.meta.get("series")
     return series if isinstance(series, str) else f"{path.name} of {header.created}"
 
 
 MAX_AGENT_NAME: Final = 64
-"""Characters of an agent's name that go into a file's name."""
+"""Characters of an agent's name that are used in a file name."""
 STRFTIME_DIRECTIVES: Final = "aAbBdfFGHIjmMpSTuUVwWyYzZ"
-"""What may stand behind `%`: the directives of strftime whose text has no slash in it."""
+"""Allowed directives after `%`: those of strftime whose text contains no slash."""
 
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]+")
-_PLACE: Final = re.compile(r"%%|\{\{|\}\}|%(?P<date>.?)|\{(?P<name>[^{}]*)\}|[{}]", re.DOTALL)
+_TEMPLATE_PART: Final = re.compile(
+    r"%%|\{\{|\}\}|%(?P<date>.?)|\{(?P<name>[^{}]*)\}|[{}]", re.DOTALL
+)
 
 
 def expand_template(pattern: str, *, agent: str, pid: int, at: datetime) -> Path:
-    """Return the path that `pattern` spells.
+    """Return the path that `pattern` describes.
 
-    `%Y`, `%m` and the like stand for the date `at`, `{agent}` for the last part of the agent's
-    name as far as files may bear it, `{pid}` for the process. `%%`, `{{` and `}}` stand for one.
+    `%Y`, `%m` and so on are replaced by the date `at`, `{agent}` by the last path component of the
+    agent's name without special characters, `{pid}` by the process id. `%%`, `{{` and `}}` are
+    escapes.
 
     Raises:
-        RecordingError: the pattern holds something else behind `%` or between braces, or is empty.
+        RecordingError: the pattern is empty, or has another directive or name.
 
     Source: docs/recording-format.md.
     """
     names = {"agent": _file_name(agent), "pid": str(pid)}
 
-    def fill(place: re.Match[str]) -> str:
-        date, name = place["date"], place["name"]
+    def fill(part: re.Match[str]) -> str:
+        date, name = part["date"], part["name"]
         if date is not None:
             if not date or date not in STRFTIME_DIRECTIVES:
-                raise _broken(pattern, f"%{date} is no part of a date")
+                raise _broken(pattern, f"%{date} is no date directive")
             return at.strftime(f"%{date}")
         if name is not None:
             if name not in names:
                 raise _broken(pattern, f"{{{name}}} is neither {{agent}} nor {{pid}}")
             return names[name]
-        if len(place[0]) == 1:
-            raise _broken(pattern, f"a {place[0]} stands alone")
-        return place[0][0]
+        if len(part[0]) == 1:
+            raise _broken(pattern, f"unmatched {part[0]}")
+        return part[0][0]
 
-    path = _PLACE.sub(fill, pattern)
+    path = _TEMPLATE_PART.sub(fill, pattern)
     if not path or "\0" in path:
-        raise _broken(pattern, "it spells no name")
+        raise _broken(pattern, "it is empty or contains a NUL character")
     return Path(path)
 
 
 def part_path(path: Path, number: int) -> Path:
-    """Return where part `number` of the recording at `path` is; the first is `path` itself."""
+    """Return the path of part `number` of the recording at `path`; part 1 is `path` itself."""
     if number == 1:
         return path
     suffix = SUFFIX if path.name.endswith(SUFFIX) else path.suffix
@@ -124,16 +127,16 @@ def _broken(pattern: str, reason: str) -> RecordingError:
 
 @dataclass(frozen=True, slots=True)
 class RotationLimits:
-    """When the next file is begun."""
+    """When to start the next file."""
 
     size: int | None = None
-    """Bytes; a file that has reached them gets no further batch."""
+    """Bytes; no batch is added to a file that has reached them."""
     age: float | None = None
-    """Seconds since the file was opened; one without entries does not age."""
+    """Seconds since the file was opened; a file without entries does not age."""
 
 
 class RotatingWriter:
-    """Writes as a `RecordingWriter` does, into one file after the other.
+    """Writes like a `RecordingWriter`, but into one file after the other.
 
     Source: docs/recording-format.md, "Rotation".
     """
@@ -149,9 +152,9 @@ class RotatingWriter:
         clock: Callable[[], float] = time.monotonic,
         retry_when_full: bool = False,
     ) -> None:
-        """Open the first file at `path`; with `append`, the last that is there.
+        """Open the first file at `path`; with `append`, the last that exists.
 
-        `waits_for_room`: see `RecordingWriter`; what cannot be begun is then begun later.
+        `retry_when_full`: see `RecordingWriter`.
 
         Raises:
             RecordingError: see `RecordingWriter`.
@@ -159,12 +162,12 @@ class RotatingWriter:
         self._first = path
         self._header = header
         self._limits = limits
-        # Looked for before the first of them is emptied: their names alone make no file ours.
+        # Search before the first file is emptied: it identifies the others.
         self._replaced = _parts_there(path)[1:] if mode == "overwrite" else []
-        """Files to be removed: further parts of the recording that is replaced."""
+        """Files to remove: further parts of the recording that is replaced."""
         self._warn = warn
         self._clock = clock
-        self._waits_for_room = retry_when_full
+        self._retry_when_full = retry_when_full
         self._warned: set[str] = set()
         parts = part_paths(path) if mode == "append" else []
         self._series = series_of(path, read_header(path) if parts else header)
@@ -174,7 +177,7 @@ class RotatingWriter:
         self._size_limit = limits.size
         self._has_entries = self._writer.first_number > 1
         self.first_number = self._writer.first_number
-        """Number that the first entry should get."""
+        """Number to give to the first entry."""
         self.time_offset = self._writer.time_offset
         """Seconds to add to the time of each entry."""
 
@@ -184,12 +187,12 @@ class RotatingWriter:
         return part_path(self._first, self._part)
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Write `entries` in one go, into the next file if this one is old or large enough."""
+        """Write `entries` in one go, into the next file if this one is full or old enough."""
         batch = EntryBatch.of(entries)
         if not batch:
             return
         self._remove_replaced()
-        # Entries that are missing in a file have to be reported there.
+        # Dropped entries must be reported in the file that lacks them.
         if self._has_entries and not self._writer.has_dropped and self._is_full():
             self._roll_over()
         self._writer.write(batch)
@@ -200,15 +203,15 @@ class RotatingWriter:
         self._writer.close()
 
     def has_begun(self) -> bool:
-        """Tell whether what stands in the file is this recording."""
+        """Return whether the header is in the file."""
         return self._writer.has_begun()
 
     def discard_if_empty(self) -> None:
-        """Let `close` leave everything as it was found, unless there are entries by then."""
+        """Make `close` undo the opening of the file, unless entries are written before."""
         self._writer.discard_if_empty()
 
     def _remove_replaced(self) -> None:
-        """Remove files that bear the names of parts of this recording."""
+        """Remove the further parts of the recording that is replaced."""
         for path in self._replaced:
             with suppress(OSError):
                 path.unlink()
@@ -220,17 +223,17 @@ class RotatingWriter:
         return is_large or (age is not None and self._clock() - self._began >= age)
 
     def _roll_over(self) -> None:
-        """Begin the next file, or let this one grow and age once more."""
+        """Start the next file, or continue this one if that fails."""
         self._began = self._clock()
         try:
-            following = self._open(self._part + 1, "new")
+            next_writer = self._open(self._part + 1, "new")
         except RecordingError as problem:
-            self._warn_once("turn", f"{problem}; the recording goes on in {self.path}")
+            self._warn_once("turn", f"{problem}; the recording continues in {self.path}")
             if self._limits.size is not None:
                 self._size_limit = self._writer.size + self._limits.size
             return
         self._writer.close()
-        self._writer = following
+        self._writer = next_writer
         self._part += 1
         self._size_limit = self._limits.size
         self._has_entries = False
@@ -246,7 +249,7 @@ class RotatingWriter:
             header,
             mode=mode,
             warn=lambda text: self._warn_once("write", text),
-            retry_when_full=self._waits_for_room,
+            retry_when_full=self._retry_when_full,
         )
 
     def _warn_once(self, about: str, text: str) -> None:
@@ -259,5 +262,4 @@ def _parts_there(path: Path) -> list[Path]:
     try:
         return part_paths(path)
     except RecordingError:
-        # What is no recording has no parts.
         return []

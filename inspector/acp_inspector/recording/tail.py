@@ -1,4 +1,4 @@
-"""What others write behind a recording while it is looked at, from part to part."""
+"""Follows a recording while another process writes it, across rotated parts."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from acp_inspector.recording.reader import (
 from acp_inspector.recording.rotation import part_path, series_of
 from acp_protocol.errors import describe_os_error
 
-OVERWRITTEN: Final = "the file became shorter: what was read of it before is there no more"
+OVERWRITTEN: Final = "the file became shorter: what was read before is gone"
 
 
 class RecordingTail:
-    """Reads a recording from its first line on, then what was appended; never waits.
+    """Reads a recording from its first line, then what is appended to it; never blocks.
 
-    A line that has no newline yet is left for the next time. Where a part was closed cleanly and
-    the next one is there, it continues there. Compressed recordings do not grow, and are not read.
+    A line without a newline is left for the next call. After the footer of a part, reading
+    continues with the next part if it exists. Compressed recordings are not supported.
     """
 
     def __init__(self, path: Path, *, max_line: int = MAX_LINE) -> None:
@@ -57,24 +57,25 @@ class RecordingTail:
 
     @property
     def path(self) -> Path:
-        """The file that is being read."""
+        """The part that is being read."""
         return part_path(self._first, self._part)
 
     def read(self) -> Iterator[Row]:
-        """Yield the rows that have come since the last time, headers among them.
+        """Yield the rows that were added since the last call, including headers.
 
-        A file that has become shorter was overwritten: a fault says so, and it is read anew.
+        If the file became shorter, it was overwritten: a `BadLine` reports that, and reading starts
+        over.
 
         Raises:
             RecordingError: the file cannot be read, or its first line is no header.
         """
         with self._errors():
             yield from self._read_part()
-            while self._has_ended and self._turn():
+            while self._has_ended and self._open_next_part():
                 yield from self._read_part()
 
     def close(self) -> None:
-        """Read no more; closing twice is no error."""
+        """Close the file; closing twice is no error."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -131,21 +132,21 @@ class RecordingTail:
             raise RecordingError(f"{self.path} is no recording: its first line is no header")
         return BadLine(self._line, row.reason, at) if isinstance(row, UnreadableLine) else row
 
-    def _turn(self) -> bool:
-        """Go on in the next part; return whether it is there."""
+    def _open_next_part(self) -> bool:
+        """Continue with the next part; return whether there is one."""
         try:
-            following = os.open(part_path(self._first, self._part + 1), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(part_path(self._first, self._part + 1), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
-        first = read_at(following, 0, min(os.fstat(following).st_size, MAX_HEADER))
-        first = first.partition(b"\n")
-        header = decode_line(first[0])
+        start = read_at(descriptor, 0, min(os.fstat(descriptor).st_size, MAX_HEADER))
+        line, newline, _ = start.partition(b"\n")
+        header = decode_line(line)
         is_next = isinstance(header, Header) and header.meta.get("series") == self._series
-        if not (is_next and first[1]):
-            os.close(following)
+        if not (is_next and newline):
+            os.close(descriptor)
             return False
         os.close(self._descriptor)
-        self._descriptor = following
+        self._descriptor = descriptor
         self._part += 1
         self._begin()
         return True

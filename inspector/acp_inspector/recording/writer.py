@@ -1,8 +1,8 @@
-"""Writes a recording without ever stopping the traffic.
+"""Writes recordings; a failing disk never stops the traffic.
 
-Each batch of entries goes to the kernel in one write, with no buffer of our own that a SIGKILL
-would lose. When writing fails, the entries are counted as dropped, one warning is given, and as
-soon as writing works again a `dropped` event reports it.
+Each batch of entries goes to the kernel in one write, without a buffer that SIGKILL would lose. If
+writing fails, the entries are counted as dropped, one warning is logged, and a `dropped` event
+reports them as soon as writing works again.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ if TYPE_CHECKING:
 WriteMode: TypeAlias = Literal["new", "append", "overwrite"]
 
 MAX_WRITE: Final = 32 * 2**20
-"""Bytes after which a write is due: more than ever waits, unless a single frame is as large."""
+"""Bytes to collect for one write; a batch is only larger if a single frame is."""
 MAX_PARTS: Final = 512
-"""Parts that one write may have; systems take at least twice as many."""
+"""Most parts of one `writev`; systems allow at least twice as many."""
 
 _MODE: Final = 0o600
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Why writing may fail that may succeed later."""
+"""Errors after which writing may succeed later."""
 _FOREIGN: Final = "cannot record to {}: it is neither a file nor a device"
 
 
 class RecordingWriter:
     """An open recording.
 
-    `new` refuses a file that exists; `append` continues behind its last entry, in numbers and in
-    time; `overwrite` empties it.
+    Mode `new` rejects an existing file, `append` continues its numbers and times, `overwrite`
+    empties it.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class RecordingWriter:
     ) -> None:
         """Open `path`, with mode 0600, never through a symbolic link.
 
-        `waits_for_room`: a disk that is full already is treated like one that fills up later.
+        `retry_when_full`: if the disk is full, do not raise but retry with the first entries.
 
         Raises:
             RecordingError: the file exists (`new`), is no recording (`append`), is neither a file
@@ -78,55 +78,55 @@ class RecordingWriter:
         """
         self._path = path
         self._warn = warn
-        self._waits_for_room = retry_when_full
+        self._retry_when_full = retry_when_full
         self._has_warned = False
         self._counts: Counter[str] = Counter()
         self._digest: Digest | None = None
         self._header = b""
-        """The first line, as long as it is not hashed."""
+        """The first line, until it is hashed."""
         self._pending = b""
-        """What has to stand before the next entry, as long as it could not be written."""
+        """Bytes to write before the next entry."""
         self._is_withdrawn = False
         self._has_entries = False
         self._dropped = 0
         self._last_dropped: tuple[int, float] | None = None
         self._reason = ""
         self.failure = ""
-        """Why writing failed first; empty as long as it never did."""
+        """Why writing failed the first time; empty if it never did."""
         self.first_number = 1
-        """Number that the first entry should get."""
+        """Number to give to the first entry."""
         self.time_offset = 0.0
         """Seconds to add to the time of each entry."""
         self._descriptor, self._is_created = _open(path, mode)
         self._found_size = os.fstat(self._descriptor).st_size
-        """Bytes that were there, as long as all of them are."""
+        """Size of the file when it was opened; 0 once it is emptied."""
         try:
             if mode == "append" and self._found_size:
-                self._continue()
+                self._resume()
             else:
                 self._begin(header)
         except BaseException as problem:
-            self._end(leaves_it=False)
+            self._end(keep=False)
             if isinstance(problem, OSError):
                 raise _refused(path, problem) from None
             raise
 
     @property
     def size(self) -> int:
-        """Bytes that the file holds."""
+        """Size of the file in bytes."""
         return 0 if self._descriptor < 0 else os.fstat(self._descriptor).st_size
 
     def has_begun(self) -> bool:
-        """Tell whether what stands in the file is this recording."""
+        """Return whether the header is in the file."""
         return not self._pending
 
     @property
     def has_dropped(self) -> bool:
-        """Whether entries are missing that no event in the file reports yet."""
+        """Whether entries were dropped that no event in the file reports yet."""
         return self._last_dropped is not None
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Write `entries` in one go; when that fails, count them and go on."""
+        """Write `entries` in one go; if that fails, count them as dropped."""
         batch = EntryBatch.of(entries)
         if not batch:
             return
@@ -144,40 +144,40 @@ class RecordingWriter:
             self._counts[_COUNTED[kind]] += count
 
     def discard_if_empty(self) -> None:
-        """Let `close` leave everything as it was found, unless there are entries by then."""
+        """Make `close` undo the opening of the file, unless entries are written before."""
         self._is_withdrawn = True
 
     def close(self) -> None:
-        """Write the footer, if that is possible, and close the file; closing twice is no error."""
+        """Write the footer if possible, and close the file; closing twice is no error."""
         if self._descriptor < 0:
             return
-        leaves_it = self._has_entries or not self._is_withdrawn
+        keep = self._has_entries or not self._is_withdrawn
         try:
-            if leaves_it:
+            if keep:
                 self._put(self._dropped_event())
                 self._count_dropped_event()
                 self._put([encode_footer(Footer(self._counts, self._hashed().hexdigest()))])
         except OSError as problem:
             self._warn_once(describe_os_error(problem))
-        self._end(leaves_it=leaves_it and self.has_begun())
+        self._end(keep=keep and self.has_begun())
 
     def _begin(self, header: Header) -> None:
-        """Write the header, but empty no file before there is something to put there."""
+        """Write the header; a file to overwrite is only emptied when there is an entry to write."""
         self._header = self._pending = encode_header(header)
         if self._found_size:
             return
         try:
-            # Not hashed yet: an editor waits for the start of a recording.
+            # Not hashed yet: the start of the proxy waits for this.
             self._write([self._header])
             self._pending = b""
         except OSError as problem:
-            if not self._waits_for_room or problem.errno not in _NO_ROOM:
+            if not self._retry_when_full or problem.errno not in _NO_ROOM:
                 raise
             self._warn_once(describe_os_error(problem))
 
-    def _end(self, *, leaves_it: bool) -> None:
-        """Close the file; undo what was done to it unless `leaves_it`."""
-        if not leaves_it:
+    def _end(self, *, keep: bool) -> None:
+        """Close the file; unless `keep`, undo what was done to it."""
+        if not keep:
             self._undo()
         os.close(self._descriptor)
         self._descriptor = -1
@@ -191,9 +191,9 @@ class RecordingWriter:
                 os.ftruncate(self._descriptor, self._found_size)
 
     def _dropped_event(self) -> Iterable[bytes]:
-        """Yield the event that reports missing entries, if there are any."""
+        """Yield the event that reports dropped entries, if there are any."""
         if self._last_dropped is not None:
-            # The number of the last entry that is missing is free for the event that reports it.
+            # The event gets the number of the last dropped entry.
             data = {"count": self._dropped, "why": self._reason}
             yield encode_entry(JournalEvent(*self._last_dropped, "dropped", data))
 
@@ -203,26 +203,26 @@ class RecordingWriter:
             self._counts["events"] += 1
 
     def _put(self, parts: Iterable[Part]) -> None:
-        """Write `parts` behind what is pending."""
+        """Write what is pending, then `parts`."""
         digest = self._hashed().copy()
         if self._pending and self._found_size:
             os.ftruncate(self._descriptor, 0)
             self._found_size = 0
-        # What is pending is hashed as if it stood in the file, for all that follows stands behind.
+        # The digest already covers what is pending.
         self._write(chain([self._pending] if self._pending else [], _hashing(parts, digest)))
         self._digest, self._pending = digest, b""
 
     def _hashed(self) -> Digest:
-        """Return the hash of all that stands in the file."""
+        """Return the hash of the file and of what is pending."""
         if self._digest is None:
-            # Late, because this takes a while.
+            # Imported late, because it is slow.
             import hashlib
 
             self._digest = hashlib.sha256(self._header)
         return self._digest
 
     def _write(self, parts: Iterable[Part]) -> None:
-        """Write all of `parts` or nothing: half a line would spoil the next."""
+        """Write all of `parts` or nothing: half a line would break the next one."""
         size = os.fstat(self._descriptor).st_size
         try:
             for group in _grouped(parts):
@@ -246,8 +246,8 @@ class RecordingWriter:
                 f"recording to {self._path} fails ({reason}); the traffic goes on without it"
             )
 
-    def _continue(self) -> None:
-        """Read what is there: its digest, its last number and time, and how it ends."""
+    def _resume(self) -> None:
+        """Continue the existing recording."""
         found = read_append_state(self._descriptor)
         if found is None:
             raise RecordingError(f"cannot append to {self._path}: it is no recording")
@@ -265,14 +265,14 @@ _COUNTED: Final[dict[type[Entry], str]] = {
 
 
 def _hashing(parts: Iterable[Part], digest: Digest) -> Iterator[Part]:
-    """Hash each part as soon as it is made, while the processor still has it at hand."""
+    """Hash each part when it is built, while it is in the CPU cache."""
     for part in join_small_parts(parts):
         digest.update(part)
         yield part
 
 
 def _grouped(parts: Iterable[Part]) -> Iterator[list[Part]]:
-    """Return the parts of each write: all of them, unless a large frame comes piece by piece."""
+    """Yield the parts of each write."""
     group: list[Part] = []
     size = 0
     for part in parts:
@@ -297,8 +297,8 @@ def _write_all(descriptor: int, parts: Sequence[Part]) -> None:
 
 
 def _open(path: Path, mode: WriteMode) -> tuple[int, bool]:
-    """Return a descriptor, and whether the file has come into being by that."""
-    # A pipe without a reader would be waited for.
+    """Return a descriptor, and whether the file is new."""
+    # Do not block on a pipe without a reader.
     flags = os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     flags |= os.O_RDWR if mode == "append" else os.O_WRONLY
     try:
@@ -310,7 +310,7 @@ def _open(path: Path, mode: WriteMode) -> tuple[int, bool]:
         descriptor = os.open(path, flags)
     except FileExistsError:
         raise RecordingExistsError(
-            f"{path} exists already; choose another name, or say --append or --overwrite"
+            f"{path} exists already; choose another name, or use --append or --overwrite"
         ) from None
     except OSError as problem:
         if problem.errno == errno.ENXIO:
@@ -331,10 +331,10 @@ def _refused(path: Path, problem: OSError) -> RecordingError:
 
 @dataclass(frozen=True, slots=True)
 class AppendState:
-    """What a writer has to know of a recording to append to it."""
+    """What a writer needs to append to a recording."""
 
     digest: Digest
-    """Of all bytes that are there."""
+    """Of all bytes of the file."""
     counts: Counter[str]
     last_number: int
     last_time: float
@@ -345,8 +345,8 @@ class AppendState:
 def read_append_state(descriptor: int) -> AppendState | None:
     """Return how to append to a file; None if its first line is no header of a recording.
 
-    Where the last footer's digest is right, the footer and the last entry tell everything; else
-    every line is read.
+    If the digest of the last footer is right, only the footer and the last entry are decoded;
+    otherwise every line is indexed.
 
     Raises:
         OSError: the file cannot be read.
@@ -362,7 +362,7 @@ def read_append_state(descriptor: int) -> AppendState | None:
 
 
 def _state_by_footer(read: ReadAt, size: int) -> AppendState | None:
-    """Return what the footer says; None if there is none, or if its digest is wrong."""
+    """Use the footer; return None if there is none, or its digest is wrong."""
     import hashlib
 
     from acp_inspector.recording.reader import MAX_HEADER, line_begin, pieces_between
@@ -388,7 +388,7 @@ def _last_entry(read: ReadAt, end: int) -> tuple[int, float]:
     from acp_inspector.recording.reader import MAX_LINE, line_begin
 
     while end:
-        # Before it may stand footers of runs that wrote nothing.
+        # Skip the footers of runs without entries.
         begin = line_begin(read, end)
         line = _decoded(read(begin, min(end - begin, MAX_LINE)))
         if isinstance(line, Frame | StderrChunk | JournalEvent):
@@ -400,11 +400,11 @@ def _last_entry(read: ReadAt, end: int) -> tuple[int, float]:
 def _state_by_lines(read: ReadAt, size: int) -> AppendState:
     import hashlib
 
-    from acp_inspector.recording.index import Index, LineKind
+    from acp_inspector.recording.index import LineKind, RecordingIndex
     from acp_inspector.recording.reader import SkippedLine, line_blocks, pieces_between
 
     digest = hashlib.sha256()
-    index = Index()
+    index = RecordingIndex()
 
     def hashed(pieces: Iterable[bytes]) -> Iterator[bytes]:
         for piece in pieces:
@@ -426,7 +426,6 @@ def _state_by_lines(read: ReadAt, size: int) -> AppendState:
         LineKind.STDERR: "stderr",
         LineKind.EVENT: "events",
     }
-    # In the order in which the kinds come, as a writer counts them.
     counts: Counter[str] = Counter()
     for kind, count in Counter(map(LineKind, index.kinds)).items():
         if kind in names:
@@ -441,10 +440,10 @@ def _decoded(line: bytes) -> RecordingLine:
 
 @contextmanager
 def atomic_replacement(path: Path, *, overwrite: bool) -> Generator[Path]:
-    """Let the block write a file of another name beside `path`; name it so when all went well.
+    """Yield a temporary path beside `path`; rename that file to `path` if the block succeeds.
 
     Raises:
-        RecordingExistsError: there is a file of that name, and it must not be replaced.
+        RecordingExistsError: `path` exists, and `overwrite` is false.
         RecordingError: it cannot be written.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -455,14 +454,14 @@ def atomic_replacement(path: Path, *, overwrite: bool) -> Generator[Path]:
         if overwrite:
             part.replace(path)
         else:
-            # A link is refused where the name has come into being meanwhile; a rename is not.
+            # Unlike a rename, a link fails if the name exists by now.
             os.link(part, path)
     except FileExistsError:
         raise _exists(path) from None
     except RecordingExistsError:
         raise
     except RecordingError as problem:
-        # The other name means nothing to users.
+        # The temporary name means nothing to users.
         raise type(problem)(str(problem).replace(str(part), str(path))) from None
     except OSError as problem:
         raise RecordingError(f"cannot write {path}: {describe_os_error(problem)}") from None
@@ -471,4 +470,4 @@ def atomic_replacement(path: Path, *, overwrite: bool) -> Generator[Path]:
 
 
 def _exists(path: Path) -> RecordingExistsError:
-    return RecordingExistsError(f"{path} exists already; choose another name, or say --overwrite")
+    return RecordingExistsError(f"{path} exists already; choose another name, or use --overwrite")

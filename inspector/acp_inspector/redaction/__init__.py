@@ -1,7 +1,6 @@
-"""Finding secrets in what was recorded, and taking them out without touching anything else.
+"""Finds secrets in recordings, and replaces them without changing anything else.
 
-What must never enter this room: a parsed message that is written anew. Secrets are cut out of the
-bytes in which they stand.
+Messages are never re-encoded: secrets are cut out of the original bytes.
 """
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Finds secrets in a text, and in the JSON that it is or holds, at any depth."""
+"""Finds secrets in a text, and in JSON in it, at any depth."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from acp_inspector.redaction.patterns import (
 
 PLACEHOLDER: Final = re.compile("«secret:([0-9]+)»")
 
-Places: TypeAlias = Callable[[str], Iterator[tuple[int, int]]]
+SpanFinder: TypeAlias = Callable[[str], Iterator[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class SecretMatch:
-    """A secret, and where it is spelled."""
+    """A secret, and its position in the text."""
 
     start: int
     end: int
     value: str
-    """What it says, read at the depth at which it stands."""
+    """The secret, without the escapes of enclosing JSON."""
     rules: frozenset[str]
     """The rules that found it."""
 
     @property
     def rule(self) -> str:
-        """The most telling of its rules."""
+        """The most specific of its rules."""
         return next(name for name in RULES if name in self.rules)
 
 
-_FIND_BY_RULE: Final[dict[str, Places]] = {
+_FIND_BY_RULE: Final[dict[str, SpanFinder]] = {
     **{shape.name: shape.spans for shape in SECRET_PATTERNS},
     "url-query": query_spans,
     "assignment": lambda text: chain(assignment_spans(text), command_spans(text)),
     "entropy": entropy_spans,
 }
 _LOOSE: Final = frozenset({"bearer", "url-userinfo", "url-query"})
-"""Rules that go by the surroundings, hence find variables and stars as well."""
+"""Rules that go by the context, so they also match variables and masked values."""
 _SCHEME: Final = re.compile(r"(?i:bearer|basic|token|digest|apikey)\s+")
 _OPTION: Final = re.compile(r"--?[A-Za-z][\w.-]*|/[A-Za-z][\w-]*:?")
 _HEADERS: Final = frozenset(
@@ -65,24 +65,24 @@ _HEADERS: Final = frozenset(
         "x-auth-token",
     }
 )
-"""Headers as they stand in a list before their value."""
-_OF_SECRETS: Final = frozenset({"cookies", "credentials", "passwords", "secrets"})
+"""Headers that precede their value in a list."""
+_SECRET_GROUPS: Final = frozenset({"cookies", "credentials", "passwords", "secrets"})
 _RANDOM_KEYS: Final = re.compile(
     r"b64|stderr_b64|data|blob|image|audio|cursor|etag|integrity|id|uuid|"
     r".*(?:Id|_id|ID|Ids|Uuid|hash|Hash|digest|Digest|sha[0-9]*|checksum|[sS]ignature|[cC]ursor)"
 )
-"""Members whose values are random and no secrets."""
+"""Members whose values are random but not secret."""
 
 
 class SecretDetector:
-    """Finds what its rules find, and the values that are known to be secrets."""
+    """Finds secrets by rules, and values that are known to be secret."""
 
     def __init__(self, rules: Iterable[str], environment: Mapping[str, str]) -> None:
-        """Take the names of the rules, and the variables whose values `environment` looks for."""
+        """`rules` are names of rules; the rule `environment` looks for values in `environment`."""
         self.rules = frozenset(rules)
         self._known: dict[str, frozenset[str]] = {}
         self._pattern: re.Pattern[str] | None = None
-        self._seen: dict[tuple[str, bool], tuple[SecretMatch, ...]] = {}
+        self._cache: dict[tuple[str, bool], tuple[SecretMatch, ...]] = {}
         if "environment" in self.rules:
             self.add_known(
                 (value, frozenset({"environment"}))
@@ -91,22 +91,22 @@ class SecretDetector:
             )
 
     def add_known(self, values: Iterable[tuple[str, frozenset[str]]]) -> None:
-        """Find these values from now on wherever they stand, if they can be told from words."""
+        """Also find these values from now on, if they are distinguishable from words."""
         for value, rules in values:
             if is_worth_redacting(value) and not PLACEHOLDER.search(value):
                 self._known.setdefault(value, rules)
-                # As it stands in addresses and forms.
+                # URL-encoded.
                 quoted = quote(value, safe="", errors="surrogateescape")
                 self._known.setdefault(quoted, rules)
-        self._seen.clear()
+        self._cache.clear()
         if self._known:
             longest_first = sorted(self._known, key=lambda value: (-len(value), value))
-            self._pattern = re.compile("|".join(map(_searched, longest_first)))
+            self._pattern = re.compile("|".join(map(_value_pattern, longest_first)))
 
     def find(self, text: str, key: str = "") -> list[SecretMatch]:
-        """Return the secrets in `text`, in order, none overlapping another.
+        """Return the secrets in `text`, in order, without overlaps.
 
-        `key` is the name of the member that has `text` for its value.
+        `key` is the name of the member whose value is `text`.
         """
         hits: list[SecretMatch] = []
         is_json = _is_json(text)
@@ -117,25 +117,25 @@ class SecretDetector:
         return _merged(hits, text)
 
     def _in_text(self, text: str, *, is_random: bool) -> Iterable[SecretMatch]:
-        if len(text) < _LEAST_TEXT:
+        if len(text) < _MIN_TEXT:
             return ()
-        if len(text) > _SHORT_TEXT:
+        if len(text) > _MAX_CACHED_TEXT:
             return self._by_rules(text, is_random=is_random)
-        # Names, kinds and ids come again and again.
-        hits = self._seen.get((text, is_random))
+        # Cached, because names, kinds and ids are frequent.
+        hits = self._cache.get((text, is_random))
         if hits is None:
-            if len(self._seen) >= _SEEN_LIMIT:
-                self._seen.clear()
+            if len(self._cache) >= _CACHE_SIZE:
+                self._cache.clear()
             hits = tuple(self._by_rules(text, is_random=is_random))
-            self._seen[text, is_random] = hits
+            self._cache[text, is_random] = hits
         return hits
 
     def _by_rules(self, text: str, *, is_random: bool) -> Iterator[SecretMatch]:
-        for name, places in _FIND_BY_RULE.items():
+        for name, find_spans in _FIND_BY_RULE.items():
             if name not in self.rules or (name == "entropy" and is_random):
                 continue
             rules = frozenset({name})
-            for start, end in places(text):
+            for start, end in find_spans(text):
                 value = text[start:end]
                 if not (name in _LOOSE and is_placeholder_value(value)):
                     yield SecretMatch(start, end, value, rules)
@@ -150,14 +150,14 @@ class SecretDetector:
                 continue
             literal = item.literal
             for hit in self.find(literal.text, item.key):
-                start, end = literal.place(hit.start), literal.place(hit.end)
+                start, end = literal.offset(hit.start), literal.offset(hit.end)
                 yield replace(hit, start=start, end=end)
             if "key" not in self.rules:
                 continue
-            if _is_announced(item):
+            if _is_named_secret(item):
                 yield from _whole(item)
             elif item.password_at is not None:
-                yield from _behind(item, item.password_at)
+                yield from _from(item, item.password_at)
 
     def _in_pair(self, closed: ClosedObject) -> Iterator[SecretMatch]:
         members = closed.members
@@ -168,13 +168,13 @@ class SecretDetector:
             yield from _whole(JsonString(value, "value", name.text))
 
 
-_LEAST_TEXT: Final = 6
-_SHORT_TEXT: Final = 100
-_SEEN_LIMIT: Final = 10_000
+_MIN_TEXT: Final = 6
+_MAX_CACHED_TEXT: Final = 100
+_CACHE_SIZE: Final = 10_000
 
 
 def is_worth_redacting(value: str) -> bool:
-    """Tell whether `value` is long and odd enough to be looked for where nothing announces it."""
+    """Return whether `value` is long and unusual enough to search for it everywhere."""
     if is_placeholder_value(value):
         return False
     if value.isalpha():
@@ -183,8 +183,8 @@ def is_worth_redacting(value: str) -> bool:
     return len(value) >= 6 and len(kinds) >= 2
 
 
-def _searched(value: str) -> str:
-    """Return the pattern for `value`; a short one must stand alone."""
+def _value_pattern(value: str) -> str:
+    """Return the pattern for `value`; a short value must be a separate word."""
     escaped = re.escape(value)
     return rf"(?<![A-Za-z0-9_]){escaped}(?![A-Za-z0-9_])" if len(value) < 12 else escaped
 
@@ -199,13 +199,13 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _is_announced(item: JsonString) -> bool:
-    """Tell whether the name beside a string promises a secret."""
+def _is_named_secret(item: JsonString) -> bool:
+    """Return whether the key or option of a string is the name of a secret."""
     if item.role == "key":
         return False
     if item.key and is_secret_name(item.key):
         return True
-    if item.above.lower() in _OF_SECRETS:
+    if item.above.lower() in _SECRET_GROUPS:
         return is_worth_redacting(item.literal.text) and " " not in item.literal.text
     if item.key == "value" and is_secret_name(item.above):
         return is_worth_redacting(item.literal.text)
@@ -218,25 +218,25 @@ def _is_announced(item: JsonString) -> bool:
 
 
 def _whole(item: JsonString) -> Iterator[SecretMatch]:
-    """Yield the whole value but for the scheme before it, unless it says nothing."""
+    """Yield the whole value without its scheme, unless it is a placeholder."""
     text = item.literal.text
     scheme = _SCHEME.match(text)
     start = scheme.end() if scheme else 0
     if len(text) > start and not is_placeholder_value(text[start:]):
-        places = item.literal.place(start), item.literal.place(len(text))
-        yield SecretMatch(*places, text[start:], frozenset({"key"}))
+        begin, end = item.literal.offset(start), item.literal.offset(len(text))
+        yield SecretMatch(begin, end, text[start:], frozenset({"key"}))
 
 
-def _behind(item: JsonString, at: int) -> Iterator[SecretMatch]:
-    """Yield what stands behind the option in the same word, or nothing if it says nothing."""
+def _from(item: JsonString, at: int) -> Iterator[SecretMatch]:
+    """Yield the value from index `at`, unless it is a placeholder."""
     literal = item.literal
     if not is_placeholder_value(literal.text[at:]):
-        places = literal.place(at), literal.place(len(literal.text))
-        yield SecretMatch(*places, literal.text[at:], frozenset({"key"}))
+        begin, end = literal.offset(at), literal.offset(len(literal.text))
+        yield SecretMatch(begin, end, literal.text[at:], frozenset({"key"}))
 
 
 def _merged(hits: list[SecretMatch], text: str) -> list[SecretMatch]:
-    """Return hits that do not overlap, each as wide as those that it stands for."""
+    """Merge overlapping matches."""
     merged: list[SecretMatch] = []
     for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end)):
         if not PLACEHOLDER.sub("", hit.value):

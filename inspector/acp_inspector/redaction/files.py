@@ -1,7 +1,7 @@
-"""Takes the secrets out of recordings, and tells which are left in a file.
+"""Redacts recordings, and finds secrets that are left in a file.
 
-A file is read twice: once to learn its secrets, then to replace them, so that one that a name gives
-away at the end is also replaced where it stood bare at the beginning. Both hold one line at a time.
+A file is read twice: first to learn its secrets, then to replace them, so that a secret that is
+identified at the end is also replaced at the start. Memory holds one line at a time.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from acp_protocol.errors import describe_os_error
 _DECODER: Final = json.JSONDecoder()
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _BEFORE: Final = ("env", "platform", "cwd", "command", "transport", "schema", "tool", "created")
-"""Members behind which `redacted` belongs, the nearest first."""
+"""Members after which `redacted` is inserted, in order of preference."""
 
 
 def stamp_header(line: str, applied: tuple[str, ...]) -> str:
-    """Return the header `line` with the names in `applied` among those under `redacted`.
+    """Return the header `line` with the rules in `applied` added to its member `redacted`.
 
     Raises:
         ValueError: `line` is no JSON object.
@@ -63,7 +63,7 @@ def _listed(names: set[str]) -> str:
 
 
 def _members(line: str) -> dict[str, tuple[Any, int, int]]:
-    """Return the members of the object, each with where its value begins and ends."""
+    """Return the members of the object, each with the start and end of its value."""
     members: dict[str, tuple[Any, int, int]] = {}
     at = _skip(line, _skip(line, 0) + 1)
     while line[at : at + 1] != "}":
@@ -83,20 +83,20 @@ def _skip(line: str, at: int) -> int:
 
 
 _PRIVATE: Final = 0o600
-_AROUND: Final = 24
-"""Characters of an excerpt on either side of what was cut out."""
+_EXCERPT_MARGIN: Final = 24
+"""Characters of an excerpt on either side of the secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedactionReport:
-    """What was taken out of a recording."""
+    """The number of secrets that were replaced."""
 
     rules: tuple[str, ...]
     """The rules that were applied."""
     secrets: Mapping[str, int]
     """Distinct secrets by rule."""
     replaced: Mapping[str, int]
-    """Places by rule."""
+    """Replacements by rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Leftover:
     """Number of the line, from 1."""
     rule: str
     excerpt: str
-    """What is around it, with placeholders for every secret."""
+    """The surrounding text, with placeholders for every secret."""
 
 
 def redact_recording(
@@ -118,101 +118,103 @@ def redact_recording(
     environment: Mapping[str, str] = os.environ,
     overwrite: bool = False,
 ) -> RedactionReport:
-    """Write `source` to `target` without its secrets; everything else stays byte for byte.
+    """Copy `source` to `target` without its secrets; all else stays byte for byte.
 
     Args:
-        source: the recording.
-        target: where it goes, with mode 0600.
-        rules: names of rules, each of which must find something; none: all of them.
-        environment: variables whose values are looked for.
-        overwrite: replace `target` if it exists.
+        source: The recording.
+        target: The new recording, created with mode 0600.
+        rules: Names of rules, each of which must find something; all rules if empty.
+        environment: Variables; the values of those with secret names are replaced.
+        overwrite: Replace `target` if it exists.
 
     Raises:
         RecordingError: a file cannot be read or written, is no recording, has a line that is too
-            long to be looked at, or exists already.
-        UnknownRuleError: there is no rule of a name in `rules`.
+            long, or exists already.
+        UnknownRuleError: `rules` contains an unknown name.
         UnmatchedRuleError: a rule in `rules` found nothing; `target` was not written.
     """
-    asked = tuple(rules)
-    finder = SecretDetector(chosen_rules(asked), environment)
-    lesson = _learn(source, finder)
-    if missed := [name for name in asked if name not in lesson.known.matched]:
+    requested = tuple(rules)
+    detector = SecretDetector(chosen_rules(requested), environment)
+    learned = _learn(source, detector)
+    if missed := [name for name in requested if name not in learned.known.matched]:
         raise UnmatchedRuleError(
             f"nothing was written: the rule {missed[0]!r} finds nothing in {source}"
         )
-    finder.add_known(lesson.known.rule_of.items())
-    ledger = PlaceholderMap(first=lesson.highest + 1)
-    applied = tuple(name for name in RULES if name in finder.rules)
+    detector.add_known(learned.known.rule_of.items())
+    placeholders = PlaceholderMap(first=learned.highest + 1)
+    applied = tuple(name for name in RULES if name in detector.rules)
     with _opened(source) as lines, _written(target, overwrite=overwrite) as out:
-        _copy(lines, out, finder, ledger, lesson.stitches, applied)
-    return RedactionReport(applied, ledger.secrets_by_rule(), dict(ledger.replaced))
+        _copy(lines, out, detector, placeholders, learned.cuts, applied)
+    return RedactionReport(applied, placeholders.secrets_by_rule(), dict(placeholders.replaced))
 
 
 def leftovers(path: Path, *, environment: Mapping[str, str] = os.environ) -> Iterator[Leftover]:
-    """Yield the secrets that are left in the file at `path`, whatever kind of text it is.
+    """Yield the secrets in the file at `path`, which may be any kind of text.
 
     Raises:
-        RecordingError: the file cannot be read, or, when all others were looked at, that a line
-            is too long for it.
+        RecordingError: the file cannot be read, or, after all other lines, a line is too long.
     """
-    finder = SecretDetector(chosen_rules(()), environment)
-    ledger, seams = PlaceholderMap(), StreamDetector(finder)
+    detector = SecretDetector(chosen_rules(()), environment)
+    placeholders, streams = PlaceholderMap(), StreamDetector(detector)
     with _opened(path) as lines:
-        unseen = 0
+        skipped = 0
         for number, line in enumerate(stream_lines(lines), start=1):
             if isinstance(line, SkippedLine):
-                unseen = unseen or number
+                skipped = skipped or number
                 continue
             text = _text(line)
-            ledger.first = max(ledger.first, highest_placeholder(text) + 1)
-            cut, hits = redact_text(text, finder, ledger)
-            yield from _leftovers_of_line(number, cut, hits, ledger)
-            yield from _leftovers_of_stream(seams.feed(number, text), finder, ledger)
-    yield from _leftovers_of_stream(seams.finish(), finder, ledger)
-    if unseen:
-        raise _too_long(path, unseen)
+            placeholders.first = max(placeholders.first, highest_placeholder(text) + 1)
+            cut, hits = redact_text(text, detector, placeholders)
+            yield from _leftovers_of_line(number, cut, hits, placeholders)
+            yield from _leftovers_of_stream(streams.feed(number, text), detector, placeholders)
+    yield from _leftovers_of_stream(streams.finish(), detector, placeholders)
+    if skipped:
+        raise _too_long(path, skipped)
 
 
 def _leftovers_of_line(
-    number: int, cut: str, hits: Iterable[SecretMatch], ledger: PlaceholderMap
+    number: int, cut: str, hits: Iterable[SecretMatch], placeholders: PlaceholderMap
 ) -> Iterator[Leftover]:
     for hit in hits:
-        mark = f"«secret:{ledger.numbers[hit.value]}»"
+        mark = f"«secret:{placeholders.numbers[hit.value]}»"
         at = cut.find(mark)
-        # One that stood inside of another went with it.
-        excerpt = cut[max(at - _AROUND, 0) : at + len(mark) + _AROUND] if at >= 0 else mark
+        # A secret inside of another has no placeholder of its own.
+        excerpt = (
+            cut[max(at - _EXCERPT_MARGIN, 0) : at + len(mark) + _EXCERPT_MARGIN]
+            if at >= 0
+            else mark
+        )
         yield Leftover(number, hit.rule, excerpt.strip())
 
 
 def _leftovers_of_stream(
-    joined: Iterable[StreamMatch], finder: SecretDetector, ledger: PlaceholderMap
+    joined: Iterable[StreamMatch], detector: SecretDetector, placeholders: PlaceholderMap
 ) -> Iterator[Leftover]:
     for each in joined:
-        if each.hit.value not in ledger.numbers:
-            ledger.placeholder(each.hit)
-            cut = redact_text(each.text, finder, ledger)[0]
-            yield from _leftovers_of_line(each.parts[0].line, cut, [each.hit], ledger)
+        if each.hit.value not in placeholders.numbers:
+            placeholders.placeholder(each.hit)
+            cut = redact_text(each.text, detector, placeholders)[0]
+            yield from _leftovers_of_line(each.parts[0].line, cut, [each.hit], placeholders)
 
 
 @dataclass(slots=True)
 class _LearnedSecrets:
-    """What a first look at a recording has taught."""
+    """The result of the first pass over a recording."""
 
     known: PlaceholderMap
-    """Its secrets."""
     highest: int
-    """The highest number of a placeholder that it holds already."""
-    stitches: PendingCuts
-    """What has to be cut out of several lines at once."""
+    """The highest number of a placeholder that is in the recording already."""
+    cuts: PendingCuts
+    """Secrets that span several lines."""
 
 
-def _learn(source: Path, finder: SecretDetector) -> _LearnedSecrets:
-    """Return what the file holds.
+def _learn(source: Path, detector: SecretDetector) -> _LearnedSecrets:
+    """Find the secrets of a recording.
 
     Raises:
         RecordingError: it is no recording, or cannot be read.
     """
-    lesson, seams = _LearnedSecrets(PlaceholderMap(), 0, PendingCuts()), StreamDetector(finder)
+    learned, streams = _LearnedSecrets(PlaceholderMap(), 0, PendingCuts()), StreamDetector(detector)
     number = 0
     with _opened(source) as lines:
         for number, line in enumerate(stream_lines(lines), start=1):
@@ -221,35 +223,35 @@ def _learn(source: Path, finder: SecretDetector) -> _LearnedSecrets:
             if number == 1 and not isinstance(decode_line(line.rstrip(b"\n")), Header):
                 raise RecordingError(f"{source} is no recording: its first line is no header")
             text = _text(line)
-            lesson.highest = max(lesson.highest, highest_placeholder(text))
-            redact_text(text, finder, lesson.known)
-            lesson.stitches.add(seams.feed(number, text), lesson.known)
-    lesson.stitches.add(seams.finish(), lesson.known)
+            learned.highest = max(learned.highest, highest_placeholder(text))
+            redact_text(text, detector, learned.known)
+            learned.cuts.add(streams.feed(number, text), learned.known)
+    learned.cuts.add(streams.finish(), learned.known)
     if not number:
         raise RecordingError(f"{source} is no recording: it is empty")
-    return lesson
+    return learned
 
 
 def _copy(
     lines: BinaryIO,
     out: BinaryIO,
-    finder: SecretDetector,
-    ledger: PlaceholderMap,
-    stitches: PendingCuts,
+    detector: SecretDetector,
+    placeholders: PlaceholderMap,
+    cuts: PendingCuts,
     applied: tuple[str, ...],
 ) -> None:
-    """Write the lines without their secrets."""
+    """Copy `lines` without their secrets."""
     before, after = hashlib.sha256(), hashlib.sha256()
     for number, line in enumerate(stream_lines(lines), start=1):
         if isinstance(line, SkippedLine):
             raise RecordingError(f"line {number} has become too long to be looked at")
-        cut = redact_text(stitches.cut(number, _text(line), ledger), finder, ledger)[0]
+        cut = redact_text(cuts.cut(number, _text(line), placeholders), detector, placeholders)[0]
         if number == 1:
             cut = stamp_header(cut, applied)
         written = cut.encode(errors="surrogateescape")
         digest = _digest(line)
         if digest and digest == before.hexdigest():
-            # A digest that did not fit before does not fit now: it is no business of ours.
+            # A digest that was wrong before stays wrong.
             written = written.replace(digest.encode(), after.hexdigest().encode())
         before.update(line)
         after.update(written)
@@ -257,18 +259,18 @@ def _copy(
 
 
 def _digest(line: bytes) -> str:
-    """Return the digest that a footer tells; nothing for any other line."""
+    """Return the digest in a footer; an empty string for any other line."""
     footer = decode_line(line.rstrip(b"\n")) if line.startswith(b'{"end":') else None
     return footer.digest if isinstance(footer, Footer) else ""
 
 
 def _too_long(path: Path, number: int) -> RecordingError:
-    # What was not looked at may hold anything, so it is neither copied nor called clean.
-    return RecordingError(f"cannot look into all of {path}: line {number}: {LINE_TOO_LONG}")
+    # A line that was not searched may contain secrets.
+    return RecordingError(f"cannot read all of {path}: line {number}: {LINE_TOO_LONG}")
 
 
 def _text(line: bytes) -> str:
-    """Return the line as text from which the same bytes can be made again."""
+    """Decode the line so that encoding it restores the same bytes."""
     return line.decode(errors="surrogateescape")
 
 
@@ -282,19 +284,19 @@ def _opened(path: Path) -> Generator[BinaryIO]:
     try:
         with DecompressedFile(path) as stream:
             yield stream.file
-            fault = stream.problem
-    except OSError as problem:
-        raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
-    if fault:
-        raise RecordingError(f"cannot look into all of {path}: {fault}")
+            problem = stream.problem
+    except OSError as error:
+        raise RecordingError(f"cannot read {path}: {describe_os_error(error)}") from None
+    if problem:
+        raise RecordingError(f"cannot read all of {path}: {problem}")
 
 
 @contextmanager
 def _written(path: Path, *, overwrite: bool) -> Generator[BinaryIO]:
-    """Open a new private file, which has its name when all went well.
+    """Open a new file with mode 0600, which appears at `path` if the block succeeds.
 
     Raises:
-        RecordingError: it exists and must not be replaced, or cannot be written.
+        RecordingError: `path` exists and `overwrite` is false, or it cannot be written.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     with (
@@ -305,26 +307,26 @@ def _written(path: Path, *, overwrite: bool) -> Generator[BinaryIO]:
 
 
 class MixedRecordingError(RecordingError):
-    """A recording would be redacted in one half and not in the other."""
+    """Only one part of a recording would be redacted."""
 
 
 def check_append(path: Path, *, redacts: bool) -> None:
-    """Let a recording that is appended to stay redacted as a whole, or not at all.
+    """Check that a recording to append to is redacted if, and only if, `redacts` is true.
 
     Raises:
-        MixedRecordingError: what is there was redacted and what comes shall not be, or vice versa.
+        MixedRecordingError: it is redacted and `redacts` is false, or vice versa.
     """
     if not path.is_file():
-        # A pipe would be waited for.
+        # Reading a pipe would block.
         return
     try:
         was_redacted = bool(read_header(path).redacted)
     except RecordingError:
-        # Nothing that can be gone on with: the writer says so.
+        # The writer reports that it cannot be continued.
         return
     if was_redacted and not redacts:
         raise MixedRecordingError(
-            f"cannot append to {path}: it is redacted; say --redact, or choose another name"
+            f"cannot append to {path}: it is redacted; use --redact, or choose another name"
         )
     if redacts and not was_redacted:
         raise MixedRecordingError(

@@ -1,8 +1,8 @@
-r"""Strings as they stand in JSON: where each character of a value came from.
+r"""Strings in JSON source text, with the position of each of their characters.
 
-A secret is found in what a string says and cut out of how it is spelled: `\u0041`, `\/` and a pair
-of surrogates are one character each, and the cut must fall between such spellings, never inside.
-Texts need not be valid JSON: a line that was cut off is read as far as it goes.
+A secret is found in the decoded string but cut out of the source text: `\u0041`, `\/` and a pair of
+surrogates are one character each, and a cut must not split such an escape. Texts need not be valid
+JSON: a truncated line is read as far as possible.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ Role: TypeAlias = Literal["key", "value", "element"]
 
 
 class JsonLiteral:
-    """A string of JSON: what it says, and where each of its characters is spelled."""
+    """A string in JSON source text: its value, and the offset of each character."""
 
-    __slots__ = ("_spelled_at", "_told_at", "start", "text")
+    __slots__ = ("_indexes", "_offsets", "start", "text")
 
-    def __init__(self, spelling: str, start: int) -> None:
-        """Read `spelling` (without quotes), which stands at `start` of its text."""
+    def __init__(self, source: str, start: int) -> None:
+        """Decode `source` (without quotes), which is at offset `start` of its text."""
         self.start = start
-        self._told_at = [0]
-        self._spelled_at = [0]
-        if "\\" not in spelling:
-            self.text = spelling
+        self._indexes = [0]
+        self._offsets = [0]
+        if "\\" not in source:
+            self.text = source
             return
         pieces: list[str] = []
-        told = spelled = 0
-        for found in _ESCAPE.finditer(spelling):
-            plain = spelling[spelled : found.start()]
-            told += len(plain)
+        index = offset = 0
+        for found in _ESCAPE.finditer(source):
+            plain = source[offset : found.start()]
+            index += len(plain)
             pieces += (plain, _character(found[0]))
-            self._mark(told, found.start())
-            told += 1
-            spelled = found.end()
-            self._mark(told, spelled)
-        pieces.append(spelling[spelled:])
+            self._mark(index, found.start())
+            index += 1
+            offset = found.end()
+            self._mark(index, offset)
+        pieces.append(source[offset:])
         self.text = "".join(pieces)
 
-    def place(self, index: int) -> int:
-        """Return where the character `index` of the value begins in the text."""
-        at = bisect_right(self._told_at, index) - 1
-        return self.start + self._spelled_at[at] + index - self._told_at[at]
+    def offset(self, index: int) -> int:
+        """Return the offset in the text of the character at `index` of the value."""
+        at = bisect_right(self._indexes, index) - 1
+        return self.start + self._offsets[at] + index - self._indexes[at]
 
-    def _mark(self, told: int, spelled: int) -> None:
-        self._told_at.append(told)
-        self._spelled_at.append(spelled)
+    def _mark(self, index: int, offset: int) -> None:
+        self._indexes.append(index)
+        self._offsets.append(offset)
 
 
 def _character(escape: str) -> str:
@@ -71,54 +71,54 @@ def _character(escape: str) -> str:
 
 @dataclass(slots=True)
 class JsonContainer:
-    """An object or an array while it is read."""
+    """An object or array that is being read."""
 
     is_object: bool
     key: str = ""
-    """The key whose value comes next; in an array, that of the array."""
+    """The current key; in an array, the key of the array."""
     is_key_next: bool = True
     above: str = ""
-    """The key under which an object stands."""
+    """The key whose value the object is."""
     previous: str = ""
-    """The string before, in an array."""
+    """The previous string, in an array."""
     members: dict[str, JsonLiteral] | None = None
-    """What stood under `value` and the names of `NAMING`, in an object."""
+    """The members `value` and those of `NAMING`, in an object."""
     line: ParsedCommandLine | None = None
-    """What the strings are words of, in an array; the command before its words, in an object."""
+    """The command line whose words are in the array, or whose command is in the object."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonString:
-    """A string, with what is around it."""
+    """A string and its context."""
 
     literal: JsonLiteral
     role: Role
     key: str
-    """The key under which it stands; of an element, the key of its array."""
+    """The key of the value; of an element, the key of its array."""
     above: str = ""
-    """The key under which its object stands."""
+    """The key whose value its object is."""
     previous: str = ""
-    """The string before it, in an array."""
+    """The previous string, in an array."""
     password_at: int | None = None
-    """Where a password begins that it has as a word of a command."""
+    """Index at which a password starts, if the string is a word of a command."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedObject:
-    """An object that has ended, with its members that may name a secret."""
+    """An object that ended, with the members that may name a secret."""
 
     members: dict[str, JsonLiteral]
 
 
 NAMING: Final = ("name", "key", "header", "variable")
-"""Members of an object that may name what its member `value` is."""
+"""Members that may name the member `value` of the same object."""
 _PAIRED: Final = frozenset({*NAMING, "value"})
 _COMMAND: Final = "command"
 _ARGUMENTS: Final = frozenset({"args", "arguments"})
 
 
 def strings(text: str) -> Iterator[JsonString | ClosedObject]:
-    """Yield the strings of the JSON `text`, in order; never raises, whatever `text` is."""
+    """Yield the strings in `text`, in order; invalid JSON is no error."""
     stack: list[JsonContainer] = []
     for token in _TOKEN.finditer(text):
         mark = token[0][0]
@@ -137,7 +137,7 @@ def strings(text: str) -> Iterator[JsonString | ClosedObject]:
                 yield ClosedObject(members)
         elif stack:
             _step(stack[-1], mark)
-    # What was cut off may still have told name and value.
+    # A truncated object may still have a name and a value.
     for container in reversed(stack):
         if container.members:
             yield ClosedObject(container.members)

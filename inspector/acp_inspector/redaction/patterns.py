@@ -1,7 +1,7 @@
-"""How secrets look that can be told by their shape alone.
+"""Patterns and names by which secrets are recognized.
 
-Source: each row names who describes the shape; docs/redaction.md has the list. Where a provider
-says nothing of the length, the row asks for enough of it that no word of prose passes.
+Source: each pattern names its source; docs/redaction.md has the list. If a provider does not
+document the length of a token, the pattern requires enough characters to exclude ordinary words.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Final
 from acp_inspector.recording.format import RecordingError
 
 _NAME_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_SHOUTED: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_UPPER_CASE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 
 NAME_LIMIT: Final = 80
-"""Characters of a name, at most; what is longer is prose."""
+"""Longest name, in characters; longer texts are prose."""
 WORD_LIMIT: Final = 3
-"""Words of a name with spaces in it, at most."""
+"""A name contains fewer spaces than this."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -33,16 +33,16 @@ _LAST: Final = _words(
     "authorization bearer cookie cookies credential credentials jwt passcode passphrase passwd "
     "password passwords pwd secret secrets apikey apikeys"
 )
-_TOKENS_OF_NO_WORTH: Final = _words(
+_HARMLESS_TOKENS: Final = _words(
     "bos cancel cancellation continuation eos first last mask max next page pad per progress "
     "stop sync unk"
 )
-_KEYS_OF_WORTH: Final = _words(
+_SECRET_KEYS: Final = _words(
     "access account api auth encryption license master private proxy secret service session "
     "shared signing storage subscription"
 )
-_KEYS_OF_NO_WORTH: Final = _words("cache foreign hot partition primary public sort")
-_RUN_TOGETHER: Final = (
+_HARMLESS_KEYS: Final = _words("cache foreign hot partition primary public sort")
+_COMPOUNDS: Final = (
     "accesskey",
     "accesstoken",
     "apikey",
@@ -59,13 +59,13 @@ _RUN_TOGETHER: Final = (
     "secretkey",
     "sessiontoken",
 )
-_SHOUTED_LAST: Final = frozenset({"AUTH", "KEY", "PASS", "PAT", "PW"})
+_UPPER_CASE_LAST: Final = frozenset({"AUTH", "KEY", "PASS", "PAT", "PW"})
 _WORKING_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD", "pwd"})
 
 
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Tell whether what is called `name` is a secret, as a person who reads it would say.
+    """Return whether `name` is the name of a secret.
 
     `apiKey`, `x-api-key`, `GITHUB_TOKEN` and `DB_PASS` are; `maxTokens`, `progressToken`,
     `API_KEY_FILE` and `publicKey` are not.
@@ -78,41 +78,41 @@ def is_secret_name(name: str) -> bool:
     if not words or any(not (char.isalnum() or char in "_-. /$:") for char in name):
         return False
     last, before = words[-1], words[-2] if len(words) > 1 else ""
-    if last in _LAST or last.endswith(_RUN_TOGETHER):
+    if last in _LAST or last.endswith(_COMPOUNDS):
         return True
     if last == "token":
-        return before not in _TOKENS_OF_NO_WORTH
-    if last == "key" and before in _KEYS_OF_WORTH:
+        return before not in _HARMLESS_TOKENS
+    if last == "key" and before in _SECRET_KEYS:
         return True
-    return _is_shouted_secret(name, before)
+    return _is_secret_variable(name, before)
 
 
-def _is_shouted_secret(name: str, before: str) -> bool:
-    """Tell it of the name of an environment variable, in which less is left to context."""
-    if not _SHOUTED.fullmatch(name):
+def _is_secret_variable(name: str, before: str) -> bool:
+    """Return whether `name` is an environment variable with a secret value."""
+    if not _UPPER_CASE.fullmatch(name):
         return False
-    return name.rpartition("_")[2] in _SHOUTED_LAST and before not in _KEYS_OF_NO_WORTH
+    return name.rpartition("_")[2] in _UPPER_CASE_LAST and before not in _HARMLESS_KEYS
 
 
 _END: Final = r"(?![A-Za-z0-9_-])"
 _START: Final = r"(?:(?<![A-Za-z0-9_])|(?<=[0-9;\[]m)|(?<=\\[nrt]))"
-"""Not inside of a word; but a colour of a terminal and an escaped line end in letters as well."""
+"""Not inside of a word, but after a terminal colour or an escaped newline, which end in letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretPattern:
-    """A rule: what it is called, what it finds, and who says that secrets look so."""
+    """A rule that finds secrets by their form."""
 
     name: str
     about: str
     source: str
     pattern: re.Pattern[str]
-    """The group that it matched last, or all of it where it has none, is the secret."""
+    """The secret is the last group that matched, or the whole match without groups."""
     hints: tuple[str, ...]
-    """One of these stands in every text with such a secret; looking for them is quick."""
+    """Every text with such a secret contains one of these; a fast test."""
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where in `text` a secret of this shape begins and ends."""
+        """Yield start and end of the secrets of this form in `text`."""
         if any(hint in text for hint in self.hints):
             for found in self.pattern.finditer(text):
                 yield found.span(found.lastgroup or 0)
@@ -246,35 +246,35 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
     ),
     _pattern(
         "bearer",
-        "what stands behind Bearer; what stands behind Basic is found by its header's name",
+        "tokens after Bearer; those after Basic are found by the name of their header",
         "RFC 6750",
         r"\b(?:[Bb]earer|BEARER)\s+(?P<secret>(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{12,}=*)",
         hints="earer BEARER",
     ),
     _pattern(
         "url-userinfo",
-        "the password of a URL, or the token that stands in its place",
+        "the password in a URL, or a token in its place",
         "RFC 3986, section 3.2.1",
         r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://(?:[^\s/?#@:\"'<>\\]*:(?P<secret>[^\s/?#@\"'<>\\]+)|"
         r"(?P<token>(?=[^\s/?#@:]*[0-9])[A-Za-z0-9_.~%-]{20,}))@",
         hints="@",
     ),
 )
-"""Every shape, most telling first."""
+"""All patterns, most specific first."""
 
 
 _QUERY: Final = re.compile(
     r"[?&;#](?P<name>[A-Za-z0-9_.~%-]{1,60})=(?P<value>[^\s&;#\"'<>\\`)\]}]+)"
 )
 _QUERY_NAMES: Final = frozenset({"key", "sig", "signature", "x-amz-signature", "x-goog-signature"})
-_LEAST_QUERY: Final = 6
+_MIN_QUERY: Final = 6
 
 
 def query_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where in `text` the value of a URL's query or fragment is a secret."""
+    """Yield start and end of the secrets in queries and fragments of URLs in `text`."""
     for found in _QUERY.finditer(text):
         name = found["name"]
-        is_long = len(found["value"]) >= _LEAST_QUERY
+        is_long = len(found["value"]) >= _MIN_QUERY
         if is_long and (name.lower() in _QUERY_NAMES or is_secret_name(name)):
             yield found.span("value")
 
@@ -290,18 +290,18 @@ _NAMED_IDS: Final = re.compile(
     r"(?:toolu|call|msg|req|resp|run|chatcmpl|sess|session|thread|item|fc|rs|gen|evt|task|tool)[a-z]{0,8}[_-]",
     re.IGNORECASE,
 )
-_LEAST_BITS: Final = 4.2
-"""Bits a character must carry; prose has about 4.0 at these lengths, base64 above 4.6."""
+_MIN_BITS: Final = 4.2
+"""Least entropy in bits per character; prose has about 4.0 at these lengths, base64 4.6."""
 
 
 def entropy_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where in `text` a word is too random to be anything but a secret.
+    """Yield start and end of the words in `text` that are random enough to be secrets.
 
-    Ids, hashes, paths and what mixes no three kinds of characters are none.
+    Ids, hashes, paths and words that do not mix three kinds of characters are not.
     """
     for found in _CANDIDATE.finditer(text):
         word = found[0]
-        if _mixes_three_kinds(word) and not _is_id(word) and _bits(word) >= _LEAST_BITS:
+        if _mixes_three_kinds(word) and not _is_id(word) and _bits(word) >= _MIN_BITS:
             yield found.span()
 
 
@@ -312,12 +312,12 @@ def _mixes_three_kinds(word: str) -> bool:
     return digits >= 3 and upper >= 3 and lower >= 3 and not _has_words(word)
 
 
-_SPOKEN: Final = re.compile(r"[A-Za-z][a-z]{3,}")
+_LOWER_CASE_RUN: Final = re.compile(r"[A-Za-z][a-z]{3,}")
 
 
 def _has_words(word: str) -> bool:
-    """Tell whether much of `word` is made of runs of small letters, as names in code are."""
-    return sum(len(run) for run in _SPOKEN.findall(word)) * 3 > len(word)
+    """Return whether much of `word` is runs of lower-case letters, as in names in code."""
+    return sum(len(run) for run in _LOWER_CASE_RUN.findall(word)) * 3 > len(word)
 
 
 def _is_id(word: str) -> bool:
@@ -343,7 +343,7 @@ _COOKIE: Final = re.compile(
 )
 _NETRC: Final = re.compile(r"\blogin\s{1,8}\S{1,80}+\s{1,8}password\s{1,8}(\S{4,200}+)")
 _WHOLE: Final = ((_COOKIE, ("ookie", "OOKIE")), (_NETRC, ("password",)))
-"""Lines of others' making, with what stands in every text that has one."""
+"""Cookie headers and netrc lines, with hints that every text with one contains."""
 _FIRST_WORD: Final = re.compile(r"\b(?:access|api|auth|client|private|secret) \Z", re.IGNORECASE)
 _LONGEST_WORD: Final = len("private ")
 _PREFIXED: Final = re.compile(r"--?[A-Za-z]")
@@ -359,13 +359,13 @@ _LETTER: Final = re.compile(r"[A-Za-z]")
 _DIGIT: Final = re.compile(r"[0-9]")
 _REFERENCE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _LONG: Final = 16
-_LEAST_BARE: Final = 8
+_MIN_BARE: Final = 8
 
 
 def assignment_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where in `text` a value stands behind a name that promises a secret.
+    """Yield start and end of the values in `text` that are assigned to names of secrets.
 
-    Code that only names where a secret comes from (`token = request.token`, `$TOKEN`) has none.
+    Code that only refers to a secret (`token = request.token`, `$TOKEN`) has none.
     """
     for pattern, hints in _WHOLE:
         if any(hint in text for hint in hints):
@@ -380,19 +380,19 @@ def assignment_spans(text: str) -> Iterator[tuple[int, int]]:
             # `a token abcdefg1` is prose.
             at = found.end("name")
             continue
-        is_value = _is_bearer_like(found) or _is_value(found[group], is_bare=group == "bare")
+        is_value = _is_value_by_context(found) or _is_value(found[group], is_bare=group == "bare")
         if is_value and _is_secret(name, text, found.start()):
             yield found.span(group)
             at = found.end(group)
         else:
-            # The value may itself be the name of the next assignment.
+            # The value may be the name of the next assignment.
             at = found.end("name")
 
 
-def _is_bearer_like(found: re.Match[str]) -> bool:
-    """Tell whether what stands there is a value whatever it looks like, be it an everyday word.
+def _is_value_by_context(found: re.Match[str]) -> bool:
+    """Return whether the context shows that it is a value, even if it looks like a word.
 
-    So it is in a header that names its scheme, and behind a variable of the environment.
+    That is the case in a header with a scheme, and after an environment variable.
     """
     value = found["bare"]
     if value is None or is_placeholder_value(value):
@@ -403,7 +403,7 @@ def _is_bearer_like(found: re.Match[str]) -> bool:
 
 
 def _is_secret(name: str, text: str, at: int) -> bool:
-    """Tell whether the name at that place promises a secret, alone or with the word before it."""
+    """Return whether the name at `at`, alone or with the word before it, names a secret."""
     if is_secret_name(name.lstrip("-")):
         return True
     if name.lower() not in {"key", "secret", "token"}:
@@ -413,7 +413,7 @@ def _is_secret(name: str, text: str, at: int) -> bool:
 
 
 def is_placeholder_value(value: str) -> bool:
-    """Tell whether `value` stands where a secret would, and is none: a variable, a type, stars."""
+    """Return whether `value` is a variable, a type, asterisks or the like instead of a secret."""
     return _NO_VALUES.fullmatch(value) is not None
 
 
@@ -422,34 +422,34 @@ def _is_value(value: str, *, is_bare: bool) -> bool:
         return False
     has_both = _LETTER.search(value) is not None and _DIGIT.search(value) is not None
     if is_bare:
-        return len(value) >= _LEAST_BARE and has_both and not _is_reference(value)
+        return len(value) >= _MIN_BARE and has_both and not _is_reference(value)
     return has_both or len(value) >= _LONG or not value.isalnum()
 
 
 def _is_reference(value: str) -> bool:
-    """Tell whether it names where a secret comes from: a member, a call, a file."""
+    """Return whether `value` refers to a secret: a member, a call, a file."""
     return _REFERENCE.fullmatch(value) is not None or "(" in value or "/" in value[:2]
 
 
 MAX_COMMAND_CHARACTERS: Final = 2000
-"""Characters of a command line that are looked at."""
+"""Most characters of a command line that are parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Command:
-    """A command, and the options behind which its password stands."""
+    """A command and the options that take its password."""
 
     name: re.Pattern[str]
     attached: tuple[str, ...] = ()
     """Options with the password in the same word."""
     separate: tuple[str, ...] = ()
     """Options with the password in the next word."""
-    deed: str = ""
-    """The subcommand whose options these are."""
-    behind: str = ""
-    """What ends the name of the user before the password."""
-    own: str = ""
-    """Options with a value, of a command behind whose options another command stands."""
+    subcommand: str = ""
+    """The subcommand that has these options."""
+    separator: str = ""
+    """Separates the user name from the password."""
+    own_options: str = ""
+    """Options with a value, of a command that runs another command."""
 
 
 def _named(names: str) -> re.Pattern[str]:
@@ -459,18 +459,18 @@ def _named(names: str) -> re.Pattern[str]:
 _COMMANDS: Final = (
     _Command(_named("mysql[a-z_]*|mariadb(?:-[a-z]+)*"), attached=("-p",)),
     _Command(_named("7z[ar]?"), attached=("-p",)),
-    _Command(_named("sshpass"), attached=("-p",), separate=("-p",), own="-p -P -f -d"),
+    _Command(_named("sshpass"), attached=("-p",), separate=("-p",), own_options="-p -P -f -d"),
     _Command(_named("redis-cli"), separate=("-a",)),
     _Command(_named("mongo(?:sh|dump|restore|export|import)?"), separate=("-p",)),
     _Command(_named("sqlcmd|bcp"), attached=("-P",), separate=("-P",)),
     _Command(_named("zip|unzip"), separate=("-P",)),
     _Command(_named("ldap[a-z]+"), attached=("-w",), separate=("-w",)),
-    _Command(_named("docker|podman|helm|az"), separate=("-p",), deed="login"),
+    _Command(_named("docker|podman|helm|az"), separate=("-p",), subcommand="login"),
     _Command(
         _named("curl"),
         attached=("-u", "--user=", "-U", "--proxy-user="),
         separate=("-u", "--user", "-U", "--proxy-user"),
-        behind=":",
+        separator=":",
     ),
 )
 """Source: their manuals."""
@@ -486,30 +486,34 @@ _ENDS: Final = frozenset(";|&\n()`")
 
 
 class ParsedCommandLine:
-    """Reads the words of a command line, one after the other."""
+    """Finds passwords in the words of a command line."""
 
-    __slots__ = ("_command", "_does", "_previous")
+    __slots__ = ("_command", "_is_active", "_previous")
 
     def __init__(self) -> None:
         self._command: _Command | None = None
-        self._does = True
+        self._is_active = True
         self._previous = ""
 
     def secret_in(self, word: str) -> int | None:
-        """Return where in the next word a secret begins, which goes on to its end."""
+        """Process the next word; return the index at which a secret in it starts."""
         previous, self._previous = self._previous, word
         if found := _command(word):
-            # Also behind `sudo` and the like.
-            self._command, self._does = found, not found.deed
+            # Also after `sudo` and the like.
+            self._command, self._is_active = found, not found.subcommand
             return None
         if self._command is None:
             return None
-        if not self._does:
-            self._does = word == self._command.deed
+        if not self._is_active:
+            self._is_active = word == self._command.subcommand
             return None
         command = self._command
         start = self._start(command, previous, word)
-        if command.own and not word.startswith("-") and previous not in command.own.split():
+        if (
+            command.own_options
+            and not word.startswith("-")
+            and previous not in command.own_options.split()
+        ):
             self._command = None
         return start if start is not None and start < len(word) else None
 
@@ -522,14 +526,14 @@ class ParsedCommandLine:
                 if word.startswith(option):
                     start = len(option)
                     break
-        if start is None or not command.behind:
+        if start is None or not command.separator:
             return start
-        end = word.find(command.behind, start)
+        end = word.find(command.separator, start)
         return None if end < 0 else end + 1
 
 
 def command_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where in `text` a command line has a password."""
+    """Yield start and end of the passwords in command lines in `text`."""
     if not any(hint in text for hint in _BEGINNINGS):
         return
     at = 0
@@ -555,7 +559,7 @@ def _command(word: str) -> _Command | None:
 
 
 def _unquoted(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the place without quotes around it, of which the first may stand before it."""
+    """Return the span without its quotes; the opening quote may be before the span."""
     quote = text[end - 1]
     if quote not in "'\"":
         return start, end
@@ -573,7 +577,7 @@ RULES: Final[dict[str, str]] = {
     "assignment": "the same in running text: API_KEY=…, password: '…', --token …",
     "entropy": "long words too random to be anything else; ids, hashes and paths are not",
 }
-"""Every rule with what it finds, most telling first; a secret is counted for its first rule."""
+"""All rules and what they find, most specific first; a secret counts for its first rule."""
 
 
 class UnknownRuleError(RecordingError):
@@ -581,14 +585,14 @@ class UnknownRuleError(RecordingError):
 
 
 class UnmatchedRuleError(RecordingError):
-    """A rule that was asked for by name found nothing."""
+    """A rule that was requested by name found nothing."""
 
 
 def chosen_rules(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the rules of those names in the table's order; all of them where none is named.
+    """Return the named rules in the order of `RULES`; all rules if there are no names.
 
     Raises:
-        UnknownRuleError: a name stands for no rule.
+        UnknownRuleError: there is no rule of a name.
     """
     wanted = set(names)
     if unknown := sorted(wanted - set(RULES)):

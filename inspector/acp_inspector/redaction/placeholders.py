@@ -1,4 +1,4 @@
-"""Which secret has which placeholder, and how often what was found."""
+"""Replaces secrets in texts by numbered placeholders."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from acp_inspector.redaction.detector import SecretDetector, SecretMatch
 from acp_inspector.redaction.patterns import RULES
 from acp_protocol.errors import AcpError
 
-_MARK: Final = 'b64":"'
+_BASE64_KEY_END: Final = 'b64":"'
 _BASE64_FIELD: Final = re.compile(r'(?<=["_]b64":")[A-Za-z0-9+/]{7,}={0,2}(?=")')
 
 
 def base64_texts(line: str) -> Iterator[str]:
-    """Yield what the members of `line` that hold bytes say, whatever is no UTF-8 as surrogates."""
-    if _MARK in line:
+    """Yield the decoded base64 members of `line`; bytes that are no UTF-8 become surrogates."""
+    if _BASE64_KEY_END in line:
         for found in _BASE64_FIELD.finditer(line):
             if (text := _text(found[0])) is not None:
                 yield text
 
 
 def replace_in_base64(line: str, change: Callable[[str], str]) -> str:
-    """Return `line` with what its bytes say changed; what `change` leaves stays as spelled."""
-    if _MARK not in line:
+    """Apply `change` to the decoded base64 members of `line`; the unchanged stay as written."""
+    if _BASE64_KEY_END not in line:
         return line
 
     def changed(found: re.Match[str]) -> str:
@@ -40,42 +40,42 @@ def replace_in_base64(line: str, change: Callable[[str], str]) -> str:
     return _BASE64_FIELD.sub(changed, line)
 
 
-def _text(spelling: str) -> str | None:
+def _text(encoded: str) -> str | None:
     try:
-        return base64.b64decode(spelling, validate=True).decode(errors="surrogateescape")
+        return base64.b64decode(encoded, validate=True).decode(errors="surrogateescape")
     except binascii.Error:
         return None
 
 
-ROUNDS: Final = 8
-"""How often a line is looked at again after a cut: what stood beside it may now be seen alone."""
-_SPELLED: Final = re.compile(r"(?:«|\\u00[aA][bB])secret:([0-9]{1,9})(?:»|\\+u00[bB][bB])")
-"""A placeholder as it may stand in a file, in which others may have spelled it in ASCII."""
+MAX_ROUNDS: Final = 8
+"""Most searches of a line: removing one secret may expose another."""
+_PLACEHOLDER: Final = re.compile(r"(?:«|\\u00[aA][bB])secret:([0-9]{1,9})(?:»|\\+u00[bB][bB])")
+"""A placeholder in a file, possibly escaped to ASCII."""
 
 
 class TooManySecretsError(AcpError):
-    """There are more distinct secrets than are told apart."""
+    """There are more distinct secrets than placeholders."""
 
 
 @dataclass(slots=True)
 class PlaceholderMap:
-    """Hands out placeholders, one for each distinct secret, and counts."""
+    """Assigns a placeholder to each distinct secret, and counts replacements."""
 
     first: int = 1
-    """The first number that is free."""
+    """Number of the first placeholder."""
     limit: int | None = None
-    """Distinct secrets that are told apart."""
+    """Most distinct secrets."""
     numbers: dict[str, int] = field(default_factory=dict[str, int])
     rule_of: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """The rules that found each secret."""
     replaced: Counter[str] = field(default_factory=Counter[str])
-    """Places that were replaced, by rule."""
+    """Number of replacements by rule."""
 
     def placeholder(self, hit: SecretMatch) -> str:
-        """Return what stands for the secret from now on.
+        """Return the placeholder of a secret, and count the replacement.
 
         Raises:
-            LedgerFullError: it is one more than are told apart.
+            TooManySecretsError: the secret is new, and `limit` is reached.
         """
         is_full = self.limit is not None and len(self.numbers) >= self.limit
         if is_full and hit.value not in self.numbers:
@@ -91,22 +91,22 @@ class PlaceholderMap:
         return frozenset[str]().union(*self.rule_of.values())
 
     def secrets_by_rule(self) -> dict[str, int]:
-        """Return how many distinct secrets each rule stands for, in the table's order."""
+        """Return the number of distinct secrets by first rule, in the order of `RULES`."""
         first = Counter(next(name for name in RULES if name in r) for r in self.rule_of.values())
         return {name: first[name] for name in RULES if first[name]}
 
 
 def redact_text(
-    text: str, finder: SecretDetector, placeholders: PlaceholderMap
+    text: str, detector: SecretDetector, placeholders: PlaceholderMap
 ) -> tuple[str, list[SecretMatch]]:
-    """Return `text` with every secret replaced, and what was found, also in bytes that it spells.
+    """Replace every secret in `text`, also in base64; return the new text and the secrets.
 
-    What this returns has nothing left that it would replace again.
+    Redacting the new text again changes nothing.
     """
     found: list[SecretMatch] = []
 
-    def without_secrets(spelled: str) -> str:
-        cut, hits = _redact(spelled, finder, placeholders)
+    def without_secrets(part: str) -> str:
+        cut, hits = _redact(part, detector, placeholders)
         found.extend(hits)
         return cut
 
@@ -114,24 +114,26 @@ def redact_text(
 
 
 def _redact(
-    text: str, finder: SecretDetector, ledger: PlaceholderMap
+    text: str, detector: SecretDetector, placeholders: PlaceholderMap
 ) -> tuple[str, list[SecretMatch]]:
     found: list[SecretMatch] = []
-    for _ in range(ROUNDS):
-        hits = finder.find(text)
+    for _ in range(MAX_ROUNDS):
+        hits = detector.find(text)
         if not hits:
             break
         found += hits
         pieces: list[str] = []
         at = 0
         for hit in hits:
-            pieces += (text[at : hit.start], ledger.placeholder(hit))
+            pieces += (text[at : hit.start], placeholders.placeholder(hit))
             at = hit.end
         text = "".join([*pieces, text[at:]])
     return text, found
 
 
 def highest_placeholder(text: str) -> int:
-    """Return the highest number of a placeholder that `text` holds already; 0 for none."""
-    spelled = (number for part in (text, *base64_texts(text)) for number in _SPELLED.findall(part))
-    return max(map(int, spelled), default=0)
+    """Return the highest number of the placeholders in `text`; 0 if there are none."""
+    numbers = (
+        number for part in (text, *base64_texts(text)) for number in _PLACEHOLDER.findall(part)
+    )
+    return max(map(int, numbers), default=0)

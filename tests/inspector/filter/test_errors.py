@@ -58,7 +58,7 @@ method session/update
 ^^^^^^ `method` needs an operator (== != ~ contains in exists); to look for the text, write "method session/update"
 
 error timeout
-^^^^^ `error` is not joined to the words behind it; to look for the text, write "error timeout"
+^^^^^ `error` is not connected to the words after it; to look for the text, write "error timeout"
 
 held == true
      ^^ `held` takes no value; write `held` or `not held`
@@ -73,16 +73,16 @@ method in fs/
           ^^^ `in` takes a list or a range; write `in (fs/)`
 
 method in 1..2
-          ^^^^ method has no order, hence no ranges; list its values
+          ^^^^ method has no order, so it takes no ranges; list its values
 
 t in 20s..10s
      ^^^^^^^^ the range ends before it begins
 
 method == /x/
-          ^^^ a pattern stands only behind `~`; write ~, or put it in quotes
+          ^^^ a pattern is only allowed after `~`; write ~, or put it in quotes
 
 method contains /x/
-                ^^^ a pattern stands only behind `~`; write ~ for contains
+                ^^^ a pattern is only allowed after `~`; write ~ for contains
 
 text ~ /(/
        ^^^ the pattern cannot be used: missing ) at position 1
@@ -97,7 +97,7 @@ a or $.x[y] == 3
         ^ a path goes on with `.name`, `..name`, `[0]`, `[*]` or `["name"]`
 
 $.x > 5s
-      ^^ what stands in a message is compared with a number without a unit; put text in quotes
+      ^^ a value in a message is compared with a number without a unit; put text in quotes
 
 $.x in a..b
        ^^^^ `in` takes a list or a range; write `in (a..b)`
@@ -118,13 +118,13 @@ say "hello
     ^ this text has no closing quote
 
 say "hello"
-    ^^^^^^^ `"hello"` is not joined to what stands before it; write `and` or `or` between, or put text with blanks in quotes
+    ^^^^^^^ `"hello"` is not connected to what is before it; write `and` or `or` between, or put text with blanks in quotes
 
 connection refused == 3
                    ^^ `==` has no field before it; put text with such signs in quotes
 
 one, two
-   ^ a comma stands only in a list behind `in`; write `and` or `or`
+   ^ a comma is only allowed in a list after `in`; write `and` or `or`
 
 one and and two
         ^^^ a condition is missing before this; to look for the word, write "and"

@@ -355,7 +355,7 @@ def test_joined_conditions_survive_writing_and_denying(text: str) -> None:
 
 @given(st.binary(max_size=40))
 def test_no_bytes_make_a_filter_fail(raw: bytes) -> None:
-    frame = replace(frames(TALK[0])[0], raw=raw)
+    frame = replace(frames(TALK[0])[0], data=raw)
     for text in TABLE:
         compile_filter(text).matches(EntryFields(frame, Exchanges()))
 

@@ -121,7 +121,7 @@ def test_a_field_that_the_index_knows_costs_no_look_at_a_line(
 ) -> None:
     wanted = compile_filter("from == client and t >= 0s and not stderr and not pending")
     with IndexedRecording(path).index_all() as recording:
-        monkeypatch.setattr(IndexedRecording, "block", None)
+        monkeypatch.setattr(IndexedRecording, "raw_lines", None)
         monkeypatch.setattr(IndexedRecording, "__getitem__", None)
         assert len(FilterSearch(recording, wanted).find_all()) > 3
 
@@ -170,12 +170,12 @@ def test_patterns_are_tried_elsewhere_and_nowhere_else(
     elsewhere = Elsewhere()
     is_tried: list[bool] = []
 
-    def patience(length: int) -> float:
+    def timeout(length: int) -> float:
         # It is asked for whenever the library is called.
         is_tried.append(elsewhere.is_inside)
         return 1.0 + length
 
-    monkeypatch.setattr("acp_inspector.filter.patterns._patience", patience)
+    monkeypatch.setattr("acp_inspector.filter.patterns._timeout", timeout)
     with IndexedRecording(path).index_all() as recording:
         wanted = compile_filter(expression)
         assert wanted.has_patterns

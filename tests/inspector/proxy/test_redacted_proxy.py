@@ -134,7 +134,7 @@ def test_a_recording_is_not_redacted_by_halves(tmp_path: Path) -> None:
     plain = [*PROXY[:-1], "--record", str(path), "--append", "--", "cat"]
     refused = subprocess.run(plain, input=b"", capture_output=True, timeout=LIMIT, check=False)
     assert refused.returncode == 2
-    assert b"it is redacted; say --redact" in refused.stderr
+    assert b"it is redacted; use --redact" in refused.stderr
     assert path.read_bytes() == content
 
 

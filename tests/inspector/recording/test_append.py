@@ -95,7 +95,7 @@ def test_what_is_no_recording_cannot_be_gone_on_with(tmp_path: Path, content: by
 def test_a_line_that_is_too_long_is_hashed_and_counts_for_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_inspector.recording.reader.LINE_LIMIT", 4 * BLOCK)
+    monkeypatch.setattr("acp_inspector.recording.reader.MAX_LINE", 4 * BLOCK)
     with path.open("ab") as file:
         file.write(b"x" * (5 * BLOCK) + b"\n")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -20,7 +20,7 @@ from acp_inspector.recording.format import (
     encode_footer,
     encode_header,
 )
-from acp_inspector.recording.index import Envelope, Index, LineKind, Methods, Pairing
+from acp_inspector.recording.index import Envelope, LineKind, Methods, Pairing, RecordingIndex
 
 numbers = st.integers(min_value=1, max_value=10**18)
 times = st.integers(min_value=0, max_value=10**12).map(lambda micros: micros / 10**6)
@@ -39,8 +39,8 @@ entries = (
 )
 
 
-def indexed(lines: bytes, at: int = 0) -> Index:
-    index = Index()
+def indexed(lines: bytes, at: int = 0) -> RecordingIndex:
+    index = RecordingIndex()
     index.add(lines, at)
     return index
 
@@ -169,7 +169,7 @@ def test_pairs_are_those_of_the_exchanges(said: list[tuple[Any, bytes] | None]) 
             exchanges.apply(entry)
         else:
             exchanges.restart(entry.seq)
-    index = Index()
+    index = RecordingIndex()
     for first in range(0, len(entries), 3):
         index.add(b"".join(map(encode_entry, entries[first : first + 3])), 0)
     for row, entry in enumerate(entries):

@@ -47,14 +47,14 @@ def test_any_agent_gives_one_plain_name(agent: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "reason"),
     [
-        ("%Q", "%Q is no part of a date"),
-        ("%D", "%D is no part of a date"),
-        ("100%", "% is no part of a date"),
+        ("%Q", "%Q is no date directive"),
+        ("%D", "%D is no date directive"),
+        ("100%", "% is no date directive"),
         ("{user}", "{user} is neither {agent} nor {pid}"),
-        ("{agent", "a { stands alone"),
-        ("}", "a } stands alone"),
-        ("", "it spells no name"),
-        ("a\0", "it spells no name"),
+        ("{agent", "unmatched {"),
+        ("}", "unmatched }"),
+        ("", "it is empty or contains a NUL character"),
+        ("a\0", "it is empty or contains a NUL character"),
     ],
 )
 def test_a_bad_pattern_is_told_in_one_sentence(pattern: str, reason: str) -> None:

@@ -36,7 +36,7 @@ def test_what_fails_leaves_what_was_there_and_nothing_else(
 def test_a_file_that_exists_is_refused_before_and_after(tmp_path: Path) -> None:
     path = tmp_path / "it"
     with (
-        pytest.raises(RecordingExistsError, match="say --overwrite"),
+        pytest.raises(RecordingExistsError, match="use --overwrite"),
         atomic_replacement(path, overwrite=False) as part,
     ):
         part.write_text("mine")

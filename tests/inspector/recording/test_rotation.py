@@ -112,7 +112,7 @@ def test_a_next_file_that_cannot_be_opened_is_done_without(path: Path) -> None:
         writer.write(frames(n, n))
     assert len(warnings) == 1
     assert "exists already" in warnings[0]
-    assert warnings[0].endswith(f"the recording goes on in {path}")
+    assert warnings[0].endswith(f"the recording continues in {path}")
     assert taken.read_text() == "precious"
     taken.unlink()
     write(writer, frames(200, 220), frames(221, 221))
@@ -199,5 +199,5 @@ def test_overwriting_touches_no_file_that_only_bears_the_name_of_a_part(path: Pa
     write(writer, frames(1, 1), frames(2, 2))
     assert stranger.read_text() == "my thesis\n"
     assert len(warnings) == 1
-    assert "the recording goes on in" in warnings[0]
+    assert "the recording continues in" in warnings[0]
     assert [entry.seq for entry in read_recording(path).entries] == [1, 2]

@@ -293,7 +293,7 @@ def test_memory_that_runs_out_costs_the_batch_alone(
             yield b"half a line"
             raise MemoryError
 
-        patch.setattr("acp_inspector.recording.encoder.Batch.encoded", fail)
+        patch.setattr("acp_inspector.recording.encoder.EntryBatch.encoded", fail)
         writer.write(frames(1, 2))
     writer.write(frames(3, 3))
     writer.close()

@@ -32,7 +32,7 @@ def test_a_cut_in_the_value_is_the_same_cut_in_its_spelling(
     spelling = "".join(spelled(part, style) for part in (before, secret, after))
     literal = JsonLiteral(spelling, 0)
     assert literal.text == before + secret + after
-    start, end = literal.place(len(before)), literal.place(len(before) + len(secret))
+    start, end = literal.offset(len(before)), literal.offset(len(before) + len(secret))
     cut = f"{spelling[:start]}X{spelling[end:]}"
     assert json.loads(f'"{cut}"') == f"{before}X{after}"
 
@@ -61,7 +61,7 @@ def test_every_string_of_a_value_is_found(value: object) -> None:
 def test_whatever_it_is_given_it_does_not_raise(text: str) -> None:
     for item in strings(text):
         if isinstance(item, JsonString):
-            assert 0 <= item.literal.place(len(item.literal.text)) <= len(text)
+            assert 0 <= item.literal.offset(len(item.literal.text)) <= len(text)
 
 
 def test_a_string_knows_the_name_beside_it() -> None:

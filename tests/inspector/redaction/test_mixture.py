@@ -24,7 +24,7 @@ def test_a_half_that_is_like_the_other_may_come(tmp_path: Path) -> None:
 
 
 def test_secrets_do_not_come_behind_a_half_without_them(tmp_path: Path) -> None:
-    with pytest.raises(MixedRecordingError, match="it is redacted; say --redact"):
+    with pytest.raises(MixedRecordingError, match="it is redacted; use --redact"):
         check_append(recording(tmp_path / "a", ["key"]), redacts=False)
 
 

@@ -202,7 +202,7 @@ def test_the_file_is_private_and_no_other_is_touched(aviary: Path, tmp_path: Pat
     redact_recording(aviary, out)
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     content = out.read_bytes()
-    with pytest.raises(RecordingExistsError, match="say --overwrite"):
+    with pytest.raises(RecordingExistsError, match="use --overwrite"):
         redact_recording(aviary, out)
     assert out.read_bytes() == content
     redact_recording(aviary, aviary, overwrite=True)
@@ -284,7 +284,7 @@ def test_a_line_that_is_too_long_is_neither_copied_nor_called_clean(
     source = written(tmp_path / "a", [Frame(1, 0.1, "agent", b'"' + shaped(1).encode() + b'"')])
     lines = source.read_bytes().splitlines(keepends=True)
     source.write_bytes(b"".join((lines[0], b"x" * 9000 + b"\n", *lines[1:])))
-    monkeypatch.setattr("acp_inspector.recording.reader.LINE_LIMIT", 4000)
+    monkeypatch.setattr("acp_inspector.recording.reader.MAX_LINE", 4000)
     target = tmp_path / "b"
     with pytest.raises(RecordingError, match="line 2: the line is too long"):
         redact_recording(source, target)
