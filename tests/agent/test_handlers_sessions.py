@@ -32,7 +32,7 @@ async def listed(it: Visit, **params: Json) -> list[str]:
 async def test_all_sessions_are_listed_page_by_page(
     cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_agent.handlers.sessions.PAGE", 3)
+    monkeypatch.setattr("acp_agent.handlers.sessions.PAGE_SIZE", 3)
     async with visit(cwd, version) as it:
         here = [await it.new() for _ in range(7)]
         there = [await it.new(cwd=str(cwd / "src")) for _ in range(3)]
@@ -48,7 +48,7 @@ async def test_all_sessions_are_listed_page_by_page(
 async def test_a_cursor_belongs_to_its_filter(
     cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_agent.handlers.sessions.PAGE", 1)
+    monkeypatch.setattr("acp_agent.handlers.sessions.PAGE_SIZE", 1)
     async with visit(cwd, version, lints=False) as it:
         await it.new()
         await it.new()

@@ -340,7 +340,7 @@ async def test_nothing_waits_for_servers_any_more_when_the_client_leaves(
 async def test_those_asleep_longest_are_closed_where_there_are_too_many(
     cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_agent.sessions.manager.ASLEEP_LIMIT", 2)
+    monkeypatch.setattr("acp_agent.sessions.suspended.MAX_SUSPENDED", 2)
     async with visit(cwd, limit=1) as it:
         sessions = [await it.new() for _ in range(4)]
         assert list(handlers_of(it).open.suspended) == sessions[1:3]

@@ -14,7 +14,6 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, fields
 from functools import partial
 from itertools import groupby
 from typing import Any, Final, Self, cast
@@ -31,6 +30,7 @@ from acp_agent.models.types import (
     ReasoningDelta,
     Stop,
     TextDelta,
+    TokenUsage,
     ToolResult,
     ToolUse,
 )
@@ -223,6 +223,32 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
     "Aside": LocalExchange,
     "Compacted": Summary,
 }
+_FIELDS: Final[Mapping[type[Any], Mapping[str, str]]] = {
+    PromptMessage: {"text": "text", "attachments": "attachments", "images": "images"},
+    Attachment: {"uri": "uri", "text": "text"},
+    Image: {"mime_type": "mime_type", "data": "data"},
+    AssistantMessage: {"events": "events"},
+    TextDelta: {"text": "text"},
+    ReasoningDelta: {"text": "text"},
+    PlanChange: {"entries": "steps"},
+    PlanStep: {"content": "content", "status": "status"},
+    ToolUse: {"name": "name", "arguments": "arguments", "id": "id", "fault": "fault"},
+    ProviderBlock: {"model": "maker", "content": "content"},
+    Stop: {"reason": "reason", "why": "why"},
+    ToolResult: {"name": "name", "text": "text", "is_failed": "is_failed"},
+    LocalExchange: {"text": "text"},
+    Summary: {"summary": "summary", "requests": "requests"},
+}
+"""Fields, and their names in the file format, which outlive those of the fields."""
+_USAGE: Final[Mapping[str, str]] = {
+    "input_tokens": "read",
+    "output_tokens": "written",
+    "reasoning_tokens": "thought",
+    "cache_read_tokens": "cached_read",
+    "cache_write_tokens": "cached_written",
+    "cost": "cost",
+    "window": "window",
+}
 _NAMES: Final[Mapping[type[Any], str]] = {kind: name for name, kind in _CLASSES.items()}
 _KINDS: Final[Mapping[type[Any], str]] = {
     TextDelta: "agent_message_chunk",
@@ -251,6 +277,20 @@ def read_entry(value: Json, texts: Sequence[tuple[str, str]] = ()) -> HistoryIte
     return entry
 
 
+def write_usage(usage: TokenUsage) -> dict[str, Json]:
+    """Return the usage of a session as JSON."""
+    return {stored: getattr(usage, name) for name, stored in _USAGE.items()}
+
+
+def read_usage(value: Mapping[str, Json]) -> TokenUsage:
+    """Return the usage from its JSON; nothing was used if it cannot be read."""
+    known = {name: value[stored] for name, stored in _USAGE.items() if stored in value}
+    try:
+        return TokenUsage(**known)
+    except TypeError:
+        return TokenUsage(0, 0)
+
+
 def joined(said: Sequence[ModelEvent]) -> Iterator[ModelEvent]:
     """Yield events with neighbouring pieces of text, or of thought, as one."""
     for kind, group in groupby(said, type):
@@ -263,12 +303,12 @@ def joined(said: Sequence[ModelEvent]) -> Iterator[ModelEvent]:
 def _written(entry: Any, texts: list[tuple[str, str]]) -> dict[str, Json]:
     members: dict[str, Json] = {}
     parts: dict[str, Json] = {}
-    for field in fields(entry):
-        value = getattr(entry, field.name)
+    for name, stored_name in _FIELDS[type(entry)].items():
+        value = getattr(entry, name)
         if isinstance(value, tuple):
-            parts[field.name] = [_written(part, texts) for part in cast("tuple[Any, ...]", value)]
+            parts[stored_name] = [_written(part, texts) for part in cast("tuple[Any, ...]", value)]
         else:
-            members[field.name] = value
+            members[stored_name] = value
     written = {"is": _NAMES[type(entry)], "members": members} | ({"parts": parts} if parts else {})
     kind = _KINDS.get(cast("type[Any]", type(entry)))
     for place, (shown_as, shown) in enumerate(texts):
@@ -288,14 +328,7 @@ def _read(value: Json, texts: Sequence[tuple[str, str]]) -> Any:
         given = {**value["members"], **parts}
         if "behind" in value:
             given["text"] = texts[value["behind"]][1] + given["text"]
-        known = {field.name: field for field in fields(kind)}
-        missing = {
-            name
-            for name, field in known.items()
-            if name not in given and field.default is MISSING and field.default_factory is MISSING
-        }
+        known = {name: given[stored] for name, stored in _FIELDS[kind].items() if stored in given}
+        return kind(**known)
     except (KeyError, IndexError, TypeError, AttributeError):
         raise StoreError(DAMAGED) from None
-    if missing:
-        raise StoreError(DAMAGED)
-    return kind(**{name: each for name, each in given.items() if name in known})

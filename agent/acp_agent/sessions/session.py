@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
 
@@ -26,7 +26,7 @@ from acp_agent.params import session_not_found
 from acp_agent.permissions.decide import ModeId, SessionPermissions
 from acp_agent.permissions.grants import PolicyId
 from acp_agent.services import AgentServices
-from acp_agent.sessions.log import History, SessionLog
+from acp_agent.sessions.log import History, SessionLog, read_usage, write_usage
 from acp_agent.sessions.options import (
     DEFAULT_EFFORT,
     EFFORT,
@@ -183,7 +183,7 @@ class Session:
         self._clerk = SlashCommands(self._context, self)
         self._context.context_window = _fill(record.usage)
         if record.spent is not None:
-            self._context.usage = _spent(record.spent)
+            self._context.usage = read_usage(record.spent)
         self._apply()
         if revived.pending_prompt is not None:
             self._take_up(revived.pending_prompt, revived.partial_reply)
@@ -301,7 +301,7 @@ class Session:
         spent = self._context.usage
         self._used = _members(spent, before)
         if spent != before:
-            self.log.update(spent=asdict(spent))
+            self.log.update(spent=write_usage(spent))
 
     def take_used(self) -> dict[str, Json]:
         """Return, once, the tokens that the last turn has used, as a field of its result."""
@@ -477,14 +477,6 @@ def _members(now: TokenUsage, before: TokenUsage) -> dict[str, int]:
         "cachedReadTokens": now.cache_read_tokens - before.cache_read_tokens,
         "cachedWriteTokens": now.cache_write_tokens - before.cache_write_tokens,
     }
-
-
-def _spent(told: Mapping[str, Json]) -> TokenUsage:
-    """Return what was spent, as far as it can be read."""
-    try:
-        return TokenUsage(**told)
-    except TypeError:
-        return TokenUsage(0, 0)
 
 
 def _fill(usage: Mapping[str, Json] | None) -> ContextWindow:

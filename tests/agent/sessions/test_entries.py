@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models import types
-from acp_agent.sessions.log import joined, read_entry, write_entry
+from acp_agent.sessions.log import joined, read_entry, read_usage, write_entry, write_usage
 from acp_agent.sessions.store import StoreError
 from acp_agent.turn.history import HistoryItem, LocalExchange, Summary
 from acp_protocol.jsonrpc import Json
@@ -45,6 +45,108 @@ ENTRIES = st.one_of(
     st.builds(LocalExchange, TEXT),
     st.builds(Summary, TEXT, several(st.builds(types.PromptMessage, TEXT))),
 )
+
+
+WRITTEN: list[tuple[HistoryItem, Json]] = [
+    (
+        types.PromptMessage(
+            "a", (types.Attachment("b", None),), (types.Image("image/png", "aa=="),)
+        ),
+        {
+            "is": "UserSaid",
+            "members": {"text": "a"},
+            "parts": {
+                "attachments": [{"is": "Attachment", "members": {"uri": "b", "text": None}}],
+                "images": [{"is": "Image", "members": {"mime_type": "image/png", "data": "aa=="}}],
+            },
+        },
+    ),
+    (
+        types.AssistantMessage(
+            (
+                types.TextDelta("a"),
+                types.ReasoningDelta("b"),
+                types.PlanChange((types.PlanStep("c", "pending"),)),
+                types.ToolUse("d", {"e": 1}, "f", "g"),
+                types.ProviderBlock("h", {"i": 2}),
+                types.Stop("refusal", "j"),
+            )
+        ),
+        {
+            "is": "ModelSaid",
+            "members": {},
+            "parts": {
+                "events": [
+                    {"is": "Say", "members": {"text": "a"}},
+                    {"is": "Think", "members": {"text": "b"}},
+                    {
+                        "is": "ShowPlan",
+                        "members": {},
+                        "parts": {
+                            "steps": [
+                                {"is": "Step", "members": {"content": "c", "status": "pending"}}
+                            ]
+                        },
+                    },
+                    {
+                        "is": "CallTool",
+                        "members": {"name": "d", "arguments": {"e": 1}, "id": "f", "fault": "g"},
+                    },
+                    {"is": "Sealed", "members": {"maker": "h", "content": {"i": 2}}},
+                    {"is": "Stopped", "members": {"reason": "refusal", "why": "j"}},
+                ]
+            },
+        },
+    ),
+    (
+        types.ToolResult("a", "b", True),
+        {"is": "ToolAnswered", "members": {"name": "a", "text": "b", "is_failed": True}},
+    ),
+    (LocalExchange("a"), {"is": "Aside", "members": {"text": "a"}}),
+    (
+        Summary("a", (types.PromptMessage("b"),)),
+        {
+            "is": "Compacted",
+            "members": {"summary": "a"},
+            "parts": {
+                "requests": [
+                    {
+                        "is": "UserSaid",
+                        "members": {"text": "b"},
+                        "parts": {"attachments": [], "images": []},
+                    }
+                ]
+            },
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("entry", "stored"), WRITTEN)
+def test_stored_names_stay_as_they_are(entry: HistoryItem, stored: Json) -> None:
+    """Stores of other versions hold these names, whatever classes and fields are called now."""
+    assert write_entry(entry) == stored
+    assert read_entry(stored) == entry
+
+
+def test_stored_names_of_usage_stay_as_they_are() -> None:
+    stored = {
+        "read": 1,
+        "written": 2,
+        "thought": 3,
+        "cached_read": 4,
+        "cached_written": 5,
+        "cost": 0.5,
+        "window": 6,
+    }
+    usage = types.TokenUsage(1, 2, 3, 4, 5, 0.5, 6)
+    assert write_usage(usage) == stored
+    assert read_usage(stored) == usage
+
+
+@pytest.mark.parametrize("stored", [{}, {"read": 1}, {"later": 1}])
+def test_usage_that_cannot_be_read_is_none(stored: Json) -> None:
+    assert read_usage(stored) == types.TokenUsage(0, 0)
 
 
 @given(ENTRIES)

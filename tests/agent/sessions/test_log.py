@@ -209,7 +209,7 @@ async def test_a_disk_that_fills_up_amid_a_turn_ends_its_calls_and_the_turn(
         make_room(store)
         assert await it.turn(session_id, "hello") == "end_turn"
         known = [type(entry).__name__ for entry in history_of(it, session_id)]
-    assert known[:3] == ["UserSaid", "ModelSaid", "ToolAnswered"]
+    assert known[:3] == ["PromptMessage", "AssistantMessage", "ToolResult"]
     store.delete(1)
     await tells_the_same(it, store, tmp_path / "kept")
 

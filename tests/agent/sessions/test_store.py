@@ -25,9 +25,8 @@ import sys
 from functools import partial
 from pathlib import Path
 import anyio
-from acp_agent.sessions.store import retry_busy
-from acp_agent.sessions.store import Store
-store = Store(Path(sys.argv[1]))
+from acp_agent.sessions.store import SessionStore, retry_busy
+store = SessionStore(Path(sys.argv[1]))
 async def write():
     for n in range(int(sys.argv[3])):
         record = await retry_busy(partial(store.create, f"{sys.argv[2]}_{n}", "/", [], {}))
@@ -89,7 +88,7 @@ def test_nobody_else_may_read_it(tmp_path: Path) -> None:
 def test_more_events_than_are_read_at_once_come_in_their_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("acp_agent.sessions.store.STRIDE", 3)
+    monkeypatch.setattr("acp_agent.sessions.store.EVENTS_PER_READ", 3)
     store = SessionStore()
     one, two = (store.create(name, "/", [], {}) for name in "ab")
     for n in range(9):

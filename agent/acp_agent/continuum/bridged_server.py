@@ -1,0 +1,180 @@
+"""One server behind the bridge: messages go to it and come back as they are.
+
+Source: Continuum Router, "MCP-over-ACP Bridge", "Process Lifecycle".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+from mcp.client import Transport
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    METHOD_NOT_FOUND,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+from acp_agent.mcp.config import Limits, StdioServer, WebServer
+from acp_agent.mcp.errors import reason_of
+from acp_agent.mcp.process import open_process
+from acp_agent.mcp.web import web_transport
+from acp_protocol import jsonrpc
+from acp_protocol.errors import ConnectionClosedError, RequestFailedError
+from acp_protocol.jsonrpc import Json
+
+logger = logging.getLogger(__name__)
+
+METHOD: Final = "mcp/message"
+
+
+class _PendingRequest:
+    def __init__(self) -> None:
+        self.is_answered = anyio.Event()
+        self.response: dict[str, Json] | None = None
+
+
+class BridgedServer:
+    """A connection to one server, and the client's requests that it has not answered."""
+
+    def __init__(
+        self,
+        connection_id: str,
+        server: StdioServer | WebServer,
+        limits: Limits,
+        notify: Callable[[str, Json], Awaitable[None]],
+    ) -> None:
+        self._connection_id = connection_id
+        self._server = server
+        self._limits = limits
+        self._notify = notify
+        self._pending: dict[str | int, _PendingRequest] = {}
+        self._send: Callable[[SessionMessage], Awaitable[None]] | None = None
+        self.failure: str | None = None
+        """Why the server cannot be used; the text fits behind its id."""
+        self.has_opened = anyio.Event()
+        self.close_requested = anyio.Event()
+        """Set by the caller to end the connection."""
+        self.has_ended = anyio.Event()
+        """Set by the caller when `run` has returned."""
+
+    @property
+    def server_id(self) -> str:
+        """The id of the server."""
+        return self._server.id
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages can be sent."""
+        return self._send is not None
+
+    async def run(self, cwd: Path) -> None:
+        """Start the server and forward its messages until either side closes the connection."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._wait_close, tasks)
+                await self._forward_messages(cwd)
+                tasks.cancel_scope.cancel()
+        except Exception as problem:  # noqa: BLE001 - a failing server must not end the agent
+            self._set_failure(reason_of(problem))
+            logger.warning("MCP server %s %s", self._server.id, self.failure)
+        finally:
+            self._send = None
+            self._set_failure("has closed the connection")
+            self.has_opened.set()
+            for pending in self._pending.values():
+                pending.is_answered.set()
+
+    async def send(self, message: dict[str, Json]) -> dict[str, Json] | None:
+        """Forward a message; return the response, {} if it needs none, None if the server is gone.
+
+        None stands for a timeout, too.
+
+        Raises:
+            RequestFailedError: it is no message, or its id is that of an open request.
+        """
+        try:
+            read = jsonrpc_message_adapter.validate_python(message, by_name=False)
+        except ValidationError:
+            raise _invalid("message is no JSON-RPC message") from None
+        if not isinstance(read, JSONRPCRequest):
+            return {} if await self._write(read) else None
+        if read.id in self._pending:
+            raise _invalid("message.id is that of an open request")
+        pending = self._pending[read.id] = _PendingRequest()
+        try:
+            with anyio.move_on_after(self._limits.call_timeout):
+                if await self._write(read):
+                    await pending.is_answered.wait()
+        finally:
+            del self._pending[read.id]
+        return pending.response
+
+    async def _forward_messages(self, cwd: Path) -> None:
+        async with AsyncExitStack() as stack:
+            opened = await self._opened(cwd, stack)
+            from_server, to_server = await stack.enter_async_context(opened)
+            self._send = to_server.send
+            self.has_opened.set()
+            async for item in from_server:
+                if not isinstance(item, Exception):
+                    await self._receive(item.message)
+
+    async def _opened(self, cwd: Path, stack: AsyncExitStack) -> Transport:
+        if isinstance(self._server, StdioServer):
+            return open_process(self._server, cwd, self._limits, self._set_failure)
+        return await web_transport(self._server, self._limits, stack, self._set_failure)
+
+    def _set_failure(self, reason: str) -> None:
+        self.failure = self.failure or reason
+
+    async def _wait_close(self, tasks: TaskGroup) -> None:
+        await self.close_requested.wait()
+        self._set_failure("was disconnected")
+        tasks.cancel_scope.cancel()
+
+    async def _write(self, message: JSONRPCMessage) -> bool:
+        """Return whether the message was sent."""
+        if self._send is None:
+            return False
+        with anyio.move_on_after(self._limits.call_timeout):
+            try:
+                await self._send(SessionMessage(message))
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return False
+            return True
+        return False
+
+    async def _receive(self, message: JSONRPCMessage) -> None:
+        content = message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        match message:
+            case JSONRPCNotification():
+                params: Json = {"connectionId": self._connection_id, "message": content}
+                try:
+                    await self._notify(METHOD, params)
+                except ConnectionClosedError:
+                    self.close_requested.set()
+            case JSONRPCRequest():
+                # The bridge cannot forward requests to the client.
+                error = ErrorData(code=METHOD_NOT_FOUND, message="Method not found")
+                await self._write(JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
+            case _:
+                pending = None if message.id is None else self._pending.get(message.id)
+                if pending is not None:
+                    pending.response = content
+                    pending.is_answered.set()
+
+
+def _invalid(reason: str) -> RequestFailedError:
+    return RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {reason}")
