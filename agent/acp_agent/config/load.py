@@ -239,7 +239,8 @@ class SettingsFile:
             try:
                 return adapter.validate_python(tree)
             except ValidationError as error:
-                for *outer, name in self._report_errors(error, at):
+                # From the back, so that the removal of a list's entry moves no other one to remove.
+                for *outer, name in reversed(self._report_errors(error, at)):
                     table: Any = tree
                     for step in outer:
                         table = table[step]

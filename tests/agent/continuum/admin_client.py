@@ -27,7 +27,7 @@ class IdleAgent:
 
     version = None
     open_sessions = ()
-    sleeping_sessions: Mapping[str, SuspendedSession] = MappingProxyType({})
+    suspended_sessions: Mapping[str, SuspendedSession] = MappingProxyType({})
 
     def recorded(self, session_id: str) -> None:
         del session_id

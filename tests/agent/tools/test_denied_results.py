@@ -22,7 +22,7 @@ from tests.agent.conftest import selected, talk
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test holds with ripgrep and without it."""
     if request.param == "ourselves":
-        monkeypatch.setattr(ripgrep, "is_there", lambda: False)
+        monkeypatch.setattr(ripgrep, "is_installed", lambda: False)
     elif not ripgrep.is_installed():
         pytest.skip("ripgrep is not installed")
 

@@ -262,7 +262,7 @@ class Names:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
         self.looked_up: list[str] = []
         self._addresses = addresses
-        monkeypatch.setattr(fetch, "addresses_of", self._look_up)
+        monkeypatch.setattr(fetch, "resolve_host", self._look_up)
 
     async def _look_up(self, host: str, port: int) -> list[str]:
         del port
@@ -314,7 +314,7 @@ async def test_a_name_that_turns_private_is_not_followed_and_another_not_looked_
         del addresses
         return len(names.looked_up) == 1
 
-    monkeypatch.setattr(fetch, "are_public", is_first)
+    monkeypatch.setattr(fetch, "are_all_public", is_first)
     site = Site(a=redirection("/b"), c=redirection("http://elsewhere.example/"))
     async with serving(site):
         elsewhere = await fetched(workspace, f"http://example.com:{site.port}/c")

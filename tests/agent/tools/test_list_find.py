@@ -27,7 +27,7 @@ async def done(tool: Tool, workspace: Workspace, **arguments: Json) -> Outcome:
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test holds for both who look."""
     if request.param == "ourselves":
-        monkeypatch.setattr(ripgrep, "is_there", lambda: False)
+        monkeypatch.setattr(ripgrep, "is_installed", lambda: False)
     elif not ripgrep.is_installed():
         pytest.skip("ripgrep is not installed")
 
@@ -114,7 +114,7 @@ async def test_limits_of_finding_are_told(
     monkeypatch.setattr(list_find, "NAME_LIMIT", 1)
     outcome = await done(FindTool(), workspace, pattern="*")
     assert outcome.text == "notes.md\n… stopped after 1 names"
-    monkeypatch.setattr(list_find, "LOOK_LIMIT", 1)
+    monkeypatch.setattr(list_find, "MAX_FILES", 1)
     outcome = await done(FindTool(), workspace, pattern="*.md")
     assert outcome.text == "notes.md\n… stopped after 1 files"
 
@@ -151,5 +151,5 @@ async def test_the_names_of_a_swapped_directory_are_not_told(
         return await asked(arguments, through, **named)
 
     monkeypatch.setattr(os, "scandir", swap_and_scan)
-    monkeypatch.setattr(ripgrep, "asked", swap_and_ask)
+    monkeypatch.setattr(ripgrep, "run_ripgrep", swap_and_ask)
     assert "far.py" not in (await call.run(ignore)).text

@@ -113,7 +113,7 @@ async def test_output_is_shown_as_it_grows(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also while the program that wrote it says nothing more."""
-    monkeypatch.setattr(run, "REPORT_EVERY", 0.01)
+    monkeypatch.setattr(run, "REPORT_INTERVAL_S", 0.01)
     shown = anyio.Event()
     seen: list[Content] = []
 
@@ -321,7 +321,7 @@ async def test_a_terminal_that_is_made_too_late_is_released_all_the_same(
 async def test_a_terminal_that_is_made_after_the_turn_is_released_too(
     cwd: Path, tasks: TaskGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminals, "FAREWELL", 0.05)
+    monkeypatch.setattr(terminals, "RELEASE_TIMEOUT_S", 0.05)
     editor = SlowEditor()
     async with anyio.create_task_group() as turn:
         turn.start_soon(ran, watched(editor, cwd, tasks), "make")
@@ -379,7 +379,7 @@ async def test_what_a_program_leaves_behind_is_ended_and_not_waited_for(
 async def test_a_program_that_is_no_longer_wanted_is_told_so_before_it_is_waited_for(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "REPORT_EVERY", 0.01)
+    monkeypatch.setattr(run, "REPORT_INTERVAL_S", 0.01)
     order: list[str] = []
     signal_group, stop = ChildProcess.signal_group, ChildProcess.stop
 
@@ -408,7 +408,7 @@ async def test_a_program_that_is_no_longer_wanted_is_ended_with_all_it_started(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also one that does not want to end."""
-    monkeypatch.setattr(run, "REPORT_EVERY", 0.01)
+    monkeypatch.setattr(run, "REPORT_INTERVAL_S", 0.01)
     pids: list[int] = []
     runs = anyio.Event()
 
@@ -434,7 +434,7 @@ async def test_a_program_that_is_no_longer_wanted_is_ended_with_all_it_started(
 async def test_what_leaves_the_group_of_a_program_ends_with_it_too(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "REPORT_EVERY", 0.01)
+    monkeypatch.setattr(run, "REPORT_INTERVAL_S", 0.01)
     pids: list[int] = []
 
     async with anyio.create_task_group() as tasks:

@@ -45,7 +45,7 @@ async def found(workspace: Workspace, **arguments: Json) -> Outcome:
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each test holds for both who look."""
     if request.param == "ourselves":
-        monkeypatch.setattr(ripgrep, "is_there", lambda: False)
+        monkeypatch.setattr(ripgrep, "is_installed", lambda: False)
     elif not ripgrep.is_installed():
         pytest.skip("ripgrep is not installed")
     return request.param
@@ -222,7 +222,7 @@ async def test_a_search_that_takes_too_long_is_ended(
         outcome = await found(workspace, pattern="(x+x+)+y", is_regex=True)
         assert outcome.text.endswith("on one line, which the pattern is too slow for")
     else:
-        monkeypatch.setattr(ripgrep, "TIME_LIMIT", 0.0)
+        monkeypatch.setattr(ripgrep, "TIMEOUT_S", 0.0)
         with pytest.raises(ToolFailedError, match="takes longer than 0 s"):
             await found(workspace, pattern="todo")
 
@@ -293,7 +293,7 @@ async def test_what_a_swapped_directory_leads_to_is_not_told(
             (workspace.cwd / "away").rename(src)
             return answer
 
-        monkeypatch.setattr(ripgrep, "asked", ask_outside)
+        monkeypatch.setattr(ripgrep, "run_ripgrep", ask_outside)
     else:
         scan = os.scandir
 
