@@ -1,4 +1,4 @@
-"""The annotations of a recording: what filters ask about frames beside what they say."""
+"""The annotations of a recording: what filters need to know about frames beside their content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from acp_inspector.recording.reader import read_lines
 
 
 def annotate(file: Path, wanted: Filter, *, has_findings: bool = False) -> Annotations:
-    """Read a recording for what `wanted` asks beside its frames; not at all if it asks nothing.
+    """Read the annotations that `wanted` needs; do not read the recording if it needs none.
 
     Args:
         file: the recording.

@@ -13,7 +13,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.exec_output import ascii_json
-from acp_console.cli.ignores import FilterSelector, ignore_option, ignores_of, tell_ignores
+from acp_console.cli.ignores import FilterSelector, ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS, parse_filter, read_entries, warn_about_filter
 from acp_inspector.analysis.diff import ABSENT, JournalComparison, StepDifference, compare
 from acp_inspector.analysis.steps import Level
@@ -25,9 +25,9 @@ Format: TypeAlias = Literal["text", "json"]
 VERSION: Final = 1
 """Version of the JSON output."""
 VALUE_WIDTH: Final = 200
-"""Characters of a value, at most."""
+"""Most characters shown of a value."""
 MAX_FRAMES: Final = 5
-"""Frame numbers that are shown for one step, at most."""
+"""Most frame numbers shown for one step."""
 
 
 @click.command(name="diff")
@@ -38,7 +38,7 @@ MAX_FRAMES: Final = 5
     type=click.Choice(get_args(Level)),
     default="semantic",
     show_default=True,
-    help="strict: message by message; shape: methods, kinds, statuses and endings alone.",
+    help="strict: message by message; shape: only methods, kinds, statuses and endings.",
 )
 @ignore_option
 @click.option(
@@ -46,16 +46,16 @@ MAX_FRAMES: Final = 5
     "ours",
     default="",
     metavar="EXPR",
-    help='Compare a stretch of A: the frames that EXPR means, such as "turn == 1".',
+    help='Compare only the frames of A that match EXPR, such as "turn == 1".',
 )
-@click.option("--only-right", "theirs", default="", metavar="EXPR", help="The same of B.")
+@click.option("--only-right", "theirs", default="", metavar="EXPR", help="The same for B.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice(get_args(Format)),
     default="text",
     show_default=True,
-    help="json: one object with everything that was found.",
+    help="json: one object with all differences.",
 )
 def command(
     *,
@@ -67,10 +67,10 @@ def command(
     theirs: str,
     format_: Format,
 ) -> int:
-    """Compare the recordings A and B by what was said in them.
+    """Compare the recordings A and B by the meaning of their messages.
 
-    Exits with 0 when they mean the same, and with 1 when they do not. Ids and times are no
-    difference as long as they are used in the same way.
+    Exits with 0 if they mean the same and with 1 if they do not. Ids and times may differ, as long
+    as they are used in the same way.
 
     \b
     acp-console diff before.acp.ndjson after.acp.ndjson
@@ -81,9 +81,9 @@ def command(
     ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
     only_left = parse_filter(ours, option="--only-left", unknown_fields=UNKNOWN_FIELDS)
     only_right = parse_filter(theirs, option="--only-right", unknown_fields=UNKNOWN_FIELDS)
-    stretches = FilterSelector(only_left), FilterSelector(only_right)
+    selectors = FilterSelector(only_left), FilterSelector(only_right)
     entries = list(read_entries(left)), list(read_entries(right))
-    found = compare(*entries, level=level, ignores=ignores, stretches=stretches)
+    found = compare(*entries, level=level, ignores=ignores, selectors=selectors)
     if format_ == "json":
         click.echo(ascii_json(comparison_json(found, left, right, level)))
     else:
@@ -91,7 +91,7 @@ def command(
             click.echo(line)
     warn_about_filter(only_left, option="--only-left")
     warn_about_filter(only_right, option="--only-right")
-    if not tell_ignores(ignores):
+    if not report_ignores(ignores):
         return exit_codes.USAGE
     return exit_codes.FOUND if found.differences else exit_codes.DONE
 

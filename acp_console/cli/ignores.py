@@ -1,4 +1,4 @@
-"""`--ignore EXPR`, as commands that compare have it: frames, or a place in every message."""
+"""`--ignore EXPR`, for commands that compare: ignores frames, or a path in every message."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ class FilterSelector:
         return "pending" in self.filter.fields
 
     def matches(self, frame: Frame, exchanges: Exchanges, notes: FrameNotes) -> bool:
-        """Tell whether the filter matches a frame."""
+        """Return whether the filter matches a frame."""
         return self.filter.matches(EntryFields(frame, exchanges, notes=notes))
 
 
 def ignore_option(command: Command) -> Command:
-    """Let a command take `--ignore EXPR`, any number of times; they come as `ignored`."""
+    """Add the repeatable option `--ignore EXPR` to a command; its parameter is `ignored`."""
     return click.option(
         "--ignore",
         "ignored",
         multiple=True,
         metavar="EXPR",
-        help="Do not compare frames that EXPR means, or a place such as $.params.update.title.",
+        help="Ignore frames that match EXPR, or values at a path such as $.params.update.title.",
     )(command)
 
 
 def ignores_of(texts: Sequence[str], *, lacks: Collection[str] = ()) -> list[Ignore]:
-    """Return what was typed; `lacks` names the fields that nobody knows here.
+    """Parse the options; `lacks` names the fields that are not available.
 
     Raises:
-        click.UsageError: it cannot be understood, and the error shows where; or asks for what is
-            not known.
+        click.UsageError: it cannot be parsed, and the error shows where; or it uses a field
+            that is not available.
     """
     return [_ignore(text, lacks) for text in texts]
 
@@ -63,18 +63,18 @@ def _ignore(text: str, lacks: Collection[str]) -> Ignore:
         try:
             return Ignore(text, parse_path(text))
         except JSONPathError:
-            # With an operator behind it, it is an expression.
+            # With an operator after it, it is an expression.
             pass
     return Ignore(text, FilterSelector(parse_filter(text, option="--ignore", unknown_fields=lacks)))
 
 
-def tell_ignores(ignores: Sequence[Ignore]) -> bool:
-    """Say how often each applied; tell whether all of them did."""
+def report_ignores(ignores: Sequence[Ignore]) -> bool:
+    """Report how often each applied; return whether all did."""
     for ignore in ignores:
         if isinstance(ignore.what, FilterSelector):
             warn_about_filter(ignore.what.filter, option="--ignore")
         if ignore.applied:
             say(f"--ignore {ignore.text}: applied {ignore.applied} times")
         else:
-            say(f"--ignore {ignore.text}: nothing to ignore was found; leave it out or mend it")
+            say(f"--ignore {ignore.text}: nothing to ignore was found; remove or correct it")
     return all(ignore.applied for ignore in ignores)

@@ -1,4 +1,4 @@
-"""`acp-console import`: a recording made of what another tool wrote down."""
+"""`acp-console import`: make a recording of another tool's log."""
 
 from __future__ import annotations
 
@@ -16,17 +16,22 @@ from acp_protocol.host.sanitize import escape_controls
 @click.command(name="import")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="Where it goes."
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Recording to write.",
 )
 @click.option(
     "--as",
     "format_name",
     type=click.Choice([each.name for each in FORMATS]),
-    help="What FILE is; else its content tells.",
+    help="Format of FILE; detected from its content by default.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 def command(*, file: Path, out: Path, format_name: str | None, overwrite: bool) -> int:
-    """Make a recording of FILE, which another tool wrote: a log, a trace, a journal, an export.
+    """Convert FILE, a log, trace, journal or export of another tool, to a recording.
 
     \b
     acp-console import zed-log.json -o session.acp.ndjson
@@ -40,12 +45,12 @@ def command(*, file: Path, out: Path, format_name: str | None, overwrite: bool) 
 
 
 def _counts(result: ImportResult) -> str:
-    told = [f"{result.counts['frames']} frames"]
+    counts = [f"{result.counts['frames']} frames"]
     if pieces := result.counts["stderr"]:
-        told.append(f"{pieces} pieces of stderr")
+        counts.append(f"{pieces} pieces of stderr")
     if notes := result.counts["notes"]:
-        told.append(f"{notes} notes")
-    return ", ".join(told)
+        counts.append(f"{notes} notes")
+    return ", ".join(counts)
 
 
 def _doubts(result: ImportResult) -> list[str]:

@@ -1,4 +1,4 @@
-"""`acp-console replay`: a recording as a regression test."""
+"""`acp-console replay`: use a recording as a regression test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import AgentCommand, chosen_agent
 from acp_console.cli.errors import say
-from acp_console.cli.ignores import ignore_option, ignores_of, tell_ignores
+from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
 from acp_console.cli.run_async import run_until_signal
 from acp_inspector.recording.reader import Recording, read_recording
@@ -30,12 +30,13 @@ from acp_protocol.host.sanitize import escape_controls
     type=click.Choice(["client"]),
     default="client",
     show_default=True,
-    help="Whom to play.",
+    help="Side to play.",
 )
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The session's directory; one with the recording's files if it has some, else this one.",
+    help="Working directory of the session. Default: a temporary one with the recording's files "
+    "if it has some, else the current one.",
 )
 @click.option(
     "--timeout",
@@ -48,7 +49,7 @@ from acp_protocol.host.sanitize import escape_controls
 @click.option(
     "--allow-redacted",
     is_flag=True,
-    help="Send placeholders where secrets were taken out of the recording.",
+    help="Send placeholders where secrets were removed from the recording.",
 )
 @ignore_option
 @click.pass_context
@@ -65,8 +66,8 @@ def command(
 ) -> int:
     """Play the client of the recording FILE against a fresh agent, and compare by meaning.
 
-    Exits with 0 when the agent behaves as recorded, with 1 when it does not, and with 3 when it
-    ends before its time.
+    Exits with 0 if the agent behaves as recorded, with 1 if it does not, and with 3 if it exits
+    early.
 
     \b
     acp-console replay recordings/hello.acp.ndjson demo
@@ -78,7 +79,7 @@ def command(
     if chosen is None:
         raise click.UsageError(
             "missing AGENT: name one or give its command after --; "
-            "a recording's own is never run by itself"
+            "the command in a recording is never run automatically"
         )
     ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
     recording = read_recording(file)
@@ -97,7 +98,7 @@ def command(
         click.echo(f"{escape_controls(file.name)}: {result.render()}")
         if result.has_agent_ended:
             return exit_codes.AGENT
-        if not tell_ignores(ignores):
+        if not report_ignores(ignores):
             return exit_codes.USAGE
         return exit_codes.DONE if result.is_passed else exit_codes.FOUND
 

@@ -7,7 +7,7 @@ parsed once, when the first of its properties needs it. It has two readings:
   Filters, tables and add-ons read these. Lint does too: `apparent_kind` and `members` still tell a
   request from a response where `message` is only `Malformed`.
 - `messages`: what the frame means in the published protocol. That is `(message,)`, except in a
-  dialect, where a frame may stand for no message or for several. Analysis reads these.
+  dialect, where a frame may hold no message or several. Analysis reads these.
 
 A response does not name its method or its session. `Exchanges.pair` sets `request` and
 `request_frame` on each frame that holds a single response to a known request; `method`, `session`

@@ -1,4 +1,4 @@
-"""What is known of frames beside what they say: turn, protocol version, findings, interventions.
+"""What is known of frames beside their content: turn, protocol version, findings, interventions.
 
 Filters ask for it, and tables show it. `Annotations` is filled from two sides, which may be two
 threads: findings come from lint, everything else from a `SessionModel` and from the events of a
@@ -70,7 +70,7 @@ class RuleViolation:
 
 @dataclass(frozen=True, slots=True)
 class FrameNotes:
-    """What is known about an entry beside what it says itself."""
+    """What is known about an entry beside its content."""
 
     turn: int | None = None
     """Number of the turn that it belongs to, from 1."""
@@ -131,8 +131,8 @@ class Annotations:
             for n in finding.frames:
                 if 0 < n < MAX_ENTRY:
                     _reach(self._ranks, n)
-                    told = rank + len(SEVERITIES) if n == broke else rank
-                    self._ranks[n] = max(self._ranks[n], told)
+                    level = rank + len(SEVERITIES) if n == broke else rank
+                    self._ranks[n] = max(self._ranks[n], level)
             if 0 < broke < MAX_ENTRY:
                 self._add_verdict(broke, RuleViolation(finding.rule.id, finding.severity))
             self.findings_revision += 1

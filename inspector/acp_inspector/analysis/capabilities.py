@@ -148,9 +148,9 @@ class Capability:
     path: str
     """Where it is claimed, from the capabilities of its side on."""
     is_known: bool = True
-    """It stands in the schema of the version that was agreed on."""
+    """Whether it is in the schema of the version that was agreed on."""
     claim: Json = None
-    """What was claimed, as it stood; None for nothing."""
+    """What was claimed, unchanged; None for nothing."""
     is_claimed: bool = False
     claimed_in: int | None = None
     """The frame of the claim."""
@@ -271,7 +271,7 @@ class Capabilities:
                 self._claim(_AUTH, member(source, _AUTH), n)
 
     def _is_part(self, path: str) -> bool:
-        """Tell whether a path belongs to a capability that has a row, above or below it."""
+        """Return whether a path belongs to a capability that has a row, above or below it."""
         known = [row.path for row in self._rows.values() if row.is_known]
         holds = any(each.startswith(f"{path}.") for each in known)
         ends = (each for each in known if not any(it.startswith(f"{each}.") for it in known))
@@ -297,7 +297,7 @@ class Capabilities:
 
 
 def _is_claim(path: str, value: Json) -> bool:
-    """Tell whether a value claims a capability: true or an object, not false, null or nothing."""
+    """Return whether a value claims a capability: true or an object, not false, null or nothing."""
     if path == _AUTH:
         return isinstance(value, list) and len(cast("list[Json]", value)) > 0
     if path == f"{CLIENT}.elicitation":
@@ -317,9 +317,9 @@ def _leaves(value: Json, path: str, depth: int = MAX_CLAIM_DEPTH) -> Iterator[tu
     if not isinstance(value, Mapping):
         return
     for name, inner in cast("Mapping[str, Json]", value).items():
-        here = f"{path}.{name}"
+        full_path = f"{path}.{name}"
         is_leaf = depth == 0 or path.endswith("._meta")
         if isinstance(inner, Mapping) and inner and not is_leaf:
-            yield from _leaves(cast("Json", inner), here, depth - 1)
+            yield from _leaves(cast("Json", inner), full_path, depth - 1)
         else:
-            yield here, inner
+            yield full_path, inner

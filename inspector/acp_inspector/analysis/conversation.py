@@ -42,7 +42,7 @@ from acp_protocol.jsonrpc import Json
 
 @dataclass(slots=True)
 class Cursor:
-    """Where a fold stands: what it has read last."""
+    """The position of a model: what it has read last."""
 
     n: int = 0
     """Number of the frame."""
@@ -64,7 +64,7 @@ class SessionTurn:
     began_at: float
     """Seconds since the journal began, as all times here."""
     is_prompted: bool = True
-    """A prompt began it, and not the agent by itself (version 2)."""
+    """Whether a prompt began it, and not the agent by itself (version 2)."""
     first_update: float | None = None
     """Seconds from its begin to the first update of the session."""
     first_output: float | None = None
@@ -72,7 +72,7 @@ class SessionTurn:
     first_frames: tuple[int, int] = (0, 0)
     """The frames of these two."""
     has_run: bool = False
-    """The agent has sent that it runs (version 2)."""
+    """Whether the agent has reported that it runs (version 2)."""
     ended: int | None = None
     """The frame that ended it."""
     ended_at: float | None = None
@@ -179,12 +179,12 @@ class ItemEpoch:
 
 
 class ItemsAt(Sequence[Item]):
-    """The items as they stood after a frame; each is built when it is asked for."""
+    """The items after a frame; each is built on access."""
 
-    def __init__(self, stretch: ItemEpoch, n: int) -> None:
-        self._stretch = stretch
+    def __init__(self, epoch: ItemEpoch, n: int) -> None:
+        self._epoch = epoch
         self._n = n
-        self._count = bisect_right(stretch.numbers, n)
+        self._count = bisect_right(epoch.numbers, n)
 
     def __len__(self) -> int:
         """Return how many there were."""
@@ -195,29 +195,29 @@ class ItemsAt(Sequence[Item]):
     @overload
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
-        """Return one as it stood, or several."""
+        """Return one item as it was, or several."""
         found = range(self._count)[index]
         if isinstance(found, range):
-            return [self._stretch.items[place].at(self._n) for place in found]
-        return self._stretch.items[found].at(self._n)
+            return [self._epoch.items[place].at(self._n) for place in found]
+        return self._epoch.items[found].at(self._n)
 
     def __iter__(self) -> Iterator[Item]:
-        """Yield each as it stood."""
+        """Yield each item as it was."""
         return (self[place] for place in range(self._count))
 
     def is_earlier(self, other: ItemsAt) -> bool:
-        """Tell whether `other` are the same items, later or at the same time."""
-        return self._stretch is other._stretch and self._n <= other._n
+        """Return whether `other` are the same items, later or at the same time."""
+        return self._epoch is other._epoch and self._n <= other._n
 
     def changed_since(self, n: int) -> Iterator[tuple[int, Item]]:
-        """Yield the place of each that a frame behind `n` may have changed, and how it stood."""
-        for place, item in enumerate(self._stretch.items[: self._count]):
+        """Yield the place of each that a frame behind `n` may have changed, and how it was."""
+        for place, item in enumerate(self._epoch.items[: self._count]):
             if item.last > n:
                 yield place, item.at(self._n)
 
 
 class SessionSnapshot:
-    """A session as it stood; what is asked for is built when it is asked for."""
+    """A session as it was after a frame; its parts are built on access."""
 
     def __init__(
         self,
@@ -225,20 +225,20 @@ class SessionSnapshot:
         session_id: str,
         version: int,
         n: int,
-        stretch: ItemEpoch,
+        epoch: ItemEpoch,
         surroundings: SessionInfo,
         turns: tuple[Sequence[SessionTurn], int],
         terminals: tuple[Sequence[TerminalItem], int],
         troubles: Sequence[SessionError],
     ) -> None:
-        """Look at a conversation; of its turns and terminals, only at the first so many."""
+        """View a conversation, with only the first so many turns and terminals."""
         self.session_id = session_id
         self.version = version
         self.n = n
-        """The frame after which it stood so."""
+        """The frame after which it was so."""
         self.info = surroundings
         self.errors = troubles
-        self.items = ItemsAt(stretch, n)
+        self.items = ItemsAt(epoch, n)
         self._turns = turns
         self._terminals = terminals
 
@@ -256,7 +256,7 @@ class SessionSnapshot:
 
 
 AGENT_ENDED: Final = "the agent has ended"
-"""The error of a turn that the end of the agent has cut off."""
+"""The error of a turn that was cut off because the agent ended."""
 
 Spoken = TypeVar("Spoken", UserMessage, AgentMessage, Thought, SessionMessage)
 
@@ -277,7 +277,7 @@ class Conversation:
         self.session_id = session_id
         self.version = version
         self.cursor = cursor or Cursor()
-        """Where the fold stands that this belongs to."""
+        """The position of the model that this belongs to."""
         self.begun = self.cursor.n
         """The frame that named the session first."""
         self.turns: list[SessionTurn] = []
@@ -289,9 +289,9 @@ class Conversation:
         self.errors = VersionedList[SessionError]()
         self.elicitations = VersionedList[ElicitationItem]()
         self._surroundings = Versioned(SessionInfo())
-        self._stretches = [ItemEpoch(0)]
-        """Its items; a replay of the whole session begins a new stretch."""
-        self._stretch = self._stretches[0]
+        self._epochs = [ItemEpoch(0)]
+        """Its items; a replay of the whole session begins a new epoch."""
+        self._epoch = self._epochs[0]
         self._calls: dict[str, ToolCallItem] = {}
         self._plans: dict[str, PlanItem] = {}
         self.terminals: list[TerminalItem] = []
@@ -307,7 +307,7 @@ class Conversation:
     @property
     def items(self) -> list[Item]:
         """In the order of their first mention."""
-        return self._stretch.items
+        return self._epoch.items
 
     @property
     def info(self) -> SessionInfo:
@@ -333,14 +333,14 @@ class Conversation:
 
     def at(self, n: int) -> SessionSnapshot:
         """Return its state after frame `n`, found in O(log n); items are built when looked at."""
-        place = bisect_right(self._stretches, n, key=lambda stretch: stretch.begun) - 1
+        place = bisect_right(self._epochs, n, key=lambda epoch: epoch.begun) - 1
         last = bisect_right(self.turns, n, key=lambda turn: turn.began)
         count = bisect_right(self._terminal_begins, n)
         return SessionSnapshot(
             session_id=self.session_id,
             version=self.version,
             n=n,
-            stretch=self._stretches[max(place, 0)],
+            epoch=self._epochs[max(place, 0)],
             surroundings=self._surroundings.at(n),
             turns=(self.turns, last),
             terminals=(self.terminals, count),
@@ -351,7 +351,7 @@ class Conversation:
 
     def add(self, item: Item) -> ConversationChange:
         """Append `item`."""
-        self._stretch.add(self.cursor.n, item)
+        self._epoch.add(self.cursor.n, item)
         return ConversationChange(self.session_id, item, is_new=True)
 
     def notice(self, text: str) -> ConversationChange:
@@ -374,7 +374,7 @@ class Conversation:
 
     def restart(self) -> ItemEpoch:
         """Begin anew, since the agent will replay everything; return the items until now."""
-        before = self._stretch
+        before = self._epoch
         self._begin(ItemEpoch(self.cursor.n))
         self._calls.clear()
         self._plans.clear()
@@ -383,10 +383,10 @@ class Conversation:
         self.unbound.clear()
         return before
 
-    def restore(self, stretch: ItemEpoch) -> None:
+    def restore(self, epoch: ItemEpoch) -> None:
         """Return to the items before `restart`: the replay has failed."""
-        self._begin(ItemEpoch(self.cursor.n, stretch.items, stretch.numbers))
-        for item in stretch.items:
+        self._begin(ItemEpoch(self.cursor.n, epoch.items, epoch.numbers))
+        for item in epoch.items:
             if isinstance(item, ToolCallItem):
                 self._calls[item.key] = item
             elif isinstance(item, PlanItem):
@@ -394,9 +394,9 @@ class Conversation:
             elif isinstance(item, TextItem) and item.message_id is not None:
                 self._messages[type(item), item.message_id] = item
 
-    def _begin(self, stretch: ItemEpoch) -> None:
-        self._stretch = stretch
-        self._stretches.append(stretch)
+    def _begin(self, epoch: ItemEpoch) -> None:
+        self._epoch = epoch
+        self._epochs.append(epoch)
 
     # Messages
 
@@ -435,7 +435,7 @@ class Conversation:
             self.unbound.remove(message)
 
     def has_message(self, message_id: str) -> bool:
-        """Tell whether a user message of that id is there."""
+        """Return whether a user message of that id is there."""
         return (UserMessage, message_id) in self._messages
 
     # Tool calls, their terminals, and plans
@@ -454,7 +454,7 @@ class Conversation:
         return self.new_terminal(key) if known is None else known
 
     def new_terminal(self, key: str) -> TerminalItem:
-        """Return a new terminal, which is the one of that id from here on."""
+        """Return a new terminal, which is the one of that id from now on."""
         terminal = self._terminals[key] = TerminalItem(key)
         self.terminals.append(terminal)
         self._terminal_begins.append(self.cursor.n)

@@ -1,4 +1,4 @@
-"""The conversations of one connection: the fold of its frames, which never fails.
+"""The conversations of one connection: the model of its frames, which never fails.
 
 Updates change a conversation directly, see `conversation`; here stands what requests and responses
 do to it.
@@ -74,16 +74,16 @@ class Conversations:
         self._decoder = Decoder(dialect)
         self._exchanges = Exchanges()
         self.cursor = Cursor()
-        """Where it stands."""
+        """Its position."""
         self.sessions: dict[str, Conversation] = {}
         self.version = 1
         """The protocol version that was agreed on."""
         self.errors: list[SessionError] = []
-        """Error answers to questions that belong to no session."""
+        """Error responses to requests that belong to no session."""
         self._open: dict[Exchange, OpenRequest] = {}
 
     def get(self, session_id: str) -> Conversation:
-        """Return the conversation of a session, an empty one if nothing was said yet."""
+        """Return the conversation of a session, an empty one if there is none yet."""
         if session_id not in self.sessions:
             self.sessions[session_id] = Conversation(session_id, self.version, self.cursor)
         return self.sessions[session_id]
@@ -91,7 +91,7 @@ class Conversations:
     def apply(
         self, frame: Frame, paired: Sequence[PairedMessage] | None = None
     ) -> list[ConversationChange]:
-        """Take the next frame; return what it changed. Never fails, whatever the frame says.
+        """Take the next frame; return what it changed. Never fails, whatever the frame holds.
 
         Args:
             frame: The next one.
@@ -108,10 +108,10 @@ class Conversations:
         ]
 
     def restart(self, n: int, at: float) -> None:
-        """Begin a new connection with entry `n`: what the last one has left undone stays so.
+        """Begin a new connection with entry `n`: what the last one left open stays open.
 
         Args:
-            n: Number of the entry that tells of the new process.
+            n: Number of the entry that reports the new process.
             at: Its time, in seconds since the journal began.
         """
         self.cursor.n, self.cursor.at = n, at
@@ -123,7 +123,7 @@ class Conversations:
             talk.end_all_turns()
 
     def at(self, n: int) -> dict[str, SessionSnapshot]:
-        """Return each session that was known after frame `n`, as it stood then."""
+        """Return each session that was known after frame `n`, as it was then."""
         known = ((key, talk) for key, talk in self.sessions.items() if talk.begun <= n)
         return {key: talk.at(n) for key, talk in known}
 
@@ -279,14 +279,14 @@ def _opened(
 
 def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
     message = talk.add_prompt(member(request.params, "prompt"))
-    asked = OpenRequest(
+    open_request = OpenRequest(
         *(talk.session_id, request.method, None),
         message=message,
         turn=talk.begin_turn(),
         n=talk.cursor.n,
         states=talk.states,
     )
-    return asked, [ConversationChange(talk.session_id, message, is_new=True)]
+    return open_request, [ConversationChange(talk.session_id, message, is_new=True)]
 
 
 def _prompt_responded(
@@ -303,7 +303,7 @@ def _prompt_responded(
 def _inserted(
     talk: Conversation, request: OpenRequest, message_id: str
 ) -> list[ConversationChange]:
-    """A prompt of version 2 stands in the conversation, and work on it begins."""
+    """Add a prompt of version 2 to the conversation, and begin work on it."""
     if request.message is not None and not talk.has_message(message_id):
         talk.bind(request.message, message_id)
     if talk.states == request.states:
@@ -345,12 +345,14 @@ def _ask_consent(
         request.id, entries(member(request.params, "options")), requested=n
     )
     call.add_permission(permission, n)
-    asked = OpenRequest(talk.session_id, request.method, None, permission=permission, call=call)
-    return asked, [ConversationChange(talk.session_id, call)]
+    open_request = OpenRequest(
+        talk.session_id, request.method, None, permission=permission, call=call
+    )
+    return open_request, [ConversationChange(talk.session_id, call)]
 
 
 def subject_of(params: Json) -> Json:
-    """Return what consent is asked for, as an update of a tool call."""
+    """Return what needs permission, as an update of a tool call."""
     subject = member(params, "subject")
     if member(subject, "type") == "tool_call":
         return member(subject, "toolCall")
@@ -365,7 +367,7 @@ def subject_of(params: Json) -> Json:
 
 
 def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
-    """Let the agent ask the user, for a session or for a request of the client."""
+    """Add an elicitation, for a session or for a request of the client."""
     params = request.params
     session_id = string(params, "sessionId") or talks.session_of_request(
         member(params, "requestId")
@@ -379,8 +381,8 @@ def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[C
     elicitation.mode = string(params, "mode")
     schema = member(params, "requestedSchema")
     elicitation.schema = member(params, "url") if schema is None else schema
-    asked = OpenRequest(session_id, request.method, None, elicitation=elicitation)
-    return asked, [talk.add(elicitation)]
+    open_request = OpenRequest(session_id, request.method, None, elicitation=elicitation)
+    return open_request, [talk.add(elicitation)]
 
 
 def _terminal(talk: Conversation, request: OpenRequest, result: Json) -> list[ConversationChange]:

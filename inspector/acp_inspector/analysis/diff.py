@@ -41,7 +41,7 @@ from acp_protocol.jsonrpc import (
 Kind: TypeAlias = Literal["changed", "left only", "right only"]
 
 ABSENT: Final = "«absent»"
-"""Stands for the value of a missing member."""
+"""Replaces the value of a missing member."""
 _DEPTH: Final = 100
 """Levels of nesting that are compared one by one; deeper values are compared as a whole."""
 _MANY: Final = 2_000
@@ -49,8 +49,8 @@ _MANY: Final = 2_000
 _NONE: Final = -1
 """Number of a turn that is missing in one of the two."""
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
-_Lane: TypeAlias = tuple[str | None, int, Side]
-"""Session, turn and side; a turn of a session is one lane for each side."""
+_StepKey: TypeAlias = tuple[str | None, int, Side]
+"""Session, turn and side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class FrameSelector(Protocol):
         ...
 
     def matches(self, frame: Frame, exchanges: Exchanges, notes: FrameNotes) -> bool:
-        """Tell whether it selects a frame of the journal that `exchanges` has seen."""
+        """Return whether it selects a frame of the journal that `exchanges` has seen."""
         ...
 
 
@@ -99,7 +99,7 @@ class Ignore:
     """What is not compared: the frames of a selector, or a place in every message."""
 
     text: str
-    """How the user has spelled it."""
+    """As the user wrote it."""
     what: FrameSelector | JSONPath
     applied: int = 0
     """How often it applied."""
@@ -111,7 +111,7 @@ def compare(
     *,
     level: Level = "semantic",
     ignores: Sequence[Ignore] = (),
-    stretches: tuple[FrameSelector | None, FrameSelector | None] = (None, None),
+    selectors: tuple[FrameSelector | None, FrameSelector | None] = (None, None),
     sides: Sequence[Side] = SIDES,
     ids: IdMap | None = None,
 ) -> JournalComparison:
@@ -122,23 +122,24 @@ def compare(
         right: The entries of the other.
         level: How closely they are compared.
         ignores: What is not compared; each counts how often it applied.
-        stretches: Which frames of each are compared at all; None: all.
+        selectors: Which frames of each are compared at all; None: all.
         sides: Whose frames are compared. Turns are found by the prompts in any case.
         ids: The working directories of both, and whether the left one is redacted; it learns the
             ids of both.
     """
     ids = ids or IdMap()
-    ours = _read(left, level, ignores, stretches[0], sides, ids.recorded_cwd)
-    theirs = _read(right, level, ignores, stretches[1], sides, ids.live_cwd)
-    lanes, others = _lanes(ours), _lanes(theirs)
+    ours = _read(left, level, ignores, selectors[0], sides, ids.recorded_cwd)
+    theirs = _read(right, level, ignores, selectors[1], sides, ids.live_cwd)
+    steps_by_turn, other_steps = _steps_by_turn(ours), _steps_by_turn(theirs)
     comparing = _Comparing(ids)
     found = [
         difference
         for pair in _paired_sessions(ours, theirs)
-        for turns in _paired_turns(lanes, others, *pair)
+        for turns in _paired_turns(steps_by_turn, other_steps, *pair)
         for side in sides
-        for difference in comparing.lane(
-            lanes.get((pair[0], turns[0], side), []), others.get((pair[1], turns[1], side), [])
+        for difference in comparing.pair_steps(
+            steps_by_turn.get((pair[0], turns[0], side), []),
+            other_steps.get((pair[1], turns[1], side), []),
         )
     ]
     found.sort(key=lambda each: (each.left_frames or each.right_frames)[:1])
@@ -189,7 +190,7 @@ def _read(
 
 
 def _placed(value: Json, cwds: Sequence[str]) -> Json:
-    """Return a value with every working directory replaced, wherever it stands in text."""
+    """Return a value with every working directory replaced, wherever it is in text."""
     if not cwds:
         return value
     try:
@@ -209,7 +210,7 @@ def _placed(value: Json, cwds: Sequence[str]) -> Json:
 def _is_ignored(
     ignores: Iterable[Ignore], frame: Frame, exchanges: Exchanges, notes: FrameNotes
 ) -> bool:
-    """Tell whether a frame is ignored, and count that."""
+    """Return whether a frame is ignored, and count that."""
     is_ignored = False
     for ignore in ignores:
         if not isinstance(ignore.what, JSONPath) and ignore.what.matches(frame, exchanges, notes):
@@ -274,17 +275,17 @@ def _rebuilt(message: Message, whole: dict[str, Json]) -> Message:
 # Comparing
 
 
-def _lanes(steps: Iterable[JournalStep]) -> dict[_Lane, list[JournalStep]]:
-    lanes: dict[_Lane, list[JournalStep]] = {}
+def _steps_by_turn(steps: Iterable[JournalStep]) -> dict[_StepKey, list[JournalStep]]:
+    steps_by_turn: dict[_StepKey, list[JournalStep]] = {}
     for step in steps:
-        lanes.setdefault((step.session, step.turn, step.side), []).append(step)
-    return lanes
+        steps_by_turn.setdefault((step.session, step.turn, step.side), []).append(step)
+    return steps_by_turn
 
 
 def _paired_sessions(
     left: Sequence[JournalStep], right: Sequence[JournalStep]
 ) -> list[tuple[str | None, str | None]]:
-    """Pair the sessions in the order of their first step; what belongs to none stands first."""
+    """Pair the sessions in the order of their first step; what belongs to none comes first."""
     ours = list(dict.fromkeys(step.session for step in left if step.session is not None))
     theirs = list(dict.fromkeys(step.session for step in right if step.session is not None))
     missing = "\0"
@@ -295,17 +296,17 @@ def _paired_sessions(
 
 
 def _paired_turns(
-    lanes: Mapping[_Lane, Sequence[JournalStep]],
-    others: Mapping[_Lane, Sequence[JournalStep]],
+    steps_by_turn: Mapping[_StepKey, Sequence[JournalStep]],
+    other_steps: Mapping[_StepKey, Sequence[JournalStep]],
     one: str | None,
     other: str | None,
 ) -> Iterator[tuple[int, int]]:
-    """Pair the turns of two sessions by their prompts; what stands before the first is turn 0.
+    """Pair the turns of two sessions by their prompts; what comes before the first is turn 0.
 
     A step that is missing then makes no other turn look wrong.
     """
     yield 0, 0
-    marks = _prompts(lanes, one), _prompts(others, other)
+    marks = _prompts(steps_by_turn, one), _prompts(other_steps, other)
     for tag, a, b, c, d in _aligned(*marks):
         if tag == "equal":
             yield from zip(range(a + 1, b + 1), range(c + 1, d + 1), strict=True)
@@ -315,23 +316,27 @@ def _paired_turns(
             yield a + place + 1 if is_ours else _NONE, c + place + 1 if is_theirs else _NONE
 
 
-def _prompts(lanes: Mapping[_Lane, Sequence[JournalStep]], session: str | None) -> list[str]:
+def _prompts(
+    steps_by_turn: Mapping[_StepKey, Sequence[JournalStep]], session: str | None
+) -> list[str]:
     """Return what marks each turn of a session from the first on: its prompt."""
     marks: list[str] = []
-    while steps := lanes.get((session, len(marks) + 1, "client")):
+    while steps := steps_by_turn.get((session, len(marks) + 1, "client")):
         marks.append(_mark(steps[0]))
     return marks
 
 
 class _Comparing:
-    """Compares lanes; ids that are mapped in one hold in all."""
+    """Compares the steps of turns; ids that are mapped in one hold in all."""
 
     def __init__(self, ids: IdMap) -> None:
         self._ids = ids
         self._reported: set[tuple[str, str, str]] = set()
         """Pairs of ids that disagree; each is reported once."""
 
-    def lane(self, left: list[JournalStep], right: list[JournalStep]) -> Iterator[StepDifference]:
+    def pair_steps(
+        self, left: list[JournalStep], right: list[JournalStep]
+    ) -> Iterator[StepDifference]:
         """Align what is the same but for its ids first, and then what is of the same kind."""
         marks = list(map(_mark, left)), list(map(_mark, right))
         for tag, a, b, c, d in _aligned(*marks):
@@ -366,7 +371,7 @@ class _Comparing:
         yield from self._differing(one.value, other.value, "", _DEPTH)
 
     def _agree(self, kind: str, one: Json, other: Json) -> bool:
-        """Tell whether two ids are a pair, or are reported not to be one."""
+        """Return whether two ids are a pair, or are reported not to be one."""
         if self._ids.agree(kind, one, other):
             return True
         pair = (kind, repr(one), repr(other))
@@ -382,16 +387,16 @@ class _Comparing:
             ours, theirs = cast("dict[str, Json]", one), cast("dict[str, Json]", other)
             for name in dict.fromkeys([*ours, *theirs]):
                 values = ours.get(name, ABSENT), theirs.get(name, ABSENT)
-                here = f"{path}.{name}" if path else name
+                member_path = f"{path}.{name}" if path else name
                 if (
                     name in GENERATED_IDS
                     and not isinstance(values[0], dict | list)
                     and name in ours
                 ):
                     if name not in theirs or not self._agree(name, *values):
-                        yield here, *values
+                        yield member_path, *values
                 elif name not in TIMESTAMPS:
-                    yield from self._differing(*values, here, depth - 1)
+                    yield from self._differing(*values, member_path, depth - 1)
         elif depth and isinstance(one, list) and isinstance(other, list):
             mine, yours = cast("list[Json]", one), cast("list[Json]", other)
             for place in range(max(len(mine), len(yours))):
@@ -448,7 +453,7 @@ def _only(kind: Kind, step: JournalStep) -> StepDifference:
 
 
 def _is_other(one: Json, other: Json) -> bool:
-    """Tell whether two values differ; true is no 1, but 1.0 is."""
+    """Return whether two values differ; true is no 1, but 1.0 is."""
     return isinstance(one, bool) is not isinstance(other, bool) or _plain(one, 1) != _plain(
         other, 1
     )

@@ -31,7 +31,7 @@ class IdMap:
     def __init__(
         self, recorded_cwd: str = "", live_cwd: str = "", *, is_redacted: bool = False
     ) -> None:
-        """Start empty; `is_redacted`: placeholders of the recording stand for secrets."""
+        """Start empty; `is_redacted`: the recording has placeholders for secrets."""
         self.recorded_cwd = str(PurePath(recorded_cwd)) if recorded_cwd else ""
         self.live_cwd = str(PurePath(live_cwd)) if live_cwd else ""
         self._live: dict[_Key, Json] = {}
@@ -40,7 +40,7 @@ class IdMap:
         self._secrets: dict[str, str] = {}
 
     def agree(self, kind: str, recorded: Json, live: Json) -> bool:
-        """Map two ids of one kind at first sight; later tell whether they are a pair."""
+        """Map two ids of one kind at first sight; later return whether they are a pair."""
         there, back = (kind, _hashable(recorded)), (kind, _hashable(live))
         if there not in self._live and back not in self._recorded:
             self._live[there] = live
@@ -49,9 +49,9 @@ class IdMap:
         return there in self._live and _hashable(self._live[there]) == back[1]
 
     def agree_on_secrets(self, recorded: str, live: str) -> bool:
-        """Tell whether `live` is `recorded` with secrets instead of its placeholders.
+        """Return whether `live` is `recorded` with secrets instead of its placeholders.
 
-        The same placeholder stands for the same secret throughout; two may stand for one that was
+        The same placeholder is the same secret throughout; two may be one secret that was
         spelled in two ways.
         """
         found = secrets_between(recorded, live) if self._is_redacted else []

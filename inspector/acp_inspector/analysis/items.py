@@ -141,8 +141,8 @@ class ToolCallItem:
     @property
     def permission(self) -> PermissionRequest | None:
         """The last permission request about it."""
-        asked = self._permissions.now()
-        return asked[-1] if asked else None
+        requests = self._permissions.now()
+        return requests[-1] if requests else None
 
     @property
     def permissions(self) -> list[PermissionRequest]:
@@ -163,9 +163,11 @@ class ToolCallItem:
     @property
     def last(self) -> int:
         """The frame that changed it, or what it shows, last."""
-        asked = [each.answered or each.requested for each in self._permissions.now()[-1:]]
+        permission_frames = [
+            each.answered or each.requested for each in self._permissions.now()[-1:]
+        ]
         shown = [terminal.last for terminal in self._terminals.values()]
-        return max(self._facts.last, self._content.last, *asked, *shown)
+        return max(self._facts.last, self._content.last, *permission_frames, *shown)
 
     def change(self, n: int, **facts: Any) -> None:
         """Change some facts at frame `n`."""
@@ -302,28 +304,28 @@ class TextItem:
 
 
 class UserMessage(TextItem):
-    """What the user said."""
+    """A message of the user."""
 
     __slots__ = ()
     key_prefix: ClassVar[str] = "usermessage"
 
 
 class AgentMessage(TextItem):
-    """What the agent said, Markdown."""
+    """A message of the agent, in Markdown."""
 
     __slots__ = ()
     key_prefix: ClassVar[str] = "agentmessage"
 
 
 class Thought(TextItem):
-    """What the agent thought aloud."""
+    """A thought of the agent."""
 
     __slots__ = ()
     key_prefix: ClassVar[str] = "thought"
 
 
 class SessionMessage(AgentMessage):
-    """What one session said to another (unstable)."""
+    """A message of one session to another (unstable)."""
 
     __slots__ = ("sender",)
     key_prefix: ClassVar[str] = "sessionmessage"
@@ -432,7 +434,7 @@ class Compaction(Notice):
 
     @property
     def summary(self) -> list[Json]:
-        """What stands for all that was said before."""
+        """What replaces everything before it."""
         return self._summary.now()
 
     @property
@@ -459,7 +461,7 @@ class Compaction(Notice):
 
 
 class ElicitationItem(Notice):
-    """An elicitation: a question to the user; `outcome` None: it is still open."""
+    """An elicitation; `outcome` is None while it is open."""
 
     __slots__ = ("_outcome", "mode", "request_id", "schema")
     key_prefix: ClassVar[str] = "elicitation"

@@ -115,7 +115,7 @@ class SessionModel:
             gone=self._gone.at(n),
             held=self._held.at(n),
             asking=frozenset(asking),
-            heard={key: _last(*activity, n) for key, activity in self._activity.items()},
+            last_sent={key: _last(*activity, n) for key, activity in self._activity.items()},
         )
         return wait_graph(self.exchanges.open_at(n), known_then)
 

@@ -93,7 +93,7 @@ class Histogram:
     def histogram(self) -> list[tuple[float | None, int]]:
         """Return the bars that are not empty: up to how many seconds, and how many there are.
 
-        The bound None stands for everything above the last one.
+        The bound None counts everything above the last one.
         """
         bounds = (*BOUNDS, None)
         return [(bound, count) for bound, count in zip(bounds, self._bars, strict=True) if count]

@@ -243,7 +243,7 @@ def shape(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
 
 
 def _has_stopped(answer: Mapping[str, Json]) -> bool:
-    """Tell whether the response to a prompt ends its turn: in version 2 it begins it."""
+    """Return whether the response to a prompt ends its turn: in version 2 it begins it."""
     return member(answer.get("result"), "stopReason") is not None
 
 

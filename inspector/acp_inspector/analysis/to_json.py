@@ -166,8 +166,8 @@ def _notice(item: Notice) -> dict[str, Json]:
             more = {"status": item.status, "summary": item.summary}
             return {"type": "compaction", "key": item.key, **more}
         case ElicitationItem():
-            asked = {"text": item.text, "mode": item.mode, "schema": item.schema}
-            return {"type": "elicitation", "key": item.key, **asked, "outcome": item.outcome}
+            form = {"text": item.text, "mode": item.mode, "schema": item.schema}
+            return {"type": "elicitation", "key": item.key, **form, "outcome": item.outcome}
         case _:
             return {"type": "notice", "key": item.key, "text": item.text}
 

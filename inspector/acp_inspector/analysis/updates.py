@@ -141,7 +141,7 @@ def _user_message(talk: Conversation, update: Json) -> ConversationChange:
 
 
 def _bound(talk: Conversation, update: Json) -> bool:
-    """Tell whether the update echoes a prompt, and give that prompt its message id."""
+    """Return whether the update echoes a prompt, and give that prompt its message id."""
     message_id = string(update, "messageId")
     if not message_id or talk.has_message(message_id) or not talk.unbound:
         return False
@@ -163,9 +163,11 @@ def _state(talk: Conversation, update: Json) -> ConversationChange:
     if before in {None, "idle"}:
         return ConversationChange(talk.session_id, None)
     error = member(update, "error")
-    told = f"{string(error, 'message')} ({member(error, 'code')})" if error is not None else None
+    error_text = (
+        f"{string(error, 'message')} ({member(error, 'code')})" if error is not None else None
+    )
     stop = string(update, "stopReason") or None
-    return talk.end_turn(stop, told, member(update, "usage"), talk.turn)
+    return talk.end_turn(stop, error_text, member(update, "usage"), talk.turn)
 
 
 def _plan(talk: Conversation, update: Json) -> ConversationChange:
@@ -207,8 +209,8 @@ def _compacted(talk: Conversation, update: Json) -> tuple[Compaction, bool]:
 
 def _compaction(talk: Conversation, update: Json) -> ConversationChange:
     line, is_new = _compacted(talk, update)
-    told = isinstance(update, dict) and "summary" in update
-    summary = entries(member(update, "summary")) if told else None
+    has_summary = isinstance(update, dict) and "summary" in update
+    summary = entries(member(update, "summary")) if has_summary else None
     line.change(talk.cursor.n, string(update, "status") or "in_progress", summary)
     return ConversationChange(talk.session_id, line, is_new)
 
@@ -223,9 +225,9 @@ def _subagent(talk: Conversation, update: Json) -> ConversationChange:
     child = string(update, "sessionId")
     title = string(update, "title") or string(update, "description")
     state = string(member(update, "state"), "state")
-    said = ", ".join(part for part in (title, state) if part) or child
+    text = ", ".join(part for part in (title, state) if part) or child
     line, is_new = talk.entity(Notice, f"subagent {child}", "subagent")
-    line.rewrite(f"subagent: {said}", talk.cursor.n)
+    line.rewrite(f"subagent: {text}", talk.cursor.n)
     return ConversationChange(talk.session_id, line, is_new)
 
 
@@ -246,10 +248,10 @@ def _offer(talk: Conversation, update: Json) -> ConversationChange:
 def _usage(talk: Conversation, update: Json) -> ConversationChange:
     usage: dict[str, Json] = {}
     if talk.version >= 2 and "cost" not in (update or {}):
-        # Version 2: a cost that is not told again stays.
+        # Version 2: a cost that is not sent again stays.
         usage = {"cost": cost} if (cost := member(talk.info.usage, "cost")) is not None else {}
-    told = cast("Mapping[str, Json]", update).items()
-    usage |= {name: value for name, value in told if name != "sessionUpdate"}
+    values = cast("Mapping[str, Json]", update).items()
+    usage |= {name: value for name, value in values if name != "sessionUpdate"}
     talk.update_info(usage=usage)
     return ConversationChange(talk.session_id, None)
 

@@ -31,7 +31,7 @@ Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "nobod
 HANG_SECONDS: Final = 30.0
 """Seconds of silence after which something that is waited for counts as hung."""
 _WORKING_METHODS: Final = frozenset({"session/load", "session/resume", "session/prompt"})
-"""Requests of the client while which the agent sends requests of its own."""
+"""Requests of the client during which the agent sends requests of its own."""
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +112,7 @@ class WaitContext:
     """Frames that a breakpoint has paused, and since when."""
     asking: frozenset[str] = frozenset()
     """Sessions whose state is `requires_action` (version 2)."""
-    heard: Mapping[tuple[Side, str | None], float] = field(
+    last_sent: Mapping[tuple[Side, str | None], float] = field(
         default_factory=dict[tuple[Side, "str | None"], float]
     )
     """When each side sent something last, by session; None: in any session."""
@@ -125,11 +125,11 @@ def wait_graph(waiting: Sequence[Exchange], known: WaitContext) -> WaitGraph:
     waits = [_wait(exchange, known) for exchange in waiting]
     pairs = list(zip(waits, waiting, strict=True))
     turns = [_of_turn(turn, known) for turn in known.turns]
-    asked = [(one, its) for one, its in pairs if one.waiter == "client"]
-    works = [*turns, *(one for one, _ in asked if one.method in _WORKING_METHODS)]
+    client_waits = [(one, its) for one, its in pairs if one.waiter == "client"]
+    works = [*turns, *(one for one, _ in client_waits if one.method in _WORKING_METHODS)]
     for wait, exchange in pairs:
         if wait.waiter == "agent":
-            for above in _above(wait, exchange, asked, works):
+            for above in _above(wait, exchange, client_waits, works):
                 # Without a session it may be for the sake of any work that goes on.
                 is_sure = wait.session is not None or wait.method == "elicitation/create"
                 (above.waits_for if is_sure else above.likely_waits_for).append(wait)
@@ -178,13 +178,13 @@ def _of_turn(turn: SessionTurn, known: WaitContext) -> PendingWait:
 
 
 def _sign_of_life(side: Side, wait: PendingWait, known: WaitContext) -> float:
-    return max(wait.since, known.heard.get((side, wait.session), 0.0))
+    return max(wait.since, known.last_sent.get((side, wait.session), 0.0))
 
 
 def _above(
     wait: PendingWait,
     exchange: Exchange,
-    asked: Sequence[tuple[PendingWait, Exchange]],
+    client_waits: Sequence[tuple[PendingWait, Exchange]],
     works: Sequence[PendingWait],
 ) -> Iterator[PendingWait]:
     """Yield what the agent works on while it sends a request: of one session, the oldest.
@@ -192,12 +192,12 @@ def _above(
     Args:
         wait: What the agent waits for.
         exchange: Its request.
-        asked: What the client waits for.
+        client_waits: What the client waits for.
         works: What the agent may be working on, by session the oldest first.
     """
     scope = member(exchange.request.params, "requestId")
     if wait.method == "elicitation/create" and scope is not None:
-        for one, its in asked:
+        for one, its in client_waits:
             if _is_same_id(its.request.id, scope):
                 yield one
         return
@@ -224,7 +224,7 @@ def _queue(waits: Sequence[PendingWait], turns: Sequence[PendingWait]) -> None:
 
 
 def _guess(waits: Sequence[PendingWait]) -> None:
-    """A client that sends a request before it responds may need the answer to that first."""
+    """A client that sends a request before it responds may need the response to it first."""
     backs = [wait for wait in waits if wait.waiter == "client"]
     for owed in waits:
         if owed.waiter == "agent" and owed.awaited == "client":

@@ -1,6 +1,6 @@
-"""Recordings made of what other tools wrote down.
+"""Converts logs and exports of other tools to recordings.
 
-What must never enter this room: a format that nobody has seen written. Where one is known from its
+No format belongs here that was never seen in a real file. Where one is known from its
 source only, docs/importing.md says so.
 """
 

@@ -95,7 +95,7 @@ class LispReader:
         number = label[1:-1]
         if label.endswith("#"):
             if number not in self._labels:
-                raise ValueError("a label that was not told")
+                raise ValueError("a label that is not defined")
             return self._labels[number]
         value = self._expression(self._token())
         self._labels[number] = value
@@ -184,7 +184,7 @@ _SIDES: Final[dict[str, Side]] = {"outgoing": "client", "incoming": "agent"}
 
 
 def is_acp_el(head: bytes) -> bool:
-    """Tell whether it is a list of acp.el's."""
+    """Return whether it is a list of acp.el's."""
     return head.lstrip().startswith(b"(") and b"(:direction . " in head
 
 
@@ -201,9 +201,9 @@ def read_acp_el(file: BinaryIO) -> Iterator[Item]:
         yield NoteItem("the file ends in the middle of the list", is_broken=True)
 
 
-def _item(told: Any) -> FrameItem:
-    direction = lisp_member(told, ":direction")
-    message = to_json(lisp_member(told, ":object"))
+def _item(entry: Any) -> FrameItem:
+    direction = lisp_member(entry, ":direction")
+    message = to_json(lisp_member(entry, ":object"))
     if not isinstance(direction, LispSymbol) or not isinstance(message, dict):
         raise ValueError("no message")  # noqa: TRY004 - the file's fault, not a caller's
     members = cast("dict[str, Any]", message)

@@ -1,6 +1,6 @@
 """HTTP archives (`.har`), as browsers and mitmproxy write them: ACP over HTTP and WebSocket.
 
-An archive holds requests with their answers, in no certain order, so all of it is read before the
+An archive holds requests with their responses, in no certain order, so all of it is read before the
 first frame. What carried a frame stands as an event before it; see `docs/recording-format.md`. Of
 a stream of events an archive tells when it began and what came, but not when: a message is put
 right behind the request that it, or the next answer after it, answers.
@@ -34,7 +34,7 @@ _HEAD: Final = re.compile(rb"\s*\{\s*\"log\"\s*:\s*\{")
 
 @dataclass(slots=True)
 class _Entry:
-    """A request with its answer."""
+    """A request with its response."""
 
     id: int
     at: float
@@ -62,7 +62,7 @@ class _Timed:
 
 
 def is_har(head: bytes) -> bool:
-    """Tell whether it is an archive."""
+    """Return whether it is an archive."""
     return _HEAD.match(head) is not None
 
 
@@ -72,19 +72,19 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
     entries: list[_Entry] = []
     for n, element in enumerate(elements, start=1):
         try:
-            told = _object(jsonrpc.parse(element))
-            # Pages stand in a list of their own beside the requests.
-            if "request" in told:
-                entries.append(_entry(n, told))
+            details = _object(jsonrpc.parse(element))
+            # Pages are in a list of their own beside the requests.
+            if "request" in details:
+                entries.append(_entry(n, details))
         except _FAULTS:
             yield broken(element)
-    asked = _asked(entries)
+    request_times = _request_times(entries)
     timed = _Timed()
-    # What came on a stream is put behind the request of the same moment that it answers.
+    # A message on a stream goes after the request of the same moment that it responds to.
     for entry in sorted(entries, key=_is_stream):
         try:
             if _is_acp(entry):
-                _take_in(entry, asked, timed)
+                _take_in(entry, request_times, timed)
             else:
                 timed.add(entry.at, SkippedItem("requests that are no ACP"))
         except _FAULTS as problem:
@@ -96,17 +96,17 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
         yield NoteItem("the file ends in the middle of the list", is_broken=True)
 
 
-def _entry(n: int, told: dict[str, Any]) -> _Entry:
-    began = datetime.fromisoformat(told["startedDateTime"]).timestamp()
-    took = max(float(told.get("time") or 0), 0.0) * MILLISECOND
-    messages: list[dict[str, Any]] = told.get("_webSocketMessages") or []
-    return _Entry(n, began, took, _object(told["request"]), _object(told["response"]), messages)
+def _entry(n: int, entry: dict[str, Any]) -> _Entry:
+    began = datetime.fromisoformat(entry["startedDateTime"]).timestamp()
+    took = max(float(entry.get("time") or 0), 0.0) * MILLISECOND
+    messages: list[dict[str, Any]] = entry.get("_webSocketMessages") or []
+    return _Entry(n, began, took, _object(entry["request"]), _object(entry["response"]), messages)
 
 
-def _headers(told: dict[str, Any]) -> dict[str, Json]:
+def _headers(entry: dict[str, Any]) -> dict[str, Json]:
     """Return headers with small letters in their names; those that come twice, a line each."""
     found: dict[str, Json] = {}
-    listed: list[dict[str, Any]] = told.get("headers") or []
+    listed: list[dict[str, Any]] = entry.get("headers") or []
     for each in listed:
         name = str(each["name"]).lower()
         found[name] = f"{found[name]}\n{each['value']}" if name in found else str(each["value"])
@@ -127,8 +127,8 @@ def _answer(entry: _Entry) -> bytes:
 
 
 def _is_acp(entry: _Entry) -> bool:
-    said = {*_headers(entry.request), *_headers(entry.response)}
-    return CONNECTION in said or bool(entry.messages) or b'"jsonrpc"' in _body(entry)
+    headers = {*_headers(entry.request), *_headers(entry.response)}
+    return CONNECTION in headers or bool(entry.messages) or b'"jsonrpc"' in _body(entry)
 
 
 def _is_stream(entry: _Entry) -> bool:
@@ -136,7 +136,7 @@ def _is_stream(entry: _Entry) -> bool:
     return str(kind).startswith("text/event-stream")
 
 
-def _asked(entries: list[_Entry]) -> dict[tuple[str, Json], float]:
+def _request_times(entries: list[_Entry]) -> dict[tuple[str, Json], float]:
     """Return when each request of the client was posted, by its id and the id's type."""
     found: dict[tuple[str, Json], float] = {}
     for entry in entries:
@@ -158,38 +158,40 @@ def _object(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _take_in(entry: _Entry, asked: dict[tuple[str, Json], float], timed: _Timed) -> None:
-    told: dict[str, Json] = {
+def _take_in(entry: _Entry, request_times: dict[tuple[str, Json], float], timed: _Timed) -> None:
+    data: dict[str, Json] = {
         "id": entry.id,
         "method": str(entry.request["method"]),
         "path": str(entry.request.get("url") or ""),
         "version": str(entry.request.get("httpVersion") or ""),
         "headers": _headers(entry.request),
     }
-    items: list[Item] = [EventItem("http_request", told, entry.at)]
+    items: list[Item] = [EventItem("http_request", data, entry.at)]
     if body := _body(entry):
-        items.append(_said("client", body, entry.at))
+        items.append(_frame_item("client", body, entry.at))
     timed.add(entry.at, *items)
     status = entry.response.get("status")
     headers = _headers(entry.response)
-    answer: dict[str, Json] = {"id": entry.id, "status": status, "headers": headers}
+    response: dict[str, Json] = {"id": entry.id, "status": status, "headers": headers}
     is_stream, is_socket = _is_stream(entry), bool(entry.messages)
     at = entry.at if is_stream or is_socket else entry.at + entry.took
-    timed.add(at, EventItem("http_response", answer, at))
+    timed.add(at, EventItem("http_response", response, at))
     if is_stream:
-        _take_stream(entry, asked, timed)
+        _take_stream(entry, request_times, timed)
     elif is_socket:
         _take_socket(entry, timed)
     elif (raw := _answer(entry)) and b'"jsonrpc"' in raw:
-        timed.add(at, _said("agent", raw, at))
+        timed.add(at, _frame_item("agent", raw, at))
 
 
-def _take_stream(entry: _Entry, asked: dict[tuple[str, Json], float], timed: _Timed) -> None:
+def _take_stream(
+    entry: _Entry, request_times: dict[tuple[str, Json], float], timed: _Timed
+) -> None:
     events = list(_events(_answer(entry)))
-    times = _times([_parsed(data) for data, _ in events], entry.at, asked)
-    for (data, told), at in zip(events, times, strict=True):
-        item = _said("agent", data, at, guess="when it came on its stream")
-        timed.add(at, EventItem("sse_event", {"id": entry.id} | told, at), item)
+    times = _times([_parsed(data) for data, _ in events], entry.at, request_times)
+    for (data, details), at in zip(events, times, strict=True):
+        item = _frame_item("agent", data, at, guess="when it came on its stream")
+        timed.add(at, EventItem("sse_event", {"id": entry.id} | details, at), item)
     timed.add(entry.at + entry.took, EventItem("http_end", {"id": entry.id}, entry.at + entry.took))
 
 
@@ -202,20 +204,20 @@ def _events(raw: bytes) -> Iterator[tuple[bytes, dict[str, Json]]]:
     stream = httpx.Response(200, headers={"content-type": "text/event-stream"}, content=raw)
     for event in EventSource(stream).iter_sse():
         if event.data:
-            told = {"event": event.event, "event_id": event.id}
-            named = {key: value for key, value in told.items() if value and value != "message"}
+            details = {"event": event.event, "event_id": event.id}
+            named = {key: value for key, value in details.items() if value and value != "message"}
             yield event.data.encode(errors="surrogatepass"), dict[str, Json](named)
 
 
 def _times(
-    messages: list[dict[str, Any]], began: float, asked: dict[tuple[str, Json], float]
+    messages: list[dict[str, Any]], began: float, request_times: dict[tuple[str, Json], float]
 ) -> list[float]:
     """Return when each message of a stream came, at a guess."""
     bounds: list[float | None] = []
     for message in messages:
         id_ = message.get("id")
         is_answer = id_ is not None and "method" not in message and jsonrpc.is_request_id(id_)
-        bounds.append(asked.get(jsonrpc.id_key(id_)) if is_answer else None)
+        bounds.append(request_times.get(jsonrpc.id_key(id_)) if is_answer else None)
     # What has no question of its own is put before the next thing that has one.
     ahead: float | None = None
     for place in reversed(range(len(bounds))):
@@ -233,11 +235,11 @@ def _take_socket(entry: _Entry, timed: _Timed) -> None:
         side: Side = "client" if message.get("type") == "send" else "agent"
         data = str(message.get("data") or "")
         raw = data.encode(errors="surrogatepass") if kind == "text" else base64.b64decode(data)
-        told: dict[str, Json] = {"id": entry.id, "kind": kind}
-        timed.add(at, EventItem("ws_message", told, at), _said(side, raw, at))
+        details: dict[str, Json] = {"id": entry.id, "kind": kind}
+        timed.add(at, EventItem("ws_message", details, at), _frame_item(side, raw, at))
 
 
-def _said(side: Side, raw: bytes, at: float, *, guess: str = "") -> FrameItem:
+def _frame_item(side: Side, raw: bytes, at: float, *, guess: str = "") -> FrameItem:
     # A frame is a line; what was one message over HTTP stays one here.
     line = raw.strip(b"\r\n")
     if b"\n" in line:

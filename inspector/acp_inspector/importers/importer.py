@@ -27,7 +27,7 @@ from acp_inspector.recording.writer import RecordingWriter, atomic_replacement
 from acp_protocol.errors import describe_os_error
 
 HEAD_BYTES: Final = 1 << 18
-"""Bytes of a file's beginning that are looked at to tell its format."""
+"""Bytes at the start of a file by which its format is detected."""
 Kept: TypeAlias = FrameItem | StderrItem | NoteItem | EventItem
 _BATCH: Final = 256
 """Entries that are written at once."""
@@ -69,7 +69,7 @@ def import_file(
 
     Raises:
         UnknownFormatError: the format is not known; nothing was written.
-        NoMessageError: nothing that was said can be read in it; nothing was written.
+        NoMessageError: it has no message that can be read; nothing was written.
         RecordingError: a file cannot be read or written, or `target` exists.
     """
     chosen = _format(source, _head(source), format_name)
@@ -138,12 +138,12 @@ def _counted(items: Iterator[Item], result: ImportResult) -> Iterator[Kept]:
 def _header(source: Path, chosen: Format, began: float | None) -> Header:
     header = new_header((), Path(), about=f"Imported from {source.name} ({chosen.about})")
     created = began if began is not None else source.stat().st_mtime
-    told = datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds")
+    created_at = datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds")
     imported = {"format": chosen.name, "file": source.name, "caveats": list(chosen.caveats)}
     # This machine and its variables had no part in what was recorded.
     return replace(
         header,
-        created=told.replace("+00:00", "Z"),
+        created=created_at.replace("+00:00", "Z"),
         cwd="",
         platform="",
         env=[],
@@ -186,7 +186,7 @@ def _entries(items: Iterator[Kept], began: float) -> Iterator[Entry]:
 
 @contextmanager
 def _opened(path: Path) -> Generator[BinaryIO]:
-    """Open a file, compressed or not; one that is cut off is told when all of it has been read."""
+    """Open a file, compressed or not; fail at the end if it is cut off."""
     try:
         with DecompressedFile(path) as stream:
             yield stream.file

@@ -84,7 +84,7 @@ class ArraySplitter:
         self.is_cut = bool(self._open) or self._start >= 0
 
     def _takes(self, found: re.Match[bytes]) -> bool:
-        """Follow a token; tell whether an element ends with it."""
+        """Follow a token; return whether an element ends with it."""
         token = found[0]
         if token.startswith(b"#"):
             self._label, self._label_end = found.span()
@@ -105,7 +105,7 @@ class ArraySplitter:
 
 
 def _is_partial(found: re.Match[bytes]) -> bool:
-    """Tell whether the token may go on in the next chunk."""
+    """Return whether the token may go on in the next chunk."""
     token = found[0]
     if token.startswith(b'"'):
         return found["end"] != b'"'
@@ -126,7 +126,7 @@ _DEVTOOLS_SIDES: Final[dict[str, Side]] = {"editor-to-agent": "client", "agent-t
 
 
 def is_devtools(head: bytes) -> bool:
-    """Tell whether it is an export."""
+    """Return whether it is an export."""
     return _DEVTOOLS_HEAD.match(head) is not None
 
 
@@ -142,10 +142,10 @@ def read_devtools(file: BinaryIO) -> Iterator[Item]:
         yield NoteItem("the file ends in the middle of the list", is_broken=True)
 
 
-def _devtools_item(told: Json) -> FrameItem:
-    raw, end = split_ending(told["raw"].encode(errors="surrogatepass"))
+def _devtools_item(entry: Json) -> FrameItem:
+    raw, end = split_ending(entry["raw"].encode(errors="surrogatepass"))
     return FrameItem(
-        _DEVTOOLS_SIDES[told["direction"]], raw, end, seconds(told["timestamp"], MILLISECOND)
+        _DEVTOOLS_SIDES[entry["direction"]], raw, end, seconds(entry["timestamp"], MILLISECOND)
     )
 
 
@@ -164,7 +164,7 @@ ERROR: Final = "an answer with code and message is an error"
 
 
 def is_zed(head: bytes) -> bool:
-    """Tell whether it is a list of Zed's."""
+    """Return whether it is a list of Zed's."""
     return head.lstrip().startswith(b"[") and b'"_direction"' in head
 
 
@@ -180,19 +180,19 @@ def read_zed(file: BinaryIO) -> Iterator[Item]:
         yield NoteItem("the file ends in the middle of the list", is_broken=True)
 
 
-def _zed_item(told: Json) -> Item:
-    kind, params = told["_type"], told["params"]
-    if told["_direction"] == "stderr":
+def _zed_item(entry: Json) -> Item:
+    kind, params = entry["_type"], entry["params"]
+    if entry["_direction"] == "stderr":
         return StderrItem(f"{params}\n".encode(errors="surrogatepass"))
-    side = _ZED_SIDES[told["_direction"]]
+    side = _ZED_SIDES[entry["_direction"]]
     match kind:
         case "request":
-            return FrameItem(side, request(told["method"], params, told["id"], has_id=True))
+            return FrameItem(side, request(entry["method"], params, entry["id"], has_id=True))
         case "notification":
-            return FrameItem(side, request(told["method"], params, has_id=False))
+            return FrameItem(side, request(entry["method"], params, has_id=False))
         case "response":
             is_error = _is_error(params)
-            raw = response(told["id"], params, is_error=is_error)
+            raw = response(entry["id"], params, is_error=is_error)
             return FrameItem(side, raw, guess=ERROR if is_error else "")
         case _:
             raise ValueError("a kind of message that is not known")

@@ -73,8 +73,8 @@ class SideGuesser:
             case SuccessResponse() | ErrorResponse():
                 return self._side_of_response(message.id)
             case Batch(entries=entries):
-                told = [self._of(entry) for entry in entries]
-                return told[0] if told else ("agent", NOISE)
+                sides = [self._of(entry) for entry in entries]
+                return sides[0] if sides else ("agent", NOISE)
             case InvalidMessage():
                 return "agent", NOISE
 
@@ -90,8 +90,8 @@ class SideGuesser:
         """The newest open request with that id: requests within a turn are answered first."""
         places = [
             place
-            for place, (_, asked, kind) in enumerate(self._open)
-            if asked == id_ and kind is type(id_)
+            for place, (_, request_id, kind) in enumerate(self._open)
+            if request_id == id_ and kind is type(id_)
         ]
         if not places:
             return "agent", ORPHAN
@@ -108,7 +108,7 @@ class SideGuesser:
 
 
 def is_plain(head: bytes) -> bool:
-    """Tell whether one of the first lines is a message."""
+    """Return whether one of the first lines is a message."""
     lines = head.split(b"\n")[:20]
     return any(
         line.lstrip().startswith((b"{", b"["))
@@ -120,8 +120,8 @@ def is_plain(head: bytes) -> bool:
 def read_plain(file: BinaryIO) -> Iterator[Item]:
     """Yield a frame for each line; its side is guessed."""
     sides = SideGuesser()
-    for number, told in enumerate(file):
-        line = told if number else told.removeprefix(BOM)
+    for number, text in enumerate(file):
+        line = text if number else text.removeprefix(BOM)
         if not line.strip():
             continue
         raw, end = split_ending(line[:-1]) if line.endswith(b"\n") else (line, b"")
@@ -143,7 +143,7 @@ _CAPTURE_SIDES: Final[dict[str, Side]] = {"c2a": "client", "a2c": "agent"}
 
 
 def is_capture(head: bytes) -> bool:
-    """Tell whether the first line is one of a capture."""
+    """Return whether the first line is one of a capture."""
     return _CAPTURE_HEAD.match(head) is not None
 
 
@@ -152,24 +152,26 @@ def read_capture(file: BinaryIO) -> Iterator[Item]:
     process: Json = None
     for line in file:
         try:
-            told = jsonrpc.parse(line)
-            item = _capture_item(told)
+            entry = jsonrpc.parse(line)
+            item = _capture_item(entry)
         except (ValueError, TypeError, KeyError, binascii.Error):
             yield broken(line)
             continue
-        if told.get("proc") != process:
-            process = told.get("proc")
+        if entry.get("proc") != process:
+            process = entry.get("proc")
             yield NoteItem(f"the agent was started again (proc {process})", item.at)
         yield item
 
 
-def _capture_item(told: Json) -> FrameItem | StderrItem:
-    at = seconds(told["t"])
-    raw = base64.b64decode(told["b64"], validate=True) if "b64" in told else _encoded(told["line"])
-    end = b"" if told.get("noeol") else b"\n"
-    if told["dir"] == "stderr":
+def _capture_item(entry: Json) -> FrameItem | StderrItem:
+    at = seconds(entry["t"])
+    raw = (
+        base64.b64decode(entry["b64"], validate=True) if "b64" in entry else _encoded(entry["line"])
+    )
+    end = b"" if entry.get("noeol") else b"\n"
+    if entry["dir"] == "stderr":
         return StderrItem(raw + end, at)
-    side = _CAPTURE_SIDES[told["dir"]]
+    side = _CAPTURE_SIDES[entry["dir"]]
     if not end:
         return FrameItem(side, raw, end, at)
     return FrameItem(side, *split_ending(raw), at)
@@ -201,7 +203,7 @@ _CONDUCTOR_HEAD: Final = re.compile(
 
 
 def is_conductor(head: bytes) -> bool:
-    """Tell whether the first line is an event of a trace."""
+    """Return whether the first line is an event of a trace."""
     return _CONDUCTOR_HEAD.match(head) is not None
 
 
@@ -217,24 +219,27 @@ def read_conductor(file: BinaryIO) -> Iterator[Item]:
             yield broken(line)
 
 
-def _conductor_item(told: Json, of_mcp: set[tuple[str, str]]) -> Item:
-    sender, receiver = str(told["from"]).lower(), str(told["to"]).lower()
+def _conductor_item(entry: Json, of_mcp: set[tuple[str, str]]) -> Item:
+    sender, receiver = str(entry["from"]).lower(), str(entry["to"]).lower()
     if CLIENT not in {sender, receiver}:
         return SkippedItem(ELSEWHERE)
     side: Side = "client" if sender == CLIENT else "agent"
-    at, kind = seconds(told["ts"]), told["type"]
+    at, kind = seconds(entry["ts"]), entry["type"]
     # A response does not say of which protocol it is; its request did.
-    asker = (receiver if kind == "response" else sender, jsonrpc.encode(told.get("id")).decode())
-    if told.get("protocol") == "mcp" or (kind == "response" and asker in of_mcp):
-        of_mcp ^= {asker} if "id" in told else set()
+    requester = (
+        receiver if kind == "response" else sender,
+        jsonrpc.encode(entry.get("id")).decode(),
+    )
+    if entry.get("protocol") == "mcp" or (kind == "response" and requester in of_mcp):
+        of_mcp ^= {requester} if "id" in entry else set()
         return SkippedItem(MCP)
     match kind:
         case "request":
-            raw = request(told["method"], told["params"], told["id"], has_id=True)
+            raw = request(entry["method"], entry["params"], entry["id"], has_id=True)
         case "notification":
-            raw = request(told["method"], told["params"], has_id=False)
+            raw = request(entry["method"], entry["params"], has_id=False)
         case "response":
-            raw = response(told["id"], told["payload"], is_error=told["is_error"] is True)
+            raw = response(entry["id"], entry["payload"], is_error=entry["is_error"] is True)
         case _:
             raise ValueError("a kind of event that is not known")
     return FrameItem(side, raw, at=at)
@@ -258,7 +263,7 @@ _JETBRAINS_SIDES: Final[dict[bytes, Side]] = {b"OUT": "client", b"IN": "agent"}
 
 
 def is_jetbrains(head: bytes) -> bool:
-    """Tell whether a line of the log's beginning holds a message."""
+    """Return whether a line of the log's beginning holds a message."""
     return any(_JETBRAINS_LINE.match(line) is not None for line in head.split(b"\n"))
 
 

@@ -1,3 +1,3 @@
-"""Recordings as regression tests: playing them, and comparing by meaning."""
+"""Plays recordings against live agents and compares the results."""
 
 __all__: list[str] = []

@@ -53,11 +53,11 @@ QUIET_SECONDS: Final = 2.0
 
 
 class RedactedRecordingError(RecordingError):
-    """The live agent would get placeholders instead of secrets, which is not allowed."""
+    """The live agent would get placeholders instead of secrets."""
 
 
 class BarrierError(AcpError):
-    """The agent did not send in time what was recorded."""
+    """The agent did not send the recorded steps in time."""
 
 
 async def play_as_client(
@@ -107,7 +107,7 @@ async def play_as_client(
 
 
 class _AgentSteps:
-    """The steps of the agent, as the frames of both sides come."""
+    """The steps of the agent so far."""
 
     def __init__(self) -> None:
         self._decoder, self._exchanges, self._steps = Decoder(), Exchanges(), Steps()
@@ -119,7 +119,7 @@ class _AgentSteps:
         return any(exchange.requester == "client" for exchange in self._exchanges.open())
 
     def apply(self, frame: Frame) -> None:
-        """Take the next frame of either side."""
+        """Add the next frame of either side."""
         known = len(self._steps.steps)
         self._steps.apply(frame, self._exchanges.pair(self._decoder.decode(frame)))
         self.steps += (step for step in self._steps.steps[known:] if step.side == "agent")
@@ -197,8 +197,8 @@ class RecordingPlayer:
             while len(self._live.steps) < wanted and self.is_connected:
                 self._grew = anyio.Event()
                 # An agent that owes no response has sent everything a moment later.
-                patience = None if self._live.owes_response else QUIET_SECONDS
-                with anyio.move_on_after(patience) as scope:
+                quiet_timeout = None if self._live.owes_response else QUIET_SECONDS
+                with anyio.move_on_after(quiet_timeout) as scope:
                     await self._grew.wait()
                 if scope.cancelled_caught:
                     break

@@ -1,4 +1,4 @@
-"""The small directory that a recording may bring along for its replay.
+"""The working directory of a replay, with the files that the recording holds.
 
 Only a replay makes it, and only below the directory it is given: opening a recording stays inert.
 """
@@ -17,7 +17,8 @@ def prepare_workspace(header: Header, directory: Path) -> None:
     """Write the files that the header's `meta.files` names (name: text) below `directory`.
 
     Raises:
-        RecordingError: `meta.files` has another shape, or a name leads out of the directory.
+        RecordingError: `meta.files` is not an object of strings, or a name leads out of the
+            directory.
     """
     files: Json = header.meta.get("files", {})
     if not isinstance(files, dict):

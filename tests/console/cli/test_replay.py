@@ -76,7 +76,7 @@ def test_a_recording_starts_nothing_by_itself(recording: Path, call: Call, tmp_p
     recording.write_text(json.dumps(header) + "\n" + "".join(lines[1:]))
     done = call("replay", str(recording))
     assert (done.code, done.out) == (exit_codes.USAGE, "")
-    assert "a recording's own is never run by itself" in done.err
+    assert "the command in a recording is never run automatically" in done.err
     assert not (tmp_path / "started").exists()
 
 

@@ -266,7 +266,7 @@ def test_ids_that_disagree_are_told_once() -> None:
 def test_two_stretches_of_one_journal_can_be_compared() -> None:
     said = frames(*alike(3), prompt(7, "stop"))
     turns = [FilterSelector(compile_filter(f"turn == {number}")) for number in (1, 3, 4)]
-    same = compare(said, said, stretches=(turns[0], turns[1]))
+    same = compare(said, said, selectors=(turns[0], turns[1]))
     assert (same.differences, same.compared) == ((), (5, 5))
-    other = compare(said, said, stretches=(turns[0], turns[2])).differences
+    other = compare(said, said, selectors=(turns[0], turns[2])).differences
     assert (other[0].kind, other[0].path) == ("changed", "prompt[0].text")
