@@ -1,9 +1,7 @@
-"""Background tasks that belong to a block and end with it, and a fair lock."""
+"""Background tasks that end with a block."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from types import TracebackType
 
 import anyio
@@ -13,9 +11,9 @@ from anyio.abc import TaskGroup
 class BackgroundTasks:
     """A task group for background tasks: leaving the block cancels them.
 
-    What the block raises comes out as it is, where a task group of anyio would wrap it in an
-    `ExceptionGroup`: a caller can catch `ConnectionClosedError` by its name. What a background task
-    raises is a bug; it ends the block and comes out in a group.
+    An exception of the block is raised unchanged, where a task group of anyio would wrap it in an
+    `ExceptionGroup`: a caller can catch `ConnectionClosedError` by its name. An exception of a
+    background task is a bug; it ends the block and is raised in a group.
     """
 
     _group: TaskGroup
@@ -34,35 +32,3 @@ class BackgroundTasks:
         """Cancel the tasks and wait until they have ended."""
         self._group.cancel_scope.cancel()
         await self._group.__aexit__(None, None, None)
-
-
-class FifoLock:
-    """A lock for tasks, in the order in which they came; any task may release it.
-
-    If it is not `is_taken`, set `is_taken` to acquire it; otherwise `wait`.
-    """
-
-    def __init__(self) -> None:
-        self._queue: deque[asyncio.Future[None]] = deque()
-        self.is_locked = False
-
-    async def wait_for_lock(self) -> None:
-        """Wait for the lock, which the caller then holds."""
-        turn = asyncio.Future[None]()
-        self._queue.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                # The lock came together with the cancellation.
-                self.release()
-            raise
-
-    def release(self) -> None:
-        """Release the lock to the next task that waits."""
-        while self._queue:
-            turn = self._queue.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self.is_locked = False

@@ -68,7 +68,7 @@ class Connection:
     ) -> None:
         """Connect to the peer over `transport`, which is closed with the connection.
 
-        `takes_batches` accepts batches, as a draft of version 2 had them, instead of refusing them.
+        `allow_batches` accepts batches, as a draft of version 2 had them, instead of refusing them.
         """
         self._transport = transport
         self._handler = handler
@@ -121,14 +121,14 @@ class Connection:
     async def request(
         self, method: str, params: Json = None, *, timeout: float | None = None
     ) -> Json:
-        """Send a request and return the result; `time_limit` is in seconds.
+        """Send a request and return the result; `timeout` is in seconds.
 
         If the caller is cancelled, or no response comes in time, the peer gets `$/cancel_request`.
 
         Raises:
             RequestFailedError: the peer responded with an error.
             ConnectionClosedError: the connection closed before the response came.
-            TimeLimitError: no response came within `time_limit`.
+            OperationTimeoutError: no response came within `timeout`.
             LocalProtocolError: called while a notification is handled.
         """
         if is_in_notification.get():

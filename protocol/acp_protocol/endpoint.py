@@ -1,16 +1,16 @@
 """A JSON-RPC endpoint without I/O: it keeps track of the open requests of both sides.
 
-| method             | returns             | effect                                           |
-|--------------------|---------------------|--------------------------------------------------|
-| `ask`              | the id, the frame   | our request waits for its response               |
-| `give_up`          | the cancel frame    | a response that still comes is no violation      |
-| `tell`             | the frame           | none                                             |
-| `answer`, `refuse` | the frame, or None  | the peer's request is closed                     |
-| `received`         | events, in order    | opens the peer's requests, closes ours           |
-| `closed`           | `Lost` per request  | no request of ours waits any more                |
+| method                      | returns                   | effect                                |
+|-----------------------------|---------------------------|---------------------------------------|
+| `send_request`              | the id, the frame         | our request waits for its response    |
+| `cancel`                    | the cancel frame          | a late response is no violation       |
+| `send_notification`         | the frame                 | none                                  |
+| `send_result`, `send_error` | the frame, or None        | the peer's request is closed          |
+| `receive`                   | events, in order          | opens the peer's requests, ends ours  |
+| `close`                     | `RequestLost` per request | no request of ours waits any more     |
 
 Each direction has its own ids, and an id keeps its JSON type: 1 and "1" are two ids. Violations of
-the peer are values (`Fault`), not exceptions.
+the peer are values (`ProtocolViolation`), not exceptions.
 
 Batches are not part of ACP, and an array is refused as a whole. A draft of version 2 had them; if
 they are allowed, the responses to a batch are sent in one array.
@@ -100,11 +100,11 @@ class _OpenBatch:
 class Endpoint:
     """One side of a JSON-RPC conversation.
 
-    `takes_batches` allows batches, for peers that follow the draft which had them.
+    `allow_batches` accepts batches, for peers that follow the draft which had them.
     """
 
     def __init__(self, *, allow_batches: bool = False) -> None:
-        self._takes_batches = allow_batches
+        self._allow_batches = allow_batches
         self._ids = count(1)
         self._pending: dict[RequestId, str] = {}
         self._cancelled_ids: deque[RequestId] = deque(maxlen=MAX_REMEMBERED_IDS)
@@ -155,7 +155,7 @@ class Endpoint:
         message: str,
         data: Json = None,
     ) -> bytes | None:
-        """Return the frame of an error response to the peer's request; None as in `answer`.
+        """Return the frame of an error response to the peer's request; None as in `send_result`.
 
         Raises:
             LocalProtocolError: there is no such open request; it may have its response already.
@@ -165,7 +165,7 @@ class Endpoint:
 
     def receive(self, raw: bytes) -> tuple[EndpointEvent, ...]:
         """Return the events in a frame of the peer; more than one only for a batch."""
-        message = jsonrpc.read_message(raw, parse_entries=self._takes_batches)
+        message = jsonrpc.read_message(raw, parse_entries=self._allow_batches)
         # Fast path for nearly every frame.
         if type(message) is Request and message.id not in self._peer_requests:
             self._peer_requests[message.id] = None
@@ -175,7 +175,7 @@ class Endpoint:
             return (message,)
         if not isinstance(message, Batch):
             return self._events(message, None)
-        if not self._takes_batches:
+        if not self._allow_batches:
             return (_refused("JSON-RPC batches are not part of ACP", raw, jsonrpc.INVALID_REQUEST),)
         if not message.entries:
             return (_refused("an empty batch", raw, jsonrpc.INVALID_REQUEST),)
@@ -232,7 +232,7 @@ class Endpoint:
 
     def disallow_batches(self) -> None:
         """Refuse batches from now on, because the agreed version has none."""
-        self._takes_batches = False
+        self._allow_batches = False
 
     def close(self) -> list[RequestLost]:
         """Return our requests that will get no response; none waits afterwards."""

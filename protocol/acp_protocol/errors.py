@@ -10,11 +10,12 @@ AcpError
 │  ├─ ConnectionClosedError   the peer left, or we closed
 │  ├─ AgentStartError         the agent's command could not be started
 │  └─ AgentExitedError        the agent's process ended: code, last stderr lines
-├─ TimeLimitError             an operation took longer than its timeout
+├─ OperationTimeoutError      an operation took longer than its timeout
 └─ RequestFailedError         a response with an error: code, message, data
 ```
 
-Violations of the peer that we can recover from are values (`Malformed`, `Fault`), not exceptions.
+Violations of the peer that we can recover from are values (`InvalidMessage`, `ProtocolViolation`),
+not exceptions.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class RequestFailedError(AcpError):
 
 
 def describe_exit(code: int | None) -> str:
-    """Return in words how a process ended; `code` is negative for the number of a signal."""
+    """Describe how a process ended; `code` is negative for the number of a signal."""
     if code is None:
         return "closed its output without ending"
     if code >= 0:

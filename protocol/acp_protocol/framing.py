@@ -2,7 +2,7 @@
 
 A frame on stdio is one line. Only newlines matter: invalid UTF-8, carriage returns and lines that
 are no JSON come out unchanged. Some peers frame like language servers, with a header that gives the
-length; `AnyFramer` detects them.
+length; `AutoFramer` detects them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a connection asks of the side that uses it: a handler, and limits.
+"""What a connection needs from its user: a handler, and limits.
 
 Source: ACP, Overview, "Communication Model".
 """
@@ -17,7 +17,7 @@ class ConnectionLimits:
     """How much a connection holds for its peer before it stops reading or refuses."""
 
     open_requests: int = 1024
-    """Requests of the peer without a response; more are answered with an error."""
+    """Requests of the peer without a response; more get an error."""
     queue_length: int = 256
     """Messages of one session that wait before reading stops."""
     sessions: int = 1024
@@ -40,7 +40,7 @@ class Handler(Protocol):
     """Handles what the peer sends; every call runs in a task and a context of its own."""
 
     async def handle_request(self, request: Request) -> Json:
-        """Return the result of `request`, or a `Followed` one.
+        """Return the result of `request`, or a `Response` with a callback.
 
         Raises:
             RequestFailedError: the error to respond with. Any other exception is logged and becomes

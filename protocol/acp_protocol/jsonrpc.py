@@ -1,8 +1,8 @@
 """JSON-RPC messages, without I/O.
 
-`read_message` decodes one frame and never raises: an invalid message is a value (`Malformed`) like
-the others. Every message keeps the bytes that it was read from. Nothing here knows ACP: methods
-and their params belong to `schema`.
+`read_message` decodes one frame and never raises: an invalid message is a value (`InvalidMessage`)
+like the others. Every message keeps the bytes that it was read from. Nothing here knows ACP:
+methods and their params belong to `schema`.
 
 Source: JSON-RPC 2.0; ACP, Overview, "Messages".
 """
@@ -114,9 +114,9 @@ Message: TypeAlias = (
 
 
 def read_message(raw: bytes, *, parse_entries: bool = True) -> Message:
-    """Return the message in one frame; `Malformed` if it is no JSON-RPC.
+    """Return the message in one frame; `InvalidMessage` if it is no JSON-RPC.
 
-    With `has_entries` False the entries of an array are not read, for callers that refuse batches.
+    Without `parse_entries` the entries of an array are not read, for callers that refuse batches.
     """
     try:
         value = parse(raw)
@@ -136,7 +136,7 @@ def read_message(raw: bytes, *, parse_entries: bool = True) -> Message:
 
 
 def message_of(value: Json, raw: bytes) -> Message:
-    """Return what a frame says whose bytes, `raw`, `parse` has turned into `value` already."""
+    """Return the message in a frame whose bytes `raw` were already parsed into `value`."""
     if isinstance(value, list):
         entries = cast("list[Json]", value)
         return Batch(tuple(_read_entry(entry, b"") for entry in entries), raw)

@@ -35,7 +35,7 @@ class FdReceiveStream(ByteReceiveStream):
         self._has_ended = False
 
     async def receive(self, max_bytes: int = CHUNK_BYTES) -> bytes:
-        """Return at least one byte, and at most `CHUNK`, whatever `max_bytes` says.
+        """Return at least one byte, and at most `CHUNK_BYTES`, whatever `max_bytes` says.
 
         Raises:
             anyio.EndOfStream: no more bytes will come.
@@ -120,7 +120,7 @@ class FdSendStream(ByteSendStream):
         """Write all of `item`, without waiting if there is room for it.
 
         Raises:
-            anyio.BrokenResourceError: nobody reads any more.
+            anyio.BrokenResourceError: the other end does not read any more.
             anyio.ClosedResourceError: this writer is closed.
         """
         await self._write_rest()

@@ -1,13 +1,13 @@
-"""What ends the programs of a process that is killed and can do nothing about it any more.
+"""Ends the child processes of a process that was killed and could not end them itself.
 
-A shell waits for the end of a pipe that only its process holds, which comes however that one ends.
-Over the pipe it hears which process groups live; those that are left at its end, it ends.
+A shell waits for the end of a pipe that only this process holds, which closes however the process
+ends. Over the pipe it gets the process groups that are alive; at the end it ends those that remain.
 
-The number of a group is free for others as soon as nobody is left in it, and nobody reports that.
-So whoever has a group watched takes it back when it is seen empty; and where the system tells when
-a process began (Linux), a group is left alone that has another leader than at first.
+The id of a group can be reused as soon as the group is empty, and the system does not report that.
+So the caller unwatches a group that it finds empty; and where the system reports start times of
+processes (Linux), a group whose leader has changed is left alone.
 
-No event loop here: the proxy has none.
+There is no event loop here, because the proxy has none.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from contextlib import suppress
 from typing import Final
 
 SHELL: Final = "/bin/sh"
-PATIENCE: Final = 1
-"""Seconds that programs have to end by themselves: for many, the end of their stdin is a sign."""
-GRACE: Final = 2
-"""Seconds that they have after SIGTERM."""
-FAREWELL: Final = 1.0
-"""Seconds that the shell has to be gone once it is not needed any more."""
+EXIT_TIMEOUT_S: Final = 1
+"""Seconds that programs have to exit by themselves; many do at the end of their stdin."""
+TERM_TIMEOUT_S: Final = 2
+"""Seconds that they have to exit after SIGTERM."""
+CLOSE_TIMEOUT_S: Final = 1.0
+"""Seconds that the shell has to exit when it is not needed any more."""
 SCRIPT: Final = r"""
 trap "" HUP INT TERM
-patience=$1 grace=$2 mark=$3
+exit_timeout=$1 term_timeout=$2 mark=$3
 groups=" "
 
-# Say of a process in which group it is and when it began, as far as the system tells.
-look() {
+# Set group and began to the process group and the start time of a process, if known.
+read_stat() {
     stat=
     read -r stat <"/proc/$1/stat"
     set -- ${stat##*") "}
     group=${3-} began=${20-}
 }
 
-# Keep the groups that live, each with the beginning of its leader, until the end of the pipe.
-hear() {
-    while read -r word told; do
-        case $word in
+# Keep the living groups, each with the start time of its leader, until the end of the pipe.
+read_groups() {
+    while read -r command group_id; do
+        case $command in
         +)
-            look "$told"
-            groups="$groups$told:$began "
+            read_stat "$group_id"
+            groups="$groups$group_id:$began "
             ;;
         -)
-            rest=${groups#*" $told:"}
-            groups="${groups%%" $told:"*} ${rest#* }"
+            rest=${groups#*" $group_id:"}
+            groups="${groups%%" $group_id:"*} ${rest#* }"
             ;;
         .)
             exit
@@ -58,18 +58,18 @@ hear() {
     done
 }
 
-# Send a signal to all that are left, 0 for none; fail if nobody is.
+# Send a signal to all that are left, or 0 to test; fail if there are none.
 signal() {
     found=1
     for each in $groups; do
-        told=${each%:*}
-        look "$told"
+        group_id=${each%:*}
+        read_stat "$group_id"
         [ -z "$began" ] || [ "$began" = "${each#*:}" ] || continue
-        kill -s "$1" -- "-$told" && found=0
+        kill -s "$1" -- "-$group_id" && found=0
     done
     for path in $(strays); do
         stray=${path#/proc/} stray=${stray%/environ}
-        look "$stray"
+        read_stat "$stray"
         case $groups in
         *" $group:"*) ;;
         *) kill -s "$1" "$stray" && found=0 ;;
@@ -78,12 +78,12 @@ signal() {
     return "$found"
 }
 
-# Name the environments with the mark: of those that have left their groups, and of the others.
+# List the environments of all processes with the mark, in or outside of their groups.
 strays() {
     [ -z "$mark" ] || grep -lsF -e "$mark" /proc/[0-9]*/environ
 }
 
-# Leave them some seconds; when nobody is left, there is nothing more to do.
+# Wait some seconds; exit when none is left.
 await() {
     seconds=$1
     while [ "$seconds" -gt 0 ]; do
@@ -93,56 +93,58 @@ await() {
     done
 }
 
-hear
-await "$patience"
+read_groups
+await "$exit_timeout"
 signal TERM || exit
-await "$grace"
-# Who leaves its group may start others meanwhile.
+await "$term_timeout"
+# A process outside of its group may start others meanwhile.
 for _ in 1 2 3 4 5; do
     signal KILL || exit
 done
 """
-"""Needs a POSIX shell and its kill, sleep and grep; is patient in steps of a second."""
+"""Needs a POSIX shell, kill, sleep and grep; waits in steps of a second."""
 
 
 class OrphanGuard:
-    """Ends the process groups that it watches, should this process end without having done so.
+    """Ends the process groups that it watches if this process ends without ending them.
 
-    Its shell holds no descriptor of ours and no directory, is in a session of its own, and is there
-    from the first group on. Where there is no shell, nobody waits. A fork of this process neither
+    Its shell holds none of our descriptors and no directory, has a session of its own, and is
+    started for the first group. Without a shell there is no guard. A fork of this process neither
     holds the pipe nor has a guard.
     """
 
-    def __init__(self, patience: int = PATIENCE, grace: int = GRACE, mark: str = "") -> None:
-        """Begin without a group; so far there is no shell.
+    def __init__(
+        self, exit_timeout: int = EXIT_TIMEOUT_S, term_timeout: int = TERM_TIMEOUT_S, mark: str = ""
+    ) -> None:
+        """Watch nothing yet; the shell is started later.
 
-        `patience` and `grace` are in seconds: so long who is watched has to end by itself, and then
-        by SIGTERM. Who has `mark` in its environment is ended as well, where the system tells it.
+        The groups have `exit_timeout` seconds to exit by themselves, and `term_timeout` seconds
+        after SIGTERM. On Linux, processes with `mark` in their environment are ended as well.
         """
-        self._words = (str(patience), str(grace), mark)
+        self._arguments = (str(exit_timeout), str(term_timeout), mark)
         self._groups: set[int] = set()
         self._lock = threading.Lock()
         self._shell: subprocess.Popen[bytes] | None = None
         self._is_over = False
 
     def watch(self, group: int) -> None:
-        """Let the group end after this process; it lives, or its leader has not been reaped."""
+        """End the group after this process; it is alive, or its leader has not been reaped."""
         with self._lock:
             if not self._is_over and group not in self._groups:
                 self._groups.add(group)
-                self._tell(f"+ {group}\n")
+                self._send(f"+ {group}\n")
 
     def unwatch(self, group: int) -> None:
-        """Leave the group alone from now on; twice is no error, nor is one never watched."""
+        """Stop watching the group; no error if it is not watched."""
         with self._lock:
             if group in self._groups:
                 self._groups.discard(group)
-                self._tell(f"- {group}\n")
+                self._send(f"- {group}\n")
 
     def close(self) -> None:
-        """Watch no more: those of the groups that were not dismissed are ended now.
+        """End the groups that are still watched, and stop watching.
 
-        Waits for the end of the shell, where there is nothing left for it to do.
+        Waits for the shell to exit if no group is left.
         """
         with self._lock:
             self._is_over = True
@@ -152,18 +154,18 @@ class OrphanGuard:
         if shell is None:
             return
         if self._groups:
-            _let_go(shell)
+            _detach(shell)
             return
         _write(shell, ".\n")
         _close(shell)
         try:
-            shell.wait(FAREWELL)
+            shell.wait(CLOSE_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             shell.kill()
             shell.wait()
 
-    def _tell(self, line: str) -> None:
-        """Have the shell know what is new; another has to do if it is gone or takes nothing."""
+    def _send(self, line: str) -> None:
+        """Send a command to the shell; start another shell if it is gone or does not read."""
         if self._shell is not None and _write(self._shell, line):
             return
         if self._shell is not None:
@@ -177,7 +179,7 @@ class OrphanGuard:
     def _start(self) -> None:
         try:
             shell = self._shell = subprocess.Popen(
-                [SHELL, "-c", SCRIPT, "acp-guard", *self._words],
+                [SHELL, "-c", SCRIPT, "acp-guard", *self._arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -188,7 +190,7 @@ class OrphanGuard:
         except OSError:
             return
         assert shell.stdin is not None
-        # Who stops the shell does not stop us.
+        # A stopped shell must not block us.
         os.set_blocking(shell.stdin.fileno(), False)
         _write(shell, "".join(f"+ {group}\n" for group in sorted(self._groups)))
         atexit.unregister(self.close)
@@ -196,17 +198,17 @@ class OrphanGuard:
         _guards.add(self)
 
     def disable_in_child(self) -> None:
-        """Be no guard any more, in a fork: its pipe would outlive the process that is watched."""
+        """Stop guarding in a forked child, which would keep the pipe open."""
         self._lock = threading.Lock()
         self._is_over = True
         self._groups.clear()
         shell, self._shell = self._shell, None
         if shell is not None:
-            _let_go(shell)
+            _detach(shell)
 
 
 def _write(shell: subprocess.Popen[bytes], text: str) -> bool:
-    """Tell whether all of `text` went into the pipe."""
+    """Write `text`; return whether the pipe took all of it."""
     assert shell.stdin is not None
     try:
         return os.write(shell.stdin.fileno(), text.encode()) == len(text)
@@ -220,19 +222,19 @@ def _close(shell: subprocess.Popen[bytes]) -> None:
         shell.stdin.close()
 
 
-def _let_go(shell: subprocess.Popen[bytes]) -> None:
+def _detach(shell: subprocess.Popen[bytes]) -> None:
     _close(shell)
-    # It is not waited for: it ends after us, or is the child of another process.
+    # It is not waited for: it exits after us, or is the child of another process.
     shell.returncode = 0
 
 
 _guards: set[OrphanGuard] = set()
-"""Those that have, or had, a shell."""
+"""The guards that have, or had, a shell."""
 
 
-def _forget_in_fork() -> None:
+def _disable_guards() -> None:
     for guard in _guards:
         guard.disable_in_child()
 
 
-os.register_at_fork(after_in_child=_forget_in_fork)
+os.register_at_fork(after_in_child=_disable_guards)

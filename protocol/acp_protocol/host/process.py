@@ -2,8 +2,8 @@
 
 A child gets a process group of its own, so that wrappers such as npx and uvx end together with what
 they started. Its end is bounded: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap; its
-output is drained meanwhile, because a child that cannot write does not end. Should we be killed and
-end nothing any more, a guard does (see `guard`).
+output is drained meanwhile, because a child that cannot write does not end. If we are killed, a
+guard ends the children (see `orphan_guard`).
 
 Source: ACP, Transports, "stdio", "Shutdown".
 """
@@ -31,17 +31,17 @@ from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 from acp_protocol.host.orphan_guard import OrphanGuard
 
 VARIABLE: Final = "ACP_AGENT_RUN"
-"""Holds the marks of all commands that a process belongs to, with colons between them."""
+"""The environment variable with the marks of all commands that a process belongs to, by colons."""
 OURS: Final = secrets.token_hex(16)
-"""Begins each mark of this process, so that whoever is left can be known after its end."""
+"""The start of each mark of this process, by which its orphans are found after its end."""
 ROUNDS: Final = 10
-"""How often what is left is killed: it may start others meanwhile."""
+"""How often remaining processes are killed; they may start others meanwhile."""
 STRAY_POLL_INTERVAL_S: Final = 0.02
-"""Seconds between two looks at what is left."""
+"""Seconds between two checks for remaining processes."""
 
 
 class ProcessMarker:
-    """What a command and all that it starts can be known by."""
+    """Marks a command and all that it starts by an environment variable, to find them again."""
 
     def __init__(self) -> None:
         self._value = f"{OURS}.{secrets.token_hex(16)}"
@@ -51,15 +51,15 @@ class ProcessMarker:
         return {**env, VARIABLE: ":".join(filter(None, (env.get(VARIABLE), self._value)))}
 
     async def signal(self, number: int, *, but: int = 0) -> bool:
-        """Send a signal to whoever has the mark; return whether there was anybody.
+        """Send a signal to the processes with the mark; return whether there were any.
 
-        The signal 0 only looks. The process group `but` is left out.
+        The signal 0 only tests. The process group `but` is left out.
         """
         return await anyio.to_thread.run_sync(_signal, self._value.encode(), number, but)
 
     async def end(self, deadline: float) -> None:
-        """Wait until nobody has the mark; from `deadline` on, by the event loop, kill who has."""
-        # Nobody reports their end, so asking again must do.
+        """Wait until no process has the mark; after `deadline` (loop time) kill those left."""
+        # The system does not report their end.
         while await self.signal(0) and anyio.current_time() < deadline:  # noqa: ASYNC110
             await anyio.sleep(STRAY_POLL_INTERVAL_S)
         for _ in range(ROUNDS):
@@ -74,7 +74,7 @@ def _signal(mark: bytes, number: int, but: int) -> bool:
     found = False
     for pid in _others():
         with suppress(OSError):
-            # Held before it is looked at, so that no later process of that number is hit.
+            # Opened before it is examined, so that no later process with this id gets the signal.
             process = os.pidfd_open(pid)
             try:
                 is_marked = mark in Path(f"/proc/{pid}/environ").read_bytes()
@@ -93,7 +93,7 @@ def _others() -> Iterator[int]:
 
 
 GRACE: Final = 2.0
-"""Seconds that a child has to end by itself after each friendly sign."""
+"""Seconds that a child has to exit after stdin is closed, and again after SIGTERM."""
 TAIL_LINES: Final = 20
 """Lines of stderr that are kept."""
 TAIL_LINE_LENGTH: Final = 2000
@@ -101,9 +101,9 @@ TAIL_LINE_LENGTH: Final = 2000
 ORPHAN_GRACE: Final = 0.5
 """Seconds that the rest of a group has after its leader; unreaped orphans never end."""
 POLL_INTERVAL_S: Final = 0.01
-"""Seconds between two looks at whether a process group is empty."""
-LOOK_EVERY: Final = 0.25
-"""Seconds between two such looks when nobody waits for it."""
+"""Seconds between two checks for an empty process group."""
+IDLE_POLL_INTERVAL_S: Final = 0.25
+"""Seconds between two such checks while no caller waits."""
 DRAIN: Final = 0.5
 """Seconds for reading a dead child's stderr; a grandchild may hold it open for ever."""
 GUARD: Final = OrphanGuard(mark=OURS)
@@ -183,9 +183,9 @@ class ChildProcess:
                 os.killpg(self.pid, number)
 
     def is_group_alive(self) -> bool:
-        """Tell whether a process of the group is left, be it one that nobody has reaped.
+        """Return whether a process of the group is left, including one that was not reaped.
 
-        Once none was, there never is one: the group's id may be somebody else's by then.
+        Once there is none, this stays false, because another group may have the id by then.
         """
         if self._is_group_empty:
             return False
@@ -200,19 +200,19 @@ class ChildProcess:
         return True
 
     async def wait_group(self, every: float = POLL_INTERVAL_S) -> None:
-        """Return when no process of the group is left; look each `every` seconds."""
-        while self.is_group_alive():  # noqa: ASYNC110 - nobody reports it, so asking again must do
+        """Return when no process of the group is left; check each `every` seconds."""
+        while self.is_group_alive():  # noqa: ASYNC110 - the system does not report it
             await anyio.sleep(every)
 
     async def terminate(self, grace: float = GRACE) -> None:
         """End the child and its group: SIGTERM, then SIGKILL within about `grace` seconds.
 
-        Of a child that is marked, also those that have left its group.
+        If the child is marked, processes that have left its group are ended too.
 
-        Its output has to be read meanwhile, or it may not be able to end by itself.
+        Its output has to be read meanwhile, or it may be unable to exit.
         """
         if not self._is_killed:
-            # The leader may be gone and what it started still be there.
+            # The leader may be gone while its children are still there.
             self.signal_group(signal.SIGTERM)
             deadline = anyio.current_time() + grace
             if self._mark is not None:
@@ -233,7 +233,7 @@ class ChildProcess:
 
         Stopping twice is no error.
 
-        None stands for a child that not even SIGKILL has ended yet (the kernel holds it).
+        None if not even SIGKILL has ended it yet (the kernel holds it).
         """
         if self._is_stopped:
             return self.exit_code
@@ -251,7 +251,7 @@ class ChildProcess:
             await self.stdout.aclose()
         with anyio.move_on_after(grace, shield=True):
             await self._process.aclose()
-        # Nobody looks any more when its number is free again.
+        # From now on nothing notices when its id is reused.
         GUARD.unwatch(self.pid)
         return self.exit_code
 
@@ -271,12 +271,12 @@ class ChildProcess:
             self._stderr_done.set()
 
     async def close_when_exited(self) -> None:
-        """Take note that nobody of the group is left; `spawn` runs this beside the child.
+        """Notice when the group is empty; `spawn` runs this beside the child.
 
-        From then on its id may be somebody else's, so it has to be noticed whoever waits for it.
+        From then on another group may have the id, so this must not depend on a caller that waits.
         """
         await self._process.wait()
-        await self.wait_group(LOOK_EVERY)
+        await self.wait_group(IDLE_POLL_INTERVAL_S)
 
     async def _drain(self) -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream):
@@ -298,8 +298,8 @@ async def spawn(
     """Start `command` (no shell) in a process group of its own; end it with the block.
 
     `on_stderr` gets stderr as it comes, in chunks. `grace` is in seconds, see `ChildProcess.stop`.
-    `is_joined` has the child write stderr into the pipe of stdout, so that their order is kept.
-    `is_marked` has also those ended that leave the group, where the system tells (see `strays`).
+    `is_joined` makes the child write stderr into the pipe of stdout, so that their order is kept.
+    `is_marked` also ends processes that leave the group (on Linux; see `ProcessMarker`).
 
     Raises:
         AgentStartError: the command could not be started; the message says why, in one sentence.

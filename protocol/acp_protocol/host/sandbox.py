@@ -1,11 +1,11 @@
-"""Reading, writing, moving and deleting inside confined roots; `confinement` finds the ways.
+"""Reads, writes, moves and deletes files inside root directories, which no path leads out of.
 
-Texts are written beside their place and renamed into it, so that a reader sees the old text or the
-new one.
+Texts are written to a temporary file beside the target and renamed, so that a reader sees the old
+text or the new one.
 
-A file that is hard-linked and belongs to somebody else is not read: its other name may lie outside.
-One of our own is: who can link it can copy it as well, and no look at one name tells where the
-others lie. Writing always makes a new file, so another name keeps the old text.
+A hard-linked file of another user is not read: its other name may be outside. A hard-linked file of
+our own user is read, because any process that can link it can also copy it. Writing always makes a
+new file, so another name keeps the old text.
 
 Source: docs/design/security.md, "Files"; ACP, File System.
 """
@@ -23,26 +23,26 @@ from typing import Final
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.sanitize import single_line
 
-SHOWN: Final = 1000
-"""Characters of a path that a message tells."""
+MAX_SHOWN_PATH: Final = 1000
+"""Characters of a path in a message, at most."""
 LINK_LIMIT: Final = 20
 """Symbolic links that one path may lead through."""
 DEPTH_LIMIT: Final = 200
-"""Levels below a root; what lies deeper many a program can neither look at nor take away."""
+"""Levels below a root; many programs can neither list nor remove deeper ones."""
 OUTSIDE: Final = "the path lies outside the directories of this session"
 _NEW_DIRECTORY_MODE: Final = 0o777
 _NO_DIRECTORY: Final = "it is no directory"
-_HERE: Final = "."
-_HELD: Final = Path("/proc/self/fd")
-"""Where Linux gives a path to what a descriptor holds; it is missing elsewhere."""
+_DOT: Final = "."
+_DESCRIPTOR_PATHS: Final = Path("/proc/self/fd")
+"""The paths of open descriptors on Linux; missing elsewhere."""
 _WALK: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FileRefusedError(AcpError):
-    """A file may not be read or written here; the message names the path and says why."""
+    """A file may not be read or written; the message has the path and the reason."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{single_line(path, SHOWN)}: {reason}")
+        super().__init__(f"{single_line(path, MAX_SHOWN_PATH)}: {reason}")
         self.reason = reason
 
 
@@ -63,12 +63,12 @@ class SandboxedPaths:
     def directory(self, path: str) -> Path:
         """Return the directory at the absolute `path`, a root or one below, its links resolved.
 
-        It is looked at once, and nothing keeps it from being swapped: see `entered`.
+        It is checked once and may be replaced afterwards; `open_path` prevents that.
 
         Raises:
             FileRefusedError: it lies outside, or is no directory.
         """
-        self._placed(path, path)
+        self._find_root(path, path)
         try:
             found = Path(path).resolve(strict=True)
             is_directory = found.is_dir()
@@ -76,7 +76,7 @@ class SandboxedPaths:
             raise FileRefusedError(path, "too many symbolic links") from None
         except OSError as problem:
             raise FileRefusedError(path, describe_os_error(problem)) from None
-        self._placed(path, str(found))
+        self._find_root(path, str(found))
         if not is_directory:
             raise FileRefusedError(path, _NO_DIRECTORY)
         return found
@@ -85,12 +85,12 @@ class SandboxedPaths:
     def open_path(self, path: str) -> Generator[int]:
         """Yield a descriptor of the directory at the absolute `path`, a root or one below.
 
-        It stays with this directory, whatever is put in its place meanwhile.
+        It keeps referring to this directory even if the path is replaced.
 
         Raises:
             FileRefusedError: it lies outside, or is no directory.
         """
-        directory, _ = self._reached(path, is_directory=True)
+        directory, _ = self._reach(path, is_directory=True)
         try:
             yield directory
         finally:
@@ -100,42 +100,42 @@ class SandboxedPaths:
     def open_parent_path(self, path: str) -> Generator[Path]:
         """Yield a path to the directory at the absolute `path`, for a child to start in.
 
-        On Linux it leads to the directory that was opened, whatever is put in its place meanwhile.
-        Other systems have no such path: there it is looked at, and may be swapped the moment after.
+        On Linux it leads to the opened directory even if the path is replaced meanwhile. On other
+        systems the directory is checked, but may be replaced afterwards.
 
         Raises:
             FileRefusedError: it lies outside, or is no directory.
         """
         with self.open_path(path) as directory:
-            held = _HELD / str(directory)
+            held = _DESCRIPTOR_PATHS / str(directory)
             yield held if held.is_dir() else self.directory(path)
 
     def check_inside(self, path: str) -> None:
-        """Judge the absolute `path` by its spelling alone: nothing is looked up on the disk.
+        """Check the absolute `path` without looking at the disk.
 
         Raises:
             FileRefusedError: it lies outside, or is no path at all.
         """
-        self._located(path, path)
+        self._find_below_root(path, path)
 
     def check_links(self, path: str) -> None:
-        """Judge where the absolute `path` leads on this disk, as far as it is there.
+        """Check where the absolute `path` leads on this disk, as far as it exists.
 
-        For a path that somebody else is to open, who follows links: it is looked at once.
+        For a path that another process opens and that may be a link: it is checked once.
 
         Raises:
             FileRefusedError: it leads outside, to a device or a pipe, or cannot be followed; a
                 missing file is fine.
         """
-        root, _ = self._located(path, path)
+        root, _ = self._find_below_root(path, path)
         if not os.path.lexists(root):
-            # Whoever is to open it works on another machine.
+            # The process that opens it runs on another machine.
             return
         with suppress(FileMissingError), self.parent(path) as (directory, name):
-            _check_waits_for_nobody(path, directory, name)
+            _check_regular(path, directory, name)
 
     def holds_root(self, status: os.stat_result) -> bool:
-        """Tell whether a directory is a root, or has one somewhere below it."""
+        """Return whether a directory is a root or has one below it."""
         for root in self._roots:
             for place in (root, *root.parents):
                 with suppress(OSError):
@@ -158,7 +158,7 @@ class SandboxedPaths:
         `is_made` makes directories that are missing; `is_followed` follows links on the way, and
         `is_last_followed` one in the place of the file, too.
         """
-        directory, name = self._reached(
+        directory, name = self._reach(
             path, is_made=is_made, is_followed=is_followed, is_last_followed=is_last_followed
         )
         try:
@@ -166,7 +166,7 @@ class SandboxedPaths:
         finally:
             os.close(directory)
 
-    def _reached(
+    def _reach(
         self,
         path: str,
         *,
@@ -181,9 +181,9 @@ class SandboxedPaths:
         """
         target = path
         for _ in range(LINK_LIMIT):
-            root, parts = self._placed(path, target)
+            root, parts = self._find_root(path, target)
             if is_directory:
-                parts = (*parts, _HERE)
+                parts = (*parts, _DOT)
             elif not parts:
                 raise FileRefusedError(path, OUTSIDE)
             links = len(parts) - (not is_last_followed) if is_followed else 0
@@ -193,14 +193,14 @@ class SandboxedPaths:
             target = walked
         raise FileRefusedError(path, "too many symbolic links")
 
-    def _located(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
+    def _find_below_root(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
         """Return the root that `target` lies in, and its way from there, which is not empty."""
-        root, parts = self._placed(path, target)
+        root, parts = self._find_root(path, target)
         if not parts:
             raise FileRefusedError(path, OUTSIDE)
         return root, parts
 
-    def _placed(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
+    def _find_root(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
         """Return the root that `target` is or lies in, and its way from there."""
         if "\0" in target:
             raise FileRefusedError(path, "a path holds no NUL")
@@ -236,11 +236,11 @@ def _walk(
         directory = os.open(root, _WALK)
     except OSError as problem:
         raise FileRefusedError(path, describe_os_error(problem)) from None
-    here = root
+    current = root
     for position, part in enumerate(parts):
         if position < links and (link := _link(directory, part)) is not None:
             os.close(directory)
-            return os.path.normpath(here.joinpath(link, *parts[position + 1 :]))
+            return os.path.normpath(current.joinpath(link, *parts[position + 1 :]))
         if position == len(parts) - 1:
             break
         try:
@@ -248,17 +248,17 @@ def _walk(
         except FileNotFoundError:
             raise FileMissingError(path) from None
         except OSError as problem:
-            is_goal = parts[position + 1 :] == (_HERE,) and problem.errno == errno.ENOTDIR
+            is_goal = parts[position + 1 :] == (_DOT,) and problem.errno == errno.ENOTDIR
             reason = _NO_DIRECTORY if is_goal else describe_os_error(problem)
             raise FileRefusedError(path, reason) from None
         finally:
             os.close(directory)
-        directory, here = step, here / part
+        directory, current = step, current / part
     return directory
 
 
-def _check_waits_for_nobody(path: str, directory: int, name: str) -> None:
-    """Refuse what may be read for ever."""
+def _check_regular(path: str, directory: int, name: str) -> None:
+    """Refuse devices and pipes, which can block a reader for ever."""
     with suppress(OSError):
         mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -279,12 +279,10 @@ def _link(directory: int, name: str) -> str | None:
         return None
 
 
-__all__ = ["SIZE_LIMIT", "FileMissingError", "FileRefusedError", "SandboxedFiles"]
-
 SIZE_LIMIT: Final = 16 * 2**20
 """Bytes of the largest file that is read or written."""
 _NEW_FILE_MODE: Final = 0o666
-_INTO_ITSELF: Final = "a directory cannot be moved into itself"
+_MOVE_INTO_ITSELF: Final = "a directory cannot be moved into itself"
 _PERMISSIONS: Final = 0o777
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
@@ -305,7 +303,7 @@ class SandboxedFiles(SandboxedPaths):
             raise FileRefusedError(path, "the file is no UTF-8 text") from None
 
     def read_bytes(self, path: str) -> bytes:
-        """Return what the file at the absolute `path` holds, be it text or not.
+        """Return the bytes of the file at the absolute `path`.
 
         Raises:
             FileMissingError: there is no such file.
@@ -318,7 +316,7 @@ class SandboxedFiles(SandboxedPaths):
         return content
 
     def write_text(self, path: str, text: str, *, is_followed: bool = True) -> None:
-        """Give the file at the absolute `path` a new text; directories that are missing are made.
+        """Write the file at the absolute `path`; missing directories are made.
 
         `is_followed` follows links, none of which leads out.
 
@@ -342,8 +340,8 @@ class SandboxedFiles(SandboxedPaths):
     ) -> None:
         """Remove the file at the absolute `path`; of a symbolic link the link, not what it names.
 
-        `is_followed` follows links on the way. `seen` is what `status` has said of the file that is
-        meant: another one, or another text, is left alone.
+        `is_followed` follows links on the way. `seen` is the earlier result of `status`: a
+        file that has changed since is not deleted.
 
         Raises:
             FileMissingError: there is no such file.
@@ -374,9 +372,9 @@ class SandboxedFiles(SandboxedPaths):
             return _status(path, directory, name)
 
     def is_missing(self, path: str) -> bool:
-        """Tell whether nothing is at the absolute `path`, where its links lead, but a root is.
+        """Return whether the absolute `path`, its links followed, leads to nothing inside a root.
 
-        Of a root that is not on this disk nothing can be told, nor of what may not be looked at.
+        False if the root is not on this disk, or if the path cannot be examined.
         """
         try:
             with self.parent(path) as (directory, name):
@@ -405,8 +403,8 @@ class SandboxedFiles(SandboxedPaths):
             is_directory = stat.S_ISDIR(moved.st_mode)
             self._check_keeps_roots(path, moved)
             if is_directory and goal != path and PurePosixPath(goal).is_relative_to(path):
-                # Seen before directories are made on the way there.
-                raise FileRefusedError(goal, _INTO_ITSELF)
+                # Checked before directories are made on the way there.
+                raise FileRefusedError(goal, _MOVE_INTO_ITSELF)
             with self.parent(
                 goal, is_made=True, is_followed=is_followed, is_last_followed=False
             ) as (target, new_name):
@@ -420,7 +418,7 @@ class SandboxedFiles(SandboxedPaths):
                     raise FileRefusedError(goal, _why_not_moved(problem)) from None
 
     def _check_keeps_roots(self, path: str, status: os.stat_result) -> None:
-        """Refuse to move away what a root lies in."""
+        """Refuse to move a directory that holds a root."""
         if stat.S_ISDIR(status.st_mode) and self.holds_root(status):
             raise FileRefusedError(path, "it holds a directory of this session")
 
@@ -433,7 +431,7 @@ class SandboxedFiles(SandboxedPaths):
 
 
 def _open(path: str, directory: int, name: str) -> int:
-    # Without waiting: opening a FIFO would hang until somebody writes to it.
+    # Without waiting: opening a FIFO would hang until it has a writer.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(name, flags, dir_fd=directory)
@@ -467,10 +465,7 @@ def _check_readable(path: str, status: os.stat_result) -> None:
 
 
 def _check_writable(path: str, status: os.stat_result) -> None:
-    """Refuse to put something in the place of what nobody may write to.
-
-    Renaming would not ask for this permission.
-    """
+    """Refuse to replace a read-only file; renaming would not check this permission."""
     if not stat.S_ISREG(status.st_mode):
         raise FileRefusedError(path, "it is no regular file")
     if not status.st_mode & _ANY_WRITE:
@@ -487,15 +482,16 @@ def _status(path: str, directory: int, name: str) -> os.stat_result:
 
 
 def _is_same(seen: os.stat_result, status: os.stat_result) -> bool:
-    """Tell whether a file is the one that was seen, with the text that it had."""
+    """Return whether a file is the one that was seen, with the same content."""
     known = ("st_dev", "st_ino", "st_size", "st_mtime_ns")
     return all(getattr(seen, each) == getattr(status, each) for each in known)
 
 
 def _reserve(path: str, directory: int, name: str, is_directory: bool) -> None:
-    """Put something empty in a place that must be free, for the moved one to take it over.
+    """Create an empty file or directory at the target, for the rename to replace.
 
-    Renaming alone would take any place, and no look before tells what is there a moment later.
+    The target must be free. Renaming alone would replace anything, and a check before it could be
+    out of date.
     """
     try:
         if is_directory:
@@ -517,7 +513,7 @@ def _rename(source: int, name: str, target: int, new_name: str, *, is_reserved: 
 
 
 def _free(directory: int, name: str) -> None:
-    """Take back a reservation; what somebody has put in its place meanwhile stays."""
+    """Remove a reservation, unless it has been replaced meanwhile."""
     with suppress(OSError):
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
@@ -531,7 +527,7 @@ def _why_not_moved(problem: OSError) -> str:
         case errno.EXDEV:
             return "it lies on another device, where nothing can be moved to, only copied"
         case errno.EINVAL:
-            return _INTO_ITSELF
+            return _MOVE_INTO_ITSELF
         case _:
             return describe_os_error(problem)
 
@@ -541,7 +537,7 @@ def _replace(path: str, directory: int, name: str, content: bytes) -> None:
     with suppress(FileNotFoundError):
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         _check_writable(path, status)
-        # As for any writer: a new text does not inherit the right to run as somebody else.
+        # As for any writer: a new text does not keep the set-user-id bit.
         mode = status.st_mode & _PERMISSIONS
     beside = f".acp-{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

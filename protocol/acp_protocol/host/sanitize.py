@@ -1,9 +1,8 @@
 """Untrusted text made safe to show.
 
-Whatever came over the wire goes through here before it reaches a terminal, a log or a title:
-control characters, escape sequences, direction overrides and invisible characters become visible
-symbols. What must never enter this room is a parser for escape sequences: without ESC they are
-plain text.
+Text from the wire passes through here before it reaches a terminal, a log or a title: control
+characters, escape sequences, direction overrides and invisible characters become visible symbols.
+No parser for escape sequences is needed: without ESC they are plain text.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _HIDDEN_RANGES: Final = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),  # tags, and the variation selectors in which whole texts have been hidden
 )
-"""Code points that a screen obeys, or shows nothing of. Not U+FE0F: emoji are spelled with it."""
+"""Code points that a terminal interprets or hides. Not U+FE0F, which emoji need."""
 
 
 _HIDDEN: Final = re.compile(
@@ -46,7 +45,7 @@ _HIDDEN: Final = re.compile(
 
 
 def _symbol(found: re.Match[str]) -> str:
-    """Return what stands for a character that must not reach a screen."""
+    """Return the visible symbol for a character that must not reach a terminal."""
     code = ord(found[0])
     if code < 0x20:
         return chr(0x2400 + code)
@@ -54,7 +53,7 @@ def _symbol(found: re.Match[str]) -> str:
 
 
 def escape_controls(text: str) -> str:
-    r"""Return `text` with everything that a screen would obey or hide made visible.
+    r"""Return `text` with everything that a terminal would interpret or hide made visible.
 
     Tab and newline stay; `\r\n` counts as a newline.
     """
@@ -68,7 +67,7 @@ def escape_controls(text: str) -> str:
 def single_line(text: str, width: int) -> str:
     """Return `text` made visible, on one line, cut to `width` characters with an ellipsis.
 
-    Only as much of `text` is looked at as can be shown.
+    Only the part of `text` that can be shown is examined.
     """
     is_cut = len(text) > width
     shown = escape_controls(text[: width + 1]).replace("\n", _NEWLINE).replace("\t", " ")

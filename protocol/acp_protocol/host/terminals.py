@@ -1,8 +1,8 @@
-"""Commands that run for an agent, each until the agent lets go of it.
+"""Commands that run for an agent, each until the agent releases it.
 
-A terminal is a command in a process group of its own, with nothing to read on stdin, and the newest
-of what it wrote. The command counts as ended when its own process has; what it left running goes on
-until the terminal is killed or released. Whatever still runs ends with the owner.
+A terminal is a command in a process group of its own, with nothing to read on stdin, and the last
+part of its output. The command has ended when its own process has; processes that it left running
+go on until the terminal is killed or released. All end with the owner.
 
 Source: ACP, Terminals.
 """
@@ -33,7 +33,7 @@ _SHELL: Final = "/bin/sh"
 
 
 class CommandRefusedError(AcpError):
-    """A command is not run, and the message says why."""
+    """A command is not run; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class CommandSpec:
     """A program; without `args` it may be a line for the shell."""
     args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
-    """Names and values that are put over our own environment; of two of a name the last counts."""
+    """Names and values that override our own environment; the last of a name counts."""
     cwd: str | None = None
     """An absolute path inside the roots; None for the session's own directory."""
     output_limit: int | None = None
@@ -53,7 +53,7 @@ class CommandSpec:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCommand:
-    """What a command comes to on this machine."""
+    """A command as it is started on this machine."""
 
     words: tuple[str, ...]
     """The program and its arguments."""
@@ -63,12 +63,12 @@ class PreparedCommand:
 
 
 def prepare_command(command: CommandSpec, cwd: Path, roots: SandboxedFiles) -> PreparedCommand:
-    """Return what is to be started for `command`; this looks at the disk.
+    """Return what to start for `command`; this looks at the disk.
 
     `cwd` is the session's directory, `roots` are those that a command may start in.
 
     Raises:
-        CommandRefusedError: it names no program, a directory outside, or variables that cannot be.
+        CommandRefusedError: it names no program, a directory outside, or invalid variables.
     """
     place = cwd if command.cwd is None else _place(command.cwd, roots)
     env = _environment(command.env)
@@ -135,7 +135,7 @@ class OutputTail:
             self._is_cut = True
 
     def end(self) -> None:
-        """Take a character that is still unfinished for a broken one: no more will come."""
+        """Treat an unfinished character as invalid: no more bytes will come."""
         self._has_ended = True
 
     def text(self) -> tuple[str, bool]:
@@ -153,13 +153,13 @@ class OutputTail:
 
 
 OUTPUT_LIMIT: Final = 4 * 2**20
-"""Bytes of output that one terminal keeps, also where an agent asks for more or names no limit."""
+"""Bytes of output that one terminal keeps, at most and by default."""
 TERMINAL_LIMIT: Final = 32
-"""Terminals that one session has at once, ended ones included: a release makes room."""
+"""Terminals of one session, at most, ended ones included; releasing one makes room."""
 GRACE: Final = 0.5
 """Seconds that a command has to end by itself after SIGTERM."""
 DRAIN: Final = 0.5
-"""Seconds for the rest of the output of a command that has ended; what it started may hold on."""
+"""Seconds for the rest of the output after the end; other processes may hold the pipe open."""
 
 
 class TerminalMissingError(AcpError):
@@ -171,7 +171,7 @@ class TerminalMissingError(AcpError):
 
 @dataclass(frozen=True, slots=True)
 class ExitStatus:
-    """How a command ended; neither is known of one that the kernel does not let go."""
+    """How a command ended; both are None if the kernel has not ended it yet."""
 
     code: int | None
     """None when a signal ended it."""
@@ -221,7 +221,7 @@ class TerminalPool:
     async def create(
         self, session: str, command: CommandSpec, *, cwd: Path, roots: SandboxedFiles
     ) -> str:
-        """Start a command for a session and return the id of its terminal; nobody can guess it.
+        """Start a command for a session and return the id of its terminal, which cannot be guessed.
 
         `cwd` is the session's directory, `roots` are those that the command may start in.
 
@@ -360,7 +360,7 @@ class _Terminal:
         return self._status
 
     async def kill(self) -> None:
-        # What was begun is finished: a command that has only got SIGTERM may go on for ever.
+        # Shielded: a command that only got SIGTERM may go on for ever.
         with anyio.CancelScope(shield=True):
             await self._child.terminate(self._grace)
             with anyio.move_on_after(self._grace + DRAIN):

@@ -15,7 +15,7 @@ class Transport(Protocol):
         or its frame is sent whole before the next one: the stream is never cut inside a frame.
 
         Raises:
-            ConnectionClosedError: nobody reads any more, or the transport is closed.
+            ConnectionClosedError: the peer does not read any more, or the transport is closed.
         """
         ...
 

@@ -25,9 +25,9 @@ HISTORY_FRAME_BYTES: Final = 65536
 class DialectTransport:
     """Frames of `inner` in official version 1; what is sent is written in the dialect.
 
-    `us` is our own side. Without `dialect` the peer gets official frames until what it sends shows
-    its dialect; then `on_recognised` is called once with the dialect's name, before `receive`
-    returns the frame that showed it. Requests that only the dialect has are answered here.
+    `side` is our own side. Without `dialect` the peer gets official frames until a frame of its own
+    shows its dialect; then `on_detected` is called once with the dialect's name, before `receive`
+    returns that frame. Requests that only the dialect has get their response here.
     """
 
     def __init__(
@@ -41,8 +41,8 @@ class DialectTransport:
         self._side: Side = side
         self._peer_side: Side = opposite(side)
         self._dialect = dialect
-        self._on_recognised = on_detected
-        self._recognition = DialectDetector()
+        self._on_detected = on_detected
+        self._detector = DialectDetector()
         self._history: deque[tuple[Side, bytes]] = deque(maxlen=HISTORY_LENGTH)
         self._inbox: deque[bytes] = deque()
         self._outbox: deque[bytes] = deque()
@@ -73,26 +73,26 @@ class DialectTransport:
                 await self._send_replies()
             if self._inbox:
                 return self._inbox.popleft()
-            self._take(await self._inner.receive())
+            self._accept(await self._inner.receive())
 
     async def aclose(self) -> None:
         """Close the inner transport."""
         await self._inner.aclose()
 
-    def _take(self, raw: bytes) -> None:
-        if self._dialect is None and not self._recognition.is_settled(self._peer_side):
-            self._recognise(raw)
+    def _accept(self, raw: bytes) -> None:
+        if self._dialect is None and not self._detector.is_settled(self._peer_side):
+            self._detect(raw)
         if self._dialect is None:
             self._inbox.append(raw)
             return
-        reading = self._dialect.read(raw, self._peer_side)
-        self._inbox.extend(reading.forward)
-        self._outbox.extend(reading.replies)
+        translation = self._dialect.read(raw, self._peer_side)
+        self._inbox.extend(translation.forward)
+        self._outbox.extend(translation.replies)
 
-    def _recognise(self, raw: bytes) -> None:
+    def _detect(self, raw: bytes) -> None:
         if isinstance(self._inner, StreamTransport):
-            self._recognition.framing = self._inner.framing
-        name = self._recognition.feed(raw, self._peer_side)
+            self._detector.framing = self._inner.framing
+        name = self._detector.feed(raw, self._peer_side)
         if name is None:
             self._remember(self._peer_side, raw)
             return
@@ -107,11 +107,11 @@ class DialectTransport:
             else:
                 self._dialect.read(frame, side)
         self._history.clear()
-        if self._on_recognised is not None:
-            self._on_recognised(name)
+        if self._on_detected is not None:
+            self._on_detected(name)
 
     def _remember(self, side: Side, frame: bytes) -> None:
-        if self._recognition.is_settled(self._peer_side):
+        if self._detector.is_settled(self._peer_side):
             self._history.clear()
         elif len(frame) <= HISTORY_FRAME_BYTES:
             self._history.append((side, frame))

@@ -91,7 +91,7 @@ def _open_framer(framing: Framing | None, limit: int) -> LineFramer | HeaderFram
 
 
 def open_stdio(*, framing: Framing | None = "lines") -> StreamTransport:
-    """Return our stdin and stdout as a transport; see `LineTransport` for `framing`.
+    """Return our stdin and stdout as a transport; see `StreamTransport` for `framing`.
 
     From then on `print` and child processes write to stderr, because stdout is for frames only, and
     child processes have an empty stdin.

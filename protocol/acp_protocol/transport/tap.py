@@ -9,7 +9,7 @@ from acp_protocol.transport.base import Transport
 
 
 class TapTransport:
-    """Calls `tell` with each frame of `inner` and the side that sent it; `us` is our own side.
+    """Calls `on_frame` with each frame of `inner` and its sender; `side` is our own side.
 
     It is called before a frame of ours is sent, so that a request is always reported before its
     response. It runs inline and must be quick.

@@ -352,7 +352,7 @@ def test_without_paths_to_what_is_held_a_directory_is_named(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on macOS."""
-    monkeypatch.setattr(sandbox, "_HELD", root / "gone")
+    monkeypatch.setattr(sandbox, "_DESCRIPTOR_PATHS", root / "gone")
     before = sorted(Path("/dev/fd").iterdir())
     with SandboxedPaths([root]).open_parent_path(str(root / "sub")) as place:
         assert place == (root / "sub").resolve()

@@ -264,7 +264,7 @@ async def test_many_wait_for_one_command_at_once(tmp_path: Path) -> None:
 async def test_killing_keeps_the_terminal_and_what_was_written(tmp_path: Path) -> None:
     async with shop(tmp_path) as at:
         id_ = await at.run(python("import time; print('so far', flush=True); time.sleep(1000)"))
-        await at.shown(id_, "so far")
+        await at.shown(id_, "so far\n")
         for _ in range(2):
             await at.terminals.kill("s1", id_)
             seen = at.terminals.output("s1", id_)
