@@ -251,9 +251,9 @@ def test_a_condition_on_what_is_absent_does_not_hold(name: str) -> None:
 def test_a_filter_tells_what_it_needs() -> None:
     cheap = compile_filter('from == agent and size > 4kb and (stderr or "text") and t in 1s..2s')
     assert cheap.fields == {"from", "size", "stderr", "text", "t"}
-    assert {cheap.needs_message, cheap.needs_exchanges, cheap.needs_notes} == {False}
+    assert {cheap.needs_exchanges, cheap.needs_notes} == {False}
     path = compile_filter("not $.params.x == 1")
-    assert (path.fields, path.needs_message, path.needs_exchanges) == ({"$"}, True, False)
+    assert (path.fields, path.needs_exchanges) == ({"$"}, False)
     assert compile_filter("update == tool_call or status == failed").needs_exchanges is False
     assert compile_filter("latency > 1s").needs_exchanges
     assert compile_filter("finding").needs_notes

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.recording.compression import (
-    BROKEN,
-    CUT,
+    CORRUPT,
     OUTPUT,
+    TRUNCATED,
     DecompressedFile,
 )
 
@@ -57,7 +57,7 @@ def test_streams_may_stand_one_behind_the_other(
 
 @any_compression
 def test_something_else_behind_them_is_told(path: Path, compress: Callable[[bytes], bytes]) -> None:
-    assert read(path, compress(b"one\n") + b"junk") == (b"one\n", BROKEN)
+    assert read(path, compress(b"one\n") + b"junk") == (b"one\n", CORRUPT)
 
 
 def test_zeros_behind_gzip_are_padding(path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_cut_loses_only_what_lies_behind(
     cut = data.draw(st.integers(4, len(whole) - 1))
     content, fault = read(path, whole[:cut])
     assert CONTENT.startswith(content)
-    assert fault == CUT
+    assert fault == TRUNCATED
 
 
 @any_compression
@@ -87,7 +87,7 @@ def test_a_break_loses_nothing_before_it(path: Path, compress: Callable[[bytes],
     junk[5:] = b"\xff" * (len(junk) - 5)
     content, fault = read(path, b"".join(parts) + junk)
     assert content == CONTENT[:1000] + b"x" + CONTENT[: PIECE + 1000] + b"x"
-    assert fault in {BROKEN, CUT}
+    assert fault in {CORRUPT, TRUNCATED}
 
 
 @any_compression
@@ -97,7 +97,7 @@ def test_any_change_leaves_a_beginning(path: Path, compress: Callable[[bytes], b
     whole[middle : middle + 40] = b"\xff" * 40
     content, fault = read(path, bytes(whole))
     assert content[: PIECE // 2] == CONTENT[: PIECE // 2]
-    assert fault in {BROKEN, CUT, None}
+    assert fault in {CORRUPT, TRUNCATED, None}
 
 
 @any_compression

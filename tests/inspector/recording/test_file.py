@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.recording.compression import CUT
+from acp_inspector.recording.compression import TRUNCATED
 from acp_inspector.recording.format import Footer, Header, RecordingError, encode_entry
 from acp_inspector.recording.index import LineKind
 from acp_inspector.recording.indexed import IndexedRecording
@@ -314,7 +314,7 @@ def test_compressed_data_that_are_cut_say_so_at_the_end(path: Path) -> None:
     path.write_bytes(gzip.compress(path.read_bytes())[:-4])
     with IndexedRecording(path).index_all(STEP) as file:
         assert len(file) == len(ENTRIES) + 1
-        assert [fault.reason for fault in file.bad_lines()] == [CUT]
+        assert [fault.reason for fault in file.bad_lines()] == [TRUNCATED]
 
 
 @compressions

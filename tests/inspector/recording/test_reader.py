@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.recording.compression import CUT
+from acp_inspector.recording.compression import TRUNCATED
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import (
     LINE_CUT_OFF,
@@ -81,14 +81,14 @@ def test_a_compressed_file_is_read_whatever_it_is_called(
 def test_compressed_data_without_one_block_are_told(path: Path) -> None:
     """What zstd holds comes out in blocks of up to 128 KB, or not at all."""
     path.write_bytes(zstd.compress(path.read_bytes())[:-2])
-    with pytest.raises(RecordingError, match=CUT):
+    with pytest.raises(RecordingError, match=TRUNCATED):
         read_recording(path)
 
 
 def test_a_compressed_file_says_where_it_ends_between_lines(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(gzip.compress(b"".join(lines[:2]))[:-8])
-    assert read_recording(path).bad_lines == (BadLine(3, CUT, len(lines[0] + lines[1])),)
+    assert read_recording(path).bad_lines == (BadLine(3, TRUNCATED, len(lines[0] + lines[1])),)
 
 
 @settings(deadline=None)
