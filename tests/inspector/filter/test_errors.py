@@ -160,7 +160,7 @@ MISTAKES = [case.split("\n") for case in CARETS.strip().split("\n\n")]
 
 
 @pytest.mark.parametrize(("text", "below"), MISTAKES)
-def test_a_mistake_is_told_in_place(text: str, below: str) -> None:
+def test_an_error_points_at_its_position(text: str, below: str) -> None:
     problem = mistake(text)
     carets = below[: below.rindex("^", 0, below.index("^") + below.count("^")) + 1]
     assert problem.pointer == f"{text}\n{carets}"
