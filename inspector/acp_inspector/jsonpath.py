@@ -58,7 +58,7 @@ class JSONPathError(ValueError):
     """A path has a syntax error at `position`."""
 
     def __init__(self, position: int) -> None:
-        super().__init__('a path goes on with `.name`, `..name`, `[0]`, `[*]` or `["name"]`')
+        super().__init__('a path continues with `.name`, `..name`, `[0]`, `[*]` or `["name"]`')
         self.position = position
 
 

@@ -49,9 +49,6 @@ _ORDER: Final[dict[str, Callable[[Anything, Anything], bool]]] = {
 _RANKS: Final = {word: rank for rank, word in enumerate(SEVERITIES)}
 
 
-_MESSAGE_COSTS: Final[frozenset[Source]] = frozenset({"message", "exchanges"})
-
-
 @dataclass(frozen=True, slots=True)
 class Filter:
     """A compiled expression; `str` returns its canonical text."""
@@ -94,11 +91,6 @@ class Filter:
     def has_patterns(self) -> bool:
         """Whether it contains patterns, which may take long."""
         return _has_patterns(self.expression)
-
-    @property
-    def needs_message(self) -> bool:
-        """Whether it may need parsed messages."""
-        return bool(_MESSAGE_COSTS & self._costs())
 
     @property
     def needs_exchanges(self) -> bool:

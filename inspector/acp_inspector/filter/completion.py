@@ -28,19 +28,19 @@ _PATHS: Final = (
 )
 _SEEN: Final = "seen in this journal"
 _DESCRIPTIONS: Final = {
-    "==": "is",
-    "!=": "is there and is not",
+    "==": "is equal to",
+    "!=": "exists and is not equal to",
     "<": "is less than",
     "<=": "is at most",
     ">": "is more than",
     ">=": "is at least",
-    "~": "holds what a pattern describes",
-    "contains": "holds a text, in any case",
-    "in": "is one of, or in a range",
-    "exists": "is there",
-    "and": "both hold",
-    "or": "one of them holds",
-    "not": "does not hold",
+    "~": "matches a pattern",
+    "contains": "contains a text, ignoring case",
+    "in": "is one of a list, or in a range",
+    "exists": "exists",
+    "and": "both conditions hold",
+    "or": "at least one condition holds",
+    "not": "the condition does not hold",
 }
 
 

@@ -226,7 +226,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
 def _check_order(written: _Literal, value: Value) -> None:
     """Reject values that cannot be ordered against a value in a message."""
     if isinstance(value, bool) or value is None:
-        raise written.error(f"{written.written} is neither more nor less than anything")
+        raise written.error(f"{written.written} cannot be compared by order")
     if isinstance(value, str) and written.form == "WORD":
         sentence = "a value in a message is compared with a number without a unit"
         raise written.error(sentence, "put text in quotes")
@@ -393,7 +393,7 @@ def _word(written: _Literal, field: Field) -> str:
         return text
     guess = did_you_mean(text, field.values)
     if field.is_open and not guess:
-        guess = "write it in quotes if it is meant"
+        guess = "to use it anyway, put it in quotes"
     if field.name == "kind" and text in FIELDS["tool.kind"].values:
         guess = f"did you mean `tool.kind == {text}`?"
     shown = f'"{text}"' if len(text) <= MAX_NUMBER else "this"

@@ -18,8 +18,8 @@ from acp_inspector.recording.format import RecordingError
 
 OUTPUT: Final = 1 << 20
 """Most bytes that are decompressed at a time."""
-CUT: Final = "the compressed data end in the middle"
-BROKEN: Final = "the compressed data are broken from here on"
+TRUNCATED: Final = "the compressed data is truncated"
+CORRUPT: Final = "the compressed data is corrupt from here on"
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
@@ -94,10 +94,10 @@ class _Decompressed(io.RawIOBase):
         try:
             piece = self._inner.read1(min(len(buffer), _STEP))
         except EOFError:
-            self.problem = CUT
+            self.problem = TRUNCATED
             return 0
-        except _broken_errors():
-            self.problem = BROKEN
+        except _corruption_errors():
+            self.problem = CORRUPT
             return 0
         buffer[: len(piece)] = piece
         return len(piece)
@@ -117,7 +117,7 @@ def _open_zstd(path: Path, source: BinaryIO) -> io.BufferedIOBase:
     return zstd.ZstdFile(source)
 
 
-def _broken_errors() -> tuple[type[Exception], ...]:
+def _corruption_errors() -> tuple[type[Exception], ...]:
     """Return what decompressors raise; zstd's error exists only if zstd is imported."""
     errors: tuple[type[Exception], ...] = (zlib.error, gzip.BadGzipFile)
     for name in ("compression.zstd", "backports.zstd"):

@@ -63,15 +63,15 @@ def line_blocks(
     limit = MAX_LINE if max_line is None else max_line
     rest: list[bytes] = []
     """The bytes after the last newline."""
-    held = skipped = 0
+    rest_size = skipped = 0
     for piece in pieces:
         begin = 0
         first = piece.find(b"\n") + 1 or len(piece)
-        if skipped or held + first > limit:
+        if skipped or rest_size + first > limit:
             for each in (*rest, piece[:first]):
                 on_skipped(each)
-            skipped += held + first
-            rest, held = [], 0
+            skipped += rest_size + first
+            rest, rest_size = [], 0
             if piece[first - 1 : first] != b"\n":
                 continue
             yield SkippedLine(skipped, has_end=True)
@@ -79,13 +79,13 @@ def line_blocks(
         end = piece.rfind(b"\n") + 1
         if end > begin:
             yield b"".join([*rest, piece[begin:end]])
-            rest, held, begin = [], 0, end
+            rest, rest_size, begin = [], 0, end
         if begin < len(piece):
             rest.append(piece[begin:])
-            held += len(piece) - begin
+            rest_size += len(piece) - begin
     if skipped:
         yield SkippedLine(skipped, has_end=False)
-    elif held:
+    elif rest_size:
         yield b"".join(rest)
 
 
@@ -177,7 +177,7 @@ Row: TypeAlias = Header | Entry | Footer | BadLine
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording held in memory."""
+    """A recording rest_size in memory."""
 
     path: Path
     header: Header

@@ -91,19 +91,19 @@ def expand_template(pattern: str, *, agent: str, pid: int, at: datetime) -> Path
         date, name = part["date"], part["name"]
         if date is not None:
             if not date or date not in STRFTIME_DIRECTIVES:
-                raise _broken(pattern, f"%{date} is no date directive")
+                raise _invalid_template(pattern, f"%{date} is no date directive")
             return at.strftime(f"%{date}")
         if name is not None:
             if name not in names:
-                raise _broken(pattern, f"{{{name}}} is neither {{agent}} nor {{pid}}")
+                raise _invalid_template(pattern, f"{{{name}}} is neither {{agent}} nor {{pid}}")
             return names[name]
         if len(part[0]) == 1:
-            raise _broken(pattern, f"unmatched {part[0]}")
+            raise _invalid_template(pattern, f"unmatched {part[0]}")
         return part[0][0]
 
     path = _TEMPLATE_PART.sub(fill, pattern)
     if not path or "\0" in path:
-        raise _broken(pattern, "it is empty or contains a NUL character")
+        raise _invalid_template(pattern, "it is empty or contains a NUL character")
     return Path(path)
 
 
@@ -121,7 +121,7 @@ def _file_name(agent: str) -> str:
     return _FOREIGN.sub("-", last)[:MAX_AGENT_NAME].strip("-.") or "agent"
 
 
-def _broken(pattern: str, reason: str) -> RecordingError:
+def _invalid_template(pattern: str, reason: str) -> RecordingError:
     return RecordingError(f"cannot name a recording by {pattern!r}: {reason}")
 
 

@@ -244,7 +244,7 @@ def _copy(
     before, after = hashlib.sha256(), hashlib.sha256()
     for number, line in enumerate(stream_lines(lines), start=1):
         if isinstance(line, SkippedLine):
-            raise RecordingError(f"line {number} has become too long to be looked at")
+            raise RecordingError(f"line {number} has become too long to be searched")
         cut = redact_text(cuts.cut(number, _text(line), placeholders), detector, placeholders)[0]
         if number == 1:
             cut = stamp_header(cut, applied)
@@ -330,5 +330,5 @@ def check_append(path: Path, *, redacts: bool) -> None:
         )
     if redacts and not was_redacted:
         raise MixedRecordingError(
-            f"cannot append to {path}: what it holds is not redacted; choose another name"
+            f"cannot append to {path}: it is not redacted; choose another name"
         )

@@ -47,7 +47,7 @@ def test_a_difference_is_shown_with_its_frames_and_safe_to_show(call: Call, othe
     assert done.out.replace("\n", "").isprintable()
 
 
-def test_json_says_all_of_it(call: Call, other: str) -> None:
+def test_json_output_has_every_entry(call: Call, other: str) -> None:
     done = call("diff", "--format", "json", EDIT, other)
     told = json.loads(done.out)
     assert told["acp_diff"] == 1
@@ -72,7 +72,7 @@ def test_an_ignore_that_means_nothing_fails(call: Call) -> None:
     assert "nothing to ignore was found" in done.err
 
 
-def test_an_expression_that_cannot_be_read_is_shown_where(call: Call) -> None:
+def test_an_invalid_expression_is_shown_with_its_position(call: Call) -> None:
     done = call("diff", "--ignore", "$.a ==", EDIT, EDIT)
     assert done.code == exit_codes.USAGE
     assert "--ignore:" in done.err
@@ -98,7 +98,7 @@ def test_two_turns_of_one_recording_can_be_compared(call: Call) -> None:
 
 
 @pytest.mark.parametrize("option", ["--ignore", "--only-left", "--only-right"])
-def test_a_pattern_that_takes_too_long_is_told(
+def test_a_slow_pattern_is_warned_of(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
@@ -108,7 +108,7 @@ def test_a_pattern_that_takes_too_long_is_told(
 
 
 @pytest.mark.parametrize("option", ["--ignore", "--only-left", "--only-right"])
-def test_what_nobody_knows_when_recordings_are_compared_is_refused(call: Call, option: str) -> None:
+def test_fields_unknown_to_a_comparison_are_refused(call: Call, option: str) -> None:
     done = call("diff", option, "finding >= warning or held", EDIT, EDIT)
     assert done.code == exit_codes.USAGE
     assert f"{option}: nobody knows `finding`, `held` here" in done.err

@@ -73,9 +73,7 @@ def test_a_rule_in_vain_is_an_error(
     assert not out.exists()
 
 
-def test_nothing_is_overwritten_unless_that_is_said(
-    call: Call, recording: Path, tmp_path: Path
-) -> None:
+def test_nothing_is_overwritten_by_default(call: Call, recording: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.write_text("precious")
     refused = call("redact", str(recording), "-o", str(out))
@@ -103,7 +101,9 @@ def test_a_redacted_recording_still_replays(call: Call, tmp_path: Path) -> None:
     assert (played.code, played.err) == (exit_codes.DONE, "")
 
 
-def test_what_is_no_recording_is_told_in_a_sentence(call: Call, tmp_path: Path) -> None:
+def test_a_file_that_is_no_recording_is_explained_in_one_sentence(
+    call: Call, tmp_path: Path
+) -> None:
     (tmp_path / "in").write_text("hello\n")
     done = call("redact", str(tmp_path / "in"), "-o", str(tmp_path / "out"))
     assert (done.code, done.err.count("\n")) == (exit_codes.USAGE, 1)

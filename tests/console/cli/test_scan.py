@@ -20,7 +20,7 @@ def leaky(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_left_is_told_and_not_shown(call: Call, leaky: Path) -> None:
+def test_leftover_secrets_are_reported_but_not_shown(call: Call, leaky: Path) -> None:
     done = call("scan", str(leaky))
     assert done.code == exit_codes.FOUND
     first, second = done.out.splitlines()
@@ -32,7 +32,7 @@ def test_what_is_left_is_told_and_not_shown(call: Call, leaky: Path) -> None:
     assert done.out.replace("\n", "").isprintable()
 
 
-def test_json_tells_file_line_rule_and_excerpt(call: Call, leaky: Path) -> None:
+def test_json_output_has_file_line_rule_and_excerpt(call: Call, leaky: Path) -> None:
     done = call("scan", "--format", "json", str(leaky))
     told = json.loads(done.out)
     assert done.code == exit_codes.FOUND
@@ -42,7 +42,7 @@ def test_json_tells_file_line_rule_and_excerpt(call: Call, leaky: Path) -> None:
     assert KEY not in done.out
 
 
-def test_what_is_clean_is_said_to_be(call: Call, tmp_path: Path) -> None:
+def test_a_clean_file_is_reported_as_clean(call: Call, tmp_path: Path) -> None:
     clean = tmp_path / "clean"
     clean.write_text("nothing here\n")
     done = call("scan", str(clean), str(clean))
@@ -58,5 +58,5 @@ def test_a_file_that_cannot_be_read_is_no_clean_file(call: Call, tmp_path: Path)
     assert "cannot read" in done.err
 
 
-def test_without_a_file_it_says_how_it_is_used(call: Call) -> None:
+def test_without_a_file_the_usage_is_shown(call: Call) -> None:
     assert call("scan").code == exit_codes.USAGE

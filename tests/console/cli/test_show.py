@@ -117,7 +117,7 @@ def test_an_expression_selects_frames(call: Call, recording: Path) -> None:
     assert numbers("") == ["1", "2", "3", "4"]
 
 
-def test_a_question_is_pending_if_its_answer_never_comes(call: Call, recording: Path) -> None:
+def test_a_request_without_response_is_pending(call: Call, recording: Path) -> None:
     done = call("show", "--filter", "pending", "--fields", "n", str(recording))
     assert done.out.split()[1:] == ["2"]
 
@@ -184,7 +184,7 @@ def test_an_expression_reaches_the_terminal_as_what_can_be_shown(
     assert done.err.replace("\n", "").isprintable()
 
 
-def test_a_field_that_is_none_is_told_with_those_that_are(call: Call, recording: Path) -> None:
+def test_an_unknown_field_is_reported_with_the_known_ones(call: Call, recording: Path) -> None:
     done = call("show", "--fields", "n,color", str(recording))
     assert done.code == exit_codes.USAGE
     assert "there is no field 'color'; there are: n, t, from" in done.err
@@ -220,14 +220,14 @@ def test_a_foreign_file_is_named_as_such(
         assert done.err == f"acp-console: {path} is no recording: {sentence}\n"
 
 
-def test_a_file_that_cannot_be_read_is_told(call: Call, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_an_error(call: Call, tmp_path: Path) -> None:
     for path, reason in [(tmp_path / "none", "no such file"), (tmp_path, "is a directory")]:
         done = call("show", str(path))
         assert done.code == exit_codes.USAGE
         assert f"cannot read {path}: {reason}" in done.err
 
 
-def test_a_filter_whose_pattern_takes_too_long_is_told_at_the_end(
+def test_a_filter_with_a_slow_pattern_warns_at_the_end(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)

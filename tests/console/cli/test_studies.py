@@ -129,7 +129,7 @@ TAKES_FILTER = (
 
 
 @pytest.mark.parametrize("words", TAKES_FILTER)
-def test_every_command_tells_of_a_pattern_that_takes_too_long(
+def test_every_command_warns_of_a_slow_pattern(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)

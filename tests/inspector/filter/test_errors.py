@@ -46,7 +46,7 @@ from == "editor"
         ^^^^^^^^ from is never "editor", but client or agent
 
 status in (failed, don)
-                   ^^^ status is never "don", but pending, in_progress, paused, completed, failed or cancelled; write it in quotes if it is meant
+                   ^^^ status is never "don", but pending, in_progress, paused, completed, failed or cancelled; to use it anyway, put it in quotes
 
 finding >= fatal
            ^^^^^ finding is never "fatal", but info, warning or error
@@ -94,7 +94,7 @@ $.x
 ^^^ a path needs an operator; write `$.x exists`
 
 a or $.x[y] == 3
-        ^ a path goes on with `.name`, `..name`, `[0]`, `[*]` or `["name"]`
+        ^ a path continues with `.name`, `..name`, `[0]`, `[*]` or `["name"]`
 
 $.x > 5s
       ^^ a value in a message is compared with a number without a unit; put text in quotes
@@ -103,7 +103,7 @@ $.x in a..b
        ^^^^ `in` takes a list or a range; write `in (a..b)`
 
 $.x > true
-      ^^^^ true is neither more nor less than anything
+      ^^^^ true cannot be compared by order
 
 a && b
   ^^ `&&` is no word; write `and`
@@ -160,7 +160,7 @@ MISTAKES = [case.split("\n") for case in CARETS.strip().split("\n\n")]
 
 
 @pytest.mark.parametrize(("text", "below"), MISTAKES)
-def test_a_mistake_is_told_in_place(text: str, below: str) -> None:
+def test_an_error_points_at_its_position(text: str, below: str) -> None:
     problem = mistake(text)
     carets = below[: below.rindex("^", 0, below.index("^") + below.count("^")) + 1]
     assert problem.pointer == f"{text}\n{carets}"

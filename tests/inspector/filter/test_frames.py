@@ -61,9 +61,8 @@ TALK = frames(
         "held or finding >= error or turn == 2 or marked",
     ],
 )
-def test_what_stands_in_the_entry_needs_no_parse(text: str, reads: Reads) -> None:
+def test_fields_of_the_entry_need_no_parsing(text: str, reads: Reads) -> None:
     wanted = compile_filter(text)
-    assert not wanted.needs_message
     for frame in TALK * 100:
         wanted.matches(EntryFields(frame))
     assert reads.count == 0
@@ -75,7 +74,7 @@ def test_a_frame_that_is_out_already_is_not_parsed(reads: Reads) -> None:
     assert reads.count == 1
 
 
-def test_a_message_is_parsed_once_however_much_is_asked(reads: Reads) -> None:
+def test_a_message_is_parsed_once_for_any_number_of_fields(reads: Reads) -> None:
     wanted = compile_filter(
         "not (kind == batch or method == x or id == 99 or session == x or update == plan"
         " or status == failed or tool == x or code == 3 or $.params.x == 3 or $.result.y exists"
@@ -87,10 +86,10 @@ def test_a_message_is_parsed_once_however_much_is_asked(reads: Reads) -> None:
 
 
 def test_members_that_json_rpc_does_not_know_are_found_too(reads: Reads) -> None:
-    facts = EntryFields(TALK[4])
+    fields = EntryFields(TALK[4])
     wanted = compile_filter("$.error.more.deep == 2 and $..deep == 2 and $.jsonrpc exists")
-    assert wanted.matches(facts)
-    assert wanted.matches(facts)
+    assert wanted.matches(fields)
+    assert wanted.matches(fields)
     assert reads.count == 2
 
 
@@ -110,15 +109,20 @@ def test_a_message_that_was_read_before_is_taken(reads: Reads) -> None:
     assert reads.count == 0
 
 
-def test_an_answer_without_exchanges_knows_no_question() -> None:
-    facts = EntryFields(TALK[3])
-    assert (facts.kind, facts.method, facts.session, facts.latency) == ("result", None, None, None)
-    assert facts.ids == (1,)
+def test_a_response_without_exchanges_has_no_request() -> None:
+    fields = EntryFields(TALK[3])
+    assert (fields.kind, fields.method, fields.session, fields.latency) == (
+        "result",
+        None,
+        None,
+        None,
+    )
+    assert fields.ids == (1,)
 
 
 def test_an_error_answer_is_no_tool_call() -> None:
-    facts = EntryFields(TALK[4])
-    assert (facts.error, facts.code, facts.tool, facts.status) == ("no", 1, None, None)
+    fields = EntryFields(TALK[4])
+    assert (fields.error, fields.code, fields.tool, fields.status) == ("no", 1, None, None)
 
 
 CALL = {"toolCallId": "c1", "kind": "edit", "status": "pending"}
@@ -169,9 +173,9 @@ VERSIONS: dict[str, tuple[Said, dict[str, object]]] = {
 
 @pytest.mark.parametrize("what", VERSIONS)
 def test_both_versions_are_read(what: str) -> None:
-    said, expected = VERSIONS[what]
-    facts = EntryFields(frames(said)[0])
-    assert {name: getattr(facts, name) for name in expected} == expected
+    actual, expected = VERSIONS[what]
+    fields = EntryFields(frames(actual)[0])
+    assert {name: getattr(fields, name) for name in expected} == expected
 
 
 def test_beside_frames_there_is_no_message(reads: Reads) -> None:
@@ -181,8 +185,13 @@ def test_beside_frames_there_is_no_message(reads: Reads) -> None:
     event = EntryFields(JournalEvent(2, 0.6, "exit", {"code": 3, "odd": float("nan")}))
     assert (event.kind, event.side, event.size, event.event) == ("event", None, None, "exit")
     assert b"'code': 3" in event.raw
-    for facts in (stderr, event):
-        assert (facts.method, facts.ids, facts.session, facts.is_pending) == (None, (), None, False)
+    for fields in (stderr, event):
+        assert (fields.method, fields.ids, fields.session, fields.is_pending) == (
+            None,
+            (),
+            None,
+            False,
+        )
     assert not compile_filter("$.code exists").matches(stderr)
     assert compile_filter("$.code == 3").matches(event)
     assert reads.count == 0
@@ -195,19 +204,19 @@ def test_facts_agree_with_the_rows_of_real_traffic(shared: Path) -> None:
             if not isinstance(frame, Frame):
                 continue
             row = frame_row(frame, exchanges)
-            facts = EntryFields(frame, exchanges)
-            assert (facts.kind, facts.latency, facts.size) == (row.kind, row.latency, row.size)
-            assert (facts.method or "")[:50] == row.method[:50]
-            assert (facts.session or "")[:50] == row.session[:50]
-            assert list(facts.ids) == ([row.id] if row.has_id else [])
+            fields = EntryFields(frame, exchanges)
+            assert (fields.kind, fields.latency, fields.size) == (row.kind, row.latency, row.size)
+            assert (fields.method or "")[:50] == row.method[:50]
+            assert (fields.session or "")[:50] == row.session[:50]
+            assert list(fields.ids) == ([row.id] if row.has_id else [])
 
 
 def traffic(path: Path) -> list[Entry]:
     """Return the entries of a file of real traffic."""
     entries: list[Entry] = []
     for n, line in enumerate(path.read_bytes().splitlines(), start=1):
-        said = json.loads(line)
-        if said["dir"] in {"c2a", "a2c"} and "line" in said:
-            side = "client" if said["dir"] == "c2a" else "agent"
-            entries.append(Frame(n, said["t"], side, said["line"].encode()))
+        actual = json.loads(line)
+        if actual["dir"] in {"c2a", "a2c"} and "line" in actual:
+            side = "client" if actual["dir"] == "c2a" else "agent"
+            entries.append(Frame(n, actual["t"], side, actual["line"].encode()))
     return entries

@@ -225,9 +225,9 @@ def test_what_is_written_anew_means_the_same(text: str) -> None:
     assert str(again) == str(wanted)
 
 
-def test_every_operator_of_every_type_and_every_field_stands_in_the_table() -> None:
-    asked = frozenset[str]().union(*(compile_filter(text).fields for text in TABLE))
-    assert asked == {*FIELDS, "$"}
+def test_the_table_has_every_operator_of_every_type_and_every_field() -> None:
+    requested = frozenset[str]().union(*(compile_filter(text).fields for text in TABLE))
+    assert requested == {*FIELDS, "$"}
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -248,12 +248,12 @@ def test_a_condition_on_what_is_absent_does_not_hold(name: str) -> None:
             assert not compile_filter(f"{name} in ({value})").matches(facts)
 
 
-def test_a_filter_tells_what_it_needs() -> None:
+def test_a_filter_knows_what_it_needs() -> None:
     cheap = compile_filter('from == agent and size > 4kb and (stderr or "text") and t in 1s..2s')
     assert cheap.fields == {"from", "size", "stderr", "text", "t"}
-    assert {cheap.needs_message, cheap.needs_exchanges, cheap.needs_notes} == {False}
+    assert {cheap.needs_exchanges, cheap.needs_notes} == {False}
     path = compile_filter("not $.params.x == 1")
-    assert (path.fields, path.needs_message, path.needs_exchanges) == ({"$"}, True, False)
+    assert (path.fields, path.needs_exchanges) == ({"$"}, False)
     assert compile_filter("update == tool_call or status == failed").needs_exchanges is False
     assert compile_filter("latency > 1s").needs_exchanges
     assert compile_filter("finding").needs_notes
@@ -265,7 +265,7 @@ def test_a_filter_keeps_what_was_typed() -> None:
     assert (wanted.source, str(wanted)) == ("t<500ms", "t < 0.5s")
 
 
-def test_what_is_denied_twice_is_said() -> None:
+def test_a_double_negation_is_removed() -> None:
     assert compile_filter("not (not (pending))") == compile_filter("pending")
     assert selected("not not not error") == [n for n in EVERYTHING if n != 9]
 
@@ -369,7 +369,7 @@ def test_the_document_has_examples() -> None:
 
 
 @pytest.mark.parametrize(("text", "numbers"), EXAMPLES)
-def test_an_example_of_the_document_selects_what_it_says(text: str, numbers: str) -> None:
+def test_examples_in_the_documentation_select_the_stated_frames(text: str, numbers: str) -> None:
     block = DOCUMENT.partition("```json\n")[2].partition("```")[0]
     entries = [decode_line(line.encode()) for line in block.splitlines()]
     exchanges = Exchanges()

@@ -60,10 +60,10 @@ def test_what_a_late_pattern_would_have_found_counts_as_not_meant(text: str) -> 
     wanted = compile_filter(text)
     assert wanted.warning == ""
     (frame,) = frames(("client", f'{{"x":"{TEXT}"}}'.encode()))
-    facts = EntryFields(frame, None)
-    assert not wanted.matches(facts)
+    fields = EntryFields(frame, None)
+    assert not wanted.matches(fields)
     with pytest.raises(PatternTimeoutError):
-        wanted.matches_or_raise(facts)
+        wanted.matches_or_raise(fields)
     assert "takes longer than" in wanted.warning
 
 

@@ -40,7 +40,7 @@ def append_state(path: Path) -> AppendState | None:
         os.close(descriptor)
 
 
-def said(path: Path) -> tuple[str, dict[str, int], int, float, bool]:
+def state_values(path: Path) -> tuple[str, dict[str, int], int, float, bool]:
     found = append_state(path)
     assert found is not None
     digest = found.digest.hexdigest()
@@ -49,13 +49,13 @@ def said(path: Path) -> tuple[str, dict[str, int], int, float, bool]:
 
 def test_after_a_clean_end_the_footer_knows(path: Path) -> None:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert said(path) == (digest, COUNTS, 4, 0.4, True)
+    assert state_values(path) == (digest, COUNTS, 4, 0.4, True)
 
 
 def test_after_a_clean_end_without_entries_the_ones_before_it_count(path: Path) -> None:
     RecordingWriter(path, HEADER, mode="append").close()
     RecordingWriter(path, HEADER, mode="append").close()
-    assert said(path)[1:] == (COUNTS, 4, 0.4, True)
+    assert state_values(path)[1:] == (COUNTS, 4, 0.4, True)
 
 
 @pytest.mark.parametrize("cut", [1, 5, 100])
@@ -65,24 +65,24 @@ def test_after_a_sudden_end_every_line_is_looked_at(path: Path, cut: int) -> Non
     footer = content.rfind(b'{"end"')
     path.write_bytes(content[:footer] if cut == 100 else content[:-cut])
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert said(path) == (digest, COUNTS, 4, 0.4, cut == 100)
+    assert state_values(path) == (digest, COUNTS, 4, 0.4, cut == 100)
 
 
 def test_a_last_line_that_was_cut_off_does_not_count(path: Path) -> None:
     with path.open("ab") as file:
         file.write(b'{"n":5,"t":9.000000,"from":"agent","msg":{"a":{}')
-    assert said(path)[1:] == (COUNTS, 4, 0.4, False)
+    assert state_values(path)[1:] == (COUNTS, 4, 0.4, False)
 
 
 def test_a_footer_that_does_not_fit_is_not_believed(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'"frames":2', b'"frames":9').replace(b"3,", b"5,"))
-    assert said(path)[1:4] == (COUNTS, 5, 0.4)
+    assert state_values(path)[1:4] == (COUNTS, 5, 0.4)
 
 
 def test_a_recording_without_entries_begins_at_one(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     RecordingWriter(path, HEADER).close()
-    assert said(path)[1:] == ({}, 0, 0.0, True)
+    assert state_values(path)[1:] == ({}, 0, 0.0, True)
 
 
 @pytest.mark.parametrize("content", [b"", b"notes\n", b"\x1f\x8b\x08"])
@@ -99,4 +99,4 @@ def test_a_line_that_is_too_long_is_hashed_and_counts_for_nothing(
     with path.open("ab") as file:
         file.write(b"x" * (5 * BLOCK) + b"\n")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert said(path) == (digest, COUNTS, 4, 0.4, True)
+    assert state_values(path) == (digest, COUNTS, 4, 0.4, True)

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.recording.compression import (
-    BROKEN,
-    CUT,
+    CORRUPT,
     OUTPUT,
+    TRUNCATED,
     DecompressedFile,
 )
 
@@ -49,15 +49,13 @@ def test_compressed_bytes_come_back(path: Path, compress: Callable[[bytes], byte
 
 
 @any_compression
-def test_streams_may_stand_one_behind_the_other(
-    path: Path, compress: Callable[[bytes], bytes]
-) -> None:
+def test_concatenated_streams_are_read(path: Path, compress: Callable[[bytes], bytes]) -> None:
     assert read(path, compress(b"one\n") + compress(b"two\n")) == (b"one\ntwo\n", None)
 
 
 @any_compression
-def test_something_else_behind_them_is_told(path: Path, compress: Callable[[bytes], bytes]) -> None:
-    assert read(path, compress(b"one\n") + b"junk") == (b"one\n", BROKEN)
+def test_trailing_data_is_reported(path: Path, compress: Callable[[bytes], bytes]) -> None:
+    assert read(path, compress(b"one\n") + b"junk") == (b"one\n", CORRUPT)
 
 
 def test_zeros_behind_gzip_are_padding(path: Path) -> None:
@@ -74,9 +72,9 @@ def test_a_cut_loses_only_what_lies_behind(
 ) -> None:
     whole = compress(CONTENT)
     cut = data.draw(st.integers(4, len(whole) - 1))
-    content, fault = read(path, whole[:cut])
+    content, bad_line = read(path, whole[:cut])
     assert CONTENT.startswith(content)
-    assert fault == CUT
+    assert bad_line == TRUNCATED
 
 
 @any_compression
@@ -85,9 +83,9 @@ def test_a_break_loses_nothing_before_it(path: Path, compress: Callable[[bytes],
     parts = [compress(CONTENT[:at] + b"x") for at in (1000, PIECE + 1000)]
     junk = bytearray(compress(b"words " * 1000))
     junk[5:] = b"\xff" * (len(junk) - 5)
-    content, fault = read(path, b"".join(parts) + junk)
+    content, bad_line = read(path, b"".join(parts) + junk)
     assert content == CONTENT[:1000] + b"x" + CONTENT[: PIECE + 1000] + b"x"
-    assert fault in {BROKEN, CUT}
+    assert bad_line in {CORRUPT, TRUNCATED}
 
 
 @any_compression
@@ -95,13 +93,13 @@ def test_any_change_leaves_a_beginning(path: Path, compress: Callable[[bytes], b
     whole = bytearray(compress(CONTENT))
     middle = len(whole) // 2
     whole[middle : middle + 40] = b"\xff" * 40
-    content, fault = read(path, bytes(whole))
+    content, bad_line = read(path, bytes(whole))
     assert content[: PIECE // 2] == CONTENT[: PIECE // 2]
-    assert fault in {BROKEN, CUT, None}
+    assert bad_line in {CORRUPT, TRUNCATED, None}
 
 
 @any_compression
-def test_a_few_bytes_that_stand_for_many_come_out_piece_by_piece(
+def test_highly_compressed_data_is_unpacked_in_pieces(
     path: Path, compress: Callable[[bytes], bytes]
 ) -> None:
     path.write_bytes(compress(bytes(20 * OUTPUT)))

@@ -33,9 +33,9 @@ lines = (
 
 @st.composite
 def _runs(draw: st.DrawFn) -> FrameRun:
-    said = [line + b"\n" for line in draw(st.lists(lines, min_size=1, max_size=8))]
+    actual = [line + b"\n" for line in draw(st.lists(lines, min_size=1, max_size=8))]
     return FrameRun(
-        draw(st.integers(1, 1000)), 0.5, draw(st.sampled_from(["client", "agent"])), said
+        draw(st.integers(1, 1000)), 0.5, draw(st.sampled_from(["client", "agent"])), actual
     )
 
 
@@ -60,7 +60,7 @@ def test_many_frames_that_are_one_piece_each_are_encoded_as_one_by_one() -> None
 
 
 @given(_runs())
-def test_what_is_read_again_is_what_was_said(run: FrameRun) -> None:
+def test_decoded_runs_equal_the_encoded_ones(run: FrameRun) -> None:
     read = [decode_line(line) for line in b"".join(EntryBatch([run]).encoded()).splitlines()]
     assert read == list(run)
     assert b"".join(frame.data + frame.line_ending for frame in run) == b"".join(run.lines)

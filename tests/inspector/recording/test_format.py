@@ -60,12 +60,12 @@ def test_any_stderr_comes_back_to_the_byte(n: int, at: float, text: bytes) -> No
     assert decode_line(encode_entry(entry)[:-1]) == entry
 
 
-def test_events_keep_what_they_say() -> None:
+def test_events_keep_their_data() -> None:
     event = JournalEvent(3, 1.5, "exit", {"code": 0, "future": [1]})
     assert decode_line(encode_entry(event)[:-1]) == event
 
 
-def test_a_json_frame_stands_verbatim_in_its_line() -> None:
+def test_a_json_frame_is_kept_verbatim() -> None:
     line = encode_entry(Frame(1, 0.25, "agent", b'{"b": 1.0, "a":1e3}'))
     assert line == b'{"n":1,"t":0.250000,"from":"agent","msg":{"b": 1.0, "a":1e3}}\n'
 
@@ -172,7 +172,7 @@ def test_the_short_way_reads_as_the_long_one_does(raw: bytes, more: bytes) -> No
     assert decode_line(line) == decode_line(b"{ " + line[1:])
 
 
-def test_members_may_stand_in_another_order_and_with_spaces() -> None:
+def test_members_may_have_another_order_and_spaces() -> None:
     line = b'{ "msg": {"a": [1]} , "from": "client", "t": 1, "n": 7, "new": null }'
     assert decode_line(line) == Frame(7, 1.0, "client", b' {"a": [1]} ')
 

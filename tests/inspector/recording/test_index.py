@@ -24,7 +24,7 @@ from acp_inspector.recording.index import Envelope, LineKind, Methods, Pairing, 
 
 numbers = st.integers(min_value=1, max_value=10**18)
 times = st.integers(min_value=0, max_value=10**12).map(lambda micros: micros / 10**6)
-raws = st.binary().map(lambda raw: raw.replace(b"\n", b"")) | st.sampled_from(
+payloads = st.binary().map(lambda raw: raw.replace(b"\n", b"")) | st.sampled_from(
     [
         b'{"jsonrpc":"2.0","method":"a/b"}',
         b'{"jsonrpc":"2.0","id":"x","method":"c","params":{}}',
@@ -33,7 +33,7 @@ raws = st.binary().map(lambda raw: raw.replace(b"\n", b"")) | st.sampled_from(
     ]
 )
 entries = (
-    st.builds(Frame, numbers, times, st.sampled_from(["client", "agent"]), raws)
+    st.builds(Frame, numbers, times, st.sampled_from(["client", "agent"]), payloads)
     | st.builds(StderrChunk, numbers, times, st.binary())
     | st.builds(JournalEvent, numbers, times, st.text(min_size=1), st.just({}))
 )
@@ -86,7 +86,7 @@ def test_any_bytes_have_an_outline(lines: list[bytes]) -> None:
         (b'{"method":""}', None),
     ],
 )
-def test_a_method_is_known_where_it_stands_at_the_beginning(msg: bytes, method: str | None) -> None:
+def test_a_method_at_the_start_of_a_message_is_indexed(msg: bytes, method: str | None) -> None:
     assert indexed(encode_entry(Frame(1, 0.0, "client", msg))).method(0) == method
 
 
@@ -145,7 +145,7 @@ TOLD: Final[tuple[dict[str, Any], ...]] = (
     {"error": {"code": 1, "message": '"id"'}},
 )
 NOTICE: Final[dict[str, Any]] = {"method": "session/update", "params": {"id": 1}}
-MESSAGES: Final = [{"jsonrpc": "2.0", "id": id_} | told for id_ in IDS for told in TOLD]
+MESSAGES: Final = [{"jsonrpc": "2.0", "id": id_} | reported for id_ in IDS for reported in TOLD]
 RAWS: Final = [
     spell(members).encode()
     for members in (*MESSAGES, {"jsonrpc": "2.0"} | NOTICE)
@@ -155,13 +155,13 @@ frames = st.tuples(st.sampled_from(["client", "agent"]), st.sampled_from(RAWS))
 
 
 @given(st.lists(frames | st.none(), max_size=40))
-def test_pairs_are_those_of_the_exchanges(said: list[tuple[Any, bytes] | None]) -> None:
+def test_pairs_are_those_of_the_exchanges(actual: list[tuple[Any, bytes] | None]) -> None:
     """Frames, and between them other processes."""
     entries: list[Entry] = [
         JournalEvent(row, row / 10, "spawn", {"pid": row})
-        if told is None
-        else Frame(row, row / 10, *told)
-        for row, told in enumerate(said, start=1)
+        if reported is None
+        else Frame(row, row / 10, *reported)
+        for row, reported in enumerate(actual, start=1)
     ]
     exchanges = Exchanges()
     for entry in entries:

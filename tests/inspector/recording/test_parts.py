@@ -43,14 +43,14 @@ def test_a_recording_in_one_file_is_its_only_part(tmp_path: Path) -> None:
     assert series_of(path, replace(HEADER, meta={"series": "s"})) == "s"
 
 
-def test_what_is_not_there_has_no_parts_and_what_is_foreign_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_parts_and_another_file_is_an_error(tmp_path: Path) -> None:
     assert part_paths(tmp_path / "gone") == []
     (tmp_path / "notes").write_text("notes")
     with pytest.raises(RecordingError, match="is no recording"):
         part_paths(tmp_path / "notes")
 
 
-def test_nobody_waits_for_a_pipe_of_that_name(tmp_path: Path) -> None:
+def test_a_pipe_of_that_name_does_not_block(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     os.mkfifo(part_path(path, 2))
     write(path, "s")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.recording.compression import CUT
+from acp_inspector.recording.compression import TRUNCATED
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import (
     LINE_CUT_OFF,
@@ -78,17 +78,17 @@ def test_a_compressed_file_is_read_whatever_it_is_called(
     assert (list(recording.entries), recording.bad_lines) == (ENTRIES, ())
 
 
-def test_compressed_data_without_one_block_are_told(path: Path) -> None:
+def test_compressed_data_without_a_block_is_an_error(path: Path) -> None:
     """What zstd holds comes out in blocks of up to 128 KB, or not at all."""
     path.write_bytes(zstd.compress(path.read_bytes())[:-2])
-    with pytest.raises(RecordingError, match=CUT):
+    with pytest.raises(RecordingError, match=TRUNCATED):
         read_recording(path)
 
 
-def test_a_compressed_file_says_where_it_ends_between_lines(path: Path) -> None:
+def test_a_truncated_compressed_file_is_reported_between_lines(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(gzip.compress(b"".join(lines[:2]))[:-8])
-    assert read_recording(path).bad_lines == (BadLine(3, CUT, len(lines[0] + lines[1])),)
+    assert read_recording(path).bad_lines == (BadLine(3, TRUNCATED, len(lines[0] + lines[1])),)
 
 
 @settings(deadline=None)
@@ -106,7 +106,7 @@ def test_a_cut_at_any_byte_loses_only_what_lies_behind(data: st.DataObject) -> N
     # A line that lacks its newline alone is whole.
     whole = content[: cut + 1].count(b"\n")
     assert list(recording.entries) == ENTRIES[: whole - 1]
-    assert [fault.reason for fault in recording.bad_lines] == (
+    assert [bad_line.reason for bad_line in recording.bad_lines] == (
         [] if content[cut - 1 : cut] == b"\n" or content[cut : cut + 1] == b"\n" else [LINE_CUT_OFF]
     )
 
@@ -120,14 +120,14 @@ def test_a_cut_at_any_byte_loses_only_what_lies_behind(data: st.DataObject) -> N
         (b"\x00\xff" * 100, "its first line is no header"),
     ],
 )
-def test_a_foreign_file_is_told_from_a_recording(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "foreign"
     path.write_bytes(content)
     with pytest.raises(RecordingError, match=said):
         read_recording(path)
 
 
-def test_what_cannot_be_opened_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_is_explained_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no such file or directory"):
         read_recording(tmp_path / "gone")
     with pytest.raises(RecordingError, match="is a directory"):
@@ -142,4 +142,4 @@ def test_a_line_that_is_too_long_is_a_fault_and_the_rest_is_read(path: Path) -> 
     assert list(recording.entries) == ENTRIES
     assert recording.bad_lines[0] == BadLine(3, LINE_TOO_LONG, len(lines[0] + lines[1]))
     # The digest covers what was passed over, and did so not when it was written.
-    assert [fault.line for fault in recording.bad_lines] == [3, 6]
+    assert [bad_line.line for bad_line in recording.bad_lines] == [3, 6]

@@ -59,7 +59,7 @@ def test_a_recording_is_private(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_file_that_exists_is_refused_unless_said_otherwise(tmp_path: Path) -> None:
+def test_an_existing_file_is_refused_by_default(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     path.write_text("precious")
     with pytest.raises(RecordingExistsError, match="exists already"):
@@ -102,7 +102,7 @@ def test_appending_behind_a_cut_line_loses_that_line_alone(tmp_path: Path) -> No
     second.close()
     recording = read_recording(path)
     assert [entry.seq for entry in recording.entries] == [1, 3]
-    assert [fault.line for fault in recording.bad_lines] == [3]
+    assert [bad_line.line for bad_line in recording.bad_lines] == [3]
 
 
 def test_what_is_no_recording_is_not_appended_to(tmp_path: Path) -> None:
@@ -129,12 +129,12 @@ def test_a_disk_that_fills_up_costs_frames_and_nothing_else(tmp_path: Path) -> N
     recording = read_recording(path)
     assert recording.bad_lines == ()
     assert [entry.seq for entry in recording.entries] == [1, 2, 5, 6]
-    told = recording.entries[2]
-    assert isinstance(told, JournalEvent)
-    assert (told.name, told.data["count"]) == ("dropped", 3)
+    reported = recording.entries[2]
+    assert isinstance(reported, JournalEvent)
+    assert (reported.name, reported.data["count"]) == ("dropped", 3)
 
 
-def test_what_is_missing_at_the_end_is_told_too(tmp_path: Path) -> None:
+def test_entries_dropped_at_the_end_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     writer = RecordingWriter(path, HEADER)
     with file_size_limit(path.stat().st_size):
@@ -200,7 +200,7 @@ def test_a_recording_that_is_withdrawn_before_anything_stood_in_it_leaves_no_fil
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 @pytest.mark.parametrize("cut", [0, 5])
-def test_a_recording_that_is_withdrawn_leaves_what_was_there(
+def test_a_discarded_recording_leaves_the_file_unchanged(
     tmp_path: Path, mode: WriteMode, cut: int
 ) -> None:
     path = tmp_path / "a.acp.ndjson"
@@ -215,7 +215,7 @@ def test_a_recording_that_is_withdrawn_leaves_what_was_there(
     assert path.read_bytes() == before
 
 
-def test_a_recording_in_which_something_stands_is_not_withdrawn(tmp_path: Path) -> None:
+def test_a_recording_with_entries_is_not_discarded(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     writer = RecordingWriter(path, HEADER)
     writer.write(frames(1, 1))
@@ -264,7 +264,7 @@ def test_a_device_is_written_to(tmp_path: Path) -> None:
     assert "/dev/full" in warnings[0]
 
 
-def test_a_large_part_is_not_copied_to_stand_beside_small_ones(
+def test_a_large_part_is_not_joined_with_small_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Sequence[bytes | bytearray]] = []
@@ -321,7 +321,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert len(read_recording(path).entries) == 100
 
 
-def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_directory_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no such file or directory"):
         RecordingWriter(tmp_path / "gone" / "a", HEADER)
     assert list(tmp_path.iterdir()) == []

@@ -50,7 +50,7 @@ from acp_inspector.redaction.patterns import assignment_spans
         ("password: ********", None),
     ],
 )
-def test_a_value_behind_a_telling_name_is_found(text: str, secret: str | None) -> None:
+def test_a_value_after_the_name_of_a_secret_is_found(text: str, secret: str | None) -> None:
     found = [text[start:end] for start, end in assignment_spans(text)]
     assert found == ([secret] if secret else [])
 

@@ -70,10 +70,10 @@ def test_a_password_behind_its_option_is_found(text: str, secrets: list[str]) ->
 def test_it_is_found_among_the_words_of_a_command_too(
     words: list[str], secret: str | None, *, is_split: bool
 ) -> None:
-    told = {"command": words[0], "args": words[1:]} if is_split else {"argv": words}
-    hits = SecretDetector(RULES, {}).find(json.dumps(told))
+    reported = {"command": words[0], "args": words[1:]} if is_split else {"argv": words}
+    hits = SecretDetector(RULES, {}).find(json.dumps(reported))
     assert [hit.value for hit in hits] == ([secret] if secret else [])
-    assert all(json.dumps(told)[hit.start : hit.end] == secret for hit in hits)
+    assert all(json.dumps(reported)[hit.start : hit.end] == secret for hit in hits)
 
 
 def test_a_line_is_read_word_by_word() -> None:

@@ -17,7 +17,7 @@ def spelled(raw: bytes, key: str = "b64") -> str:
 
 
 @pytest.mark.parametrize("key", ["b64", "stderr_b64", "was_b64", "now_b64"])
-def test_what_bytes_say_is_changed_and_the_rest_of_them_stays(key: str) -> None:
+def test_only_the_secret_in_base64_is_changed(key: str) -> None:
     line = spelled(b"\xff before secret after \xfe", key)
     changed = replace_in_base64(line, lambda text: text.replace("secret", "«secret:1»"))
     expected = b"\xff before " + "«secret:1»".encode() + b" after \xfe"

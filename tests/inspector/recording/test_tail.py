@@ -78,7 +78,7 @@ def test_another_recording_is_no_next_part(path: Path) -> None:
         assert follower.path == path
 
 
-def test_a_corrupt_line_is_told_and_reading_goes_on(path: Path) -> None:
+def test_a_corrupt_line_is_reported_and_skipped(path: Path) -> None:
     writer = RecordingWriter(path, HEADER)
     with RecordingTail(path) as follower, path.open("ab") as file:
         file.write(b"{corrupt\n")
@@ -100,13 +100,13 @@ def test_a_file_that_was_overwritten_is_read_anew(path: Path) -> None:
     with RecordingTail(path) as follower:
         list(follower.read())
         RecordingWriter(path, HEADER, mode="overwrite").close()
-        fault, *rows = follower.read()
-        assert isinstance(fault, BadLine)
-        assert fault.reason == OVERWRITTEN
+        bad_line, *rows = follower.read()
+        assert isinstance(bad_line, BadLine)
+        assert bad_line.reason == OVERWRITTEN
         assert [type(row) for row in rows] == [Header, Footer]
 
 
-def test_what_is_no_recording_is_told(tmp_path: Path) -> None:
+def test_a_file_without_header_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no such file"):
         RecordingTail(tmp_path / "gone")
     (tmp_path / "notes").write_text("notes\n")
@@ -117,7 +117,7 @@ def test_what_is_no_recording_is_told(tmp_path: Path) -> None:
         list(follower.read())
 
 
-def test_a_line_that_is_too_long_is_told_once_its_end_has_come(path: Path) -> None:
+def test_a_line_that_is_too_long_is_reported_at_its_end(path: Path) -> None:
     writer = RecordingWriter(path, HEADER)
     with RecordingTail(path, max_line=1000) as follower, path.open("ab", buffering=0) as file:
         file.write(b"x" * 3000)

@@ -102,9 +102,9 @@ def test_the_examples_of_the_document_mean_the_same_to_an_index(tmp_path: Path) 
 
 @given(st.lists(st.integers(1, 5)), st.sampled_from(["latency >= 0s", "method == a", "id == 1"]))
 def test_what_comes_later_is_looked_at_later(steps: list[int], expression: str) -> None:
-    raws = (b'{"jsonrpc":"2.0","id":1,"method":"a"}', b'{"jsonrpc":"2.0","id":1,"result":{}}')
+    payloads = (b'{"jsonrpc":"2.0","id":1,"method":"a"}', b'{"jsonrpc":"2.0","id":1,"result":{}}')
     entries: list[Entry] = [
-        Frame(n + 1, n / 10, ("client", "agent")[n % 2], raws[n % 2]) for n in range(sum(steps))
+        Frame(n + 1, n / 10, ("client", "agent")[n % 2], payloads[n % 2]) for n in range(sum(steps))
     ]
     heard = EntryList()
     scan = FilterSearch(heard, compile_filter(expression))
@@ -126,7 +126,7 @@ def test_a_field_that_the_index_knows_costs_no_look_at_a_line(
         assert len(FilterSearch(recording, wanted).find_all()) > 3
 
 
-def test_marks_are_asked_of_who_knows_them() -> None:
+def test_marks_come_from_the_notes() -> None:
     heard = EntryList([Frame(n, 0.0, "client", b"{}") for n in range(1, 5)])
     scan = FilterSearch(
         heard, compile_filter("marked"), lambda entry: FrameNotes(is_marked=entry.seq == 3)
@@ -164,7 +164,7 @@ PATTERNS = ("method ~ ^session/", "/P.*T/", "kind ~ quest and $.params ~ a", "up
 
 
 @pytest.mark.parametrize("expression", PATTERNS)
-def test_patterns_are_tried_elsewhere_and_nowhere_else(
+def test_patterns_run_only_in_the_slow_runner(
     path: Path, expression: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = Elsewhere()
@@ -194,7 +194,7 @@ def heard_all(heard: EntryList) -> list[Entry]:
     return [heard[row] for row in range(len(heard))]
 
 
-def test_what_cannot_take_long_is_not_sent_elsewhere(path: Path) -> None:
+def test_filters_without_patterns_do_not_use_the_slow_runner(path: Path) -> None:
     elsewhere = Elsewhere()
     with IndexedRecording(path).index_all() as recording:
         FilterSearch(recording, compile_filter("error or words"), run_slow=elsewhere).find_all()

@@ -66,12 +66,12 @@ def test_whatever_it_is_given_it_does_not_raise(text: str) -> None:
 
 def test_a_string_knows_the_name_beside_it() -> None:
     text = '{"a":"1","b":["2","3"],"c":{"d":"4"}}'
-    told = [
+    reported = [
         (item.literal.text, item.role, item.key, item.above, item.previous)
         for item in strings(text)
         if isinstance(item, JsonString) and item.role != "key"
     ]
-    assert told == [
+    assert reported == [
         ("1", "value", "a", "", ""),
         ("2", "element", "b", "", ""),
         ("3", "element", "b", "", "2"),
@@ -79,7 +79,7 @@ def test_a_string_knows_the_name_beside_it() -> None:
     ]
 
 
-def test_name_and_value_are_told_in_either_order_even_when_cut_off() -> None:
+def test_name_and_value_are_found_in_either_order_even_when_truncated() -> None:
     for text in (
         '{"value":"v","name":"n"}',
         '[{"name":"n","value":"v"}]',

@@ -47,7 +47,7 @@ def test_a_file_that_exists_is_refused_before_and_after(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_is_told_is_told_of_the_name_that_was_asked_for(tmp_path: Path) -> None:
+def test_errors_name_the_target_and_not_the_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / "it"
     with (
         pytest.raises(RecordingError, match=f"cannot record to {path}: why"),

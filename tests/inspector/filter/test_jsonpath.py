@@ -56,7 +56,7 @@ def test_a_path_finds(text: str, found: list[Any]) -> None:
         ("$.a*", 3),
     ],
 )
-def test_what_is_no_path_is_told_from_where_on(text: str, position: int) -> None:
+def test_an_invalid_path_is_reported_with_its_position(text: str, position: int) -> None:
     with pytest.raises(JSONPathError) as caught:
         parse_path(text)
     assert caught.value.position == position

@@ -156,15 +156,15 @@ JSON = st.recursive(
 )
 def test_nothing_but_the_secret_is_touched(
     tmp_path_factory: pytest.TempPathFactory,
-    told: list[tuple[Any, bytes, int]],
+    reported: list[tuple[Any, bytes, int]],
     data: st.DataObject,
 ) -> None:
     folder = tmp_path_factory.mktemp("redaction")
     secret = shaped(1)
-    places = data.draw(st.lists(st.booleans(), min_size=len(told), max_size=len(told)))
+    places = data.draw(st.lists(st.booleans(), min_size=len(reported), max_size=len(reported)))
     entries: list[Entry] = []
     for n, ((value, noise, style), has_secret) in enumerate(
-        zip(told, places, strict=True), start=1
+        zip(reported, places, strict=True), start=1
     ):
         text = json.dumps({"x": value, "s": f"<{secret}>" if has_secret else ""}, indent=None)
         if style == 1:
@@ -179,7 +179,7 @@ def test_nothing_but_the_secret_is_touched(
     assert read_recording(out).bad_lines == ()
 
 
-def test_a_rule_that_was_asked_for_and_finds_nothing_is_told_and_nothing_is_written(
+def test_a_requested_rule_without_matches_is_an_error_and_nothing_is_written(
     aviary: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -188,7 +188,7 @@ def test_a_rule_that_was_asked_for_and_finds_nothing_is_told_and_nothing_is_writ
     assert sorted(tmp_path.iterdir()) == [aviary]
 
 
-def test_only_the_rules_that_were_asked_for_are_applied(aviary: Path, tmp_path: Path) -> None:
+def test_only_the_requested_rules_are_applied(aviary: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     report = redact_recording(aviary, out, rules=["anthropic"])
     assert (report.rules, set(report.secrets)) == (("anthropic",), {"anthropic"})
@@ -225,7 +225,7 @@ def test_a_digest_that_did_not_fit_does_not_fit_afterwards(aviary: Path, tmp_pat
     aviary.write_bytes(aviary.read_bytes().replace(b'"pid":1', b'"pid":2'))
     out = tmp_path / "out"
     redact_recording(aviary, out)
-    assert [fault.reason[:10] for fault in read_recording(out).bad_lines] == ["the digest"]
+    assert [bad_line.reason[:10] for bad_line in read_recording(out).bad_lines] == ["the digest"]
 
 
 def test_broken_lines_are_cut_too_and_stay_broken(aviary: Path, tmp_path: Path) -> None:
@@ -239,7 +239,11 @@ def test_broken_lines_are_cut_too_and_stay_broken(aviary: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(b"", "it is empty"), (b"{}\n", "no header"), (b"\x1f\x8b\x08\x00", "end in the middle")],
+    [
+        (b"", "it is empty"),
+        (b"{}\n", "no header"),
+        (b"\x1f\x8b\x08\x00", "compressed data is truncated"),
+    ],
 )
 def test_what_is_no_recording_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     source = tmp_path / "in"
@@ -248,7 +252,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, content: bytes, reason:
         redact_recording(source, tmp_path / "out")
 
 
-def test_a_leftover_is_told_without_a_secret(aviary: Path) -> None:
+def test_a_leftover_is_reported_without_the_secret(aviary: Path) -> None:
     found = list(leftovers(aviary, environment=ENVIRONMENT))
     assert len(found) >= 24
     assert not any("canary" in leftover.excerpt for leftover in found)
@@ -278,7 +282,7 @@ def test_real_traffic_raises_no_false_alarm(shared: Path) -> None:
         assert list(leftovers(path, environment={})) == [], path.name
 
 
-def test_a_line_that_is_too_long_is_neither_copied_nor_called_clean(
+def test_a_line_that_is_too_long_is_neither_copied_nor_reported_as_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = written(tmp_path / "a", [Frame(1, 0.1, "agent", b'"' + shaped(1).encode() + b'"')])

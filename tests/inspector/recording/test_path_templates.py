@@ -24,7 +24,7 @@ def test_date_agent_and_process_are_filled_in() -> None:
     assert named("/r/%Y-%m-%d/{agent}-{pid}.acp.ndjson") == "/r/2026-01-02/my-agent-42.acp.ndjson"
 
 
-def test_doubled_signs_stand_for_one() -> None:
+def test_doubled_characters_are_escapes() -> None:
     assert named("%%Y{{agent}}") == "%Y{agent}"
 
 
@@ -57,7 +57,7 @@ def test_any_agent_gives_one_plain_name(agent: str) -> None:
         ("a\0", "it is empty or contains a NUL character"),
     ],
 )
-def test_a_bad_pattern_is_told_in_one_sentence(pattern: str, reason: str) -> None:
+def test_an_invalid_template_is_explained_in_one_sentence(pattern: str, reason: str) -> None:
     with pytest.raises(RecordingError) as caught:
         named(pattern)
     assert str(caught.value) == f"cannot name a recording by {pattern!r}: {reason}"
@@ -77,6 +77,6 @@ def test_any_pattern_is_a_path_or_a_sentence(pattern: str) -> None:
         ("plain", "plain.2"),
     ],
 )
-def test_the_number_of_a_part_stands_before_the_suffix(path: str, part: str) -> None:
+def test_the_part_number_is_before_the_suffix(path: str, part: str) -> None:
     assert part_path(Path(path), 2) == Path(part)
     assert part_path(Path(path), 1) == Path(path)

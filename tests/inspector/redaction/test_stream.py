@@ -74,22 +74,22 @@ def in_pieces(text: str, size: int) -> list[str]:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 20, 30])
 def test_a_key_that_is_streamed_leaves_as_one(tmp_path: Path, size: int) -> None:
-    said = redacted(tmp_path, chunks(*in_pieces(f"it is {KEY}, ünï", size)))
-    assert "".join(said) == f"it is {MARK}, ünï"
+    actual = redacted(tmp_path, chunks(*in_pieces(f"it is {KEY}, ünï", size)))
+    assert "".join(actual) == f"it is {MARK}, ünï"
 
 
 @pytest.mark.parametrize("size", [4, 11, 40])
 def test_a_private_key_of_many_lines_leaves_as_one(tmp_path: Path, size: int) -> None:
-    said = redacted(tmp_path, chunks(*in_pieces(f"here:\n{PEM}\nthat was it\n", size)))
-    assert "".join(said) == f"here:\n{MARK}\nthat was it\n"
+    actual = redacted(tmp_path, chunks(*in_pieces(f"here:\n{PEM}\nthat was it\n", size)))
+    assert "".join(actual) == f"here:\n{MARK}\nthat was it\n"
 
 
 def test_a_name_in_one_chunk_gives_away_the_next(tmp_path: Path) -> None:
-    said = redacted(tmp_path, chunks("API_KEY", "=", "hunter2", "-of-mine", " it is\n"))
-    assert "".join(said) == f"API_KEY={MARK} it is\n"
+    actual = redacted(tmp_path, chunks("API_KEY", "=", "hunter2", "-of-mine", " it is\n"))
+    assert "".join(actual) == f"API_KEY={MARK} it is\n"
 
 
-def test_what_was_streamed_is_found_whole_elsewhere(tmp_path: Path) -> None:
+def test_a_streamed_secret_is_replaced_everywhere(tmp_path: Path) -> None:
     entries = [*chunks("password: hun", "ter2x9y "), StderrChunk(9, 1.0, b"with hunter2x9y\n")]
     assert redacted(tmp_path, entries)[-1] == f"with {MARK}\n"
 
@@ -117,8 +117,8 @@ def test_pieces_of_stderr_are_joined_too(tmp_path: Path) -> None:
 
 def test_a_line_without_an_end_is_looked_at_all_the_same(tmp_path: Path) -> None:
     words = " word" * (STREAM_WINDOW // 5) + " "
-    said = redacted(tmp_path, chunks(words, KEY[:9], KEY[9:], words, KEY[:12], KEY[12:]))
-    assert "".join(said) == f"{words}{MARK}{words}{MARK}"
+    actual = redacted(tmp_path, chunks(words, KEY[:9], KEY[9:], words, KEY[:12], KEY[12:]))
+    assert "".join(actual) == f"{words}{MARK}{words}{MARK}"
 
 
 def test_a_secret_that_does_not_end_is_not_looked_at_with_each_of_its_letters(
@@ -137,7 +137,7 @@ def test_a_secret_that_does_not_end_is_not_looked_at_with_each_of_its_letters(
     assert len([size for size in looked if size >= STREAM_WINDOW]) < 30
 
 
-def test_a_scan_tells_it_once_with_its_line_and_without_its_value(tmp_path: Path) -> None:
+def test_a_scan_reports_a_streamed_secret_once_with_its_line(tmp_path: Path) -> None:
     path = written(tmp_path / "in", chunks("it is ", KEY[:9], KEY[9:], " again ", KEY[:9], KEY[9:]))
     (found,) = leftovers(path, environment={})
     assert (found.line, found.rule) == (3, "anthropic")
@@ -155,5 +155,5 @@ def test_however_it_is_cut_what_is_left_is_the_same(
     text = " ".join(words)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=12)))
     pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    said = redacted(tmp_path_factory.mktemp("seams"), chunks(*pieces))
-    assert "".join(said) == text.replace(KEY, MARK)
+    actual = redacted(tmp_path_factory.mktemp("seams"), chunks(*pieces))
+    assert "".join(actual) == text.replace(KEY, MARK)

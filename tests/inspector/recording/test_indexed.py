@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.recording.compression import CUT
+from acp_inspector.recording.compression import TRUNCATED
 from acp_inspector.recording.format import Footer, Header, RecordingError, encode_entry
 from acp_inspector.recording.index import LineKind
 from acp_inspector.recording.indexed import IndexedRecording
@@ -43,7 +43,7 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 LARGE = b'{"a":"' + b"x" * 500 + b'"}'
-raws = st.binary().map(lambda raw: raw.replace(b"\n", b"")) | st.sampled_from(
+payloads = st.binary().map(lambda raw: raw.replace(b"\n", b"")) | st.sampled_from(
     [
         b"",
         b"{}",
@@ -124,7 +124,7 @@ def test_an_entry_is_found_by_its_number_before_and_after(path: Path) -> None:
     assert [row for row in rows if row is not None] == list(range(len(ENTRIES)))
 
 
-def test_a_brief_tells_what_filters_ask_for(path: Path) -> None:
+def test_row_info_has_offset_time_kind_and_method(path: Path) -> None:
     with IndexedRecording(path).index_all(STEP) as file:
         briefs = [file.row_info(row) for row in range(len(file))]
     assert [brief.kind for brief in briefs] == [
@@ -140,7 +140,7 @@ def test_a_brief_tells_what_filters_ask_for(path: Path) -> None:
 
 @compressions
 @settings(deadline=None)
-@given(st.lists(st.tuples(raws, st.sampled_from([b"\n", b"\r\n", b""]))), st.booleans())
+@given(st.lists(st.tuples(payloads, st.sampled_from([b"\n", b"\r\n", b""]))), st.booleans())
 def test_what_was_written_comes_back_to_the_byte(
     compress: Callable[[bytes], bytes], written: list[tuple[bytes, bytes]], is_twice: bool
 ) -> None:
@@ -183,7 +183,7 @@ def test_a_cut_at_any_byte_loses_only_what_lies_behind(
 
 @settings(deadline=None)
 @given(st.data())
-def test_a_change_anywhere_is_one_fault_and_the_digest_tells(data: st.DataObject) -> None:
+def test_a_change_anywhere_is_one_bad_line_found_by_the_digest(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a")
         write(path, ENTRIES)
@@ -199,31 +199,31 @@ def test_a_change_anywhere_is_one_fault_and_the_digest_tells(data: st.DataObject
                 for row in expected
                 if not (isinstance(row, BadLine) and row.reason == DIGEST_MISMATCH)
             ]
-            faults = [row for row in expected if isinstance(row, BadLine)]
-            assert list(file.check_lines()) == faults
-            assert [fault.reason for fault in file.bad_lines()][-1] == DIGEST_MISMATCH
+            bad_lines = [row for row in expected if isinstance(row, BadLine)]
+            assert list(file.check_lines()) == bad_lines
+            assert [bad_line.reason for bad_line in file.bad_lines()][-1] == DIGEST_MISMATCH
 
 
-def test_corrupt_lines_are_told_with_number_and_place(path: Path) -> None:
+def test_corrupt_lines_are_reported_with_number_and_offset(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     lines[5], lines[9] = b"{corrupt\n", b'{"n":9,"t":1.0,"from":"client","msg":{]}\n'
     path.write_bytes(b"".join(lines) + b"{cut")
     places = [len(b"".join(lines[:number])) for number in (5, 9, -1, len(lines))]
     with IndexedRecording(path).index_all(STEP) as file:
-        faults = [
+        bad_lines = [
             BadLine(6, "no JSON object", places[0]),
             BadLine(10, "no JSON object", places[1]),
             BadLine(len(lines), DIGEST_MISMATCH, places[2]),
             BadLine(len(lines) + 1, LINE_CUT_OFF, places[3]),
         ]
-        assert list(file.check_lines()) == faults
-        assert file[4] == faults[0]
-        assert file.rest == (faults[3],)
+        assert list(file.check_lines()) == bad_lines
+        assert file[4] == bad_lines[0]
+        assert file.rest == (bad_lines[3],)
         assert file.footer is None
         assert file.entry(11) == ENTRIES[10]
 
 
-def test_appended_lines_get_rows_when_asked_for(path: Path) -> None:
+def test_appended_lines_get_rows_by_index_more(path: Path) -> None:
     file = IndexedRecording(path).index_all(STEP)
     count = len(file)
     writer = RecordingWriter(path, HEADER, mode="append")
@@ -291,7 +291,7 @@ def test_a_compressed_file_is_unpacked_only_as_far_as_it_is_needed(path: Path) -
         assert file.progress == 1
 
 
-def test_numbers_are_found_among_lines_of_somebody_else(path: Path) -> None:
+def test_numbers_are_found_among_lines_of_other_writers(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     odd = [b'{ "n": 3, "t": 1, "event": "note" }\n', b"no entry\n", b"{}\n"]
     lines[3:3] = odd
@@ -302,7 +302,7 @@ def test_numbers_are_found_among_lines_of_somebody_else(path: Path) -> None:
         assert file.entry(19) == ENTRIES[18]
 
 
-def test_what_cannot_be_opened_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_is_explained_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no such file or directory"):
         IndexedRecording(tmp_path / "gone")
     (tmp_path / "notes").write_text("notes\n")
@@ -310,11 +310,11 @@ def test_what_cannot_be_opened_is_told_in_one_sentence(tmp_path: Path) -> None:
         IndexedRecording(tmp_path / "notes")
 
 
-def test_compressed_data_that_are_cut_say_so_at_the_end(path: Path) -> None:
+def test_truncated_compressed_data_is_reported_at_the_end(path: Path) -> None:
     path.write_bytes(gzip.compress(path.read_bytes())[:-4])
     with IndexedRecording(path).index_all(STEP) as file:
         assert len(file) == len(ENTRIES) + 1
-        assert [fault.reason for fault in file.bad_lines()] == [CUT]
+        assert [bad_line.reason for bad_line in file.bad_lines()] == [TRUNCATED]
 
 
 @compressions
@@ -330,17 +330,21 @@ def test_a_line_that_is_too_long_has_a_row_and_is_never_held(
     with IndexedRecording(path, max_line=1500) as file:
         assert file.head(5)[3] == BadLine(0, LINE_TOO_LONG, len(b"".join(lines[:4])))
         file.index_all(STEP)
-        # The reader tells of a footer that does not fit in a fault behind it.
-        told = [
+        # The reader tells of a footer that does not fit in a bad_line behind it.
+        reported = [
             row
             for row in rows_of(path, max_line=1500)
             if getattr(row, "reason", "") != DIGEST_MISMATCH
         ]
-        assert [*file, *file.rest] == told
+        assert [*file, *file.rest] == reported
         assert file[3] == BadLine(5, LINE_TOO_LONG, len(b"".join(lines[:4])))
         assert file.raw_lines(3) == b"\n"
         assert file.raw_lines(2, 5) == lines[3] + b"\n" + lines[4]
-        assert file.tail(2)[-1] == (told[-1] if end else told[-2])
+        assert file.tail(2)[-1] == (reported[-1] if end else reported[-2])
         assert file.entry(28) == ENTRIES[-1]
         assert file.entry(99) is None
-        assert [fault.line for fault in file.bad_lines()] == [5, len(lines) + 1, len(lines) + 2]
+        assert [bad_line.line for bad_line in file.bad_lines()] == [
+            5,
+            len(lines) + 1,
+            len(lines) + 2,
+        ]

@@ -54,7 +54,7 @@ def test_a_secret_of_a_known_shape_is_found_whole(name: str, secret: str) -> Non
 
 
 @pytest.mark.parametrize("before", ["\x1b[31m", "\x1b[m", "\\n", "=", "«", "-"])
-def test_what_stands_before_a_secret_does_not_hide_it(before: str) -> None:
+def test_text_before_a_secret_does_not_hide_it(before: str) -> None:
     secret = SECRETS["github"][0]
     text = f"{before}{secret}"
     assert [text[start:end] for start, end in BY_NAME["github"].spans(text)] == [secret]
@@ -67,7 +67,7 @@ def test_what_stands_before_a_secret_does_not_hide_it(before: str) -> None:
         ("authorization: bearer 0123456789abcdef==", "0123456789abcdef=="),
     ],
 )
-def test_what_stands_behind_bearer_is_found(text: str, secret: str) -> None:
+def test_a_token_after_bearer_is_found(text: str, secret: str) -> None:
     assert [text[start:end] for start, end in BY_NAME["bearer"].spans(text)] == [secret]
 
 

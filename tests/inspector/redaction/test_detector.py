@@ -17,8 +17,8 @@ KEY = "sk-ant-" + "api03-aB3dE5gH7jK9mN1pQ3sT5"
 
 
 def values(text: str, *rules: str, environment: dict[str, str] | None = None) -> list[str]:
-    finder = SecretDetector(rules or RULES, environment or {})
-    return [hit.value for hit in finder.find(text)]
+    detector = SecretDetector(rules or RULES, environment or {})
+    return [hit.value for hit in detector.find(text)]
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_json_in_strings_is_read_at_any_depth(depth: int, ascii_: bool, is_key: 
     text = json.dumps({KEY: 1} if is_key else {"é": f"is {KEY} so"}, ensure_ascii=ascii_)
     for _ in range(depth):
         text = json.dumps({"a": [text, 1]}, ensure_ascii=ascii_)
-    finder, ledger = SecretDetector(RULES, {}), PlaceholderMap()
-    cut, hits = redact_text(text, finder, ledger)
+    detector, placeholders = SecretDetector(RULES, {}), PlaceholderMap()
+    cut, hits = redact_text(text, detector, placeholders)
     assert [hit.value for hit in hits] == [KEY]
     inner = cut
     for _ in range(depth):
@@ -106,19 +106,19 @@ def test_the_values_of_variables_are_found_in_addresses_too() -> None:
     assert found == ["a%2Fb%2Bc%3D%3D9"]
 
 
-def test_a_known_value_that_is_short_must_stand_alone() -> None:
-    finder = SecretDetector(("key",), {})
-    finder.add_known([("abc-12", frozenset({"key"}))])
-    assert [hit.start for hit in finder.find("xabc-12 abc-12 abc-123")] == [8]
+def test_a_short_known_value_must_be_a_separate_word() -> None:
+    detector = SecretDetector(("key",), {})
+    detector.add_known([("abc-12", frozenset({"key"}))])
+    assert [hit.start for hit in detector.find("xabc-12 abc-12 abc-123")] == [8]
 
 
 @pytest.mark.parametrize("value", ["hunter2", "pass word 1", "a" * 20, "abcDEFghiJKL"])
-def test_a_telling_value_is_looked_for_elsewhere(value: str) -> None:
+def test_an_unusual_value_is_searched_for_everywhere(value: str) -> None:
     assert is_worth_redacting(value)
 
 
 @pytest.mark.parametrize("value", ["", "abc", "include", "Authorization", "a-1", "<secret>"])
-def test_a_word_is_not_looked_for_elsewhere(value: str) -> None:
+def test_an_ordinary_word_is_not_searched_for_everywhere(value: str) -> None:
     assert not is_worth_redacting(value)
 
 
@@ -131,6 +131,6 @@ def test_ids_and_data_are_not_too_random() -> None:
 
 @given(st.text(alphabet=st.sampled_from('{}[]",:\\u0041«»secrt:1 =-_AKIA?&/@'), max_size=60))
 def test_whatever_it_is_given_it_does_not_raise_and_comes_to_rest(text: str) -> None:
-    finder = SecretDetector(RULES, {})
-    cut, _ = redact_text(text, finder, PlaceholderMap())
-    assert redact_text(cut, finder, PlaceholderMap(first=100)) == (cut, [])
+    detector = SecretDetector(RULES, {})
+    cut, _ = redact_text(text, detector, PlaceholderMap())
+    assert redact_text(cut, detector, PlaceholderMap(first=100)) == (cut, [])

@@ -29,9 +29,9 @@ def test_secrets_do_not_come_behind_a_half_without_them(tmp_path: Path) -> None:
 
 
 def test_nothing_pretends_that_a_half_with_secrets_has_none(tmp_path: Path) -> None:
-    with pytest.raises(MixedRecordingError, match="what it holds is not redacted"):
+    with pytest.raises(MixedRecordingError, match="it is not redacted"):
         check_append(recording(tmp_path / "a", None), redacts=True)
-    with pytest.raises(MixedRecordingError, match="what it holds is not redacted"):
+    with pytest.raises(MixedRecordingError, match="it is not redacted"):
         check_append(recording(tmp_path / "b", []), redacts=True)
 
 
