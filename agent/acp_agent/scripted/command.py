@@ -115,7 +115,7 @@ async def _play(scenario: Scenario, newest: int) -> int:
     # Nothing but the scenario may write on stdout from here on.
     os.dup2(2, 1)
     reader, writer = FdReceiveStream(incoming), FdSendStream(outgoing)
-    player = Player(scenario, ScriptIo(writer, _read_notification, _end), newest)
+    player = Player(scenario, ScriptIo(writer, _print_to_stderr, _end), newest)
     async with reader, writer:
         await player.play(reader)
     return FAILED if player.connection.has_failed else DONE
@@ -123,10 +123,10 @@ async def _play(scenario: Scenario, newest: int) -> int:
 
 def _log(text: str) -> None:
     for line in text.splitlines():
-        _read_notification(f"acp-agent: {line}")
+        _print_to_stderr(f"acp-agent: {line}")
 
 
-def _read_notification(text: str) -> None:
+def _print_to_stderr(text: str) -> None:
     # At once and in one piece: the process may end in the next moment.
     sys.stderr.flush()
     # A closed stderr must not end the scenario.

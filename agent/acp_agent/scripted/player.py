@@ -135,6 +135,8 @@ class Player:
             case ErrorResponse(id=None, code=code, message=sentence):
                 shown = single_line(sentence, SHOWN)
                 self.connection.stage.note(f"the client could not read something: {shown} ({code})")
+                error = {"code": code, "message": sentence}
+                self.connection.pending_requests.refuse_duplicate(error)
             case ErrorResponse(id=id_, code=code, message=sentence, data=data):
                 self.connection.answered(
                     id_, None, {"code": code, "message": sentence, "data": data}

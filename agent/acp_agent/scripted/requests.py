@@ -107,16 +107,16 @@ class RequestPermission:
             await run.update(words.call(self.call_id, members(run.filled(begin))))
         changed = members(run.filled(dict(self.members)))
         params = words.pending(self.call_id, self.title, changed, self.options)
-        await self._read_notification(run, "requires_action")
+        await self._send_state(run, "requires_action")
         pending = await self.asking.ask(run, "session/request_permission", params)
         if pending is None:
             return
-        await self._read_notification(run, "running")
+        await self._send_state(run, "running")
         option, outcome = self._outcome(pending)
         await run.play(self.by_option.get(option, ()))
         await self.asking.go_on(run, outcome)
 
-    async def _read_notification(self, run: Run, state: str) -> None:
+    async def _send_state(self, run: Run, state: str) -> None:
         update = run.session.words.state(state)
         if update is not None and self.asking.waits and run.batch is None:
             await run.update(update, keeps=False)

@@ -63,6 +63,18 @@ class PendingRequests:
         pending.is_answered.set()
         return True
 
+    def refuse_duplicate(self, error: Json) -> None:
+        """Fail the newest request whose id an older open one has: the client has refused it.
+
+        Such a refusal cannot bear the id, which belongs to the older request.
+        """
+        for waiting in self._waiting.values():
+            if len(waiting) > 1:
+                pending = waiting.pop()
+                pending.error = error
+                pending.is_answered.set()
+                return
+
     def leave(self) -> None:
         """Let all of them fail, and those to come: the client says nothing more."""
         self._has_left = True

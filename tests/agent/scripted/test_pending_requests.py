@@ -31,6 +31,19 @@ def test_of_two_questions_of_one_id_the_first_is_answered_first() -> None:
     assert not pending_requests.answered("same", "three", None)
 
 
+def test_a_refused_duplicate_fails_and_the_first_request_still_gets_its_response() -> None:
+    pending_requests = PendingRequests()
+    alone, first, second = (pending_requests.ask(id_) for id_ in ("alone", "same", "same"))
+    refusal: Json = {"code": -32600, "message": "Invalid request"}
+    pending_requests.refuse_duplicate(refusal)
+    pending_requests.refuse_duplicate(refusal)
+    assert second.error == refusal
+    assert not first.is_answered.is_set()
+    assert not alone.is_answered.is_set()
+    assert pending_requests.answered("same", "one", None)
+    assert first.result == "one"
+
+
 def test_who_has_left_answers_nothing() -> None:
     pending_requests = PendingRequests()
     before = pending_requests.ask()
