@@ -49,16 +49,16 @@ def rule_catalogue() -> str:
     implemented = sum(rule.id in registry().implemented for rule in active)
     parts = [
         "# Rules\n\n"
-        "Made from the catalogue that `acp-console lint` works by; see [Lint](lint.md) for how to "
+        "Generated from the catalogue of `acp-console lint`. [Lint](lint.md) describes how to "
         "use it.\n\n"
         f"{len(active)} rules ({counts['error']} of severity error, {counts['warning']} warning, "
-        f"{counts['info']} info), of which {implemented} are checked. Ids stay for ever; "
+        f"{counts['info']} info), of which {implemented} are checked. Ids never change; "
         f"{len(rules()) - len(active)} are withdrawn and not listed.\n\n"
-        "| basis | what the rule stands on |\n|---|---|\n"
+        "| basis | what the rule is based on |\n|---|---|\n"
         + "".join(f"| {letter} | {text} |\n" for letter, text in BASES.items())
     ]
     for family, title in FAMILIES.items():
-        note = "Judged with `--unstable` alone.\n\n" if family in UNSTABLE_FAMILIES else ""
+        note = "Checked only with `--unstable`.\n\n" if family in UNSTABLE_FAMILIES else ""
         rows = "".join(map(_rule, (rule for rule in active if rule.family == family)))
         parts.append(
             f"## {family}. {title}\n\n{note}"
