@@ -140,7 +140,7 @@ def test_what_stands_behind_a_hold_waits_and_the_other_direction_goes_on() -> No
         assert [read_line(process), read_line(process)] == [b'{"n":"stop"}', b'{"n":3}']
 
 
-def test_who_leaves_releases_all_that_was_held() -> None:
+def test_the_leaving_of_an_observer_releases_everything() -> None:
     with proxied() as process:
         with ProxyClient(find_proxy(None).path) as client:
             client.call("break", filter="from == client")
