@@ -78,7 +78,7 @@ def test_garbage_on_stdout_does_its_neighbours_no_harm(
     assert said(path, "agent").count(b"npm WARN\r\n\xff\xfe{\n") == 2
 
 
-def test_a_slow_agent_is_heard_byte_by_byte(stage: Stage, agent: Agent) -> None:
+def test_a_slow_agent_is_read_byte_by_byte(stage: Stage, agent: Agent) -> None:
     script = """
 def tell(**message):
     for byte in json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\\n":

@@ -47,8 +47,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("garbage on stdout", "proxy"): ("test_garbage_on_stdout_passes_and_spoils_no_neighbour",),
     ("garbage on stdout", "client"): ("test_garbage_on_stdout_does_its_neighbours_no_harm",),
     ("garbage on stdout", "agent"): ("test_garbage_from_the_client_is_answered_and_does_no_harm",),
-    ("slow", "proxy"): ("test_a_slow_agent_is_heard_byte_by_byte",),
-    ("slow", "client"): ("test_a_slow_agent_is_heard_byte_by_byte",),
+    ("slow", "proxy"): ("test_a_slow_agent_is_read_byte_by_byte",),
+    ("slow", "client"): ("test_a_slow_agent_is_read_byte_by_byte",),
     ("slow", "agent"): (
         "test_a_client_that_is_slow_to_read_is_waited_for_and_gets_everything",
         "test_a_client_may_read_byte_by_byte",

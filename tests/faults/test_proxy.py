@@ -114,7 +114,7 @@ def test_garbage_on_stdout_passes_and_spoils_no_neighbour(stage: Stage, path: Pa
     ]
 
 
-def test_a_slow_agent_is_heard_byte_by_byte(stage: Stage, path: Path) -> None:
+def test_a_slow_agent_is_read_byte_by_byte(stage: Stage, path: Path) -> None:
     """The agent goes on when its last byte was confirmed, so one that is kept back would hang."""
     line = '{"jsonrpc":"2.0","id":1,"result":"ünï"}\n'.encode()
     agent = python(

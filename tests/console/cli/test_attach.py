@@ -131,7 +131,7 @@ def test_several_commands_get_replies_in_their_order(echo: subprocess.Popen[byte
     assert read_line(echo) == b'{"jsonrpc":"2.0","method":"ours"}'
 
 
-def test_who_asks_line_by_line_is_attached_until_it_leaves(echo: subprocess.Popen[bytes]) -> None:
+def test_commands_from_stdin_keep_the_observer_attached(echo: subprocess.Popen[bytes]) -> None:
     command = [sys.executable, "-m", "acp_console", "attach", "--ask", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         for command, answer in (

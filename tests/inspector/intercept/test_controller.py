@@ -74,7 +74,7 @@ SENSELESS: list[Decision] = [
 
 
 @pytest.mark.parametrize(("decision", "left", "names"), DECISIONS)
-def test_who_decides_says_what_leaves(
+def test_a_decision_determines_what_leaves(
     decision: Decision, left: list[bytes], names: list[str]
 ) -> None:
     scene = Scene()

@@ -37,7 +37,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_was_spread_and_gathered_says_the_same_and_is_safe_to_show(value: object) -> None:
+def test_pretty_and_minified_json_is_equal_and_safe_to_show(value: object) -> None:
     text = pretty(jsonrpc.encode(value))
     assert json.loads(text) == value
     assert escape_controls(text) == text
@@ -66,7 +66,7 @@ def test_it_looks_as_people_write_it() -> None:
     )
 
 
-def test_what_would_deceive_who_edits_it_stands_there_as_an_escape() -> None:
+def test_deceptive_characters_become_escapes() -> None:
     text = pretty('"a\u202eb\u200b\U000e0041"'.encode())
     assert text == r'"a\u202eb\u200b\udb40\udc41"'
     assert json.loads(text) == "a\u202eb\u200b\U000e0041"
@@ -98,14 +98,14 @@ def test_what_is_no_json_is_edited_as_it_is_or_not_at_all() -> None:
         ("9" * 5000, 1, 1, "a number is too long"),
     ],
 )
-def test_a_flaw_has_its_place(text: str, line: int, column: int, reason: str) -> None:
+def test_a_syntax_problem_has_its_position(text: str, line: int, column: int, reason: str) -> None:
     flaw = find_syntax_error(text)
     assert flaw is not None
     assert (flaw.line, flaw.column, flaw.reason) == (line, column, reason)
     assert str(flaw) == f"line {line}, column {column}: {reason}"
 
 
-def test_the_picture_has_a_caret_below_the_place_also_in_a_very_long_line() -> None:
+def test_the_picture_has_a_caret_below_the_position_even_in_a_long_line() -> None:
     flaw = find_syntax_error('{"long": "' + "x" * 5000 + '" oops}')
     assert flaw is not None
     shown, caret = flaw.picture.split("\n")

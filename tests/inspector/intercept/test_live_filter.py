@@ -33,7 +33,7 @@ def test_a_response_is_matched_by_its_request() -> None:
     assert meant == [4]
 
 
-def test_the_same_frame_is_read_once_for_all_who_ask() -> None:
+def test_a_frame_is_parsed_once_for_all_filters() -> None:
     matching = LiveFilters()
     one, other = matching.compile("method == session/prompt"), matching.compile("from == client")
     (frame,) = frames(prompt(1, "hi"))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 from acp_inspector.journal import JournalEvent
-from acp_inspector.proxy.client import AttachError, ProxyClient, find_proxy
+from acp_inspector.proxy.client import AttachError, ProxyClient, find_proxy, running_proxies
 from acp_inspector.recording.reader import read_recording
 from tests.inspector.reconstruction import what_came, what_left
 
@@ -91,11 +92,14 @@ def read_line(process: subprocess.Popen[bytes]) -> bytes:
 
 def held(client: ProxyClient, count: int = 1) -> list[dict[str, Any]]:
     """Return the holds once there are `count`."""
-    for _ in range(20_000):
-        holds: list[dict[str, Any]] = client.call("state")["holds"]
+    after = 0
+    while True:
+        holds: list[dict[str, Any]] = client.call("held", seconds=LIMIT, after=after)["holds"]
         if len(holds) >= count:
             return holds
-    raise AssertionError("nothing was held")
+        assert holds, "nothing was held"
+        assert holds[-1]["id"] > after, "not enough was held"
+        after = holds[-1]["id"]
 
 
 def events(path: Path, name: str) -> list[dict[str, Any]]:
@@ -136,7 +140,7 @@ def test_what_stands_behind_a_hold_waits_and_the_other_direction_goes_on() -> No
         assert [read_line(process), read_line(process)] == [b'{"n":"stop"}', b'{"n":3}']
 
 
-def test_who_leaves_releases_all_that_was_held() -> None:
+def test_the_leaving_of_an_observer_releases_everything() -> None:
     with proxied() as process:
         with ProxyClient(find_proxy(None).path) as client:
             client.call("break", filter="from == client")
@@ -172,14 +176,10 @@ def test_a_breakpoint_from_the_command_line_holds_from_the_first_frame_on() -> N
     command = [*PROXY, "--break", "from == client", "--", *ECHO]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         send_line(process, b"{}")
-        found = None
-        for _ in range(20_000):
-            try:
-                found = find_proxy(None)
-                break
-            except AttachError:
-                continue
-        assert found is not None
+        deadline = time.monotonic() + LIMIT
+        while not (proxies := running_proxies()):
+            assert time.monotonic() < deadline, "the proxy has no socket"
+        (found,) = proxies
         with ProxyClient(found.path) as client:
             client.call("release", id=held(client)[0]["id"])
             assert read_line(process) == b"{}"

@@ -206,7 +206,7 @@ def test_a_cut_to_the_agent_ends_its_input_inside_a_line(tmp_path: Path) -> None
 # Observers.
 
 
-def test_who_is_killed_while_it_holds_releases_everything(tmp_path: Path) -> None:
+def test_a_killed_observer_releases_everything(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     with greeted("--record", str(path)) as proxy:
         with talking("attach", "--ask", "-") as observer:
