@@ -55,7 +55,7 @@ class Connection:
     """One server, and who waits for its answers."""
 
     def __init__(
-        self, name: str, server: StdioServer | WebServer, client: Teller, limits: Limits
+        self, name: str, server: StdioServer | WebServer, client: NotificationSender, limits: Limits
     ) -> None:
         self._name = name
         self._server = server
@@ -67,7 +67,7 @@ class Connection:
         """Why the server cannot be used; the words fit behind its id."""
         self.has_opened = anyio.Event()
         self.is_leaving = anyio.Event()
-        """To be set by whoever wants the connection to end."""
+        """Set to end the connection."""
         self.has_ended = anyio.Event()
         """To be set by who runs it."""
 
@@ -159,10 +159,10 @@ class Connection:
         return False
 
     async def _take(self, message: JSONRPCMessage) -> None:
-        told = message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        frame = message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         match message:
             case JSONRPCNotification():
-                params: Json = {"connectionId": self._name, "message": told}
+                params: Json = {"connectionId": self._name, "message": frame}
                 try:
                     await self._client.notify(METHOD, params)
                 except ConnectionClosedError:
@@ -174,7 +174,7 @@ class Connection:
             case _:
                 waiter = None if message.id is None else self._waiting.get(message.id)
                 if waiter is not None:
-                    waiter.answer = told
+                    waiter.answer = frame
                     waiter.has_come.set()
 
 
@@ -191,8 +191,8 @@ Params: TypeAlias = Mapping[str, Json]
 Handler: TypeAlias = Callable[[Params], Awaitable[Json]]
 
 
-class Teller(Protocol):
-    """Whoever can tell the client something."""
+class NotificationSender(Protocol):
+    """Sends notifications to the client."""
 
     async def notify(self, method: str, params: Json = None) -> None:
         """Tell the client."""
@@ -205,7 +205,7 @@ class Bridge:
     def __init__(
         self,
         servers: Sequence[Server],
-        client: Teller,
+        client: NotificationSender,
         tasks: TaskGroup,
         *,
         cwd: Path,
