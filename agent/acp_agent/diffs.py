@@ -31,7 +31,7 @@ _QUOTED: Final = {
 
 
 def git_patch(path: str, old: str | None, new: str) -> str:
-    """Return the patch; `old` None stands for a new file.
+    """Return the patch; `old` None for a new file.
 
     Paths are absolute, as the protocol wants them, without the prefixes that git puts before them.
     """
@@ -97,7 +97,7 @@ class Hunk:
     """Lines that take the place of others; each line with its end."""
 
     start: int
-    """The number of the first old line, from 1; 0 stands for the beginning of an empty file."""
+    """The number of the first old line, from 1; 0 for an empty file."""
     old: tuple[str, ...]
     new: tuple[str, ...]
 
@@ -111,7 +111,7 @@ class FilePatch:
     hunks: tuple[Hunk, ...]
 
     def apply(self, before: str | None) -> str:
-        """Return the new text of the file; `before` None stands for a file that is not there.
+        """Return the new text of the file; `before` None if the file does not exist.
 
         Raises:
             PatchError: the patch does not fit.
@@ -238,9 +238,12 @@ def _take(line: str, number: int, old: list[str], new: list[str]) -> None:
 def _place(lines: Sequence[str], hunk: Hunk, at: int, shift: int) -> int | None:
     """Return where the old lines of `hunk` stand, at or behind `at`; None if that is not clear."""
     size = len(hunk.old)
-    for told in (_index(hunk) + shift, _index(hunk)):
-        if at <= told <= len(lines) - size and tuple(lines[told : told + size]) == hunk.old:
-            return told
+    for position in (_index(hunk) + shift, _index(hunk)):
+        if (
+            at <= position <= len(lines) - size
+            and tuple(lines[position : position + size]) == hunk.old
+        ):
+            return position
     if not hunk.old:
         return None
     last = len(lines) - size + 1

@@ -68,7 +68,7 @@ class Workspace:
         return os.path.normpath(self.cwd / name)
 
     def display_path(self, path: Path) -> str:
-        """Return a path as a model is told it: from the session's directory, if it lies there."""
+        """Return a path as the model sees it: relative to the session's directory, if inside."""
         for home in (self.cwd, self._home):
             if path.is_relative_to(home):
                 return str(path.relative_to(home))
@@ -118,7 +118,7 @@ class Workspace:
         return self._disk.open_path(str(path))
 
     def has_file(self, path: Path) -> bool:
-        """Tell whether there is something but a directory on the disk; for use in a thread."""
+        """Return whether there is something but a directory on the disk; for use in a thread."""
         try:
             return not stat.S_ISDIR(self._disk.status(str(path)).st_mode)
         except FileRefusedError:

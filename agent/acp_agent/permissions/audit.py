@@ -93,7 +93,7 @@ class AuditLog:
             self._descriptor = None
 
     def _members(self, decision: AuditRecord) -> dict[str, object]:
-        told: dict[str, object] = {
+        entry: dict[str, object] = {
             "time": self._clock().astimezone(UTC).isoformat(timespec="milliseconds"),
             "session": decision.session,
             "call": decision.call,
@@ -105,11 +105,11 @@ class AuditLog:
                 each.full_text()[:MAX_CHARS] for each in decision.subjects if each.area == area
             ]
             if any(found):
-                told[name] = found
+                entry[name] = found
         if place := next((each.directory for each in decision.subjects if each.directory), None):
-            told["cwd"] = place[:MAX_CHARS]
-        told |= {"verdict": decision.verdict, "why": decision.decided_by}
-        return told | ({} if decision.rule is None else {"rule": decision.rule})
+            entry["cwd"] = place[:MAX_CHARS]
+        entry |= {"verdict": decision.verdict, "why": decision.decided_by}
+        return entry | ({} if decision.rule is None else {"rule": decision.rule})
 
     def _warn(self, problem: OSError) -> None:
         if not self._is_warned:

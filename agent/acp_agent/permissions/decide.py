@@ -146,8 +146,8 @@ class SessionPermissions:
             }
             if "reject" in verdicts or (rule is not None and rule.decision == "deny"):
                 return False
-            is_asked = rule is not None and rule.decision == "ask" and each == kind
-            if is_asked and rule != answered and "allow" not in verdicts:
+            needs_consent = rule is not None and rule.decision == "ask" and each == kind
+            if needs_consent and rule != answered and "allow" not in verdicts:
                 return False
         return True
 
@@ -227,10 +227,10 @@ def _rules(call: PreparedCall, place: int) -> list[Grant]:
     return list(dict.fromkeys(rules))
 
 
-def _lasting(deed: str, rules: list[Grant]) -> str:
+def _lasting(action: str, rules: list[Grant]) -> str:
     meant = " and ".join(dict.fromkeys(rule.describe() for rule in rules))
     # What is meant stands first: where there is little room, the rest is cut off.
-    return f"{deed} {meant}, and do not ask again in this session"
+    return f"{action} {meant}, and do not ask again in this session"
 
 
 def _spelled(rules: list[Grant]) -> str:

@@ -147,7 +147,7 @@ def _place(subject: Subject) -> str:
 
 
 def _is_shut(subject: Subject) -> bool:
-    """Tell whether an argument of a command makes it more than the plain program that it names."""
+    """Whether an argument of a command makes it more than the plain program that it names."""
     if subject.area != "command" or not subject.words:
         return False
     program, *arguments = subject.words

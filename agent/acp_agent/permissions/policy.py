@@ -1,4 +1,4 @@
-"""Rules about tool calls that decide before the user is asked; whoever runs the agent sets them.
+"""Rules about tool calls that decide before the user is asked; the operator of the agent sets them.
 
 A rule is compared with a call's kind and with each thing that the call touches. The first rule that
 fits a thing decides about it. A call that touches several things is denied if one of them is, asked
@@ -98,8 +98,8 @@ class PolicyRule:
     def _fits_command(self, subject: Subject, home: Sequence[str]) -> bool:
         pattern, words = command_words(self.pattern), subject.words
         if self.decision == "allow":
-            # A program told from a directory is another one in another directory.
-            is_elsewhere = bool(subject.directory and words) and _is_told_from_here(words[0])
+            # A program with a relative path is another one in another directory.
+            is_elsewhere = bool(subject.directory and words) and _is_relative_path(words[0])
             return not is_elsewhere and _fits(pattern, words, _ANY_WORDS)
         # What is denied by a program's name is denied by its path as well, and the other way.
         return any(
@@ -233,7 +233,7 @@ def _is_like(word: str, pattern: str) -> bool:
     return fnmatchcase(word, pattern.replace("[", "[[]"))
 
 
-def _is_told_from_here(program: str) -> bool:
+def _is_relative_path(program: str) -> bool:
     return "/" in program and not program.startswith("/")
 
 

@@ -42,7 +42,7 @@ _SECRET: Final = re.compile(
     r"|credential|card[ _-]?number|\bcvv\b|\bpin\b",
     re.IGNORECASE,
 )
-_TELLING: Final = re.compile(
+_IDENTIFYING: Final = re.compile(
     r"token|pass(word|wd|phrase|code)|secret|credential|jwt|\bauth(orization)?$|\bpwd$|\bcode$"
     r"|(\b|_|api|access|private|session)key$|\bsig(nature)?$|session[ _.-]?id$",
     re.IGNORECASE,
@@ -51,7 +51,7 @@ _TELLING: Final = re.compile(
 _EMAIL: Final = re.compile(r"[^/?#&=\s@]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,8}\.[A-Za-z]{2,}")
 _NO: Final = {
     "decline": "the user declined to answer",
-    "cancel": "the user turned away from the question",
+    "cancel": "the user dismissed the question",
 }
 
 
@@ -74,8 +74,8 @@ class OpenArguments(Arguments):
     reason: Text = Field(description="What the user is to do there.")
 
 
-class FormAsker(Protocol):
-    """Whoever shows a form."""
+class FormSender(Protocol):
+    """Shows the user a form."""
 
     async def form(self, message: str, schema: Mapping[str, Json]) -> ElicitationResult:
         """Ask by a form."""
@@ -83,7 +83,7 @@ class FormAsker(Protocol):
 
 
 class PageOpener(Protocol):
-    """Whoever opens a page."""
+    """Opens a page for the user."""
 
     async def page(self, message: str, url: str) -> ElicitationResult:
         """Open a page."""
@@ -101,7 +101,7 @@ class AskUserTool:
     )
     kind: ToolKind = "think"
 
-    def __init__(self, user: FormAsker) -> None:
+    def __init__(self, user: FormSender) -> None:
         self._user = user
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
@@ -157,8 +157,8 @@ class OpenPageTool:
 
 def _outcome(reply: ElicitationResult) -> Outcome:
     if reply.action == "accept":
-        told = shorten(json.dumps(reply.content, ensure_ascii=False))
-        return Outcome(told, fenced(told), {"action": "accept", "content": dict(reply.content)})
+        text = shorten(json.dumps(reply.content, ensure_ascii=False))
+        return Outcome(text, fenced(text), {"action": "accept", "content": dict(reply.content)})
     if reply.action == "failed":
         raise ToolFailedError(f"the client could not ask: {single_line(reply.reason, 200)}")
     if reply.action == "unfit":
@@ -211,10 +211,10 @@ def check_form(*texts: str) -> None:
 
 
 def check_url(url: str) -> None:
-    """Refuse an address that nobody should open.
+    """Refuse an unsafe address.
 
     Raises:
-        ToolFailedError: it is none, not safe, or tells who the user is.
+        ToolFailedError: it is none, not safe, or identifies the user.
     """
     try:
         parts = urlsplit(url)
@@ -227,7 +227,7 @@ def check_url(url: str) -> None:
     if "@" in parts.netloc or _EMAIL.search(unquote(url)):
         raise ToolFailedError("the address holds who the user is; use one that does not")
     for name, value in (*parse_qsl(parts.query), *parse_qsl(parts.fragment)):
-        if value and _TELLING.search(name):
+        if value and _IDENTIFYING.search(name):
             raise ToolFailedError(
                 f"the address holds a secret, by the name of {single_line(name, TITLE_WIDTH)}: "
                 "use one without it"

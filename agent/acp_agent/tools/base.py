@@ -68,7 +68,7 @@ Count: TypeAlias = Annotated[int, Field(ge=1, le=MAX_NUMBER), BeforeValidator(_w
 class Arguments(BaseModel):
     """Arguments of a tool call, or an object among them.
 
-    Types are strict: "true" is no boolean. Null stands for an argument that is not given, because
+    Types are strict: "true" is no boolean. Null means an argument that is not given, because
     services whose schemas make every argument required have models send it.
     """
 
@@ -87,7 +87,7 @@ class Arguments(BaseModel):
         """Return the arguments of a call.
 
         Raises:
-            ToolFailedError: one is missing, unknown or of the wrong type; the model is told which.
+            ToolFailedError: one is missing, unknown or of the wrong type; the message names it.
         """
         try:
             return cls.model_validate(dict(arguments))
@@ -97,7 +97,7 @@ class Arguments(BaseModel):
 
 
 def tool_offer(name: str, description: str, arguments: type[Arguments]) -> ToolSpec:
-    """Return what a model is told of a tool."""
+    """Return the description of a tool that the model gets."""
     schema = arguments.model_json_schema()
     definitions = schema.pop("$defs", {})
     schema.pop("description", None)

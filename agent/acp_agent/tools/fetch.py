@@ -86,7 +86,7 @@ class FetchTool:
         self._private = private or PrivateHosts()
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Read the address; nobody is asked where it leads."""
+        """Read the address; no name is looked up."""
         del workspace
         target = _target(FetchArguments.read(arguments).url)
         is_private = bool(target.addresses) and not self._is_open(target)

@@ -96,8 +96,10 @@ class _Reader:
 
     def _append(self, text: str) -> None:
         if text:
-            said = unescape(text)
-            self._parts.append(said if self._is_pre else _SPACES.sub(" ", said.replace("\n", " ")))
+            unescaped = unescape(text)
+            self._parts.append(
+                unescaped if self._is_pre else _SPACES.sub(" ", unescaped.replace("\n", " "))
+            )
 
 
 def _after(text: str, sign: str, at: int) -> int:

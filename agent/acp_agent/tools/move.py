@@ -89,7 +89,7 @@ class MoveTool:
 
 
 def _are_one_file(one: str, other: str) -> bool:
-    """Tell whether two paths are hard links of one file."""
+    """Return whether two paths are hard links of one file."""
     try:
         found = os.lstat(one)
         return one != other and found.st_nlink > 1 and os.path.samestat(found, os.lstat(other))

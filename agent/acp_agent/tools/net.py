@@ -27,7 +27,7 @@ RESOLVE_TIMEOUT_S: Final = 5.0
 _TUNNELS: Final = tuple(
     ip_network(net) for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
 )
-"""Addresses that stand for others, which may be private."""
+"""Address ranges that embed other addresses, which may be private."""
 
 _SHARED: Final = ip_network("100.64.0.0/10")
 """Behind the machines of a provider, or in a network laid over others; no one calls it private."""

@@ -70,8 +70,8 @@ async def run_ripgrep(
     except AgentStartError as problem:
         raise ToolFailedError(str(problem)) from None
     if code > _NOTHING and not pieces.found:
-        said = " ".join(child.stderr_tail())
-        raise ToolFailedError(single_line(f"the search failed: {said}", 500))
+        stderr = " ".join(child.stderr_tail())
+        raise ToolFailedError(single_line(f"the search failed: {stderr}", 500))
     return pieces.found, True
 
 

@@ -43,7 +43,7 @@ SEARCHED_CHARS: Final = 2**20
 
 
 def finder(pattern: str, *, is_regex: bool, is_exact: bool) -> Callable[[str, float], bool]:
-    """Return who tells whether a line holds `pattern`, in at most so many seconds.
+    """Return a predicate: whether a line holds `pattern`, in at most so many seconds.
 
     Raises:
         ToolFailedError: the pattern is no regular expression, or one that is too large. Whoever is
@@ -153,7 +153,7 @@ class _Wanted:
     may_show: Callable[[Path], bool]
 
     def finder(self) -> Callable[[str, float], bool]:
-        """Return who tells whether a line is wanted, see `patterns`."""
+        """Return a predicate: whether a line is wanted, see `patterns`."""
         return finder(self.pattern, is_regex=self.is_regex, is_exact=self.is_exact)
 
     def has(self, path: Path) -> bool:
@@ -312,7 +312,7 @@ def _fitting(
 
 
 def _relative_name(path: Path, place: Path) -> str:
-    """Return `path` as it is told from `place`."""
+    """Return `path` relative to `place`."""
     return str(path.relative_to(place)) if path != place else path.name
 
 

@@ -40,7 +40,7 @@ _GLOB: Final = glob.GLOBSTAR | glob.BRACE | glob.DOTGLOB | glob.FORCEUNIX
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a path fits `pattern`.
+    """Return a predicate: whether a path fits `pattern`.
 
     Without `/` the name alone has to fit, wherever the file is; with it the whole path, relative to
     the directory that is searched. `*` and `?` do not cross a `/`, `**` does; `{a,b}` is either.

@@ -24,7 +24,7 @@ class ContextWindow:
 
     used: int = 0
     size: int = 0
-    """Tokens; 0 where nobody says."""
+    """Tokens; 0 if unknown."""
     was_compacted: bool = False
     """Whether room was made, and no reply has told yet what came of it."""
     cannot_compact: bool = False
@@ -78,14 +78,14 @@ class TurnContext:
 async def stream_model_reply(
     context: TurnContext, history: Sequence[HistoryEntry]
 ) -> AsyncGenerator[ModelEvent]:
-    """Yield what the model does where it is told `history`.
+    """Yield the events of the model's reply to `history`.
 
     Raises:
         ModelFailedError: it could not answer.
     """
     offers = [tool.offer for tool in context.tool_context.tools.values()]
-    told = await context.read_instructions()
-    guidance = [told.guidance] if told is not None else []
+    instructions = await context.read_instructions()
+    guidance = [instructions.guidance] if instructions is not None else []
     reply = context.model.reply([*guidance, *history], offers)
     try:
         async for event in reply:

@@ -1,4 +1,4 @@
-"""What a session bears in mind, and what of it a model is told.
+"""The history of a session, and the part of it that the model gets.
 
 Source: ACP, Prompt Turn, "Stop Reasons".
 """
@@ -37,12 +37,14 @@ summary, which you have written yourself:
 {}
 </summary>
 """
-_ASKED: Final = "\nWhat the user has asked for last follows as it was. It may be done in part.\n"
+_OPEN_REQUESTS: Final = (
+    "\nWhat the user has asked for last follows as it was. It may be done in part.\n"
+)
 
 
 def model_history(kept: Sequence[HistoryItem]) -> list[HistoryEntry]:
-    """Return what the model is told of: a refused prompt is gone, with what followed it."""
-    told: list[HistoryEntry] = []
+    """Return what the model gets: without refused prompts and what followed them."""
+    visible: list[HistoryEntry] = []
     begun = 0
     summary: Sequence[HistoryEntry] = ()
     """What stays of a refused prompt that room was made amid."""
@@ -50,19 +52,19 @@ def model_history(kept: Sequence[HistoryItem]) -> list[HistoryEntry]:
         if isinstance(entry, LocalExchange):
             continue
         if isinstance(entry, Summary):
-            told = [_summed_up(entry), *entry.requests]
+            visible = [_summed_up(entry), *entry.requests]
             begun, summary = 0, (_summed_up(replace(entry, requests=())),)
             continue
         if isinstance(entry, PromptMessage):
-            begun, summary = len(told), ()
-        told.append(entry)
+            begun, summary = len(visible), ()
+        visible.append(entry)
         if isinstance(entry, AssistantMessage) and any(
             isinstance(each, Stop) for each in entry.events
         ):
-            told[begun:] = summary
-    return told
+            visible[begun:] = summary
+    return visible
 
 
 def _summed_up(entry: Summary) -> PromptMessage:
     text = SUMMARY_PROMPT.format(entry.summary)
-    return PromptMessage(text + _ASKED if entry.requests else text)
+    return PromptMessage(text + _OPEN_REQUESTS if entry.requests else text)

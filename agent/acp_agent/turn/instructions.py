@@ -107,12 +107,12 @@ def _text(directory: Path, name: str, workspace: Workspace, permissions: Session
         is_led = real != Path(os.path.realpath(directory)) / name
     except (OSError, ValueError):
         raise FileRefusedError(str(path), "it leads nowhere") from None
-    if not _may_be_told(path, workspace.cwd, permissions, is_led=is_led):
-        raise FileRefusedError(str(path), "the rules do not let it be told")
+    if not _may_be_read(path, workspace.cwd, permissions, is_led=is_led):
+        raise FileRefusedError(str(path), "the rules deny reading it")
     return workspace.text_on_disk(real)
 
 
-def _may_be_told(path: Path, cwd: Path, permissions: SessionPermissions, *, is_led: bool) -> bool:
+def _may_be_read(path: Path, cwd: Path, permissions: SessionPermissions, *, is_led: bool) -> bool:
     """Return whether a file may be told unasked; `is_led` where links lead to another one."""
     spelled = path.relative_to(cwd) if path.is_relative_to(cwd) else path
     named = path_subject(cwd, str(path), is_last_followed=False)
@@ -150,11 +150,11 @@ def _joined(texts: Mapping[Path, str]) -> str:
     left = MAX_CHARS
     parts = [OPENING]
     for path, text in texts.items():
-        told = text[:left]
-        left -= len(told)
-        cut = "" if len(told) == len(text) else f"\n{CUT.format(MAX_CHARS)}"
+        shown = text[:left]
+        left -= len(shown)
+        cut = "" if len(shown) == len(text) else f"\n{CUT.format(MAX_CHARS)}"
         place = single_line(str(path), PATH_WIDTH)
-        parts.append(f"<instructions from={place!r}>\n{told}{cut}\n</instructions>\n")
+        parts.append(f"<instructions from={place!r}>\n{shown}{cut}\n</instructions>\n")
         if cut:
             break
     return "\n".join(parts)

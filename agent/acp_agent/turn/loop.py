@@ -49,7 +49,7 @@ class _Reply:
     calls: Sequence[ToolUse] = ()
     stop: Stop | None = None
     is_paused: bool = False
-    has_said: bool = False
+    has_content: bool = False
 
 
 async def run_turn(context: TurnContext) -> StopReason:
@@ -67,7 +67,7 @@ async def run_turn(context: TurnContext) -> StopReason:
         except ModelFailedError as problem:
             raise model_error_response(problem) from None
     assert clock.cancelled_caught
-    await _tell(context, timeout_notice(limits))
+    await _notify_user(context, timeout_notice(limits))
     return "max_turn_requests"
 
 
@@ -79,31 +79,31 @@ def timeout_notice(limits: TurnLimits) -> str:
 async def _loop(context: TurnContext) -> StopReason:
     limits = context.limits
     before = context.usage.total
-    has_said = False
+    has_content = False
     for _ in range(limits.requests):
         reply = await _reply(context)
-        has_said = has_said or reply.has_said
+        has_content = has_content or reply.has_content
         if reply.stop is not None:
             return reply.stop.reason
         if not reply.calls and not reply.is_paused:
-            if not has_said:
-                await _tell(context, "The model has ended its turn without a word.")
+            if not has_content:
+                await _notify_user(context, "The model has ended its turn without a word.")
             return "end_turn"
         if not await _carry_out(context, reply.calls):
             return "cancelled"
         if limits.tokens is not None and context.usage.total - before >= limits.tokens:
-            await _tell_limit(context, f"{limits.tokens} tokens in one turn")
+            await _report_limit(context, f"{limits.tokens} tokens in one turn")
             return "max_tokens"
-    await _tell_limit(context, f"{limits.requests} requests in one turn")
+    await _report_limit(context, f"{limits.requests} requests in one turn")
     return "max_turn_requests"
 
 
-async def _tell_limit(context: TurnContext, limit: str) -> None:
+async def _report_limit(context: TurnContext, limit: str) -> None:
     """Say why the turn ends here, as if the model had."""
-    await _tell(context, _LIMIT.format(limit))
+    await _notify_user(context, _LIMIT.format(limit))
 
 
-async def _tell(context: TurnContext, sentence: str) -> None:
+async def _notify_user(context: TurnContext, sentence: str) -> None:
     context.history.append(AssistantMessage((TextDelta(sentence),)))
     await context.tool_context.updates.text("agent_message_chunk", sentence)
 
@@ -144,7 +144,7 @@ async def _stream_reply(context: TurnContext) -> _Reply:
     stop = None
     is_paused = False
     is_whole = False
-    answerer = context.model.name
+    model_name = context.model.name
     try:
         async with aclosing(stream_model_reply(context, model_history(context.history))) as reply:
             async for event in reply:
@@ -154,7 +154,7 @@ async def _stream_reply(context: TurnContext) -> _Reply:
                     case Continue():
                         is_paused = True
                     case TokenUsage():
-                        await _account(context, event, answerer)
+                        await _account(context, event, model_name)
                     case Retrying():
                         await context.tool_context.updates.retrying(
                             event.reason, retry_notice(event)
@@ -173,14 +173,14 @@ async def _stream_reply(context: TurnContext) -> _Reply:
         refusal = (stop,) if stop is not None and stop.reason == "refusal" else ()
         context.history.append(AssistantMessage((*events, *refusal)))
     calls = [event for event in events if isinstance(event, ToolUse)]
-    has_said = any(isinstance(event, TextDelta | PlanChange) for event in events)
-    return _Reply(calls, stop, is_paused, has_said)
+    has_content = any(isinstance(event, TextDelta | PlanChange) for event in events)
+    return _Reply(calls, stop, is_paused, has_content)
 
 
-async def _account(context: TurnContext, used: TokenUsage, answerer: str) -> None:
+async def _account(context: TurnContext, used: TokenUsage, model_name: str) -> None:
     """Add `used` to what was spent, and tell the client how full the model's mind is."""
     context.usage = context.usage + used
-    if context.model.name != answerer:
+    if context.model.name != model_name:
         # Another model was chosen meanwhile, which may bear more in mind or less.
         return
     context.context_window.update(used)

@@ -27,7 +27,7 @@ LOCAL_COMMANDS: Final = (HELP, TOOLS, USAGE, PERMISSIONS)
 """What the agent answers by itself."""
 MODEL_COMMANDS: Final = (COMPACT, INIT)
 """What the model has to do, for which it must understand words."""
-_SAID: Final = re.compile(r"/(?P<name>[a-z]+)(?P<rest>(\s.*)?)", re.DOTALL)
+_COMMAND: Final = re.compile(r"/(?P<name>[a-z]+)(?P<rest>(\s.*)?)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ParsedCommand:
 
     command: SlashCommand
     rest: str
-    """What stands behind the command."""
+    """The text after the command."""
 
     @property
     def is_local(self) -> bool:
@@ -53,11 +53,11 @@ def available_commands(model: Model) -> list[SlashCommand]:
 
 def parse_command(text: str, model: Model) -> ParsedCommand | None:
     """Return the order that a prompt is; None for what is said to the model."""
-    said = _SAID.fullmatch(text)
+    match = _COMMAND.fullmatch(text)
     own = available_commands(model)[len(model.commands) :]
-    found = next((each for each in own if said is not None and said["name"] == each.name), None)
+    found = next((each for each in own if match is not None and match["name"] == each.name), None)
     return (
-        ParsedCommand(found, said["rest"].strip())
-        if said is not None and found is not None
+        ParsedCommand(found, match["rest"].strip())
+        if match is not None and found is not None
         else None
     )

@@ -38,14 +38,16 @@ directory. If there is one, improve it and keep what is right in it.
 _ALSO: Final = "\nThe user says what matters besides: {}\n"
 
 
-def history_item(order: ParsedCommand | None, said: PromptMessage) -> PromptMessage | LocalExchange:
-    """Return what is borne in mind of the prompt `said`, which wants `order`."""
+def history_item(
+    order: ParsedCommand | None, prompt: PromptMessage
+) -> PromptMessage | LocalExchange:
+    """Return what is borne in mind of the prompt `prompt`, which wants `order`."""
     if order is None:
-        return said
+        return prompt
     if order.is_local:
-        return LocalExchange(said.text)
+        return LocalExchange(prompt.text)
     also = _ALSO.format(order.rest) if order.rest else ""
-    return replace(said, text=INIT_PROMPT + also)
+    return replace(prompt, text=INIT_PROMPT + also)
 
 
 class CommandSession(Protocol):
@@ -82,10 +84,10 @@ class SlashCommands:
             PERMISSIONS: slash_command_replies.permissions_text,
         }
 
-    async def run(self, order: ParsedCommand, said: PromptMessage) -> StopReason:
-        """Do what `order` wants, of which `said` is the whole prompt; return how that ended."""
+    async def run(self, order: ParsedCommand, prompt: PromptMessage) -> StopReason:
+        """Do what `order` wants, of which `prompt` is the whole prompt; return how that ended."""
         # First of all: what is said behind an aside counts as nothing that the model has said.
-        self._context.history.append(history_item(order, said))
+        self._context.history.append(history_item(order, prompt))
         if not order.is_local:
             return await run_turn(self._context)
         if order.command == COMPACT:
@@ -115,7 +117,7 @@ class SlashCommands:
 
     async def _around(self) -> slash_command_replies.SessionInfo:
         context, session = self._context, self._session
-        told = await context.read_instructions()
+        instructions = await context.read_instructions()
         return slash_command_replies.SessionInfo(
             session.listed_commands(),
             context.model.name,
@@ -123,9 +125,9 @@ class SlashCommands:
             context.tool_context.permissions,
             context.usage,
             session.usage(),
-            tuple(map(context.tool_context.workspace.display_path, told.paths))
-            if told is not None
+            tuple(map(context.tool_context.workspace.display_path, instructions.paths))
+            if instructions is not None
             else (),
-            is_cut=told is not None and told.is_truncated,
+            is_cut=instructions is not None and instructions.is_truncated,
             prefix=session.prefix,
         )

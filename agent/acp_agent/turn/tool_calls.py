@@ -139,8 +139,8 @@ class ToolCallRunner:
             members = _shown(self._call)
         self._desk.call_count += 1
         self._id = f"call_{self._desk.call_count}"
-        said = {"name": self._wanted.name, "rawInput": dict(self._wanted.arguments)}
-        await self._desk.updates.start_call(self._id, {**members, **said})
+        fields = {"name": self._wanted.name, "rawInput": dict(self._wanted.arguments)}
+        await self._desk.updates.start_call(self._id, {**members, **fields})
         self._is_open = True
 
     async def run(self) -> ToolResult | None:

@@ -1,4 +1,4 @@
-"""Questions to the user beside consent: by a form that the client shows, or a page that it opens.
+"""Elicitation: by a form that the client shows, or a page that it opens.
 
 Source: ACP, Elicitation; ACP version 2, Elicitation.
 """
@@ -35,7 +35,7 @@ def supported_modes(capabilities: Mapping[str, Json]) -> Collection[ElicitationM
 
 
 class ElicitationClient(RequestSender, Notifier, Protocol):
-    """Who asks the user, and is told that nothing is waited for any more."""
+    """Asks the user, and ends requests that nothing waits for any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +80,18 @@ class UserElicitation:
                 "failed", reason="the address names no host that there could be"
             )
         id_ = os.urandom(8).hex()
-        asked = {"mode": "url", "message": message, "elicitationId": id_, "url": url}
-        reply = await self._ask(asked)
+        request = {"mode": "url", "message": message, "elicitationId": id_, "url": url}
+        reply = await self._ask(request)
         if reply.action == "accept":
             # What happens on the page is the user's own business: nobody waits for its end.
             await self._client.notify("elicitation/complete", {"elicitationId": id_})
         return reply
 
-    async def _ask(self, asked: Mapping[str, Json]) -> ElicitationResult:
+    async def _ask(self, request: Mapping[str, Json]) -> ElicitationResult:
         async with self._lock:
             await self._updates.enter_waiting()
             try:
-                params = {"sessionId": self._session_id, **asked}
+                params = {"sessionId": self._session_id, **request}
                 answer = await self._client.request("elicitation/create", params)
             except RequestFailedError as refusal:
                 reply = ElicitationResult("failed", reason=refusal.message)
@@ -146,15 +146,15 @@ class ServerElicitation:
         """Ask by a form, if that can be; otherwise the user counts as turned away."""
         if "form" not in self.modes or self.user is None:
             return ElicitationResult("cancel")
-        return await self._asked(self.user.form(message, schema))
+        return await self._result_of(self.user.form(message, schema))
 
     async def page(self, message: str, url: str) -> ElicitationResult:
         """Have a page opened, if that can be; otherwise the user counts as turned away."""
         if "url" not in self.modes or self.user is None:
             return ElicitationResult("cancel")
-        return await self._asked(self.user.page(message, url))
+        return await self._result_of(self.user.page(message, url))
 
-    async def _asked(self, asking: Coroutine[Any, Any, ElicitationResult]) -> ElicitationResult:
+    async def _result_of(self, asking: Coroutine[Any, Any, ElicitationResult]) -> ElicitationResult:
         reply = ElicitationResult("cancel")
         if not self._is_on:
             asking.close()

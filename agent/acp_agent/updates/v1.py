@@ -33,7 +33,7 @@ FLUSH_TIMEOUT_S: Final = 0.1
 
 
 class Notifier(Protocol):
-    """Whoever can tell the client something."""
+    """Sends notifications to the client."""
 
     async def notify(self, method: str, params: Json = None) -> None:
         """Send a notification."""
@@ -41,7 +41,7 @@ class Notifier(Protocol):
 
 
 class EventLog(Protocol):
-    """Whoever keeps what happens in a session, before it is told."""
+    """Stores the events of a session before they are sent."""
 
     async def append_now(self, event: Event) -> None:
         """Keep an event, or raise."""
@@ -82,7 +82,7 @@ class SessionUpdates:
         self._message: tuple[ChunkKind, str] | None = None
         """The kind and the id of the message that the next piece of text belongs to."""
         self._is_replay = False
-        """Whether it is told again: what has ended since is there no more."""
+        """Whether it is a replay: what has ended since is there no more."""
         self._send_lock = anyio.Lock(fast_acquire=True)
         """Held while something is told, and for the whole of a replay: it comes first."""
 
@@ -94,7 +94,7 @@ class SessionUpdates:
             await self._send(update, members)
 
     async def replay(self, events: Iterable[Event], then: Callable[[], RenderedUpdates]) -> None:
-        """Tell again what was told, and `then` what the session is at by that time."""
+        """Send the stored events again, and `then` what the session is at by that time."""
         async with self._send_lock:
             self._is_replay = True
             self._forget()
@@ -124,35 +124,35 @@ class SessionUpdates:
             return
         if self._message is None or self._message[0] != kind:
             self._message = (kind, new_message_id())
-        await self._tell(events.text(*self._message, text))
+        await self._emit(events.text(*self._message, text))
 
     async def plan(self, entries: Sequence[Json]) -> None:
         """Send the whole plan."""
-        await self._tell(events.plan(list(entries)))
+        await self._emit(events.plan(list(entries)))
 
     async def start_call(self, call_id: str, members: Mapping[str, Json]) -> None:
         """Send a new tool call, which has not begun; empty lists are left out."""
         self._message = None
         shown = {name: value for name, value in members.items() if value != []}
-        await self._tell(events.call(call_id, {"status": "pending"} | shown))
+        await self._emit(events.call(call_id, {"status": "pending"} | shown))
 
     async def update_call(self, call_id: str, members: Mapping[str, Json]) -> None:
         """Send what changed about a tool call."""
         self._message = None
-        await self._tell(events.tool(call_id, members))
+        await self._emit(events.tool(call_id, members))
 
     async def finish_call(self, call_id: str, members: Mapping[str, Json]) -> None:
         """Send how a tool call has ended that was broken off."""
         self._message = None
-        await self._tell_end(events.tool(call_id, members))
+        await self._emit_end(events.tool(call_id, members))
 
     async def compaction(self, id_: str, members: Mapping[str, Json]) -> None:
         """Send what changed about a compaction; in words where the client knows none."""
         self._message = None
         if members.get("status") == "in_progress" and not self.shows_compactions:
             await self.retrying("Room is made.", "What was said so far is summed up for the model.")
-        tell = self._tell if members.get("status") == "in_progress" else self._tell_end
-        await tell(events.compaction(id_, members))
+        emit = self._emit if members.get("status") == "in_progress" else self._emit_end
+        await emit(events.compaction(id_, members))
 
     def render(self, event: Event) -> RenderedUpdates:
         """Return an event as the updates that tell it."""
@@ -261,15 +261,15 @@ class SessionUpdates:
     def _forget(self) -> None:
         """Forget what the client knows: it is told again."""
 
-    async def _tell(self, event: Event) -> None:
-        """Keep an event, and tell it."""
+    async def _emit(self, event: Event) -> None:
+        """Store an event and send it."""
         async with self._send_lock:
             if self._log is not None:
                 await self._log.append_now(event)
             for update, members in self.render(event):
                 await self._send(update, members)
 
-    async def _tell_end(self, event: Event) -> None:
+    async def _emit_end(self, event: Event) -> None:
         """Tell how something has ended, even where that cannot be kept yet."""
         async with self._send_lock:
             if self._log is not None:
@@ -306,8 +306,8 @@ def _summed_up(members: Mapping[str, Json]) -> str:
     """Return what a user is told of a compaction where the client shows none."""
     match members.get("status"):
         case "completed":
-            told = "\n".join(block["text"] for block in members["summary"])
-            quoted = "\n".join(f"> {line}".rstrip() for line in told.splitlines())
+            summary = "\n".join(block["text"] for block in members["summary"])
+            quoted = "\n".join(f"> {line}".rstrip() for line in summary.splitlines())
             return (
                 f"What was said so far was summed up. The model goes on with this:\n\n{quoted}\n\n"
             )

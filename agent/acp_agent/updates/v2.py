@@ -48,7 +48,7 @@ class SessionUpdatesV2(SessionUpdates):
         await self.send("user_message", {"messageId": message_id, "content": list(blocks)})
 
     def render(self, event: Event) -> RenderedUpdates:
-        """Return an event as the updates that tell it."""
+        """Return an event as the updates to send for it."""
         match event["what"]:
             case "user":
                 yield "user_message", {"messageId": event["id"], "content": event["blocks"]}
@@ -72,7 +72,7 @@ class SessionUpdatesV2(SessionUpdates):
                 yield "tool_call_update", {"toolCallId": event["id"], **members}
 
     async def replay(self, events: Iterable[Event], then: Callable[[], RenderedUpdates]) -> None:
-        """Tell again what was told, and `then` what the session is at by that time."""
+        """Send the stored events again, and `then` what the session is at by that time."""
         await super().replay(_whole(events), then)
 
     def _forget(self) -> None:
@@ -176,10 +176,10 @@ def _endable(members: Mapping[str, Json]) -> dict[str, Json]:
     return {"capabilities": None} if status in FINAL_STATUSES else {}
 
 
-def _whole(told: Iterable[Event]) -> Iterator[Event]:
+def _whole(sent: Iterable[Event]) -> Iterator[Event]:
     """Yield events with what begins a message as the message; what comes to it is a piece of it."""
     known: set[str] = set()
-    for event in told:
+    for event in sent:
         if event["what"] != "text" or event["id"] in known:
             yield event
             continue
@@ -241,7 +241,7 @@ def _outputs(members: Mapping[str, Json]) -> list[Mapping[str, Json]]:
 
 def _terminal(key: str, block: Mapping[str, Json], *, is_over: bool) -> dict[str, Json]:
     """Return a terminal as it stands; nothing runs in it when its call `is_over`."""
-    told: dict[str, Json] = {
+    sent: dict[str, Json] = {
         "terminalId": key,
         "command": block["command"],
         "cwd": block["cwd"],
@@ -249,8 +249,8 @@ def _terminal(key: str, block: Mapping[str, Json], *, is_over: bool) -> dict[str
     }
     ending: Json = block["ending"] if block["ending"] is not None or not is_over else {}
     if ending is None:
-        return told | {"capabilities": {"cancel": {}}}
-    return told | {"exitStatus": ending, "capabilities": None}
+        return sent | {"capabilities": {"cancel": {}}}
+    return sent | {"exitStatus": ending, "capabilities": None}
 
 
 def _encoded(data: bytes) -> str:
