@@ -43,7 +43,7 @@ Format: TypeAlias = Literal["table", "json", "raw"]
 
 @dataclass(frozen=True, slots=True)
 class OtherRow:
-    """What a table shows of what is no frame: stderr and events."""
+    """The row of an entry that is not a frame: stderr or an event."""
 
     n: int
     at: float
@@ -72,13 +72,13 @@ FIELDS: Final[dict[str, Callable[[Shown], Json]]] = {
     "size": lambda row: row.size,
     "summary": lambda row: row.summary,
 }
-"""What is known of each frame, in the order in which it is shown."""
+"""The fields of each frame, in display order."""
 
 FINDINGS: Final = "findings"
-"""The field for which a recording is linted as a whole, hence shown only where it is asked for."""
+"""The field that needs a lint of the whole recording; shown only if it is named."""
 TABLE_FIELDS: Final = ("n", "t", "from", "kind", "method", "id", "latency", "size", "summary")
 ID_WIDTH: Final = 40
-"""Characters of an id, at most."""
+"""Most characters shown of an id."""
 WIDTHS: Final = {
     "n": 6,
     "t": 9,
@@ -91,9 +91,9 @@ WIDTHS: Final = {
     "size": 7,
     "summary": SUMMARY_WIDTH,
 }
-"""Columns of each field where what is still to come is not known."""
+"""Width of each field while following, when later values are unknown."""
 POLL_INTERVAL_S: Final = 0.1
-"""Seconds between two looks at what has been written behind."""
+"""Seconds between two reads while following."""
 _NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
 _LEAST_SUMMARY: Final = 20
 
@@ -105,10 +105,10 @@ _LEAST_SUMMARY: Final = 20
     "text",
     default="",
     metavar="EXPR",
-    help='Only frames that EXPR means: text, or such as "method ~ fs/ and latency > 1s".',
+    help='Only frames that match EXPR: text, or such as "method ~ fs/ and latency > 1s".',
 )
 @click.option(
-    "--fields", default="", metavar="A,B", help=f"Which of: {', '.join(FIELDS)}, {FINDINGS}."
+    "--fields", default="", metavar="A,B", help=f"Fields to show: {', '.join(FIELDS)}, {FINDINGS}."
 )
 @click.option(
     "--format",
@@ -118,14 +118,14 @@ _LEAST_SUMMARY: Final = 20
     show_default=True,
     help="json: one object a line; raw: the exact bytes.",
 )
-@click.option("--count", is_flag=True, help="Print how many frames there are, and nothing else.")
+@click.option("--count", is_flag=True, help="Print only the number of frames.")
 @click.option(
-    "--follow", is_flag=True, help="Go on with what is written behind it, until interrupted."
+    "--follow", is_flag=True, help="Print new frames as they are written, until interrupted."
 )
 def command(
     *, file: Path, text: str, fields: str, format_: Format, count: bool, follow: bool
 ) -> int:
-    """Print the frames of the recording FILE; stderr and events too, where a filter names them.
+    """Print the frames of the recording FILE, and stderr and events if a filter names them.
 
     \b
     acp-console show session.acp.ndjson
@@ -196,29 +196,29 @@ def _value(name: str, row: Shown, known: Annotations) -> Json:
 
 
 def _found(file: Path, wanted: Filter, known: Annotations) -> Iterator[tuple[Entry, Shown]]:
-    """Yield what is meant, with its rows; say on stderr what could not be read."""
+    """Yield the matching entries with their rows; report unreadable lines on stderr."""
     if wanted.is_empty or not file.is_file():
         yield from _passing(read_lines(file), file, wanted, known)
         return
-    # The index knows much of what filters ask for; what it knows is not read.
+    # The index holds many of the fields that filters use; these need no reading.
     with IndexedRecording(file).index_all() as recording:
-        _tell_faults(recording, file)
+        _report_bad_lines(recording, file)
         for row in FilterSearch(recording, wanted, known.notes).find_all():
             entry = recording[row]
             if isinstance(entry, Frame):
-                question = recording.request_row(row)
-                yield entry, frame_row(entry, _asked(recording, question))
+                exchanges = _exchanges_of_request(recording, recording.request_row(row))
+                yield entry, frame_row(entry, exchanges)
             elif isinstance(entry, StderrChunk | JournalEvent) and _is_named(entry, wanted):
                 yield entry, _beside(entry)
 
 
 def _count(file: Path, wanted: Filter, known: Annotations) -> int:
-    """Return how many entries are meant; what their messages say is not read for that."""
+    """Return how many entries match, without reading the content of their messages."""
     if wanted.is_empty or not file.is_file():
         return sum(1 for _ in _found(file, wanted, known))
     count = 0
     with IndexedRecording(file).index_all() as recording:
-        _tell_faults(recording, file)
+        _report_bad_lines(recording, file)
         for row in FilterSearch(recording, wanted, known.notes).find_all():
             entry = recording[row]
             if isinstance(entry, Frame):
@@ -228,21 +228,21 @@ def _count(file: Path, wanted: Filter, known: Annotations) -> int:
     return count
 
 
-def _tell_faults(recording: IndexedRecording, file: Path) -> None:
+def _report_bad_lines(recording: IndexedRecording, file: Path) -> None:
     for fault in recording.bad_lines():
         say(f"{file}, line {fault.line}: {fault.reason}")
 
 
-def _asked(recording: IndexedRecording, question: int | None) -> Exchanges:
+def _exchanges_of_request(recording: IndexedRecording, request_row: int | None) -> Exchanges:
     exchanges = Exchanges()
-    asked = None if question is None else recording[question]
-    if isinstance(asked, Frame):
-        exchanges.apply(asked)
+    request = None if request_row is None else recording[request_row]
+    if isinstance(request, Frame):
+        exchanges.apply(request)
     return exchanges
 
 
 def _followed(file: Path, wanted: Filter) -> Iterator[tuple[Entry, Shown]]:
-    """Yield what is meant, and go on with what comes, without end."""
+    """Yield the matching entries, then new ones as they are written, without end."""
     with RecordingTail(file) as follower:
         yield from _passing(_coming(follower), file, wanted, Annotations())
 
@@ -257,7 +257,7 @@ def _coming(follower: RecordingTail) -> Iterator[Line]:
 def _passing(
     lines: Iterable[Line], file: Path, wanted: Filter, known: Annotations
 ) -> Iterator[tuple[Entry, Shown]]:
-    """Yield what is meant among lines as they come; an answer knows its question."""
+    """Yield the matching entries of a stream of lines; a response knows its request."""
     passing = StreamedFrames()
     for line in lines:
         if isinstance(line, BadLine):
@@ -275,7 +275,7 @@ def _passing(
 
 
 def _is_named(entry: StderrChunk | JournalEvent, wanted: Filter) -> bool:
-    """Tell whether a filter means what is no frame, and says so."""
+    """Return whether a filter names stderr or events and matches the entry."""
     return bool({"stderr", "event"} & wanted.fields) and wanted.matches(EntryFields(entry))
 
 

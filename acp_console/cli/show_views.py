@@ -36,7 +36,7 @@ from acp_protocol.jsonrpc import Json
 View: TypeAlias = Literal["exchanges", "conversation", "waiting", "capabilities"]
 
 VERSION: Final = 1
-"""Of the JSON that is printed."""
+"""Version of the JSON output."""
 
 
 EXCHANGES: Final = Layout(
@@ -49,14 +49,14 @@ EXCHANGES: Final = Layout(
 
 @dataclass(frozen=True, slots=True)
 class ViewRequest:
-    """What is to be shown of a recording."""
+    """The view of a recording to print."""
 
     file: Path
     filter: Filter
     at: int | None
-    """After which entry; None: after the last."""
+    """The number of the last entry to read; None: all."""
     since: int | None
-    """What has changed since this entry is shown instead."""
+    """If set, show only the changes after this entry."""
     is_json: bool
 
 
@@ -70,24 +70,24 @@ class ViewCommand(click.Command):
             click.Option(
                 ["--view"],
                 type=click.Choice(get_args(View)),
-                help="Show what the frames mean instead of them.",
+                help="Show a view of the recording instead of its frames.",
             ),
             click.Option(
                 ["--at"],
                 type=click.IntRange(min=1),
                 metavar="N",
-                help="With --view: as it was after frame N; as it is at the end by default.",
+                help="With --view: the state after frame N.  [default: at the end]",
             ),
             click.Option(
                 ["--since"],
                 type=click.IntRange(min=0),
                 metavar="N",
-                help="With --view conversation: only what changed since frame N.",
+                help="With --view conversation: only changes since frame N.",
             ),
         ]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Print a view, if one is named; else do what the command does."""
+        """Print the view that is named; without one, run the command."""
         view: View | None = ctx.params.pop("view")
         at: int | None = ctx.params.pop("at")
         since: int | None = ctx.params.pop("since")
@@ -99,8 +99,10 @@ class ViewCommand(click.Command):
             raise click.UsageError("--since needs --view conversation")
         _refuse_what_is_for_frames(view, ctx.params)
         is_json = ctx.params.get("format_") == "json"
-        wish = ViewRequest(ctx.params["file"], parse_filter(ctx.params["text"]), at, since, is_json)
-        return print_view(view, wish)
+        request = ViewRequest(
+            ctx.params["file"], parse_filter(ctx.params["text"]), at, since, is_json
+        )
+        return print_view(view, request)
 
 
 def _refuse_what_is_for_frames(view: View, params: dict[str, Any]) -> None:
@@ -127,8 +129,8 @@ def _print_json(view: View, study: SessionModel, **members: Json) -> None:
 # Exchanges
 
 
-def _exchanges(study: SessionModel, wish: ViewRequest) -> None:
-    known = annotate(wish.file, wish.filter)
+def _exchanges(study: SessionModel, request: ViewRequest) -> None:
+    known = annotate(request.file, request.filter)
 
     def is_wanted(*frames: Frame | None) -> bool:
         facts = (
@@ -136,17 +138,17 @@ def _exchanges(study: SessionModel, wish: ViewRequest) -> None:
             for frame in frames
             if frame is not None
         )
-        return any(map(wish.filter.matches, facts))
+        return any(map(request.filter.matches, facts))
 
     shown = [
         each for each in study.exchanges.all if is_wanted(each.request_frame, each.response_frame)
     ]
     faults = [each for each in study.exchanges.faults if is_wanted(each.frame)]
-    warn_about_filter(wish.filter)
-    if wish.is_json:
+    warn_about_filter(request.filter)
+    if request.is_json:
         exchanges = [_exchange_json(each) for each in shown]
-        told = [_fault_json(each) for each in faults]
-        _print_json("exchanges", study, exchanges=exchanges, faults=told)
+        fault_values = [_fault_json(each) for each in faults]
+        _print_json("exchanges", study, exchanges=exchanges, faults=fault_values)
         return
     print_table(EXCHANGES, [_exchange_cells(each) for each in shown])
     for fault in faults:
@@ -189,19 +191,19 @@ def _fault_json(fault: ExchangeFault) -> dict[str, Json]:
 # Conversation
 
 
-def _conversation(study: SessionModel, wish: ViewRequest) -> None:
+def _conversation(study: SessionModel, request: ViewRequest) -> None:
     then = study.conversations.at(study.n)
-    if wish.since is not None:
-        before = study.conversations.at(min(wish.since, study.n))
+    if request.since is not None:
+        before = study.conversations.at(min(request.since, study.n))
         changes = state_changes(before, then)
-        if wish.is_json:
-            told = [change_to_json(each) for each in changes]
-            _print_json("conversation", study, since=wish.since, changes=told)
+        if request.is_json:
+            change_values = [change_to_json(each) for each in changes]
+            _print_json("conversation", study, since=request.since, changes=change_values)
         else:
             for each in changes:
                 _print_lines(change_lines(each))
         return
-    if wish.is_json:
+    if request.is_json:
         sessions = [session_to_json(snapshot) for snapshot in then.values()]
         _print_json("conversation", study, dialect=study.dialect, sessions=sessions)
         return
@@ -219,16 +221,16 @@ def _print_lines(lines: Iterator[str]) -> None:
 # Waiting
 
 
-def _waiting(study: SessionModel, wish: ViewRequest) -> None:
+def _waiting(study: SessionModel, request: ViewRequest) -> None:
     graph = study.waiting()
-    if wish.is_json:
+    if request.is_json:
         waits = [_wait_json(wait, graph) for wait in graph.waits]
         cycles = [[wait.frame for wait in cycle] for cycle in graph.cycles]
         hung = [wait.frame for wait in graph.hung()]
         _print_json("waiting", study, t=round(graph.at, 6), waits=waits, cycles=cycles, hung=hung)
         return
     if not graph.waits:
-        click.echo(f"nobody waits after entry {study.n}")
+        click.echo(f"nothing waits after entry {study.n}")
     for line in wait_tree(graph):
         click.echo(line.stem + line.text)
     for alarm, _ in alarms(graph):
@@ -255,12 +257,12 @@ def _wait_json(wait: PendingWait, graph: WaitGraph) -> dict[str, Json]:
 # Capabilities
 
 
-def _capabilities(study: SessionModel, wish: ViewRequest) -> None:
+def _capabilities(study: SessionModel, request: ViewRequest) -> None:
     rows = study.capabilities.rows()
-    if wish.is_json:
-        told = [_capability_json(row) for row in rows]
+    if request.is_json:
+        values = [_capability_json(row) for row in rows]
         version = study.capabilities.version
-        _print_json("capabilities", study, version=version, capabilities=told)
+        _print_json("capabilities", study, version=version, capabilities=values)
         return
     shown = [row for row in rows if row.claim is not None or row.used]
     print_table(CAPABILITIES, [capability_cells(row) for row in shown])
@@ -291,4 +293,4 @@ VIEWS: Final[dict[View, Callable[[SessionModel, ViewRequest], None]]] = {
     "waiting": _waiting,
     "capabilities": _capabilities,
 }
-"""What prints each view."""
+"""The printer of each view."""

@@ -39,7 +39,7 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["table", "json"]
 
 VERSION: Final = 1
-"""Of the JSON that is printed."""
+"""Version of the JSON output."""
 
 
 @click.command(name="stats")
@@ -49,9 +49,9 @@ VERSION: Final = 1
     type=click.Choice(get_args(By)),
     default="method",
     show_default=True,
-    help="What a line stands for.",
+    help="What each line counts.",
 )
-@filter_option('Count only frames that EXPR means, such as "session == s1 and t < 60s".')
+@filter_option('Count only frames that match EXPR, such as "session == s1 and t < 60s".')
 @click.option(
     "--format",
     "format_",

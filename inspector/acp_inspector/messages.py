@@ -173,11 +173,6 @@ class DecodedFrame:
         return {}
 
     @property
-    def update_kind(self) -> str | None:
-        """The `sessionUpdate` of its update."""
-        return text_member(self.update, "sessionUpdate")
-
-    @property
     def latency(self) -> float | None:
         """Seconds from the request to this response; None for anything else."""
         return None if self.request_frame is None else self.frame.time - self.request_frame.time
