@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
-from acp_protocol.dialects.detect import PATIENCE, DialectDetector
+from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
 from acp_protocol.jsonrpc import (
     PARSE_ERROR,
     Batch,
@@ -228,7 +228,7 @@ class Decoder:
         """Begin a new connection: its dialect is to be recognised anew."""
         self._dialect = self._chosen
         self._recognition = DialectDetector()
-        self._earlier: deque[Frame] = deque(maxlen=2 * PATIENCE)
+        self._earlier: deque[Frame] = deque(maxlen=2 * MAX_FRAMES)
         """Frames that the dialect has not read yet, should one be recognised."""
 
     def decode(self, frame: Frame) -> DecodedFrame:
