@@ -86,16 +86,18 @@ def _validators() -> dict[tuple[str, str], jsonschema_rs.Validator]:
 def _validate(
     frames: Sequence[Frame], validators: dict[tuple[str, str], jsonschema_rs.Validator]
 ) -> None:
-    asked: dict[tuple[Side, int], str] = {}
+    methods: dict[tuple[Side, int], str] = {}
     for frame in frames:
         message = orjson.loads(frame.data)
         method = message.get("method")
         if method is None:
-            asker: Side = "agent" if frame.side == "client" else "client"
-            valid = validators[asked[asker, message["id"]], "result"].is_valid(message["result"])
+            requester: Side = "agent" if frame.side == "client" else "client"
+            valid = validators[methods[requester, message["id"]], "result"].is_valid(
+                message["result"]
+            )
         else:
             if "id" in message:
-                asked[frame.side, message["id"]] = method
+                methods[frame.side, message["id"]] = method
             valid = validators[method, "params"].is_valid(message["params"])
         if not valid:
             raise ValueError(f"frame {frame.seq} does not fit its schema")
@@ -119,22 +121,24 @@ def traffic(turns: int) -> list[Frame]:
         raw = json.dumps({"jsonrpc": "2.0"} | message, separators=(",", ":")).encode()
         frames.append(Frame(n, n / 1000, side, raw))
 
-    def tell(variant: str, **members: Any) -> None:
+    def update_session(variant: str, **members: Any) -> None:
         update = {"sessionUpdate": variant} | members
         send("agent", method="session/update", params={"sessionId": SESSION, "update": update})
 
     _begin(send)
     for turn in range(turns):
-        asked = [{"type": "text", "text": "Read the file and tell me what is in it."}]
+        prompt = [{"type": "text", "text": "Read the file and tell me what is in it."}]
         send(
             "client",
             id=turn + 2,
             method="session/prompt",
-            params={"sessionId": SESSION, "prompt": asked},
+            params={"sessionId": SESSION, "prompt": prompt},
         )
         for _ in range(CHUNKS):
-            tell("agent_message_chunk", content={"type": "text", "text": "some of the words of "})
-        _use_tool(send, tell, turn)
+            update_session(
+                "agent_message_chunk", content={"type": "text", "text": "some of the words of "}
+            )
+        _use_tool(send, update_session, turn)
         send("agent", id=turn + 2, result={"stopReason": "end_turn"})
     return frames
 
@@ -151,19 +155,19 @@ def _begin(send: Callable[..., None]) -> None:
     send("agent", id=1, result={"sessionId": SESSION})
 
 
-def _use_tool(send: Callable[..., None], tell: Callable[..., None], turn: int) -> None:
+def _use_tool(send: Callable[..., None], update_session: Callable[..., None], turn: int) -> None:
     tool = f"call-{turn}"
     place = [{"path": "/home/ada/a.txt", "line": 1}]
     options = [
         {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
         {"optionId": "no", "name": "Reject", "kind": "reject_once"},
     ]
-    asked = {"sessionId": SESSION, "toolCall": {"toolCallId": tool}, "options": options}
+    permission = {"sessionId": SESSION, "toolCall": {"toolCallId": tool}, "options": options}
     title = {"title": "Read a file", "kind": "read", "status": "pending"}
-    tell("tool_call", toolCallId=tool, locations=place, **title)
-    send("agent", id=turn, method="session/request_permission", params=asked)
+    update_session("tool_call", toolCallId=tool, locations=place, **title)
+    send("agent", id=turn, method="session/request_permission", params=permission)
     send("client", id=turn, result={"outcome": {"outcome": "selected", "optionId": "yes"}})
-    tell("tool_call_update", toolCallId=tool, status="in_progress")
+    update_session("tool_call_update", toolCallId=tool, status="in_progress")
     read = [{"type": "content", "content": {"type": "text", "text": "Hello"}}]
-    tell("tool_call_update", toolCallId=tool, status="completed", content=read)
-    tell("plan", entries=[{"content": "Read", "priority": "high", "status": "completed"}])
+    update_session("tool_call_update", toolCallId=tool, status="completed", content=read)
+    update_session("plan", entries=[{"content": "Read", "priority": "high", "status": "completed"}])

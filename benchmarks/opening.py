@@ -135,8 +135,8 @@ def _open(path: Path) -> _Opening:
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip()
         raise SilentPeerError(f"the recording could not be opened: {reason}")
-    said: dict[str, Any] = json.loads(done.stdout)
-    return _Opening(**said)
+    output: dict[str, Any] = json.loads(done.stdout)
+    return _Opening(**output)
 
 
 def _resume(path: Path) -> None:
@@ -144,7 +144,7 @@ def _resume(path: Path) -> None:
 
 
 def _until_ended(command: Sequence[str]) -> float:
-    # Not to the null device: grep would see that nobody reads it, and stop at the first line.
+    # Not to the null device: grep would notice it and stop at the first line.
     return _seconds(lambda: subprocess.run(command, check=True, capture_output=True))
 
 

@@ -40,5 +40,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # Not sys.exit: the thread may stand in a read of a stdin that nobody closes.
+    # Not sys.exit: the thread may stand in a read of a stdin that stays open.
     os._exit(main())

@@ -1,6 +1,6 @@
 """What a place in the middle adds to the round trip of one message.
 
-The agent is `cat`, which answers at once with what it was told. In the middle stands nothing, a
+The agent is `cat`, which sends back at once what it gets. In the middle stands nothing, a
 `cat` for each direction, a `tee` that keeps a copy, the bare pump, or the recording proxy.
 """
 

@@ -1,4 +1,4 @@
-"""How measures are told: one table, and the machine that they hold for."""
+"""Prints measures as one table, with the machine that they hold for."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from acp_console.cli.main import COMMANDS
-from acp_console.tui.commands import COMMANDS as DEEDS
+from acp_console.tui.commands import COMMANDS as TUI_COMMANDS
 from acp_console.tui.commands import EDITOR_KEYS, SCOPES
 from acp_inspector.lint.catalog import BASES, FAMILIES, UNSTABLE_FAMILIES, LintRule, rules
 from acp_inspector.lint.registry import registry
@@ -79,7 +79,11 @@ def _rule(rule: LintRule) -> str:
 
 
 def _scope(scope: str, title: str) -> str:
-    rows = [(deed.key.replace("slash", "/"), deed.help) for deed in DEEDS if deed.scope == scope]
+    rows = [
+        (command.key.replace("slash", "/"), command.help)
+        for command in TUI_COMMANDS
+        if command.scope == scope
+    ]
     rows += EDITOR_KEYS if scope == "chat" else ()
     lines = "".join(f"| `{key}` | {text} |\n" for key, text in rows)
     return f"\n## {title}\n\n| key | what it does |\n|---|---|\n{lines}"

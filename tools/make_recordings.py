@@ -28,7 +28,7 @@ from acp_inspector.recording.format import Header, new_header
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.workspace import prepare_workspace
 from acp_protocol.jsonrpc import Json
-from tools.stories import RECORDINGS, Chooser, FormHost, Stage, Told
+from tools.stories import RECORDINGS, Chooser, FormHost, RecordingRecipe, Stage
 
 FOLDER: Final = Path(__file__).parent.parent / "recordings"
 CASSETTE: Final = "model.cassette"
@@ -45,14 +45,14 @@ _MOMENT: Final = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+")
 
 async def make(name: str, cwd: Path) -> None:
     """Record one story; the agent works in `cwd`."""
-    told = RECORDINGS[name]
-    files = dict(told.files)
-    if told.replies:
-        files[CASSETTE] = await _cassette(told, cwd)
-    header = _header(told, files)
+    recipe = RECORDINGS[name]
+    files = dict(recipe.files)
+    if recipe.replies:
+        files[CASSETTE] = await _cassette(recipe, cwd)
+    header = _header(recipe, files)
     prepare_workspace(header, cwd)
     journal = Journal()
-    await _play(told, told.options, cwd, journal)
+    await _play(recipe, recipe.options, cwd, journal)
     path = FOLDER / f"{name}.acp.ndjson"
     path.parent.mkdir(exist_ok=True)
     writer = RecordingWriter(path, header, mode="overwrite")
@@ -60,23 +60,25 @@ async def make(name: str, cwd: Path) -> None:
     writer.close()
 
 
-async def _play(told: Told, options: Sequence[str], cwd: Path, journal: Journal) -> None:
-    decider = Chooser(told.kinds)
-    host = FormHost(decider, reads=told.reads, runs=told.runs)
-    command = (sys.executable, "-m", "acp_agent", *_version(told), *options)
-    agent = AgentSpec("agent", "Our agent", command, told.about, told.newest)
+async def _play(
+    recipe: RecordingRecipe, options: Sequence[str], cwd: Path, journal: Journal
+) -> None:
+    decider = Chooser(recipe.kinds)
+    host = FormHost(decider, reads=recipe.reads, runs=recipe.runs)
+    command = (sys.executable, "-m", "acp_agent", *_version(recipe), *options)
+    agent = AgentSpec("agent", "Our agent", command, recipe.about, recipe.newest)
     async with connect_agent(agent, cwd=cwd, journal=journal, handlers=host) as link:
-        await told.story(Stage(link, cwd, decider, host))
+        await recipe.story(Stage(link, cwd, decider, host))
 
 
-def _header(told: Told, files: Mapping[str, str]) -> Header:
-    command = ["acp-agent", *_version(told), *told.options]
-    header = new_header(command, Path(PLACE.decode()), about=told.about)
+def _header(recipe: RecordingRecipe, files: Mapping[str, str]) -> Header:
+    command = ["acp-agent", *_version(recipe), *recipe.options]
+    header = new_header(command, Path(PLACE.decode()), about=recipe.about)
     return replace(header, created=CREATED, env=[], meta={"files": dict(files)})
 
 
-def _version(told: Told) -> tuple[str, ...]:
-    return ("--protocol", str(told.newest)) if told.newest > 1 else ()
+def _version(recipe: RecordingRecipe) -> tuple[str, ...]:
+    return ("--protocol", str(recipe.newest)) if recipe.newest > 1 else ()
 
 
 def settled(entries: Sequence[Entry], cwd: Path) -> list[Entry]:
@@ -103,15 +105,15 @@ def settled(entries: Sequence[Entry], cwd: Path) -> list[Entry]:
     return same
 
 
-async def _cassette(told: Told, cwd: Path) -> str:
+async def _cassette(recipe: RecordingRecipe, cwd: Path) -> str:
     """Return a cassette with what the model says when it is asked what the story asks."""
-    with _service(told.replies) as url, tempfile.TemporaryDirectory() as directory:
+    with _service(recipe.replies) as url, tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / CASSETTE
-        options = [str(path) if word == CASSETTE else word for word in told.options]
-        prepare_workspace(_header(told, told.files), cwd)
+        options = [str(path) if word == CASSETTE else word for word in recipe.options]
+        prepare_workspace(_header(recipe, recipe.files), cwd)
         os.environ["OLLAMA_HOST"] = url
         try:
-            await _play(told, (*options, "--cassette-mode", "record"), cwd, Journal())
+            await _play(recipe, (*options, "--cassette-mode", "record"), cwd, Journal())
         finally:
             del os.environ["OLLAMA_HOST"]
         return path.read_text()
@@ -147,7 +149,7 @@ def _service(replies: Sequence[Sequence[Mapping[str, Json]]]) -> Generator[str]:
 def main() -> int:
     """Make all recordings, or those that are named."""
     with tempfile.TemporaryDirectory(prefix="acp-") as home:
-        # What its user has configured is nobody else's.
+        # The user's own configuration must not matter.
         os.environ["XDG_CONFIG_HOME"] = home
         for name in sys.argv[1:] or RECORDINGS:
             with tempfile.TemporaryDirectory(prefix="acp-") as directory:

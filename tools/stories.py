@@ -1,4 +1,4 @@
-"""What is told in the recordings: the client's side of each, and what lies in its directory."""
+"""The stories of the recordings: the client's side of each, and the files in its directory."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ Story: TypeAlias = Callable[[Stage], Awaitable[None]]
 
 
 class Chooser:
-    """Decides as it was told, question by question, and after that allows; see `cancelling`."""
+    """Selects the given kinds of options, one a request, and then allows; see `cancelling`."""
 
     def __init__(self, kinds: Sequence[str] = ()) -> None:
         self._kinds = list(kinds)
@@ -110,7 +110,7 @@ class Chooser:
         """Return the id of one of the offered options; None when nothing was decided."""
         if self.cancelling is not None:
             await self.cancelling(request.session_id)
-            # The agent takes its question back, and whoever waits here with it.
+            # The agent cancels its request, and with it this wait.
             await anyio.sleep_forever()
         option = request.find_option(self._kinds.pop(0) if self._kinds else "allow_once")
         return option.id if option is not None else None
@@ -122,7 +122,7 @@ class FormHost(ClientHandlers):
     def __init__(self, decider: Chooser, *, reads: bool = True, runs: bool = False) -> None:
         super().__init__(decider, reads=reads, runs=runs)
         self.announced = anyio.Semaphore(0)
-        """Free once for each session whose commands were told."""
+        """Released once for each session whose commands were announced."""
 
     @property
     def capabilities(self) -> dict[str, Json]:
@@ -141,7 +141,7 @@ class FormHost(ClientHandlers):
         return await super().handle_request(request)
 
     async def handle_notification(self, notification: Notification) -> None:
-        """Remember what was told."""
+        """Notice announced commands."""
         await super().handle_notification(notification)
         match notification.params:
             case {"update": {"sessionUpdate": "available_commands_update"}}:
@@ -151,8 +151,8 @@ class FormHost(ClientHandlers):
 
 
 @dataclass(frozen=True)
-class Told:
-    """A recording: what is told in it, and what has to be there for that."""
+class RecordingRecipe:
+    """How a recording is made: its story, and the files and options that it needs."""
 
     about: str
     story: Story
@@ -287,23 +287,27 @@ def _reply(delta: Json, reason: str) -> Sequence[Mapping[str, Json]]:
 
 
 EDIT: Final = "edit notes.md: milk => bread"
-RECORDINGS: Final[Mapping[str, Told]] = {
-    "hello": Told("a greeting: text in chunks, and nothing else", prompting("hello")),
-    "edit": Told(
+RECORDINGS: Final[Mapping[str, RecordingRecipe]] = {
+    "hello": RecordingRecipe("a greeting: text in chunks, and nothing else", prompting("hello")),
+    "edit": RecordingRecipe(
         "a file is read, searched and edited, with the user's consent",
         prompting("read notes.md then search TODO", EDIT),
     ),
-    "tour": Told("each feature once: thoughts, a plan, tools of every kind", prompting("/tour")),
-    "turns/consent": Told(
+    "tour": RecordingRecipe(
+        "each feature once: thoughts, a plan, tools of every kind", prompting("/tour")
+    ),
+    "turns/consent": RecordingRecipe(
         "an edit is refused, the same one allowed for good, and the next one not asked about",
         prompting(EDIT, EDIT, "edit notes.md: bread => butter"),
         kinds=("reject_once", "allow_always"),
     ),
-    "turns/cancel": Told("a turn is cancelled while it waits for the user's consent", _cancel),
-    "turns/terminal": Told(
+    "turns/cancel": RecordingRecipe(
+        "a turn is cancelled while it waits for the user's consent", _cancel
+    ),
+    "turns/terminal": RecordingRecipe(
         "a command runs in a terminal of the client", prompting("run cat notes.md"), runs=True
     ),
-    "turns/parallel": Told(
+    "turns/parallel": RecordingRecipe(
         "a model reads three files at once, and says something after that",
         prompting("Read the notes, please."),
         files={"ada.md": "Call Ada.\n", "milk.md": "Buy milk.\n", "rain.md": "It rains.\n"},
@@ -315,48 +319,52 @@ RECORDINGS: Final[Mapping[str, Told]] = {
             _reply({"role": "assistant", "content": "Call Ada, buy milk, and it rains."}, "stop"),
         ),
     ),
-    "turns/mcp": Told(
+    "turns/mcp": RecordingRecipe(
         "a session has an MCP server of its own, whose tool is called",
         _mcp,
         files={"weather.py": WEATHER},
     ),
-    "turns/elicitation": Told(
+    "turns/elicitation": RecordingRecipe(
         "the user is asked by a form, and shown a page",
         prompting("ask Which colour?: red, green", "open https://example.org/"),
     ),
-    "turns/images": Told(
+    "turns/images": RecordingRecipe(
         "an image is taken by a model that looks at images, and refused for one that does not",
         _images,
         files={"acp-agent.toml": TWO_MODELS},
         options=("--config", "acp-agent.toml"),
     ),
-    "turns/load": Told("a session is closed, loaded with all that was said, and goes on", _load),
-    "turns/options": Told("a mode forbids an edit, and a policy allows it unasked", _options),
-    "turns/sessions": Told(
+    "turns/load": RecordingRecipe(
+        "a session is closed, loaded with all that was said, and goes on", _load
+    ),
+    "turns/options": RecordingRecipe(
+        "a mode forbids an edit, and a policy allows it unasked", _options
+    ),
+    "turns/sessions": RecordingRecipe(
         "sessions are named, copied, archived, listed and deleted",
         _sessions,
         options=("--unstable",),
     ),
-    "turns/login": Told(
+    "turns/login": RecordingRecipe(
         "a session is refused before a login, and after the logout again",
         _login,
         options=("--auth", "required"),
     ),
-    "turns/providers": Told(
+    "turns/providers": RecordingRecipe(
         "the client says where a service is reached, and switches it off",
         _providers,
         options=("--unstable", "--config", "acp-agent.toml"),
         files={"acp-agent.toml": TWO_MODELS},
     ),
-    "turns/edit-v2": Told(
+    "turns/edit-v2": RecordingRecipe(
         "version 2: a file is read and edited, with the user's consent",
         prompting("read notes.md", EDIT),
         newest=2,
     ),
-    "turns/cancel-v2": Told(
+    "turns/cancel-v2": RecordingRecipe(
         "version 2: a turn is cancelled while it waits for the user's consent", _cancel, newest=2
     ),
-    "turns/resume-v2": Told(
+    "turns/resume-v2": RecordingRecipe(
         "version 2: a session is closed, resumed with all that was said, and goes on",
         _resume,
         newest=2,

@@ -1,8 +1,8 @@
 """Facts about methods that stand in the protocol's text, not in its schema.
 
 A gate is the path of the capability that allows a method. It starts with a member of `initialize`:
-`agentCapabilities…` are the agent's (in its answer), `clientCapabilities…` the client's (in its
-question). Version 2 calls both `capabilities`, and here the same words tell them apart:
+`agentCapabilities…` are the agent's (in its response), `clientCapabilities…` the client's (in its
+request). Version 2 calls both `capabilities`, and here the same words tell them apart:
 `agentCapabilities.session` is `capabilities.session` of the agent. Methods that are missing here
 need no capability.
 """

@@ -10,7 +10,7 @@ from typing import Final
 from tools.schema.published import Schema, alternatives, reference
 
 ELSE: Final = "*"
-"""Stands for a tag's other values; see `ELSE` in `acp_protocol.schema.constraints`."""
+"""All other values of a tag; see `ELSE` in `acp_protocol.schema.constraints`."""
 
 _TOLERANCES: Final = "x-deserialize-"
 
@@ -52,7 +52,7 @@ class Arm:
         )
 
     def is_like(self, other: Arm) -> bool:
-        """Tell whether both describe the same object."""
+        """Return whether both describe the same object."""
         return (self.members, self.required) == (other.members, other.required)
 
 
@@ -63,7 +63,7 @@ class Layout:
         self._definitions = definitions
 
     def is_object(self, schema: Schema) -> bool:
-        """Tell whether `schema` has members of its own, in itself, its parts or its arms."""
+        """Return whether `schema` has members of its own, in itself, its parts or its arms."""
         if "properties" in schema or schema.get("type") == "object":
             return True
         if any(self.is_object(self._resolved(part)) for part in schema.get("allOf", ())):

@@ -19,7 +19,7 @@ class Piece:
     name: str
     source: str
     needs: frozenset[str]
-    """The pieces that have to stand before it."""
+    """The pieces that it needs to follow."""
 
 
 def shapes_source(published: Published) -> str:
@@ -121,7 +121,7 @@ def _alias(name: str, type_: str, needs: Iterable[str]) -> Piece:
 def _unions(
     name: str, arms: list[Arm], names: dict[tuple[str, ...], str], depth: int
 ) -> list[Piece]:
-    """Return the alias `name` of all arms, told apart by their tags at `depth` if they have one.
+    """Return the alias `name` of all arms, selected by their tags at `depth` if they have one.
 
     Arms of the same tag that have a tag of their own again become an alias before it.
     """

@@ -1,4 +1,4 @@
-"""The source of the method table: what the schema tells of methods, joined with the gates."""
+"""The source of the method table: the methods of the schema, joined with the gates."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the published schema says of a value beyond its type, as marks in `Annotated`.
+"""Rules of the published schema beyond types, as marks in `Annotated`.
 
-The marks hold facts only. Pydantic asks each for its part of a core schema, which is a plain dict;
-hence they work with it and import nothing of it. Tolerance is the protocol's own: a reader takes a
-malformed optional value as absent rather than lose the whole message.
+Pydantic calls each mark for its part of a core schema, a plain dict, so that nothing of pydantic is
+imported. Tolerance belongs to the protocol: a reader treats a malformed optional value as absent
+rather than refuse the whole message.
 
 Source: ACP schema, `x-deserialize-default-on-error`, `x-deserialize-skip-invalid-items`,
 `x-deserialize-default-on-null`.
@@ -18,7 +18,7 @@ CoreSchema: TypeAlias = dict[str, Any]
 GetSchema: TypeAlias = Callable[[Any], CoreSchema]
 
 ELSE: Final = "*"
-"""Among the values of a tag: any string that no other arm is chosen by."""
+"""Among the values of a tag: any string that selects no other arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,11 @@ class MinLength:
 
 @dataclass(frozen=True, slots=True)
 class Discriminator:
-    """A union of objects whose arms are told apart by the member `tag`."""
+    """A union of objects whose arms are selected by the field `tag`."""
 
     tag: str
     values: tuple[str | None, ...]
-    """What chooses each arm, in the union's order; an arm of None asks for no tag, so it may hold
-    whatever the tag says."""
+    """The value that selects each arm, in order; an arm of None needs no tag and may always fit."""
 
     def branch_key(self, tag: object) -> str | None:
         """Return which of `values` an object with `tag` is looked up by."""
@@ -61,14 +60,14 @@ class Discriminator:
         return tag if tag in self.values else ELSE
 
     def branches(self, key: str | None) -> tuple[int, ...]:
-        """Return the places of the arms that may hold, the chosen ones first."""
+        """Return the positions of the arms that may fit, the selected ones first."""
         keys = (None,) if key is None else (key, None)
         return tuple(
             place for key in keys for place, value in enumerate(self.values) if value == key
         )
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
-        """Look at the chosen arms only."""
+        """Validate the selected arms only."""
         arms = handler(source)["choices"]
         choices: dict[str, CoreSchema] = {}
         for key in (*self.values, ELSE, None):
@@ -86,7 +85,7 @@ class Discriminator:
 
 @dataclass(frozen=True, slots=True)
 class OnError:
-    """How a reader bears a malformed value."""
+    """How a reader treats a malformed value."""
 
     value: bool = False
     """The whole value is read as absent."""
@@ -96,7 +95,7 @@ class OnError:
     """Null is read as the empty value, though its sender may not write it."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
-        """Validate as a sender has to write; what is borne is found by `complaints`."""
+        """Validate strictly; `find_errors` marks what is tolerated."""
         schema = handler(source)
         return schema["schema"] if self.null else schema
 

@@ -1,7 +1,7 @@
-"""Says in words what of a JSON value does not fit a shape, and what of that a reader has to bear.
+"""Finds the errors of a JSON value against a type, and which of them a reader has to tolerate.
 
-This is the slow and exact look: `validate` comes here only with what does not fit at first sight.
-It knows the shapes as Python holds them, and no framework.
+This is the slow and exact validation, which `validate` uses only for values that pydantic refuses.
+It works on the types themselves, without a framework.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KINDS: Final[dict[Any, tuple[str, ...]]] = {
     list: ("array",),
     dict: ("object",),
 }
-"""What a Python type stands for in JSON; an integer is a number too."""
+"""The JSON kinds of a Python type; an integer is a number too."""
 
 _MISSING: Final = "is missing"
 _UNKNOWN: Final = "is none of the known values"
@@ -45,14 +45,14 @@ _UNKNOWN: Final = "is none of the known values"
 
 @dataclass(frozen=True, slots=True)
 class SchemaError:
-    """One place that does not fit its shape."""
+    """One value that does not fit its type."""
 
     path: str
-    """Members and list positions from the outside in, with dots: `params.update.content.0`."""
+    """Fields and list positions from the outside in, with dots: `params.update.content.0`."""
     reason: str
     """What is wrong there, to be read after the path: "is no string"."""
     is_tolerated: bool = False
-    """A reader has to bear it: the message stands, its sender has erred."""
+    """The sender is wrong, but a reader has to accept the message."""
 
     def __str__(self) -> str:
         """Return path and reason as one phrase."""
@@ -61,7 +61,7 @@ class SchemaError:
 
 @dataclass(frozen=True, slots=True)
 class TypeInfo:
-    """A shape, taken apart."""
+    """A type, taken apart."""
 
     type_: Any
     origin: Any
@@ -69,46 +69,46 @@ class TypeInfo:
     args: tuple[Any, ...]
     marks: tuple[Any, ...]
     kinds: tuple[str, ...]
-    """The kinds of JSON that it takes at all."""
+    """The JSON kinds that it accepts."""
     is_object: bool
 
 
 def find_errors(type_: Any, value: Json, path: str = "") -> list[SchemaError]:
-    """Return what of `value`, which stands at `path`, does not fit `shape`."""
-    plan = type_info(type_)
-    found = _judge(plan, value, path)
-    for mark in plan.marks:
+    """Return the errors of `value`, which is at `path`, against `type_`."""
+    info = type_info(type_)
+    found = _type_errors(info, value, path)
+    for mark in info.marks:
         if isinstance(mark, Range | MinLength):
-            found = found or _judge_extent(mark, value, path)
+            found = found or _range_errors(mark, value, path)
         elif isinstance(mark, OnError):
-            found = _judge_tolerance(mark, found, value, path)
+            found = _with_tolerance(mark, found, value, path)
     return found
 
 
-def _judge(plan: TypeInfo, value: Json, path: str) -> list[SchemaError]:
-    if _kind(value) not in plan.kinds:
-        return [SchemaError(path, _wrong_kind(plan))]
-    if plan.is_object:
-        return _judge_object(plan.type_, value, path)
-    if plan.origin is Union:
-        return _judge_union(plan, value, path)
-    if plan.origin is Literal and value not in plan.args:
+def _type_errors(info: TypeInfo, value: Json, path: str) -> list[SchemaError]:
+    if _kind(value) not in info.kinds:
+        return [SchemaError(path, _wrong_kind(info))]
+    if info.is_object:
+        return _object_errors(info.type_, value, path)
+    if info.origin is Union:
+        return _union_errors(info, value, path)
+    if info.origin is Literal and value not in info.args:
         return [SchemaError(path, _UNKNOWN)]
-    if plan.origin is list:
-        return _judge_entries(plan.args[0], enumerate(cast("list[Json]", value)), path)
-    if plan.origin is dict:
-        return _judge_entries(plan.args[1], value.items(), path)
+    if info.origin is list:
+        return _entries_errors(info.args[0], enumerate(cast("list[Json]", value)), path)
+    if info.origin is dict:
+        return _entries_errors(info.args[1], value.items(), path)
     return []
 
 
-def _wrong_kind(plan: TypeInfo) -> str:
-    # That null would do as well is no help to whoever wrote a wrong type.
-    hidden = {"null", "integer"} if "number" in plan.kinds else {"null"}
-    names = [kind for kind in dict.fromkeys(plan.kinds) if kind not in hidden]
+def _wrong_kind(info: TypeInfo) -> str:
+    # That null is accepted too does not help to correct a wrong type.
+    hidden = {"null", "integer"} if "number" in info.kinds else {"null"}
+    names = [kind for kind in dict.fromkeys(info.kinds) if kind not in hidden]
     return f"is no {' or '.join(names)}" if names else "is not null"
 
 
-def _judge_object(shape: Any, value: Mapping[str, Json], path: str) -> list[SchemaError]:
+def _object_errors(shape: Any, value: Mapping[str, Json], path: str) -> list[SchemaError]:
     found: list[SchemaError] = []
     for name, member in shape.__annotations__.items():
         if name in value:
@@ -118,48 +118,48 @@ def _judge_object(shape: Any, value: Mapping[str, Json], path: str) -> list[Sche
     return found
 
 
-def _judge_entries(
+def _entries_errors(
     shape: Any, entries: Iterable[tuple[int | str, Json]], path: str
 ) -> list[SchemaError]:
     return [
-        complaint
+        error
         for place, entry in entries
-        for complaint in find_errors(shape, entry, _below(path, place))
+        for error in find_errors(shape, entry, _below(path, place))
     ]
 
 
-def _judge_union(plan: TypeInfo, value: Json, path: str) -> list[SchemaError]:
-    for mark in plan.marks:
+def _union_errors(info: TypeInfo, value: Json, path: str) -> list[SchemaError]:
+    for mark in info.marks:
         if isinstance(mark, Discriminator):
-            return _judge_tagged(mark, plan.args, value, path)
+            return _tagged_errors(mark, info.args, value, path)
     kind = _kind(value)
-    arms = [arm for arm in plan.args if kind in type_info(arm).kinds]
-    # Where other words than the known ones will do, the known ones are not what is missed.
+    arms = [arm for arm in info.args if kind in type_info(arm).kinds]
+    # If any string is accepted, the literals are not what is missing.
     arms.sort(key=lambda arm: get_origin(arm) is Literal)
     return _closest([find_errors(arm, value, path) for arm in arms], path)
 
 
-def _judge_tagged(
+def _tagged_errors(
     tagged: Discriminator, arms: Sequence[Any], value: Mapping[str, Json], path: str
 ) -> list[SchemaError]:
     key = tagged.branch_key(value.get(tagged.tag))
     found = [find_errors(arms[place], value, path) for place in tagged.branches(key)]
     if not found:
-        return [SchemaError(_below(path, tagged.tag), _tag_fault(tagged.tag, value))]
+        return [SchemaError(_below(path, tagged.tag), _tag_error(tagged.tag, value))]
     best = _closest(found, path)
-    if all(complaint.is_tolerated for complaint in best):
+    if all(error.is_tolerated for error in best):
         return best
-    # An arm without a tag could have held as well, but the sender meant the one that was named.
+    # An arm without a tag could fit too, but the sender named another one.
     return _closest(found[: tagged.values.count(key)] or found, path)
 
 
-def _tag_fault(tag: str, value: Mapping[str, Json]) -> str:
+def _tag_error(tag: str, value: Mapping[str, Json]) -> str:
     if tag not in value:
         return _MISSING
     return _UNKNOWN if isinstance(value[tag], str) else "is no string"
 
 
-def _judge_extent(mark: Range | MinLength, value: Json, path: str) -> list[SchemaError]:
+def _range_errors(mark: Range | MinLength, value: Json, path: str) -> list[SchemaError]:
     if isinstance(mark, MinLength):
         return [SchemaError(path, "is too short")] if len(value) < mark.length else []
     if mark.least is not None and value < mark.least:
@@ -169,35 +169,34 @@ def _judge_extent(mark: Range | MinLength, value: Json, path: str) -> list[Schem
     return []
 
 
-def _judge_tolerance(
+def _with_tolerance(
     tolerance: OnError, found: list[SchemaError], value: Json, path: str
 ) -> list[SchemaError]:
-    """Return what was found of the member at `path`, lenient as far as the tolerance covers it."""
+    """Return `found` with the errors that the tolerance covers marked as tolerated."""
     if tolerance.null and value is None:
         return [SchemaError(path, "is null", is_tolerated=True)]
     return [
-        replace(complaint, is_tolerated=True)
-        if tolerance.value or (tolerance.items and complaint.path != path)
-        else complaint
-        for complaint in found
+        replace(error, is_tolerated=True)
+        if tolerance.value or (tolerance.items and error.path != path)
+        else error
+        for error in found
     ]
 
 
-def _closest(verdicts: Sequence[list[SchemaError]], path: str) -> list[SchemaError]:
-    """Return the verdict of the arm that the value at `path` was most likely meant for.
+def _closest(candidates: Sequence[list[SchemaError]], path: str) -> list[SchemaError]:
+    """Return the errors of the arm that the value at `path` was most likely meant for.
 
-    That is one which a reader can bear, then one of whose own members fewest are missing.
+    That is one with only tolerated errors, then one with the fewest missing fields of its own.
     """
 
     def distance(found: list[SchemaError]) -> tuple[bool, int, int, int]:
-        hard = [complaint for complaint in found if not complaint.is_tolerated]
+        hard = [error for error in found if not error.is_tolerated]
         missing = sum(
-            complaint.reason == _MISSING and complaint.path.rpartition(".")[0] == path
-            for complaint in hard
+            error.reason == _MISSING and error.path.rpartition(".")[0] == path for error in hard
         )
         return bool(hard), missing, len(hard), len(found)
 
-    return min(verdicts, key=distance)
+    return min(candidates, key=distance)
 
 
 def _kind(value: Json) -> str:
@@ -212,7 +211,7 @@ def _below(path: str, part: str | int) -> str:
 
 @cache
 def type_info(type_: Any) -> TypeInfo:
-    """Take a shape apart; there are as many as the schema has, so each is kept."""
+    """Take a type apart; the result is cached, because the schema has a limited number."""
     marks: tuple[Any, ...] = ()
     if get_origin(type_) is NotRequired:
         (type_,) = get_args(type_)
@@ -237,7 +236,7 @@ _ABSENT: Final = object()
 
 
 def drop_invalid(shape: Any, value: Json) -> Json:
-    """Return `value` without what `shape` lets a reader bear; `value` itself is not changed."""
+    """Return a copy of `value` without the parts whose errors are tolerated."""
     parts = type_info(shape)
     if parts.is_object and isinstance(value, dict):
         return _object(parts.type_, cast("Mapping[str, Json]", value))
@@ -247,7 +246,7 @@ def drop_invalid(shape: Any, value: Json) -> Json:
         entries = cast("Mapping[str, Json]", value)
         return {name: drop_invalid(parts.args[1], entry) for name, entry in entries.items()}
     if parts.origin is Union:
-        # The arm that the value was meant for is one without hard complaints, if there is any.
+        # The arm that the value was meant for has only tolerated errors, if there is one.
         for arm in _arms(parts, value):
             return drop_invalid(arm, value)
     return value
@@ -261,7 +260,7 @@ def _object(shape: Any, value: Mapping[str, Json]) -> dict[str, Json]:
         if kept is not _ABSENT:
             read[name] = kept
         elif name in shape.__required_keys__:
-            # Whoever reads a required member looks it up without asking whether it is there.
+            # Readers look up a required field without checking that it is there.
             read[name] = _nothing(_bare(annotation))
     return read
 
@@ -281,14 +280,14 @@ def _member(annotation: Any, value: Json) -> Json:
 
 
 def _is_broken(shape: Any, value: Json) -> bool:
-    return any(not complaint.is_tolerated for complaint in find_errors(shape, value))
+    return any(not error.is_tolerated for error in find_errors(shape, value))
 
 
 def _bare(annotation: Any) -> Any:
-    """Return the shape of a member without what is said of reading it."""
+    """Return the type of a field without its tolerance."""
     shape = get_args(annotation)[0] if get_origin(annotation) is NotRequired else annotation
-    is_borne = any(isinstance(mark, OnError) for mark in type_info(shape).marks)
-    return shape.__origin__ if is_borne else shape
+    is_tolerant = any(isinstance(mark, OnError) for mark in type_info(shape).marks)
+    return shape.__origin__ if is_tolerant else shape
 
 
 def _nothing(shape: Any) -> Json:
@@ -305,7 +304,7 @@ def _arms(parts: TypeInfo, value: Json) -> list[Any]:
             tag: Json = cast("dict[str, Json]", value).get(mark.tag)
             arms = [parts.args[place] for place in mark.branches(mark.branch_key(tag))]
     holding = [arm for arm in arms if not _is_broken(arm, value)]
-    # First one that has nothing to bear; then an object whose own members are there.
+    # First arms without any error; then those with the most known fields.
     return sorted(holding, key=lambda arm: (bool(find_errors(arm, value)), -_known(arm, value)))
 
 
@@ -319,62 +318,61 @@ _Kind: TypeAlias = Literal["member", "word"]
 
 
 def unknown_fields(shape: Any, value: Json, path: str = "") -> list[str]:
-    """Return the places of members that `shape` does not know in `value`, which stands at `path`.
+    """Return the paths of fields in `value`, which is at `path`, that `shape` does not define.
 
-    What is of a kind that the shape does not know either has no strangers: nobody can say what
-    belongs to it.
+    An object of an unknown kind has no unknown fields, because its fields are not defined at all.
     """
     return [place for kind, place in _walk(shape, value, path) if kind == "member"]
 
 
 def extension_values(shape: Any, value: Json, path: str = "") -> list[str]:
-    """Return the places of words that `shape` lets be in `value` without knowing them."""
+    """Return the paths of strings in `value` that `shape` allows but does not define."""
     return [place for kind, place in _walk(shape, value, path) if kind == "word"]
 
 
 def _walk(shape: Any, value: Json, path: str) -> Iterator[tuple[_Kind, str]]:
-    plan = type_info(shape)
-    if plan.is_object and isinstance(value, dict):
-        yield from _in_object(plan.type_, cast("dict[str, Json]", value), path)
-    elif plan.origin is list and isinstance(value, list):
+    info = type_info(shape)
+    if info.is_object and isinstance(value, dict):
+        yield from _in_object(info.type_, cast("dict[str, Json]", value), path)
+    elif info.origin is list and isinstance(value, list):
         for n, entry in enumerate(cast("list[Json]", value)):
-            yield from _walk(plan.args[0], entry, _child_path(path, str(n)))
-    elif plan.origin is dict and isinstance(value, dict):
+            yield from _walk(info.args[0], entry, _below(path, str(n)))
+    elif info.origin is dict and isinstance(value, dict):
         for name, entry in cast("dict[str, Json]", value).items():
-            yield from _walk(plan.args[1], entry, _child_path(path, name))
-    elif plan.origin is Union and isinstance(value, str | dict | list):
-        yield from _in_union(plan, value, path)
+            yield from _walk(info.args[1], entry, _below(path, name))
+    elif info.origin is Union and isinstance(value, str | dict | list):
+        yield from _in_union(info, value, path)
 
 
 def _in_object(shape: Any, value: dict[str, Json], path: str) -> Iterator[tuple[_Kind, str]]:
     known: dict[str, Any] = shape.__annotations__
     for name, member in value.items():
         if name in known:
-            yield from _walk(known[name], member, _child_path(path, name))
+            yield from _walk(known[name], member, _below(path, name))
         else:
-            yield "member", _child_path(path, name)
+            yield "member", _below(path, name)
 
 
-def _in_union(plan: TypeInfo, value: Json, path: str) -> Iterator[tuple[_Kind, str]]:
+def _in_union(info: TypeInfo, value: Json, path: str) -> Iterator[tuple[_Kind, str]]:
     if isinstance(value, str):
-        if _is_own_word(plan, value):
+        if _is_own_word(info, value):
             yield "word", path
-    elif tag := _own_tag(plan, value):
-        yield "word", _child_path(path, tag)
-    elif (arm := _arm(plan, value)) is not None:
+    elif tag := _own_tag(info, value):
+        yield "word", _below(path, tag)
+    elif (arm := _arm(info, value)) is not None:
         yield from _walk(arm, value, path)
 
 
-def _is_own_word(plan: TypeInfo, value: str) -> bool:
-    """Tell whether a union knows some words, takes any, and does not know this one."""
-    words = [arm for arm in plan.args if get_origin(arm) is Literal]
-    is_open = any(type_info(arm).type_ is str for arm in plan.args)
+def _is_own_word(info: TypeInfo, value: str) -> bool:
+    """Return whether a union defines some words, allows any, and does not define this one."""
+    words = [arm for arm in info.args if get_origin(arm) is Literal]
+    is_open = any(type_info(arm).type_ is str for arm in info.args)
     return bool(words) and is_open and all(value not in type_info(arm).args for arm in words)
 
 
-def _own_tag(plan: TypeInfo, value: Json) -> str | None:
-    """Return the tag of a union that takes objects of any kind, where this one's is not known."""
-    for mark in plan.marks:
+def _own_tag(info: TypeInfo, value: Json) -> str | None:
+    """Return the tag of a union that allows other objects, if the value's tag is unknown."""
+    for mark in info.marks:
         if isinstance(mark, Discriminator) and isinstance(value, dict):
             tag = cast("dict[str, Json]", value).get(mark.tag)
             if mark.branch_key(tag) == ELSE and ELSE in mark.values:
@@ -382,34 +380,30 @@ def _own_tag(plan: TypeInfo, value: Json) -> str | None:
     return None
 
 
-def _arm(plan: TypeInfo, value: Json) -> Any:
-    """Return the arm of a union that a value is meant for; None for what no arm takes.
+def _arm(info: TypeInfo, value: Json) -> Any:
+    """Return the arm of a union that a value is meant for; None if no arm accepts it.
 
-    A tag names its arm, even where what belongs there is missing or wrong. Where the tag is missing
-    itself, the arm that knows most is meant.
+    A tag selects its arm, even if its fields are missing or wrong. Without a tag, the arm that
+    defines most of the fields is meant.
     """
-    arms = tuple(arm for arm in plan.args if _takes(arm, value))
-    for mark in plan.marks:
+    arms = tuple(arm for arm in info.args if _takes(arm, value))
+    for mark in info.marks:
         if isinstance(mark, Discriminator) and isinstance(value, dict):
             key = mark.branch_key(cast("dict[str, Json]", value).get(mark.tag))
             places = mark.branches(key)
             named = places[: mark.values.count(key)] if key is not None else places
             if key is not None or places:
-                arms = tuple(plan.args[place] for place in named or places)
+                arms = tuple(info.args[place] for place in named or places)
     if len(arms) < 2:
         return arms[0] if arms else None
     fitting = [arm for arm in arms if not find_errors(arm, value)]
-    # Of arms that hold alike, the one that knows most of the members is meant.
+    # Of several fitting arms, the one that defines most of the fields is meant.
     return min(fitting or arms, key=lambda arm: len(unknown_fields(arm, value)))
 
 
 def _takes(arm: Any, value: Json) -> bool:
-    """Tell whether an arm is one for objects, or lists, as the value is one."""
-    plan = type_info(arm)
-    if plan.origin is Union:
-        return any(_takes(each, value) for each in plan.args)
-    return plan.is_object or plan.origin is dict if isinstance(value, dict) else plan.origin is list
-
-
-def _child_path(path: str, part: str) -> str:
-    return f"{path}.{part}" if path else part
+    """Return whether an arm accepts objects or lists, as the value is one."""
+    info = type_info(arm)
+    if info.origin is Union:
+        return any(_takes(each, value) for each in info.args)
+    return info.is_object or info.origin is dict if isinstance(value, dict) else info.origin is list

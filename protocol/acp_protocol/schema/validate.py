@@ -1,7 +1,7 @@
-"""Holds JSON against the shapes: a quick look by pydantic, an exact one where that finds a fault.
+"""Validates JSON against the schema: quickly by pydantic, then exactly if that finds an error.
 
-The only room that knows pydantic, and it knows it late: a program that never checks anything starts
-without it. What the schema lets a reader bear is a `Complaint` too, marked lenient.
+The only module of this package that uses pydantic; it is imported on first use, because most
+programs start without validating. Errors that a reader has to tolerate are returned too, marked.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _lock: Final = threading.Lock()
 def validate_params(
     method: str, params: Json, version: int = 1, *, kind: Kind | None = None
 ) -> tuple[SchemaError, ...]:
-    """Return what is wrong with the params of `method`; nothing if the method is not known.
+    """Return the errors in the params of `method`; none if the method is unknown.
 
-    Absent params (None) are taken for an empty object: it is members that are required. A name that
-    is both a request and a notification is taken for the request, unless `kind` tells.
+    Absent params (None) count as an empty object. A name that is both a request and a notification
+    counts as the request, unless `kind` is given.
     """
     row = find_method(method, version, kind=kind)
     if row is None or row.params is None:
@@ -52,22 +52,22 @@ def validate_params(
 def parse_params(
     method: str, params: Json, version: int = 1, *, kind: Kind | None = None
 ) -> tuple[Json, tuple[SchemaError, ...]]:
-    """Return the params of `method` without what a reader bears, and what was wrong with them.
+    """Return the params of `method` without tolerated errors, and all errors that they had.
 
-    Absent params (None) are read as an empty object. What is wrong beyond bearing stays in place.
+    Absent params (None) count as an empty object. Parts with other errors stay in place.
     """
     row = find_method(method, version, kind=kind)
     value: Json = {} if params is None else params
     if row is None or row.params is None:
         return value, ()
-    # The exact look alone: what asks for params to be read must start without pydantic.
-    wanted = schema_type(row.params, version)
-    complaints = tuple(find_errors(wanted, value, "params"))
-    return (drop_invalid(wanted, value) if complaints else value), complaints
+    # Without pydantic, whose import would slow down the start of an agent.
+    type_ = schema_type(row.params, version)
+    errors = tuple(find_errors(type_, value, "params"))
+    return (drop_invalid(type_, value) if errors else value), errors
 
 
 def validate_result(method: str, result: Json, version: int = 1) -> tuple[SchemaError, ...]:
-    """Return what is wrong with the result of `method`; nothing if the method is not known."""
+    """Return the errors in the result of `method`; none if the method is unknown."""
     row = find_method(method, version, kind="request")
     if row is None or row.result is None:
         return ()
@@ -77,7 +77,7 @@ def validate_result(method: str, result: Json, version: int = 1) -> tuple[Schema
 def validate(
     definition: str, value: Json, version: int = 1, *, path: str = ""
 ) -> tuple[SchemaError, ...]:
-    """Return what is wrong with `value`, which stands at `path`, as the definition of that name.
+    """Return the errors of `value`, which is at `path`, against the definition of that name.
 
     Raises:
         KeyError: there is no such definition.
@@ -91,9 +91,9 @@ def validate(
 def accepts(
     definition: str, version: int = 1, *, known_only: bool = False
 ) -> Callable[[Json], bool]:
-    """Return what tells, at a glance, whether a value holds as the definition of that name.
+    """Return a fast function that tests values against the definition of that name.
 
-    With `known_only` it must not have members or words that the definition does not know either.
+    With `known_only` it also refuses fields and words that the definition does not have.
 
     Raises:
         KeyError: there is no such definition.
@@ -109,7 +109,7 @@ def accepts(
 
 
 def _closed(schema: Any) -> Any:
-    """Return a core schema that takes no members and no words beside the known ones."""
+    """Return a core schema that accepts only known fields and words."""
     if isinstance(schema, list | tuple):
         return [_closed(each) for each in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -132,7 +132,7 @@ def _closed(schema: Any) -> Any:
 
 
 def schema_type(definition: str, version: int = 1) -> Any:
-    """Return the shape of a definition: a TypedDict, or an alias for what is no plain object.
+    """Return the type of a definition: a TypedDict, or an alias if it is no plain object.
 
     Raises:
         KeyError: there is no such definition.
