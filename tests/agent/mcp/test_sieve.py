@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from mcp_types.methods import parse_server_result
 
-from acp_agent.mcp.tool_filter import LOOKED_AT, METHOD, NAMED, LeftOut, ToolFilter, describe_left_out
+from acp_agent.mcp.tool_filter import (
+    LOOKED_AT,
+    METHOD,
+    NAMED,
+    LeftOut,
+    ToolFilter,
+    describe_left_out,
+)
 from acp_protocol.jsonrpc import Json
 from tests.agent.mcp.rooms import call, logged, opened, scripted
 from tests.agent.mcp.test_process import ANSWERING
