@@ -68,7 +68,7 @@ class AuthHandlers:
     def listed_methods(self, *, has_terminal: bool) -> list[dict[str, Json]]:
         """Return the methods as `initialize` offers them to a client with or without terminals."""
         self._shown = [each for each in self._methods if has_terminal or not each.arguments]
-        return [self._told(method) for method in self._shown]
+        return [self._method_json(method) for method in self._shown]
 
     def capabilities(self) -> dict[str, Json]:
         """Return what is claimed as capabilities."""
@@ -100,7 +100,7 @@ class AuthHandlers:
         except RequestFailedError as problem:
             if problem.code != jsonrpc.AUTH_REQUIRED or problem.data is not None:
                 raise
-            data = {"authMethods": [self._told(method) for method in self._shown]}
+            data = {"authMethods": [self._method_json(method) for method in self._shown]}
             raise RequestFailedError(problem.code, problem.message, data) from None
 
     def _offers(self) -> list[LoginMethod]:
@@ -152,7 +152,7 @@ class AuthHandlers:
             self._is_let_in = True
         else:
             self._sign_in(method.prefix)
-        return Response({}, lambda: self._tell_change(before))
+        return Response({}, lambda: self._notify_change(before))
 
     def _sign_in(self, prefix: str) -> None:
         for model in self._models:
@@ -174,7 +174,7 @@ class AuthHandlers:
                 model.sign_out()
         except SettingsError as problem:
             raise RequestFailedError(jsonrpc.INTERNAL_ERROR, str(problem)) from None
-        return Response({}, lambda: self._tell_change(before))
+        return Response({}, lambda: self._notify_change(before))
 
     async def _status(self, params: Params) -> Json:
         del params
@@ -200,12 +200,12 @@ class AuthHandlers:
         shown: dict[str, Json] = {"state": state}
         return shown | ({"accounts": list(accounts.values())} if accounts else {})
 
-    async def _tell_change(self, before: Mapping[str, Json]) -> None:
+    async def _notify_change(self, before: Mapping[str, Json]) -> None:
         now = self._state()
         if self._is_unstable and now != before:
             await self._client.notify("auth/status_update", now)
 
-    def _told(self, method: LoginMethod) -> dict[str, Json]:
+    def _method_json(self, method: LoginMethod) -> dict[str, Json]:
         """Return a method as the protocol shows it."""
         kind = "terminal" if method.arguments else "agent"
         named: dict[str, Json] = {"name": method.name, "description": method.description}

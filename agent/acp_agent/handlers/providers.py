@@ -49,8 +49,8 @@ class ProviderHandlers:
         if kind != (spoken := models[0].service.api):
             raise invalid_params(f"params.apiType: {kind!r} is not spoken here, {spoken!r} is")
         headers = cast("Mapping[str, str]", params.get("headers") or {})
-        for name, told in headers.items():
-            _check_header(name, told)
+        for name, value in headers.items():
+            _check_header(name, value)
         try:
             for model in models:
                 model.route(params["baseUrl"], headers)
@@ -84,9 +84,9 @@ class ProviderHandlers:
         }
 
 
-def _check_header(name: str, told: str) -> None:
+def _check_header(name: str, value: str) -> None:
     """Refuse a header that cannot be sent, without repeating its value."""
-    is_fit = all(sign.isascii() and (sign.isprintable() or sign == "\t") for sign in told)
+    is_fit = all(sign.isascii() and (sign.isprintable() or sign == "\t") for sign in value)
     if not _TOKEN.fullmatch(name) or not is_fit:
         raise invalid_params("params.headers: a name or a value holds what no header may hold")
     if name.lower() in _OURS:

@@ -18,7 +18,10 @@ from acp_protocol.jsonrpc import Json
 
 
 async def replay(
-    handlers: Handlers, session: Session, told: Iterable[Event], then: Callable[[], RenderedUpdates]
+    handlers: Handlers,
+    session: Session,
+    events: Iterable[Event],
+    then: Callable[[], RenderedUpdates],
 ) -> None:
     """Replay the events of a session, and send the updates of `then`.
 
@@ -30,7 +33,7 @@ async def replay(
     try:
         with handlers.open.in_use(session), session.tasks.running():
             await session.log.flush()
-            await session.updates.replay(told, then)
+            await session.updates.replay(events, then)
     except BaseException:
         is_open = handlers.open.awake.get(session.id) is session
         if session.is_unannounced and is_open and handlers.open.can_suspend(session):

@@ -29,7 +29,7 @@ from acp_protocol.jsonrpc import Json
 
 TITLE_LIMIT: Final = 200
 """Characters of a title; a longer one is cut."""
-ASLEEP: Final[Json] = {NAME: {"asleep": True}}
+SUSPENDED_META: Final[Json] = {NAME: {"asleep": True}}
 """Marks a suspended session in `_meta`."""
 _ARCHIVED: Final[Mapping[Json, Archived]] = {
     None: "exclude",
@@ -100,7 +100,7 @@ class SessionHandlers:
         if self._is_unstable:
             shown["archived"] = record.is_archived
         if record.id in self._handlers.open.suspended:
-            shown["_meta"] = ASLEEP
+            shown["_meta"] = SUSPENDED_META
         return shown
 
     async def _delete(self, params: Params) -> Json:
@@ -127,16 +127,16 @@ class SessionHandlers:
     async def _status(self, params: Params) -> Json:
         record = self._handlers.recorded(cast("str", params["sessionId"]))
         status = "open" if self._store.claims.is_taken(record.number) else "saved"
-        told: dict[str, Json] = {"status": status}
+        fields: dict[str, Json] = {"status": status}
         if record.id in self._handlers.open.suspended:
-            told["_meta"] = ASLEEP
+            fields["_meta"] = SUSPENDED_META
         if self._state is not None and status == "open":
             session = self._handlers.open.awake.get(record.id)
             if session is not None:
-                told["state"] = self._state(session)
+                fields["state"] = self._state(session)
             elif record.id in self._handlers.open.suspended:
-                told["state"] = {"state": "idle"}
-        return told
+                fields["state"] = {"state": "idle"}
+        return fields
 
     async def _set_title(self, params: Params) -> Json:
         record = self._handlers.recorded(cast("str", params["sessionId"]))

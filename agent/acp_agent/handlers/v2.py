@@ -108,13 +108,13 @@ class HandlersV2(Handlers):
         if start is not None and start.get("type") != "start":
             raise invalid_params(f"replayFrom.type: {start.get('type')!r} is not supported")
         session = await self.reopened(params)
-        told = session.log.replayable() if start is not None else ()
+        events = session.log.replayable() if start is not None else ()
 
         def then() -> RenderedUpdates:
             yield from session.context_updates() if start is not None else ()
             yield "state_update", self._state(session)
 
-        await replay(self, session, told, then)
+        await replay(self, session, events, then)
         return respond_then(self, session, self._offered(session), session.warn)
 
     async def _fork_session(self, params: Params) -> Json:

@@ -170,10 +170,10 @@ def _answer(request: JSONRPCRequest, carrier: Json) -> JSONRPCResponse | JSONRPC
         held = cast("dict[str, Json]", result)
         return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=held)
     if "result" not in members and isinstance(error := members.get("error"), dict):
-        told = cast("Mapping[str, Json]", error)
-        code, message = told.get("code"), told.get("message")
+        error_fields = cast("Mapping[str, Json]", error)
+        code, message = error_fields.get("code"), error_fields.get("message")
         if type(code) is int and isinstance(message, str):
-            return _error(request, code, message, told.get("data"))
+            return _error(request, code, message, error_fields.get("data"))
     return _error(request, INTERNAL_ERROR, "the client's answer holds no result and no error")
 
 

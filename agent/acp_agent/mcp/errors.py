@@ -68,5 +68,5 @@ def _answered(problem: MCPError) -> str:
         return problem.message
     if problem.message.startswith(_REDIRECT):
         return ELSEWHERE
-    told = f"refused: {single_line(problem.message, WIDTH)} ({problem.code})"
-    return _SDKS.get(problem.code, told)
+    sentence = f"refused: {single_line(problem.message, WIDTH)} ({problem.code})"
+    return _SDKS.get(problem.code, sentence)

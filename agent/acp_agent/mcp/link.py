@@ -39,7 +39,7 @@ from acp_agent.mcp.elicitation import answered
 from acp_agent.mcp.errors import reason_of
 from acp_agent.mcp.process import open_process
 from acp_agent.mcp.results import outcome_of
-from acp_agent.mcp.tool_filter import ToolFilter, told
+from acp_agent.mcp.tool_filter import ToolFilter, describe_left_out
 from acp_agent.mcp.tool_listing import Listing, listed
 from acp_agent.mcp.web import web_transport
 from acp_agent.tools.call import Outcome, Tool, ToolFailedError
@@ -85,7 +85,7 @@ class McpConnection:
         self._place = place
         self._limits = limits
         self._client: Client | None = None
-        self._sieve = ToolFilter()
+        self._tool_filter = ToolFilter()
         self._listing = Listing({})
         self._scope = anyio.CancelScope()
         self._is_stale = anyio.Event()
@@ -110,7 +110,7 @@ class McpConnection:
         if not count:
             return None
         title = f"The MCP server {self.id} has tools that are left out: {count}"
-        return title, f"{told(self._listing.left_out)}."
+        return title, f"{describe_left_out(self._listing.left_out)}."
 
     async def run(self) -> None:
         """Start the server and serve calls, until `leave` or the server's end."""
@@ -174,9 +174,9 @@ class McpConnection:
     async def _talk(self) -> None:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(await self._opened(stack))
-            self._sieve.version = client.protocol_version
+            self._tool_filter.version = client.protocol_version
             async with BackgroundTasks() as tasks:
-                if await self._tells_changes(client):
+                if await self._announces_changes(client):
                     # Before the first listing, so that no change falls between the two.
                     await tasks.start(self._subscribe, client)
                 await self._list(client)
@@ -201,18 +201,18 @@ class McpConnection:
                 transport = self._place.tunnels.open(self._server.server_id)
                 mode = LATEST_MODERN_VERSION
         return Client(
-            self._sieve.around(transport),
+            self._tool_filter.around(transport),
             client_info=_ABOUT_US,
             mode=mode,
             cache=None,
-            message_handler=self._hear,
+            message_handler=self._handle_message,
             logging_callback=self._log,
             elicitation_callback=self._ask if self._place.relay.modes else None,
             list_roots_callback=self._roots,
         )
 
     async def _list(self, client: Client) -> None:
-        self._listing = await listed(client, self._sieve, self.id, self._limits, self.call)
+        self._listing = await listed(client, self._tool_filter, self.id, self._limits, self.call)
 
     async def _keep_up(self, client: Client) -> None:
         """List anew whenever the list has changed; changes that come meanwhile count once."""
@@ -228,7 +228,7 @@ class McpConnection:
             self._fresh.set()
             self._fresh = anyio.Event()
 
-    async def _tells_changes(self, client: Client) -> bool:
+    async def _announces_changes(self, client: Client) -> bool:
         """Tell whether the server has to be asked for changes, and would tell."""
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return False
@@ -237,8 +237,8 @@ class McpConnection:
             # Nobody has asked it yet; that it may not answer is no reason to do without it.
             with anyio.move_on_after(self._limits.spawn_timeout / 4):
                 try:
-                    told = await client.session.send_discover(LATEST_MODERN_VERSION)
-                    able = DiscoverResult.model_validate(told).capabilities
+                    discovered = await client.session.send_discover(LATEST_MODERN_VERSION)
+                    able = DiscoverResult.model_validate(discovered).capabilities
                 except (MCPError, ValidationError):
                     return False
         return able.tools is not None and bool(able.tools.list_changed)
@@ -259,7 +259,7 @@ class McpConnection:
             if not has_started:
                 task_status.started()
 
-    async def _hear(self, message: IncomingMessage) -> None:
+    async def _handle_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._is_stale.set()
 
@@ -273,7 +273,7 @@ class McpConnection:
         del context
         return roots_of(self._place.directories())
 
-    async def tell_moved(self) -> None:
+    async def notify_roots_changed(self) -> None:
         """Tell the server that the session works in other directories; newer ones just ask."""
         client = self._client
         if client is None or client.protocol_version in MODERN_PROTOCOL_VERSIONS:

@@ -96,7 +96,7 @@ async def open_process(
                 yield session_side
             finally:
                 pump.is_leaving = True
-                stderr.tell_left_out()
+                stderr.log_left_out()
                 with anyio.CancelScope(shield=True):
                     await _end(child, limits)
 
@@ -134,12 +134,12 @@ class StderrLog:
         """Count a line; say how many were left out once a minute is over."""
         now = self._clock()
         if now - self._since >= MINUTE:
-            self.tell_left_out()
+            self.log_left_out()
             self._since, self._logged = now, 0
         self._logged += 1
         return self._logged <= LOG_LINES
 
-    def tell_left_out(self) -> None:
+    def log_left_out(self) -> None:
         """Say how many lines of this minute were left out, if any were."""
         if (left_out := self._logged - LOG_LINES) > 0:
             logger.warning("MCP server %s: … %s more lines", self._server, left_out)

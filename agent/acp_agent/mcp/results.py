@@ -37,12 +37,12 @@ def outcome_of(result: CallToolResult, limits: Limits) -> Outcome:
 def _texts(result: CallToolResult) -> Iterator[str]:
     """Yield what the model reads; pictures and sounds are named only."""
     for block in result.content:
-        yield _told(block)
+        yield _described(block)
     if not result.content and result.structured_content is not None:
         yield json.dumps(result.structured_content, ensure_ascii=False)
 
 
-def _told(block: Block) -> str:
+def _described(block: Block) -> str:
     match block:
         case TextContent():
             return block.text
@@ -71,7 +71,7 @@ def _content(result: CallToolResult, room: int) -> Iterator[Mapping[str, Json]]:
             case ResourceLink():
                 yield _shown({"type": "resource_link", "name": block.name, "uri": block.uri})
             case _:
-                yield from fenced(_told(block))
+                yield from fenced(_described(block))
     if not result.content and result.structured_content is not None:
         yield from fenced(json.dumps(result.structured_content, ensure_ascii=False, indent=2))
 

@@ -132,7 +132,7 @@ class McpServers(Mapping[str, Tool]):
             self._directories = moved
             async with anyio.create_task_group() as tasks:
                 for link in self._links:
-                    tasks.start_soon(link.tell_moved)
+                    tasks.start_soon(link.notify_roots_changed)
 
     async def open(
         self,

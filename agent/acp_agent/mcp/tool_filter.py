@@ -59,7 +59,7 @@ class LeftOut:
         return f"{name} ({single_line(self.reason, REASON_WIDTH)})"
 
 
-def told(left_out: Sequence[LeftOut]) -> str:
+def describe_left_out(left_out: Sequence[LeftOut]) -> str:
     """Return which tools are left out, and why."""
     more = sum(each.count for each in left_out) - len(left_out[:NAMED])
     named = "; ".join(map(str, left_out[:NAMED]))
@@ -78,8 +78,8 @@ class ToolFilter:
     async def around(self, transport: Transport) -> AsyncGenerator[tuple[_Incoming, _Outgoing]]:
         """Open a transport whose lists of tools are looked through."""
         async with transport as (from_server, to_server):
-            asked: set[str | int] = set()
-            yield _Incoming(from_server, self, asked), _Outgoing(to_server, asked)
+            list_ids: set[str | int] = set()
+            yield _Incoming(from_server, self, list_ids), _Outgoing(to_server, list_ids)
 
     def take(self) -> list[LeftOut]:
         """Return what was left out since this was asked last."""
@@ -168,14 +168,14 @@ class _Sink(Protocol):
 class _Outgoing:
     """Messages to a server; it is noted which of them ask for its tools."""
 
-    def __init__(self, sink: _Sink, asked: set[str | int]) -> None:
+    def __init__(self, sink: _Sink, list_ids: set[str | int]) -> None:
         self._sink = sink
-        self._asked = asked
+        self._list_ids = list_ids
 
     async def send(self, item: SessionMessage, /) -> None:
         message = item.message
         if isinstance(message, JSONRPCRequest) and message.method == METHOD:
-            self._asked.add(message.id)
+            self._list_ids.add(message.id)
         await self._sink.send(item)
 
     async def aclose(self) -> None:
@@ -196,10 +196,10 @@ class _Outgoing:
 class _Incoming:
     """Messages of a server, with what was asked for sifted."""
 
-    def __init__(self, source: _Source, sieve: ToolFilter, asked: set[str | int]) -> None:
+    def __init__(self, source: _Source, tool_filter: ToolFilter, list_ids: set[str | int]) -> None:
         self._source = source
-        self._sieve = sieve
-        self._asked = asked
+        self._tool_filter = tool_filter
+        self._list_ids = list_ids
 
     @property
     def last_context(self) -> Context | None:
@@ -210,9 +210,9 @@ class _Incoming:
         item = await self._source.receive()
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
             answer = item.message
-            if answer.id in self._asked:
-                self._asked.remove(answer.id)
-                sifted = answer.model_copy(update={"result": self._sieve.sift(answer.result)})
+            if answer.id in self._list_ids:
+                self._list_ids.remove(answer.id)
+                sifted = answer.model_copy(update={"result": self._tool_filter.sift(answer.result)})
                 return SessionMessage(sifted, item.metadata)
         return item
 

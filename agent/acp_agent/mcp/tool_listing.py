@@ -18,7 +18,7 @@ from mcp_types import Tool
 from acp_agent.mcp.config import Limits
 from acp_agent.mcp.names import tool_name
 from acp_agent.mcp.tool import McpTool
-from acp_agent.mcp.tool_filter import LeftOut, ToolFilter, told
+from acp_agent.mcp.tool_filter import LeftOut, ToolFilter, describe_left_out
 from acp_agent.mcp.tool_schema import UnfitToolError, offered_schema
 from acp_agent.models.types import ToolSpec
 from acp_agent.tools.call import Outcome
@@ -49,13 +49,13 @@ Run = Callable[[str, dict[str, Json]], Awaitable[Outcome]]
 
 
 async def listed(
-    client: Client, sieve: ToolFilter, server: str, limits: Limits, run: Run
+    client: Client, tool_filter: ToolFilter, server: str, limits: Limits, run: Run
 ) -> Listing:
     """Ask a server for its tools; whatever the SDK raises comes through.
 
     `sieve` tells what it has kept from the SDK.
     """
-    sieve.take()
+    tool_filter.take()
     found: list[Tool] = []
     cursor = None
     for _ in range(PAGES):
@@ -65,7 +65,7 @@ async def listed(
         if cursor is None or len(found) > limits.tools:
             break
     tools: dict[str, McpTool] = {}
-    left_out = sieve.take()
+    left_out = tool_filter.take()
     for tool in found[: limits.tools]:
         try:
             made = _made(tool, tool_name(server, tool.name, tools), server, limits, run)
@@ -81,7 +81,9 @@ async def listed(
     listing = Listing(tools, left_out)
     if left_out:
         count = listing.left_out_count
-        logger.warning("MCP server %s: tools left out: %d: %s", server, count, told(left_out))
+        logger.warning(
+            "MCP server %s: tools left out: %d: %s", server, count, describe_left_out(left_out)
+        )
     return listing
 
 

@@ -70,9 +70,9 @@ async def web_transport(
     """
     kept = {name: value for name, value in server.headers.items() if name.lower() not in _OURS}
     ours = {**kept, "Accept-Encoding": "identity"}
-    patience = httpx2.Timeout(limits.spawn_timeout, read=None)
+    connect_timeout = httpx2.Timeout(limits.spawn_timeout, read=None)
     if not server.is_sse:
-        client = _Answering(limits, headers=ours, timeout=patience)
+        client = _Answering(limits, headers=ours, timeout=connect_timeout)
         return streamable_http_client(
             server.url,
             http_client=await stack.enter_async_context(client),
@@ -85,7 +85,7 @@ async def web_transport(
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
         del headers, timeout, auth
-        return _Telling(limits, on_end, headers=ours, timeout=patience)
+        return _ReportingClient(limits, on_end, headers=ours, timeout=connect_timeout)
 
     return sse_client(server.url, httpx_client_factory=make)
 
@@ -136,32 +136,36 @@ class _Answering(_Client):
         follow_redirects: Any = httpx2.USE_CLIENT_DEFAULT,
     ) -> httpx2.Response:
         del stream, follow_redirects
-        asked = await _asked(request)
+        request_message = await _read_request(request)
         try:
             response = await self.opened(request, auth)
         except httpx2.RequestError as problem:
-            return _failed(request, asked, _mishap(problem))
+            return _failed(request, request_message, _failure_reason(problem))
         if self.is_stream(response):
-            self.bind(response, lambda: self._refused(asked))
+            self.bind(response, lambda: self._refused(request_message))
             return response
-        if asked is None or response.next_request is not None:
+        if request_message is None or response.next_request is not None:
             # The SDK follows a redirect that stays where it is.
             return await self.read(response)
         try:
             body = await whole(response, self.limit)
         except TooLongError:
-            return _failed(request, asked, SENT_TOO_MUCH.format(self.limit))
+            return _failed(request, request_message, SENT_TOO_MUCH.format(self.limit))
         except httpx2.TransportError:
-            return _failed(request, asked, BROKE_OFF)
-        return self._answered(request, asked, response, body)
+            return _failed(request, request_message, BROKE_OFF)
+        return self._answered(request, request_message, response, body)
 
-    def _refused(self, asked: JSONRPCRequest | None) -> bytes:
-        if asked is None:
+    def _refused(self, request_message: JSONRPCRequest | None) -> bytes:
+        if request_message is None:
             return b""
-        return message_event(_error(asked, SENT_TOO_MUCH.format(self.limit)))
+        return message_event(_error(request_message, SENT_TOO_MUCH.format(self.limit)))
 
     def _answered(
-        self, request: httpx2.Request, asked: JSONRPCRequest, response: httpx2.Response, body: bytes
+        self,
+        request: httpx2.Request,
+        request_message: JSONRPCRequest,
+        response: httpx2.Response,
+        body: bytes,
     ) -> httpx2.Response:
         """Return the answer to `asked` that a whole response holds, or why it holds none."""
         status = response.status_code
@@ -169,20 +173,22 @@ class _Answering(_Client):
             message = read_message(body)
         except ValueError:
             message = None
-        if isinstance(message, JSONRPCError) and message.id in {None, asked.id}:
-            return _with_body(response, _dumped(message.model_copy(update={"id": asked.id})))
+        if isinstance(message, JSONRPCError) and message.id in {None, request_message.id}:
+            return _with_body(
+                response, _dumped(message.model_copy(update={"id": request_message.id}))
+            )
         if status == HTTPStatus.NOT_FOUND and "mcp-session-id" in request.headers:
-            return _failed(request, asked, FORGOTTEN)
+            return _failed(request, request_message, FORGOTTEN)
         if status != HTTPStatus.OK:
-            return _failed(request, asked, _status(status))
+            return _failed(request, request_message, _status(status))
         if not isinstance(message, JSONRPCResponse):
-            return _failed(request, asked, RUBBISH)
-        if message.id != asked.id:
-            return _failed(request, asked, "answered something else than what was asked")
+            return _failed(request, request_message, RUBBISH)
+        if message.id != request_message.id:
+            return _failed(request, request_message, "answered something else than what was asked")
         return _with_body(response, _dumped(message))
 
 
-class _Telling(_Client):
+class _ReportingClient(_Client):
     """For the stream of events: the SDK has no answer for a request that does not get through."""
 
     def __init__(self, limits: Limits, on_end: OnEnd, **settings: Any) -> None:
@@ -203,7 +209,7 @@ class _Telling(_Client):
         try:
             response = await self.opened(request, auth)
         except httpx2.RequestError as problem:
-            self._on_end(_mishap(problem))
+            self._on_end(_failure_reason(problem))
             raise
         if self.is_stream(response):
             self.bind(response, self._refused)
@@ -230,7 +236,7 @@ def _stays(response: httpx2.Response) -> bool:
     )
 
 
-async def _asked(request: httpx2.Request) -> JSONRPCRequest | None:
+async def _read_request(request: httpx2.Request) -> JSONRPCRequest | None:
     """Return the request of ours that one of HTTP carries, None if it carries none."""
     if request.method != "POST":
         return None
@@ -241,7 +247,7 @@ async def _asked(request: httpx2.Request) -> JSONRPCRequest | None:
     return message if isinstance(message, JSONRPCRequest) else None
 
 
-def _mishap(problem: httpx2.RequestError) -> str:
+def _failure_reason(problem: httpx2.RequestError) -> str:
     """Return what became of a request to which no response has begun."""
     match problem:
         case httpx2.DecodingError():
@@ -266,22 +272,26 @@ def _status(status: int) -> str:
         return f"answered with HTTP status {status}"
 
 
-def _error(asked: JSONRPCRequest | None, reason: str) -> bytes:
+def _error(request_message: JSONRPCRequest | None, reason: str) -> bytes:
     error: ErrorData = our_error(reason)
-    return _dumped(JSONRPCError(jsonrpc="2.0", id=asked.id if asked else None, error=error))
+    return _dumped(
+        JSONRPCError(jsonrpc="2.0", id=request_message.id if request_message else None, error=error)
+    )
 
 
 def _dumped(message: JSONRPCResponse | JSONRPCError) -> bytes:
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
-def _failed(request: httpx2.Request, asked: JSONRPCRequest | None, reason: str) -> httpx2.Response:
+def _failed(
+    request: httpx2.Request, request_message: JSONRPCRequest | None, reason: str
+) -> httpx2.Response:
     """Return a response that fails a request of ours, for `reason`."""
     headers = {"Content-Type": "application/json"}
     return httpx2.Response(
         HTTPStatus.SERVICE_UNAVAILABLE,
         headers=headers,
-        content=_error(asked, reason),
+        content=_error(request_message, reason),
         request=request,
     )
 

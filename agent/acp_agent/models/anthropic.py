@@ -106,11 +106,11 @@ class MessagesModel:
             "messages": messages,
             "stream": True,
         }
-        if told := instructions(self._options, history):
-            body["system"] = [{"type": "text", "text": told, **CACHED}]
+        if system := instructions(self._options, history):
+            body["system"] = [{"type": "text", "text": system, **CACHED}]
         # What is cached must not be a thought, which moves; a paused reply may end with one.
-        if asked := [each for each in messages if each["role"] == "user"]:
-            asked[-1]["content"][-1] |= CACHED
+        if user_messages := [each for each in messages if each["role"] == "user"]:
+            user_messages[-1]["content"][-1] |= CACHED
         if tools:
             body["tools"] = [
                 {
@@ -183,7 +183,7 @@ def _add(messages: list[dict[str, Json]], role: str, blocks: list[dict[str, Json
         messages.append({"role": role, "content": blocks})
 
 
-def _user_blocks(said: PromptMessage, *, takes_images: bool) -> list[dict[str, Json]]:
+def _user_blocks(message: PromptMessage, *, takes_images: bool) -> list[dict[str, Json]]:
     blocks: list[dict[str, Json]] = []
     if takes_images:
         blocks += [
@@ -191,9 +191,9 @@ def _user_blocks(said: PromptMessage, *, takes_images: bool) -> list[dict[str, J
                 "type": "image",
                 "source": {"type": "base64", "media_type": image.mime_type, "data": image.data},
             }
-            for image in said.images
+            for image in message.images
         ]
-    return [*blocks, {"type": "text", "text": spoken(said, takes_images=takes_images)}]
+    return [*blocks, {"type": "text", "text": spoken(message, takes_images=takes_images)}]
 
 
 def _assistant_blocks(
@@ -204,10 +204,10 @@ def _assistant_blocks(
     words: list[str] = []
 
     def close_words() -> None:
-        said = "".join(words)
+        content = "".join(words)
         words.clear()
-        if said.strip():
-            blocks.append({"type": "text", "text": said})
+        if content.strip():
+            blocks.append({"type": "text", "text": content})
 
     for event in events:
         if isinstance(event, TextDelta):
@@ -296,13 +296,13 @@ class MessagesReader:
                 pass
         return ()
 
-    def ended(self, *, is_told: bool = False) -> Sequence[ModelEvent]:
+    def ended(self, *, is_announced: bool = False) -> Sequence[ModelEvent]:
         """Raise: the stream has ended without the message that ends it.
 
         Raises:
             ServiceFailedError: always.
         """
-        del is_told
+        del is_announced
         raise self._refusals.cut()
 
     def _started(self, message: Mapping[str, Json]) -> Sequence[ModelEvent]:
@@ -348,7 +348,7 @@ class MessagesReader:
 
     def _note(self, usage: Json) -> None:
         """Keep what is told of usage: each number counts from the beginning, the last one holds."""
-        self._usage |= {name: told for name, told in members(usage).items() if told is not None}
+        self._usage |= {name: count for name, count in members(usage).items() if count is not None}
 
     def _last_events(self) -> Sequence[ModelEvent]:
         if any(block.kind == "tool_use" for block in self._blocks.values()):
@@ -366,10 +366,10 @@ def _index(message: Mapping[str, Json]) -> int:
     return count(message.get("index"))
 
 
-def _shown(block: _Block, said: str, thought: str) -> Sequence[ModelEvent]:
+def _shown(block: _Block, content: str, thought: str) -> Sequence[ModelEvent]:
     """Keep a piece of text or of a thought, and return what is shown of it."""
-    if block.kind == "text" and said:
-        return [TextDelta(said)]
+    if block.kind == "text" and content:
+        return [TextDelta(content)]
     if block.kind == "thinking" and thought:
         block.pieces.append(thought)
         return [ReasoningDelta(thought)]

@@ -65,7 +65,7 @@ class Exchange:
     """A request, and what came of it."""
 
     path: str
-    asked: Json
+    request_body: Json
     """Its body; in a file, and from there, it is masked, as the answers are."""
     status: int = 0
     """0: no answer came."""
@@ -76,27 +76,27 @@ class Exchange:
 
     def line(self, secret: str | None) -> bytes:
         """Return the exchange as a line of a file, without `secret`."""
-        told = {
+        line = {
             "request": {
                 "path": self.path,
-                "body": masked(self.asked, secret),
+                "body": masked(self.request_body, secret),
             },
             "response": {
                 "status": self.status,
                 "headers": masked(dict(self.headers), secret),
-                "chunks": [_told(chunk) for chunk in _chunks_without(self.chunks, secret)],
+                "chunks": [_encoded_chunk(chunk) for chunk in _chunks_without(self.chunks, secret)],
                 "end": self.end,
             },
         }
-        return json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+        return json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def fingerprint(path: str, asked: Json) -> str:
+def fingerprint(path: str, request_body: Json) -> str:
     """Return what is the same for requests that ask the same, however they are spelled.
 
     Masks are the same, whatever the length of the key that they stand for.
     """
-    spelled = json.dumps([path, asked], sort_keys=True, ensure_ascii=True)
+    spelled = json.dumps([path, request_body], sort_keys=True, ensure_ascii=True)
     return sha256(_MASKS.sub(MASK, spelled).encode()).hexdigest()
 
 
@@ -160,7 +160,9 @@ class _Recorder(httpx.AsyncBaseTransport):
         if is_packed:
             # Packed, the tape could not be read, and nobody would see a key in it.
             del headers["content-encoding"]
-        exchange.headers = [(name, told) for name, told in headers.items() if name in KEPT_HEADERS]
+        exchange.headers = [
+            (name, value) for name, value in headers.items() if name in KEPT_HEADERS
+        ]
         return httpx.Response(
             response.status_code,
             headers=headers,
@@ -229,7 +231,7 @@ class ReplayingCassette:
         self._path = path
         self._waiting: dict[str, deque[Exchange]] = defaultdict(deque)
         for exchange in _read(path):
-            self._waiting[fingerprint(exchange.path, exchange.asked)].append(exchange)
+            self._waiting[fingerprint(exchange.path, exchange.request_body)].append(exchange)
 
     def transport(
         self, network: Callable[[], httpx.AsyncClient], secret: str | None
@@ -238,8 +240,8 @@ class ReplayingCassette:
         del network
 
         async def answer(request: httpx.Request) -> httpx.Response:
-            asked = masked(parse(await request.aread()), secret)
-            return self._answer(fingerprint(request.url.path, asked))
+            request_body = masked(parse(await request.aread()), secret)
+            return self._answer(fingerprint(request.url.path, request_body))
 
         return httpx.MockTransport(answer)
 
@@ -300,8 +302,8 @@ def _json(path: Path, number: int, line: bytes) -> Json:
 
 
 def _exchange(path: Path, number: int, line: bytes) -> Exchange:
-    told = members(_json(path, number, line))
-    request, response = members(told.get("request")), members(told.get("response"))
+    content = members(_json(path, number, line))
+    request, response = members(content.get("request")), members(content.get("response"))
     end, status = response.get("end"), response.get("status")
     try:
         chunks = [_chunk(chunk) for chunk in entries(response.get("chunks"))]
@@ -313,9 +315,9 @@ def _exchange(path: Path, number: int, line: bytes) -> Exchange:
         raise SettingsError(f"Line {number} of the cassette {path} holds no exchange.")
     return Exchange(
         path=text(request.get("path")),
-        asked=request.get("body"),
+        request_body=request.get("body"),
         status=status,
-        headers=[(name, text(told)) for name, told in members(response.get("headers")).items()],
+        headers=[(name, text(value)) for name, value in members(response.get("headers")).items()],
         chunks=chunks,
         end=end,
     )
@@ -345,7 +347,7 @@ def _chunks_without(chunks: Sequence[bytes], secret: str | None) -> Sequence[byt
     return [body[start:end] for start, end in pairwise(ends)]
 
 
-def _told(chunk: bytes) -> Json:
+def _encoded_chunk(chunk: bytes) -> Json:
     """Return a chunk as a file holds it: readable where it is text."""
     try:
         return chunk.decode()
@@ -353,15 +355,15 @@ def _told(chunk: bytes) -> Json:
         return {"base64": base64.b64encode(chunk).decode()}
 
 
-def _chunk(told: Json) -> bytes:
+def _chunk(value: Json) -> bytes:
     """Return the bytes of a chunk.
 
     Raises:
         ValueError: it is none.
     """
-    if isinstance(told, str):
-        return told.encode()
-    encoded = members(told).get("base64")
+    if isinstance(value, str):
+        return value.encode()
+    encoded = members(value).get("base64")
     if not isinstance(encoded, str):
         raise ValueError("a chunk is text or base64")  # noqa: TRY004 - it is the file's fault
     return base64.b64decode(encoded, validate=True)

@@ -253,21 +253,21 @@ def _run(rest: str) -> Script:
 
 
 def _use(rest: str) -> Script:
-    name, _, told = rest.partition(" ")
-    arguments = _arguments(told.strip())
+    name, _, text_ = rest.partition(" ")
+    arguments = _arguments(text_.strip())
     if arguments is None:
-        yield TextDelta(f"`{told}` are no arguments: write `name=value` or a JSON object.\n\n")
+        yield TextDelta(f"`{text_}` are no arguments: write `name=value` or a JSON object.\n\n")
         return
     yield TextDelta(f"I call `{name}`.\n\n")
     yield retell(f"`{name}`", (yield from call(name, **arguments)))
 
 
 def _ask(rest: str) -> Script:
-    question, _, told = rest.partition(":")
-    options = [each.strip() for each in told.split(",") if each.strip()]
+    prompt, _, rest = rest.partition(":")
+    options = [each.strip() for each in rest.split(",") if each.strip()]
     field = {"name": "answer", "kind": "choice", "options": options}
     fields: dict[str, Json] = {"fields": [field]} if options else {}
-    yield retell("The question", (yield from call("ask_user", question=question.strip(), **fields)))
+    yield retell("The question", (yield from call("ask_user", question=prompt.strip(), **fields)))
 
 
 def _form(rest: str) -> Script:
@@ -288,13 +288,13 @@ def _open(rest: str) -> Script:
     yield retell("The page", (yield from call("open_page", url=rest, reason=reason)))
 
 
-def _arguments(told: str) -> dict[str, Json] | None:
+def _arguments(text: str) -> dict[str, Json] | None:
     """Return the arguments of a call: a JSON object, or names and values; None if neither."""
-    if told.startswith("{"):
-        value = _value(told)
+    if text.startswith("{"):
+        value = _value(text)
         return cast("dict[str, Json]", value) if isinstance(value, dict) else None
     try:
-        pairs = [each.partition("=") for each in shlex.split(told)]
+        pairs = [each.partition("=") for each in shlex.split(text)]
     except ValueError:
         return None
     if not all(name and equals for name, equals, _ in pairs):

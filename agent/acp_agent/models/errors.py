@@ -70,16 +70,16 @@ class ServiceErrors:
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ServiceFailedError:
         """Return what an answer with another status than 200 means."""
-        kind, said = self.said(body)
+        kind, message = self.message(body)
         wait = _wait(headers)
-        words = f"{kind} {said}"
+        words = f"{kind} {message}"
         if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_LONG.search(words):
-            return self._too_long(said)
+            return self._too_long(message)
         if status == HTTPStatus.PAYMENT_REQUIRED or _NO_CREDIT.search(words):
-            sentence = f"{self._service.title} wants to be paid first{_quote(said)}."
+            sentence = f"{self._service.title} wants to be paid first{_quote(message)}."
             return ServiceFailedError(sentence)
         return ServiceFailedError(
-            self._sentence(status, said, wait),
+            self._sentence(status, message, wait),
             # Where the agent has no way to log in, asking for a login would lead nowhere.
             needs_key=status == HTTPStatus.UNAUTHORIZED and self._service.needs_key,
             is_passing=status in _PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -88,13 +88,15 @@ class ServiceErrors:
 
     def broken_off(self, error: Json) -> ServiceFailedError:
         """Return what an error amid a stream means."""
-        kind, said = _words(error)
-        said = self._safe(said)
-        if _TOO_LONG.search(f"{kind} {said}"):
-            return self._too_long(said)
+        kind, message = _words(error)
+        message = self._safe(message)
+        if _TOO_LONG.search(f"{kind} {message}"):
+            return self._too_long(message)
         codes = {str(code) for code in _PASSING}
         is_passing = _BUSY.search(kind) is not None or not codes.isdisjoint(kind.split())
-        sentence = f"{self._service.title} broke its answer off{_quote(said or self._safe(kind))}."
+        sentence = (
+            f"{self._service.title} broke its answer off{_quote(message or self._safe(kind))}."
+        )
         return ServiceFailedError(sentence, is_passing=is_passing)
 
     def no_stream(self, body: bytes) -> ServiceFailedError:
@@ -150,7 +152,7 @@ class ServiceErrors:
             f"{self._service.title} sent nothing for {seconds:g} seconds.", is_passing=True
         )
 
-    def said(self, body: bytes) -> tuple[str, str]:
+    def message(self, body: bytes) -> tuple[str, str]:
         """Return the kind of an error and what the service says of it, safe to be shown."""
         try:
             answer = parse(body)
@@ -158,11 +160,11 @@ class ServiceErrors:
             # A page for browsers says nothing that a sentence could hold.
             page = body.decode("utf-8", "replace").strip()
             return "", "" if page.startswith("<") else self._safe(page)
-        kind, said = _words(answer)
-        return kind, self._safe(said)
+        kind, message = _words(answer)
+        return kind, self._safe(message)
 
-    def _sentence(self, status: int, said: str, wait: float | None) -> str:
-        title, quote = self._service.title, _quote(said)
+    def _sentence(self, status: int, message: str, wait: float | None) -> str:
+        title, quote = self._service.title, _quote(message)
         match status:
             case HTTPStatus.UNAUTHORIZED if self._service.key is None:
                 return f"{title} wants a key{quote}. {self._advice()}"
@@ -197,19 +199,19 @@ class ServiceErrors:
             return "Name the variable that holds one as api_key_env, beside base_url."
         return f"Set {service.key_variables[0]} where the agent starts."
 
-    def _too_long(self, said: str) -> ServiceFailedError:
+    def _too_long(self, message: str) -> ServiceFailedError:
         return ServiceFailedError(
-            f"The conversation is too long for {self._model}{_quote(said)}. "
+            f"The conversation is too long for {self._model}{_quote(message)}. "
             "`/compact` makes room, or begin a new session.",
             is_too_long=True,
         )
 
-    def _safe(self, said: str) -> str:
+    def _safe(self, message: str) -> str:
         if secret := self._service.secret:
             once = json.dumps(secret)[1:-1]
             for spelled in (json.dumps(once)[1:-1], once, secret, "*" * len(secret)):
-                said = said.replace(spelled, "…")
-        return single_line(" ".join(said[: 4 * MAX_QUOTE].split()), MAX_QUOTE).rstrip(".")
+                message = message.replace(spelled, "…")
+        return single_line(" ".join(message[: 4 * MAX_QUOTE].split()), MAX_QUOTE).rstrip(".")
 
 
 def _words(answer: Json) -> tuple[str, str]:
@@ -222,8 +224,8 @@ def _words(answer: Json) -> tuple[str, str]:
     return kind, text(members(error).get("message", members(error).get("detail")))
 
 
-def _quote(said: str) -> str:
-    return f": {said}" if said else ""
+def _quote(message: str) -> str:
+    return f": {message}" if message else ""
 
 
 def _wait(headers: Mapping[str, str]) -> float | None:

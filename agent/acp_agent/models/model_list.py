@@ -62,8 +62,10 @@ def list_models(
             headers=service_headers(service),
         ) as client:
             for _ in range(PAGE_LIMIT):
-                asked = urlencode(query | cursor)
-                with client.stream("GET", f"{url}?{asked}" if asked else url) as response:
+                query_string = urlencode(query | cursor)
+                with client.stream(
+                    "GET", f"{url}?{query_string}" if query_string else url
+                ) as response:
                     page = members(_page(service, response, until, size_limit))
                 before = len(names)
                 ids = [text(members(each).get("id")) for each in entries(page.get("data"))]

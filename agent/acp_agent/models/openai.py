@@ -94,12 +94,12 @@ class ChatModel:
     def _body(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec], names: ToolNames
     ) -> dict[str, Json]:
-        told = instructions(self._options, history)
-        system = [{"role": "system", "content": told}] if told else []
-        said = conversation(history, self.name, names, takes_images=self.takes_images)
+        system = instructions(self._options, history)
+        system_messages = [{"role": "system", "content": system}] if system else []
+        messages = conversation(history, self.name, names, takes_images=self.takes_images)
         body: dict[str, Json] = {
             "model": self._model,
-            "messages": [*system, *said],
+            "messages": [*system_messages, *messages],
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -141,8 +141,8 @@ def conversation(
                 messages += [message] if len(message) > 1 else []
             case ToolResult():
                 call_id = waiting.pop(0) if waiting else ""
-                told = f"Failed: {entry.text}" if entry.is_failed else entry.text
-                messages.append({"role": "tool", "tool_call_id": call_id, "content": told})
+                content = f"Failed: {entry.text}" if entry.is_failed else entry.text
+                messages.append({"role": "tool", "tool_call_id": call_id, "content": content})
             case ProjectInstructions():
                 # Told beside the messages.
                 continue
@@ -161,31 +161,31 @@ def _add_user(messages: list[dict[str, Json]], parts: list[dict[str, Json]]) -> 
         messages.append({"role": "user", "content": parts[0]["text"] if is_plain else parts})
 
 
-def _user_parts(said: PromptMessage, *, takes_images: bool) -> list[dict[str, Json]]:
-    parts = [_text_part(spoken(said, takes_images=takes_images))]
+def _user_parts(message: PromptMessage, *, takes_images: bool) -> list[dict[str, Json]]:
+    parts = [_text_part(spoken(message, takes_images=takes_images))]
     if takes_images:
         parts += [
             {
                 "type": "image_url",
                 "image_url": {"url": f"data:{image.mime_type};base64,{image.data}"},
             }
-            for image in said.images
+            for image in message.images
         ]
     return parts
 
 
-def _text_part(said: str) -> dict[str, Json]:
-    return {"type": "text", "text": said}
+def _text_part(content: str) -> dict[str, Json]:
+    return {"type": "text", "text": content}
 
 
 def _assistant(
     events: Sequence[ModelEvent], maker: str, names: ToolNames, id_of: Callable[[str], str]
 ) -> tuple[dict[str, Json], list[str]]:
     """Return a reply as a message, and the ids of its calls."""
-    said = "".join(event.text for event in events if isinstance(event, TextDelta))
+    content = "".join(event.text for event in events if isinstance(event, TextDelta))
     message: dict[str, Json] = {"role": "assistant"}
-    if said:
-        message["content"] = said
+    if content:
+        message["content"] = content
     calls: list[dict[str, Json]] = []
     for event in events:
         if isinstance(event, ToolUse):
@@ -236,7 +236,7 @@ class ChatReader:
         self._reason = ""
         self._usage: Mapping[str, Json] = {}
         self._has_refused = False
-        self._has_said = False
+        self._has_text = False
 
     @property
     def is_over(self) -> bool:
@@ -260,7 +260,7 @@ class ChatReader:
             self._reason = text(members(choice).get("finish_reason")) or self._reason
         return events
 
-    def ended(self, *, is_told: bool = False) -> Sequence[ModelEvent]:
+    def ended(self, *, is_announced: bool = False) -> Sequence[ModelEvent]:
         """Return the calls, what was used, and why the answer ended if that is not as usual.
 
         Some services give no reason for an end that they tell of: there it is one if something was
@@ -269,7 +269,7 @@ class ChatReader:
         Raises:
             ServiceFailedError: it did not end, the stream did.
         """
-        if not self._reason and not (is_told and self._is_whole()):
+        if not self._reason and not (is_announced and self._is_whole()):
             raise self._refusals.cut()
         if self._reason in FAILED:
             raise self._refusals.broken_off({"type": "server_error", "message": self._reason})
@@ -293,13 +293,15 @@ class ChatReader:
         is_broken = any(isinstance(event, ToolUse) and event.fault for event in events)
         # Without an end, no arguments may be arguments that have not come.
         is_open = any(not "".join(call.arguments).strip() for call in self._calls)
-        return (self._has_said or bool(self._calls)) and not is_broken and not is_open
+        return (self._has_text or bool(self._calls)) and not is_broken and not is_open
 
     def _read_calls(self) -> list[ModelEvent]:
         """Return the calls, behind the thoughts that some models want back with the results."""
         if not self._calls:
             return []
-        thoughts: dict[str, Json] = {name: "".join(said) for name, said in self._thoughts.items()}
+        thoughts: dict[str, Json] = {
+            name: "".join(pieces) for name, pieces in self._thoughts.items()
+        }
         sealed = {"reasoning_details": self._details} if self._details else thoughts
         events: list[ModelEvent] = [ProviderBlock(self._maker, sealed)] if sealed else []
         return events + [
@@ -321,9 +323,9 @@ class ChatReader:
             # The word of old for a call, of which there is one.
             self._add({"function": function})
         events: list[ModelEvent] = [ReasoningDelta(thought)] if thought else []
-        said = text(delta.get("content")) + refusal
-        self._has_said = self._has_said or bool(said)
-        return [*events, TextDelta(said)] if said else events
+        content = text(delta.get("content")) + refusal
+        self._has_text = self._has_text or bool(content)
+        return [*events, TextDelta(content)] if content else events
 
     def _add(self, piece: Mapping[str, Json]) -> None:
         """Add a piece to its call."""

@@ -135,8 +135,8 @@ def provider_from_environment(prefix: str, environment: Mapping[str, str]) -> Pr
         SettingsError: what the environment tells of it cannot be.
     """
     service = PROVIDERS[prefix]
-    if told := environment.get(service.url_variable, "").strip():
-        url = _ollama_url(told) if prefix == "ollama" else told.rstrip("/")
+    if value := environment.get(service.url_variable, "").strip():
+        url = _ollama_url(value) if prefix == "ollama" else value.rstrip("/")
         if service.api == "anthropic":
             # The path begins with the version here, and many write it behind the address as well.
             url = url.removesuffix("/v1")
@@ -189,9 +189,9 @@ def provider_at(
     return replace(service, key=key, is_bearer=is_bearer, key_variables=(key_variable,))
 
 
-def _ollama_url(told: str) -> str:
+def _ollama_url(value: str) -> str:
     """Return what OLLAMA_HOST means: it bears a bare host, and the address that a server binds."""
-    parts = _split(told if "://" in told else f"http://{told}", "OLLAMA_HOST")
+    parts = _split(value if "://" in value else f"http://{value}", "OLLAMA_HOST")
     host = parts.hostname or "127.0.0.1"
     # To bind all addresses is a server's wish; a client reaches it on one of them.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104

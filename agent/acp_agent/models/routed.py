@@ -205,12 +205,12 @@ def _with(service: Provider, headers: Mapping[str, str]) -> Provider:
     A key among them becomes the service's key: as such it is kept out of everything that is told.
     """
     rest = dict(headers)
-    for name, told in headers.items():
-        scheme, _, token = told.partition(" ")
+    for name, value in headers.items():
+        scheme, _, token = value.partition(" ")
         if name.lower() == "authorization" and scheme.lower() == "bearer" and token.strip():
             del rest[name]
             service = replace(service, key=token.strip(), is_bearer=True)
-        elif name.lower() == "x-api-key" and service.api == "anthropic" and told.strip():
+        elif name.lower() == "x-api-key" and service.api == "anthropic" and value.strip():
             del rest[name]
-            service = replace(service, key=told.strip(), is_bearer=False)
+            service = replace(service, key=value.strip(), is_bearer=False)
     return replace(service, headers=tuple(sorted(rest.items())))

@@ -47,7 +47,7 @@ class Reader(Protocol):
         """
         ...
 
-    def ended(self, *, is_told: bool = False) -> Sequence[ModelEvent]:
+    def ended(self, *, is_announced: bool = False) -> Sequence[ModelEvent]:
         """Return the last events: the stream has ended, and may have told so.
 
         Raises:
@@ -79,7 +79,7 @@ class StreamedReply:
             message = await anext(self._messages, None)
         if message is None or message is _END:
             self.is_over = True
-            return self._reader.ended(is_told=message is _END)
+            return self._reader.ended(is_announced=message is _END)
         events = self._reader.feed(message)
         self.is_over = self._reader.is_over
         return events

@@ -34,12 +34,12 @@ def instructions(options: ModelOptions, history: Sequence[HistoryEntry] = ()) ->
     return "\n".join(parts)
 
 
-def spoken(said: PromptMessage, *, takes_images: bool) -> str:
+def spoken(message: PromptMessage, *, takes_images: bool) -> str:
     """Return a prompt as one text: attachments behind it, and images that cannot be shown."""
-    parts = [said.text] if said.text else []
-    parts += [_attached(each) for each in said.attachments]
+    parts = [message.text] if message.text else []
+    parts += [_attached(each) for each in message.attachments]
     if not takes_images:
-        parts += [NO_IMAGES.format(image.mime_type) for image in said.images]
+        parts += [NO_IMAGES.format(image.mime_type) for image in message.images]
     return "\n\n".join(parts) or "(The prompt is empty.)"
 
 

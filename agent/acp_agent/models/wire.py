@@ -69,21 +69,21 @@ class ToolNames:
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         # Who has a name that is taken as it is keeps it, whoever else would get the same.
         kept = {tool.name for tool in tools if _fitted(tool.name) == tool.name}
-        self._told: dict[str, str] = {name: name for name in kept}
-        self._meant: dict[str, str] = dict(self._told)
+        self._service_names: dict[str, str] = {name: name for name in kept}
+        self._meant: dict[str, str] = dict(self._service_names)
         for tool in tools:
             self._add(tool.name)
 
     def sent(self, name: str) -> str:
         """Return what a tool is called before the service, one that is not offered too."""
-        return self._told.get(name) or _fitted(name)
+        return self._service_names.get(name) or _fitted(name)
 
-    def received(self, told: str) -> str:
+    def received(self, name: str) -> str:
         """Return the tool that the service calls so; a name that nobody has stays as it is."""
-        return self._meant.get(told, told)
+        return self._meant.get(name, name)
 
     def _add(self, name: str) -> None:
-        if name in self._told:
+        if name in self._service_names:
             return
         fitted = _fitted(name)
         number = 2
@@ -91,7 +91,7 @@ class ToolNames:
             end = f"_{number}"
             fitted = _fitted(name)[: LENGTH - len(end)] + end
             number += 1
-        self._told[name] = fitted
+        self._service_names[name] = fitted
         self._meant[fitted] = name
 
 
@@ -124,14 +124,14 @@ class CallIds:
         """Return what gives the calls of the reply at `place` their ids, one after the other."""
         numbers = itertools.count()
 
-        def id_of(told: str) -> str:
+        def id_of(id_: str) -> str:
             number = next(numbers)
-            if told in self._taken or not self._fit.fullmatch(told):
-                told = f"{self._prefix}_{place}_{number}"
-                while told in self._taken:
-                    told += "_"
-            self._taken.add(told)
-            return told
+            if id_ in self._taken or not self._fit.fullmatch(id_):
+                id_ = f"{self._prefix}_{place}_{number}"
+                while id_ in self._taken:
+                    id_ += "_"
+            self._taken.add(id_)
+            return id_
 
         return id_of
 

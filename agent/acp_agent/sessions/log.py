@@ -291,9 +291,9 @@ def read_usage(value: Mapping[str, Json]) -> TokenUsage:
         return TokenUsage(0, 0)
 
 
-def joined(said: Sequence[ModelEvent]) -> Iterator[ModelEvent]:
+def joined(events_: Sequence[ModelEvent]) -> Iterator[ModelEvent]:
     """Yield events with neighbouring pieces of text, or of thought, as one."""
-    for kind, group in groupby(said, type):
+    for kind, group in groupby(events_, type):
         if kind in _KINDS:
             yield kind("".join(cast("TextDelta | ReasoningDelta", each).text for each in group))
         else:

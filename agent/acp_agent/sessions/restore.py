@@ -51,9 +51,9 @@ def restore(log: SessionLog) -> RestoredSession:
         reading.take(event)
     log.texts = reading.texts
     for call_id, content in reading.open_calls.items():
-        said = {"type": "content", "content": {"type": "text", "text": REASON}}
+        content_block = {"type": "content", "content": {"type": "text", "text": REASON}}
         members = {"status": "failed", "rawOutput": {"error": REASON}}
-        log.append(events.tool(call_id, members | {"content": [*content, said]}))
+        log.append(events.tool(call_id, members | {"content": [*content, content_block]}))
     for compaction_id, members in reading.open_compactions.items():
         log.append(events.compaction(compaction_id, members))
     loose = tuple(reading.loose)

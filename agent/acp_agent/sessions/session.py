@@ -180,7 +180,7 @@ class Session:
         self._context.limits = services.limits
         self._context.read_instructions = self._instructed
         self._names = services.instructions
-        self._clerk = SlashCommands(self._context, self)
+        self._commands = SlashCommands(self._context, self)
         self._context.context_window = _fill(record.usage)
         if record.spent is not None:
             self._context.usage = read_usage(record.spent)
@@ -240,7 +240,7 @@ class Session:
         return len(model_history(self._context.history))
 
     async def prompt(
-        self, said: PromptMessage, record_prompt: Callable[[], Awaitable[None]] | None = None
+        self, message: PromptMessage, record_prompt: Callable[[], Awaitable[None]] | None = None
     ) -> StopReason:
         """Run one turn for `said`, once `record_prompt` has stored it; no other turn may run."""
         stop: StopReason = "cancelled"
@@ -251,11 +251,11 @@ class Session:
             with turn, self.servers.relay.in_turn():
                 if record_prompt is not None:
                     await record_prompt()
-                said = self._plain(said)
-                order = parse_command(said.text, self.model)
-                await self._begin("" if order is not None and order.is_local else said.text)
+                message = self._plain(message)
+                order = parse_command(message.text, self.model)
+                await self._begin("" if order is not None and order.is_local else message.text)
                 await self.warn(is_in_turn=True)
-                stop = await self._answer(said, order)
+                stop = await self._answer(message, order)
                 await self.log.flush()
         except ConnectionClosedError:
             # The client asks and answers no more: what it left unanswered, it does not want.
@@ -270,31 +270,33 @@ class Session:
             self._account(before)
         return "cancelled" if turn.cancel_called else stop
 
-    async def _answer(self, said: PromptMessage, order: ParsedCommand | None) -> StopReason:
+    async def _answer(self, message: PromptMessage, order: ParsedCommand | None) -> StopReason:
         """Run a slash command or a turn of the model; return why it stopped."""
         if order is not None:
-            return await self._clerk.run(order, said)
-        self._context.history.append(said)
+            return await self._commands.run(order, message)
+        self._context.history.append(message)
         return await run_turn(self._context)
 
-    def _take_up(self, said: PromptMessage, loose: tuple[ModelEvent, ...]) -> None:
+    def _take_up(self, message: PromptMessage, loose: tuple[ModelEvent, ...]) -> None:
         """Add a prompt that was interrupted, and the partial reply, to the history."""
-        said = self._plain(said)
-        entry = history_item(parse_command(said.text, self.model), said)
+        message = self._plain(message)
+        entry = history_item(parse_command(message.text, self.model), message)
         self._context.history.append(entry)
         if isinstance(entry, PromptMessage):
             self._context.history.append(AssistantMessage(loose))
 
-    def _plain(self, said: PromptMessage) -> PromptMessage:
+    def _plain(self, message: PromptMessage) -> PromptMessage:
         """Return a prompt whose command has no namespace."""
         begins = f"/{self.prefix}"
-        if not self.prefix or not said.text.startswith(begins):
-            return said
-        rest = said.text[len(begins) :]
+        if not self.prefix or not message.text.startswith(begins):
+            return message
+        rest = message.text[len(begins) :]
         known = {command.name for command in available_commands(self.model)}
         # Anything else goes to the model unchanged.
         is_command = known.intersection(rest.split(maxsplit=1)[:1])
-        return replace(said, text=f"/{rest}") if is_command and not rest[0].isspace() else said
+        return (
+            replace(message, text=f"/{rest}") if is_command and not rest[0].isspace() else message
+        )
 
     def _account(self, before: TokenUsage) -> None:
         """Store the tokens used, however the turn has ended."""
@@ -362,22 +364,22 @@ class Session:
     async def send_context(self) -> None:
         """Send the state beside the conversation: title, usage, commands."""
         try:
-            told = self.context_updates()
+            pending_updates = self.context_updates()
         except StoreError as problem:
             # The response has been sent, so the error goes to the log.
             logger.error("%s", problem)  # noqa: TRY400 - a sentence says it all
             return
-        for update, members in told:
+        for update, members in pending_updates:
             await self.updates.send(update, members)
         await self.announce()
 
     def context_updates(self) -> list[tuple[str, Mapping[str, Json]]]:
         """Return the updates of the state beside the conversation."""
         record = self.log.current()
-        told: list[tuple[str, Mapping[str, Json]]] = [(INFO, session_info(record))]
+        shown: list[tuple[str, Mapping[str, Json]]] = [(INFO, session_info(record))]
         if record.usage is not None:
-            told.append((USAGE_UPDATE, record.usage))
-        return told
+            shown.append((USAGE_UPDATE, record.usage))
+        return shown
 
     def move(self, workspace: Workspace, directories: Sequence[Path]) -> None:
         """Change the directories of the session."""
@@ -449,11 +451,11 @@ class Session:
 
     async def _begin(self, text: str) -> None:
         """Store and send the time of use, and the title that the first prompt gives."""
-        told = {"updatedAt": self.log.touch()}
+        info = {"updatedAt": self.log.touch()}
         if (words := " ".join(text.split())) and self.log.suggest_title(title := _cut(words)):
-            told["title"] = title
+            info["title"] = title
         await self.log.flush()
-        await self.updates.send(INFO, told)
+        await self.updates.send(INFO, info)
 
 
 def session_info(record: SessionRecord) -> dict[str, Json]:

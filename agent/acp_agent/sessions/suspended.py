@@ -47,15 +47,15 @@ class SuspendedSessions(Mapping[str, SuspendedSession]):
 
     def __init__(self, locks: SessionLocks) -> None:
         self._locks = locks
-        self._asleep: dict[str, SuspendedSession] = {}
+        self._suspended: dict[str, SuspendedSession] = {}
 
     def add(self, session_id: str, slept: SuspendedSession) -> None:
         """Add a session; its lock stays held."""
-        self._asleep[session_id] = slept
+        self._suspended[session_id] = slept
 
     def pop(self, session_id: str) -> SuspendedSession | None:
         """Remove a session, whose lock stays held; return None if it is not suspended."""
-        return self._asleep.pop(session_id, None)
+        return self._suspended.pop(session_id, None)
 
     def close(self, session_id: str) -> bool:
         """Close a session and release its lock; return False if it is not suspended."""
@@ -72,12 +72,12 @@ class SuspendedSessions(Mapping[str, SuspendedSession]):
 
     def __getitem__(self, session_id: str) -> SuspendedSession:
         """Return what is left of a session."""
-        return self._asleep[session_id]
+        return self._suspended[session_id]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the ids."""
-        return iter(self._asleep)
+        return iter(self._suspended)
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return len(self._asleep)
+        return len(self._suspended)

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from mcp_types.methods import parse_server_result
 
-from acp_agent.mcp.tool_filter import LOOKED_AT, METHOD, NAMED, LeftOut, ToolFilter, told
+from acp_agent.mcp.tool_filter import (
+    LOOKED_AT,
+    METHOD,
+    NAMED,
+    LeftOut,
+    ToolFilter,
+    describe_left_out,
+)
 from acp_protocol.jsonrpc import Json
 from tests.agent.mcp.rooms import call, logged, opened, scripted
 from tests.agent.mcp.test_process import ANSWERING
@@ -76,7 +83,7 @@ def test_no_more_tools_are_looked_at_than_anybody_offers() -> None:
 
 def test_only_some_are_named_and_on_one_line() -> None:
     many = [LeftOut(f"a\x1b{at}\n", "r" * 500) for at in range(NAMED + 3)]
-    text = told(many)
+    text = describe_left_out(many)
     assert text.endswith("; and 3 more")
     assert text.isprintable()
     assert len(text) < NAMED * 300
