@@ -101,7 +101,7 @@ def test_two_turns_of_one_recording_can_be_compared(call: Call) -> None:
 def test_a_pattern_that_takes_too_long_is_told(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
     file = str(slow_recording(tmp_path))
     done = call("diff", option, SLOW, file, file)
     assert f"{option} {SLOW}: its pattern" in done.err

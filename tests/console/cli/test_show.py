@@ -230,7 +230,7 @@ def test_a_file_that_cannot_be_read_is_told(call: Call, tmp_path: Path) -> None:
 def test_a_filter_whose_pattern_takes_too_long_is_told_at_the_end(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
     path, journal = tmp_path / "it.acp.ndjson", Journal(clock=Ticks())
     journal.frame("client", b'{"x":"' + b"a" * 60 + b'b"}', b"\n")
     writer = RecordingWriter(path, new_header(["a"], tmp_path))

@@ -132,7 +132,7 @@ TAKES_FILTER = (
 def test_every_command_tells_of_a_pattern_that_takes_too_long(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
     done = call(*words, SLOW, str(slow_recording(tmp_path)))
     assert done.code == exit_codes.DONE
     assert f"{words[-1]} {SLOW}: its pattern" in done.err
