@@ -38,7 +38,7 @@ class InspectorPane(Horizontal):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("inspection")
     DEFAULT_CSS = """
-    Inspection {
+    InspectorPane {
         #traffic, #analysis {
             width: 1fr;
             height: 1fr;

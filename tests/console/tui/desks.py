@@ -53,15 +53,15 @@ class StillDesk(InterceptClient):
         self.state = replace(self.state, held_frames=holds, **state)
 
 
-def held(raw: bytes = PROMPT, **members: Any) -> HeldFrame:
-    """Return a hold."""
-    about: dict[str, Any] = {
+def held(raw: bytes = PROMPT, **fields: Any) -> HeldFrame:
+    """Return a message that is paused at a breakpoint."""
+    values: dict[str, Any] = {
         "id": 1,
-        "n": 12,
+        "seq": 12,
         "side": "client",
-        "left": 47.0,
-        "waiting": 0,
+        "seconds_left": 47.0,
+        "queued_behind": 0,
         "size": len(raw),
-        **members,
+        **fields,
     }
-    return HeldFrame(raw=raw, **about)
+    return HeldFrame(raw=raw, **values)

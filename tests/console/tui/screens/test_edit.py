@@ -22,7 +22,7 @@ class EditApp(App[None]):
 
     def __init__(self, raw: bytes = PROMPT, left: float = 47.0) -> None:
         super().__init__()
-        self.desk = StillDesk(held(raw, left=left))
+        self.desk = StillDesk(held(raw, seconds_left=left))
         self.raw = raw
         self.results: list[Edited | None] = []
 
@@ -100,7 +100,7 @@ async def test_typing_gives_more_time_and_waiting_does_not() -> None:
     app = EditApp(left=20.0)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "leaves as it was in 20 s" in say(app))
-        app.desk.become(held(left=19.0))
+        app.desk.become(held(seconds_left=19.0))
         await until(pilot, lambda: "19 s" in say(app))
         assert app.desk.asked == []
         await pilot.press("space")

@@ -67,10 +67,10 @@ async def test_held_frames_stand_there_with_what_they_say_and_their_countdowns(
     size: tuple[int, int], picture: SnapshotAssertion
 ) -> None:
     desk = StillDesk(
-        held(waiting=3),
-        held(ASK, id=2, n=14, side="agent", left=8.0),
+        held(queued_behind=3),
+        held(ASK, id=2, seq=14, side="agent", seconds_left=8.0),
         breakpoints=((1, "method == session/prompt"), (2, "from == agent")),
-        struck={"slow updates": 3, "hooks.py": 0},
+        rule_counts={"slow updates": 3, "hooks.py": 0},
     )
     app = PaneApp(desk)
     async with app.run_test(size=size) as pilot:
@@ -148,7 +148,7 @@ async def test_a_key_asks_for_a_deed(key: str, deed: tuple[str, Mapping[str, Any
 
 
 async def test_the_frame_that_was_chosen_is_meant() -> None:
-    desk = StillDesk(held(), held(ASK, id=2, n=13, side="agent"))
+    desk = StillDesk(held(), held(ASK, id=2, seq=13, side="agent"))
     app = PaneApp(desk)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: '"text": "hi"' in say(app))
@@ -287,7 +287,7 @@ async def test_text_from_the_wire_is_neither_markup_nor_escape() -> None:
     desk = StillDesk(
         held(hostile),
         breakpoints=((1, "[red]\x1b[0m"),),
-        struck={"[b]rule[/b]": 1},
+        rule_counts={"[b]rule[/b]": 1},
     )
     app = PaneApp(desk)
     async with app.run_test(size=(120, 30)) as pilot:

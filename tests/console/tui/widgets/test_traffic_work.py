@@ -147,7 +147,7 @@ def test_a_file_that_cannot_be_read_on_is_told(
 ) -> None:
     work = TrafficScanner(TrafficModel(recording))
     recording.close()
-    monkeypatch.setattr(IndexedRecording, "advance", _fail)
+    monkeypatch.setattr(IndexedRecording, "index_more", _fail)
     assert not work.run(1.0)
     assert str(work.problem) == "the disk is gone"
     assert work.poll() == "none"
@@ -187,7 +187,7 @@ def test_a_filter_looks_again_when_more_is_known_of_what_it_asks_for() -> None:
 async def test_a_pattern_that_takes_too_long_is_told_below_the_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
     app = PaneApp()
     async with app.run_test(size=(100, 24)) as pilot:
         pane = app.query_one(TrafficPane)
@@ -201,7 +201,7 @@ async def test_while_a_pattern_is_tried_keys_are_heard_and_another_filter_does_n
 ) -> None:
     is_tried, may_end = threading.Event(), threading.Event()
 
-    def is_in(self: BoundedRegex[str], text: str) -> bool:
+    def is_found_in(self: BoundedRegex[str], text: str) -> bool:
         del self, text
         is_tried.set()
         return may_end.wait(60)
@@ -209,7 +209,7 @@ async def test_while_a_pattern_is_tried_keys_are_heard_and_another_filter_does_n
     app = PaneApp()
     async with app.run_test(size=(100, 24)) as pilot:
         pane = app.query_one(TrafficPane)
-        monkeypatch.setattr(BoundedRegex, "is_in", is_in)
+        monkeypatch.setattr(BoundedRegex, "is_found_in", is_found_in)
         pane.bar.set_filter("/endless/")
         await until(pilot, is_tried.is_set)
         await until(pilot, lambda: "0 of 4 entries · 0 % looked at" in say(app))

@@ -37,7 +37,7 @@ def test_what_goes_wrong_is_raised_where_it_was_asked_for_and_the_thread_goes_on
     elsewhere = own_thread()
     with pytest.raises(ZeroDivisionError):
         list(elsewhere(lambda: 1 // 0))
-    assert list(elsewhere(lambda: 1)) == []
+    assert set(elsewhere(lambda: 1)) <= {None}
 
 
 def test_who_wants_the_result_no_more_goes_away() -> None:
