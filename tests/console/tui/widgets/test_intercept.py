@@ -266,10 +266,10 @@ async def test_of_a_very_long_frame_the_beginning_is_shown_and_all_of_it_edited(
 @pytest.mark.parametrize(
     ("raw", "size", "reason"),
     [
-        (b"\xff", 1, "byte 0 is no UTF-8"),
+        (b"\xff", 1, "byte 0 is not UTF-8"),
         (b"{", EDITABLE + 1, "131 073 bytes"),
         (b"{", 20, "it has left"),
-        (b"\x1b[31m", 5, "control characters"),
+        (b"\x1b[31m", 5, "control or invisible characters"),
     ],
 )
 async def test_what_cannot_be_edited_here_is_told_with_what_can(
