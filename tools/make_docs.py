@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from acp_console.cli.main import COMMANDS
+from acp_console.cli.group import COMMANDS
 from acp_console.tui.commands import COMMANDS as TUI_COMMANDS
 from acp_console.tui.commands import EDITOR_KEYS, SCOPES
 from acp_inspector.lint.catalog import BASES, FAMILIES, UNSTABLE_FAMILIES, LintRule, rules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import logging
 import os
@@ -15,12 +16,40 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import SEPARATOR
 from acp_console.cli.errors import Sentences
-from acp_console.cli.main import COMMANDS, WITHOUT_CLICK, load
 from acp_console.client.agents import DEMO_AGENT, command_agent
 
 PROGRAM: Final = "acp-console"
 COMPLETION: Final = "_ACP_CONSOLE_COMPLETE"
 """The variable by which a shell asks what could come next."""
+
+COMMANDS: Final = {
+    "chat": "Chat with an agent in the terminal.",
+    "exec": "Run one turn without a screen.",
+    "proxy": "Stand between an editor and its agent.",
+    "attach": "Look at a running proxy.",
+    "inspect": "Look at recordings.",
+    "show": "Print the frames of a recording.",
+    "lint": "Find what breaks the protocol in a recording.",
+    "stats": "Count what happened in a recording, and how long it took.",
+    "diff": "Compare two recordings by meaning.",
+    "redact": "Take the secrets out of a recording.",
+    "scan": "Look for secrets that are left in a file.",
+    "import": "Make a recording of what another tool wrote down.",
+    "replay": "Play a recording against a fresh agent.",
+    "agents": "List the known agents.",
+    "agent": "Be an ACP agent on stdio (same as acp-agent).",
+}
+"""Name and one line of help of each command; its module is imported when it is called."""
+MODULES: Final = {"import": "import_"}
+"""Modules of commands whose names are words of Python."""
+WITHOUT_CLICK: Final = frozenset({"proxy", "agent"})
+"""Commands that read their words themselves."""
+
+
+def load(name: str) -> click.Command:
+    """Return the command of that name, importing its module now."""
+    module = importlib.import_module(f"acp_console.cli.{MODULES.get(name, name)}")
+    return module.command
 
 
 class LazyGroup(click.Group):

@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import NoReturn
 
 from acp_console.cli import exit_codes
 from acp_protocol.version import SCHEMA_ID, VERSION
-
-if TYPE_CHECKING:
-    import click
-
-COMMANDS: Final = {
-    "chat": "Chat with an agent in the terminal.",
-    "exec": "Run one turn without a screen.",
-    "proxy": "Stand between an editor and its agent.",
-    "attach": "Look at a running proxy.",
-    "inspect": "Look at recordings.",
-    "show": "Print the frames of a recording.",
-    "lint": "Find what breaks the protocol in a recording.",
-    "stats": "Count what happened in a recording, and how long it took.",
-    "diff": "Compare two recordings by meaning.",
-    "redact": "Take the secrets out of a recording.",
-    "scan": "Look for secrets that are left in a file.",
-    "import": "Make a recording of what another tool wrote down.",
-    "replay": "Play a recording against a fresh agent.",
-    "agents": "List the known agents.",
-    "agent": "Be an ACP agent on stdio (same as acp-agent).",
-}
-"""Name and one line of help of each command; its module is imported when it is called."""
-MODULES: Final = {"import": "import_"}
-"""Modules of commands whose names are words of Python."""
-WITHOUT_CLICK: Final = frozenset({"proxy", "agent"})
-"""Commands that read their words themselves."""
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -76,9 +49,3 @@ def _dispatch(words: list[str], *, is_debug: bool) -> int:
             from acp_console.cli.group import run_words
 
             return run_words(words, is_debug=is_debug)
-
-
-def load(name: str) -> click.Command:
-    """Return the command of that name, importing its module now."""
-    module = importlib.import_module(f"acp_console.cli.{MODULES.get(name, name)}")
-    return module.command

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_console.cli.main import COMMANDS, run
+from acp_console.cli.group import COMMANDS
+from acp_console.cli.main import run
 from acp_protocol.version import SCHEMA_ID, VERSION
 from tests.console.conftest import Agent, Call
 
