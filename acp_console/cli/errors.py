@@ -84,9 +84,9 @@ def _sentence(problem: Exception) -> str:
             AgentExitedError(stderr_tail=tail, stray_output=noise)
             | OperationTimeoutError(stderr_tail=tail, stray_output=noise)
         ):
-            said = single_line((noise or b"").decode(errors="replace"), 80)
-            heard = f"; on stdout it said what is no message of ACP: {said}" if noise else ""
-            return f"{problem}{heard}{'; its last words on stderr:' if tail else ''}"
+            quoted = single_line((noise or b"").decode(errors="replace"), 80)
+            output = f"; on stdout it said what is no message of ACP: {quoted}" if noise else ""
+            return f"{problem}{output}{'; its last words on stderr:' if tail else ''}"
         case RequestFailedError():
             return f"the agent refused: {problem}"
         case _:

@@ -116,7 +116,7 @@ class SingleTurn:
         self._cwd = cwd
         self._text = text
         self._host = ClientHandlers(
-            PolicyDecider(allow, _tell_refusal),
+            PolicyDecider(allow, _report_refusal),
             reads=allow != "none",
             writes=allow in {"edits", "all"},
             runs=allow == "all",
@@ -184,7 +184,7 @@ def _words(words: tuple[str, ...]) -> tuple[str | None, str]:
     return name, prompt
 
 
-def _tell_refusal(ask: PermissionPrompt) -> None:
+def _report_refusal(ask: PermissionPrompt) -> None:
     where = f", outside {ask.cwd}" if ask.paths_outside else ""
     title = single_line(ask.title, TITLE_WIDTH)
     kind = single_line(ask.kind, TITLE_WIDTH)

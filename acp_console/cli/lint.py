@@ -217,10 +217,10 @@ def _print(
             from acp_inspector.lint.reports import junit_report
 
             failing = _faults_fail(fail_on)
-            said = junit_report(
+            rendered = junit_report(
                 reports, lambda each: fails(each, fail_on), faults, faults_fail=failing
             )
-            click.echo(said)
+            click.echo(rendered)
 
 
 def lint_json(

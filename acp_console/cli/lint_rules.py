@@ -39,7 +39,7 @@ def print_rules(names: Sequence[str], format_: str) -> int:
         click.echo(ascii_json({"rules": [rule_json(rule) for rule in wanted]}))
     elif names:
         for rule in wanted:
-            click.echo(_told(rule))
+            click.echo(_description(rule))
     else:
         print_table(LAYOUT, [_cells(rule) for rule in wanted])
     return exit_codes.DONE
@@ -78,19 +78,19 @@ def _cells(rule: LintRule) -> list[str]:
     ]
 
 
-def _told(rule: LintRule) -> str:
+def _description(rule: LintRule) -> str:
     versions = " and ".join(map(str, sorted(rule.versions)))
     kind = rule.severity or "withdrawn"
-    said = [
+    facts = [
         f"{rule.id}  {rule.text}",
         f"  {kind}, on the part of the {rule.side}; version {versions}; {FAMILIES[rule.family]}",
         f"  stands on: {BASES[rule.basis]} ({rule.source})",
     ]
     fix = registry().implemented.get(rule.id)
     if fix is not None:
-        said.append(f"  fix: {fix}")
+        facts.append(f"  fix: {fix}")
     elif rule.severity is not None:
-        said.append("  not checked yet")
+        facts.append("  not checked yet")
     if rule.is_unstable:
-        said.append("  checked with --unstable alone")
-    return "\n".join(said)
+        facts.append("  checked with --unstable alone")
+    return "\n".join(facts)

@@ -46,9 +46,9 @@ def print_report(file: str, report: LintReport, *, is_all: bool) -> None:
 
 
 def _heading(report: LintReport) -> str:
-    said = [f"{report.counts[word]} {_plural(word, report.counts[word])}" for word in _order()]
+    counts = [f"{report.counts[word]} {_plural(word, report.counts[word])}" for word in _order()]
     versions = ", ".join(f"version {version}" for version in sorted(report.versions))
-    return f"{', '.join(said)}{f' ({versions})' if versions else ''}"
+    return f"{', '.join(counts)}{f' ({versions})' if versions else ''}"
 
 
 def _order() -> tuple[Severity, ...]:

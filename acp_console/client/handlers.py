@@ -203,8 +203,8 @@ def _read(request: Request, version: int) -> dict[str, Json]:
     # The shapes come in with the agent's first request, not with the start.
     from acp_protocol.schema.validate import parse_params
 
-    params, complaints = parse_params(request.method, request.params, version, kind="request")
-    if wrong := [str(complaint) for complaint in complaints if not complaint.is_tolerated]:
+    params, errors = parse_params(request.method, request.params, version, kind="request")
+    if wrong := [str(each) for each in errors if not each.is_tolerated]:
         raise RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {'; '.join(wrong)}")
     return params
 

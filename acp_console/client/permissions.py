@@ -180,9 +180,9 @@ def requested_tool_call(params: Json, version: int = 1) -> Mapping[str, Json] | 
         case {"title": str(title), "subject": {"type": "command", "command": command, **more}} if (
             version >= 2
         ):
-            told = {"command": command, "cwd": cast("Json", more.get("cwd"))}
+            start = {"command": command, "cwd": cast("Json", more.get("cwd"))}
             call_id = cast("Json", more.get("toolCallId"))
-            return {"toolCallId": call_id, "title": title, "kind": "execute", "rawInput": told}
+            return {"toolCallId": call_id, "title": title, "kind": "execute", "rawInput": start}
         case {"title": str(title)} if version >= 2:
             return {"title": title, "kind": "other"}
         case _:

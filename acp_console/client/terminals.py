@@ -22,7 +22,7 @@ from acp_protocol.host.terminals import (
 from acp_protocol.jsonrpc import Json
 
 TERMINAL_METHODS: Final = frozenset(
-    f"terminal/{deed}" for deed in ("create", "output", "wait_for_exit", "kill", "release")
+    f"terminal/{action}" for action in ("create", "output", "wait_for_exit", "kill", "release")
 )
 """What an agent may ask for once it was told that there are terminals."""
 

@@ -25,7 +25,7 @@ Update: TypeAlias = Mapping[str, Json]
 class _Session:
     """What a session has told since its last prompt was sent."""
 
-    told: list[Update] = field(default_factory=list[Update])
+    updates: list[Update] = field(default_factory=list[Update])
     """Echoes of prompts and idle states, in order."""
     waiting: set[anyio.Event] = field(default_factory=set[anyio.Event])
     """Set when there is more, for each turn whose end is waited for."""
@@ -67,7 +67,7 @@ class TurnTracker:
         """Hear that a prompt is about to be sent: what was told before is no part of its turn."""
         session = self._sessions.setdefault(session_id, _Session())
         if not session.waiting:
-            session.told.clear()
+            session.updates.clear()
 
     async def wait_for_end(
         self, session_id: str, response: Update, connection: Connection
@@ -84,12 +84,12 @@ class TurnTracker:
             raise RemoteProtocolError("the agent's answer to session/prompt has no messageId")
         session = self._sessions.setdefault(session_id, _Session())
         # The echo may have come before the answer, and then the end of the turn too.
-        start = _place_of(session.told, message_id)
+        start = _place_of(session.updates, message_id)
         more = anyio.Event()
         try:
             async with BackgroundTasks() as tasks:
                 tasks.start_soon(_wake_at_end, connection, session)
-                while (state := _idle(session.told[start:])) is None and connection.is_open:
+                while (state := _idle(session.updates[start:])) is None and connection.is_open:
                     session.waiting.discard(more)
                     more = anyio.Event()
                     session.waiting.add(more)
@@ -109,8 +109,8 @@ class TurnTracker:
                 "state": "idle",
             }:
                 session = self._sessions.setdefault(session_id, _Session())
-                if session.waiting or len(session.told) < MAX_UPDATES:
-                    session.told.append(cast("Update", update))
+                if session.waiting or len(session.updates) < MAX_UPDATES:
+                    session.updates.append(cast("Update", update))
                 session.wake()
             case _:
                 pass
@@ -121,17 +121,17 @@ async def _wake_at_end(connection: Connection, session: _Session) -> None:
     session.wake()
 
 
-def _place_of(told: list[Update], message_id: Json) -> int:
+def _place_of(updates: list[Update], message_id: Json) -> int:
     """Return where the turn of a message begins: at its echo, or behind all that was told."""
-    echoes = [place for place, update in enumerate(told) if "messageId" in update]
+    echoes = [place for place, update in enumerate(updates) if "messageId" in update]
     if message_id is None:
         return echoes[-1] if echoes else 0
-    named = [place for place in echoes if told[place]["messageId"] == message_id]
-    return named[0] if named else len(told)
+    named = [place for place in echoes if updates[place]["messageId"] == message_id]
+    return named[0] if named else len(updates)
 
 
-def _idle(told: list[Update]) -> Update | None:
-    return next((update for update in told if "state" in update), None)
+def _idle(updates: list[Update]) -> Update | None:
+    return next((update for update in updates if "state" in update), None)
 
 
 def _failure(error: Json) -> RequestFailedError:

@@ -73,13 +73,13 @@ def headline(study: SessionModel) -> str:
 def method_cells(tally: MethodStatistics) -> list[str]:
     """Return what stands in the table of the methods behind who calls it."""
     endings, summary = tally.endings, tally.latencies.summary()
-    is_asked = bool(endings)
+    has_endings = bool(endings)
     times = (summary.minimum, summary.p50, summary.p90, summary.p99, summary.maximum)
     return [
         cell_text(f"{tally.method} {tally.update}".strip()),
         str(tally.count),
-        str(endings.get("error", 0)) if is_asked else "",
-        str(endings.get("open", 0)) if is_asked else "",
+        str(endings.get("error", 0)) if has_endings else "",
+        str(endings.get("open", 0)) if has_endings else "",
         format_size(tally.bytes),
         *map(format_seconds, times),
     ]

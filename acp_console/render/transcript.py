@@ -51,8 +51,8 @@ def transcript_lines(snapshot: SessionSnapshot) -> Iterator[str]:
     for item in snapshot.items:
         yield from (f"{_INDENT}{line}".rstrip() for line in item_lines(item))
     for trouble in snapshot.errors:
-        said = f"{trouble.message} ({trouble.code})"
-        line = f"error of the {trouble.side} to {trouble.method} in frame {trouble.n}: {said}"
+        problem = f"{trouble.message} ({trouble.code})"
+        line = f"error of the {trouble.side} to {trouble.method} in frame {trouble.n}: {problem}"
         yield _INDENT + single_line(line, WIDTH)
 
 

@@ -160,7 +160,7 @@ class InspectorPane(Horizontal):
         self.studies.background = self._background()
         if not self.analysis.display:
             self.studies.share(None)
-        self.traffic.show_status(self._told())
+        self.traffic.show_status(self._status_parts())
 
     def _background(self) -> tuple[BackgroundFold[Any], ...]:
         """Return what rows and filter want to know; not before the rows themselves are there."""
@@ -171,15 +171,15 @@ class InspectorPane(Horizontal):
             return self.studies.study, self.studies.linter
         return (self.studies.linter,)
 
-    def _told(self) -> list[str]:
+    def _status_parts(self) -> list[str]:
         """Return what is known of the rows, and of how many."""
-        told: list[str] = []
+        parts: list[str] = []
         study, linter = self.studies.study.progress, self.studies.linter.progress
         if MODEL_FIELDS & self.traffic.needs and study.is_behind:
-            told.append(f"turns known of {format_number(study.read)}")
+            parts.append(f"turns known of {format_number(study.read)}")
         found = self.studies.annotations.finding_count
         if found or (linter.read and not linter.is_behind):
-            told.append(plural(found, "finding"))
+            parts.append(plural(found, "finding"))
         if linter.read and linter.is_behind:
-            told.append(f"{format_number(linter.read)} checked")
-        return told
+            parts.append(f"{format_number(linter.read)} checked")
+        return parts

@@ -31,7 +31,7 @@ A = TypeVar("A")
 
 SLICE: Final = 0.004
 """Seconds that are worked before the screen may have the interpreter."""
-BREATH: Final = 0.004
+PAUSE_S: Final = 0.004
 """Seconds that it may have it for."""
 LOOK: Final = 0.1
 """Seconds between two looks at whether more has come."""
@@ -133,7 +133,7 @@ class BackgroundFold(Generic[T]):
         self._is_over = is_over
         self._portion = portion
         self._limit = portion
-        self._questions: deque[Query[T, Any]] = deque()
+        self._queries: deque[Query[T, Any]] = deque()
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._fold: T | None = None
@@ -158,17 +158,17 @@ class BackgroundFold(Generic[T]):
 
         What it returns must be a value of its own: the fold goes on meanwhile.
         """
-        asked = Query(function)
+        query = Query(function)
         with self._wake:
-            self._questions.append(asked)
+            self._queries.append(query)
             self._wake.notify_all()
-        return asked
+        return query
 
     def discard(self, query: Query[T, A]) -> None:
         """Leave a question unanswered that nobody waits for."""
         with self._wake:
-            if query in self._questions:
-                self._questions.remove(query)
+            if query in self._queries:
+                self._queries.remove(query)
 
     def pause(self) -> None:
         """Read no more until `go_on`."""
@@ -204,8 +204,8 @@ class BackgroundFold(Generic[T]):
             self._answer(self._fold)
             is_busy = self._work(self._fold)
             with self._wake:
-                if not self.progress.is_closed and not self._questions:
-                    self._wake.wait(BREATH if is_busy else LOOK)
+                if not self.progress.is_closed and not self._queries:
+                    self._wake.wait(PAUSE_S if is_busy else LOOK)
         if isinstance(self._entries, IndexedRecording):
             self._entries.close()
         # What this fold has kept is garbage from here on.
@@ -214,10 +214,10 @@ class BackgroundFold(Generic[T]):
     def _answer(self, fold: T) -> None:
         while True:
             with self._wake:
-                if not self._questions or self.progress.is_closed:
+                if not self._queries or self.progress.is_closed:
                     return
-                asked = self._questions.popleft()
-            asked.run(fold)
+                query = self._queries.popleft()
+            query.run(fold)
 
     def _work(self, fold: T) -> bool:
         if self.progress.problem or not self.is_wanted:

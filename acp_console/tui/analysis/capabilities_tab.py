@@ -57,9 +57,9 @@ class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
 
     def show(self, answer: Claims) -> None:
         """Show what was claimed or used, or every capability there is."""
-        told = f"Version {answer.version}: {plural(answer.contradictions, 'contradiction')}"
+        heading = f"Version {answer.version}: {plural(answer.contradictions, 'contradiction')}"
         how = "are shown too" if self.shows_every else "are hidden, a shows"
-        self.show_heading(f"{told} · {len(answer.idle)} neither claimed nor used {how}")
+        self.show_heading(f"{heading} · {len(answer.idle)} neither claimed nor used {how}")
         rows = (*answer.rows, *answer.idle) if self.shows_every else answer.rows
         if rows:
             lines = TableLines(CAPABILITIES, rows, least=PATH_WIDTH)

@@ -112,8 +112,8 @@ class FindingsTab(AnalysisTab[Linter, Found]):
         line = self.lines.chosen
         finding = line.key if line is not None and isinstance(line.key, Finding) else None
         self.query_one("#finding").display = finding is not None
-        told = Text() if finding is None else _explanation(finding)
-        self.query_one("#finding-text", Static).update(told)
+        explanation = Text() if finding is None else _explanation(finding)
+        self.query_one("#finding-text", Static).update(explanation)
 
     def _heading(self, found: Found) -> str:
         parts = [
@@ -122,15 +122,15 @@ class FindingsTab(AnalysisTab[Linter, Found]):
             + ("" if each in self.shown else " hidden")
             for each in ORDER
         ]
-        said = " · ".join(parts)
+        heading = " · ".join(parts)
         if found.omitted:
-            said += f" · {format_number(found.omitted)} more of the same not kept"
-        told = f"{found.exercised} of {found.applied} rules had something to look at"
+            heading += f" · {format_number(found.omitted)} more of the same not kept"
+        coverage = f"{found.exercised} of {found.applied} rules had something to look at"
         if found.failed:
-            told += f" · broke down: {', '.join(found.failed)}"
+            coverage += f" · broke down: {', '.join(found.failed)}"
         if not self.folding.progress.is_finished and not self.folding.progress.is_behind:
-            told += " · not over: what may still come is not missed yet"
-        return f"{said}\n{told}"
+            coverage += " · not over: what may still come is not missed yet"
+        return f"{heading}\n{coverage}"
 
     def _why_empty(self, found: Found) -> str:
         if found.findings:
@@ -178,15 +178,15 @@ def _frames(finding: Finding, most: int) -> str:
 def _explanation(finding: Finding) -> Text:
     rule = finding.rule
     basis = "heuristic" if rule.basis == "H" else BASES[rule.basis]
-    told = Text.assemble(
+    explanation = Text.assemble(
         (f"{finding.severity} {rule.id}", "bold"),
         f" · {basis} · {rule.source} · at fault: {rule.side}\n",
         (f"{single_line(finding.message, WIDTH)}\n", "bold"),
         f"Rule    {rule.text}\n",
     )
     if finding.fix:
-        told.append(f"Fix     {finding.fix}\n")
+        explanation.append(f"Fix     {finding.fix}\n")
     frames = _frames(finding, NAMED) or "none"
     place = f", at {single_line(finding.path, 80)}" if finding.path else ""
-    told.append(f"Frames  {frames}{place}")
-    return told
+    explanation.append(f"Frames  {frames}{place}")
+    return explanation

@@ -85,7 +85,7 @@ class AnalysisPane(Vertical):
         """The entry that is looked at in the traffic; None: the newest."""
         self.now: float | None = None
         """Seconds since the journal began, where time goes on; None: nothing more comes."""
-        self._told = ""
+        self._progress = ""
         self._tabs: dict[str, AnalysisTab[Any, Any]] = {}
 
     def compose(self) -> ComposeResult:
@@ -134,11 +134,11 @@ class AnalysisPane(Vertical):
         self._studies.share(tab.folding)
         tab.look(Moment(self.chosen, self.now))
         verb = "checked" if isinstance(tab, FindingsTab) else "studied"
-        told = progress_text(tab.folding.progress, verb)
-        if told != self._told:
-            self._told = told
+        progress = progress_text(tab.folding.progress, verb)
+        if progress != self._progress:
+            self._progress = progress
             # As text: a path stands in it, and no markup.
-            self.border_subtitle = Text(told)
+            self.border_subtitle = Text(progress)
             self.refresh_bindings()
 
     @on(TabbedContent.TabActivated)

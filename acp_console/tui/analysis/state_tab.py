@@ -51,8 +51,8 @@ class StateTab(AnalysisTab[SessionModel, StateAtFrame]):
 
     def is_settled(self) -> bool:
         """Nothing that comes later changes how it was."""
-        told, n = self.answer, self.moment.n
-        return told is not None and n is not None and told.n == n <= told.studied
+        current, n = self.answer, self.moment.n
+        return current is not None and n is not None and current.n == n <= current.studied
 
     def show(self, answer: StateAtFrame) -> None:
         """Show them, what has changed first."""
@@ -75,11 +75,11 @@ def state_at_frame(study: SessionModel, n: int | None) -> StateAtFrame:
         return StateAtFrame(n, study.n, (), ())
     before, after = study.conversations.at(n - 1), study.conversations.at(n)
     changes = state_changes(before, after)
-    told = [_change(each) for each in changes[:CHANGES]]
+    shown = [_change(each) for each in changes[:CHANGES]]
     if len(changes) > CHANGES:
-        told.append(_muted(f"… and {format_number(len(changes) - CHANGES)} more changes"))
+        shown.append(_muted(f"… and {format_number(len(changes) - CHANGES)} more changes"))
     if not changes:
-        told.append(_muted("This frame changed nothing in a conversation."))
+        shown.append(_muted("This frame changed nothing in a conversation."))
     touched = {change.session_id for change in changes}
     sessions = sorted(after.values(), key=lambda each: each.session_id not in touched)
     lines = [line for each in sessions[:SESSIONS] for line in _session(each)]
@@ -87,7 +87,7 @@ def state_at_frame(study: SessionModel, n: int | None) -> StateAtFrame:
         lines.append(_muted(f"… and {format_number(len(sessions) - SESSIONS)} more sessions"))
     if not sessions:
         lines.append(_muted("No session is known yet."))
-    return StateAtFrame(n, study.n, tuple(told), tuple(lines))
+    return StateAtFrame(n, study.n, tuple(shown), tuple(lines))
 
 
 def _session(snapshot: SessionSnapshot) -> Iterable[Line]:
@@ -96,15 +96,15 @@ def _session(snapshot: SessionSnapshot) -> Iterable[Line]:
     if left:
         yield _muted(f"  … {format_number(left)} items before")
     for item in snapshot.items[left:]:
-        said = list(islice(item_lines(item), ITEM_LINES + 1))
-        for place, text in enumerate(said[:ITEM_LINES]):
+        shown = list(islice(item_lines(item), ITEM_LINES + 1))
+        for place, text in enumerate(shown[:ITEM_LINES]):
             style = _style(text) if place == 0 else ""
             yield Line(((style, f"  {text}".rstrip()[: WIDTH * 2]),))
-        if len(said) > ITEM_LINES:
+        if len(shown) > ITEM_LINES:
             yield _muted("    …")
     for trouble in snapshot.errors:
-        said_so = f"  ✗ {trouble.method}: {trouble.message} ({trouble.code})"
-        yield Line((("error", single_line(said_so, WIDTH)),), trouble.n)
+        problem = f"  ✗ {trouble.method}: {trouble.message} ({trouble.code})"
+        yield Line((("error", single_line(problem, WIDTH)),), trouble.n)
 
 
 def _style(text: str) -> str:

@@ -64,12 +64,12 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
             return
         names = " · ".join(f"[{each}]" if each == self.by else each for each in get_args(By))
         left = f" · {format_number(answer.left)} earlier left out" if answer.left else ""
-        told = f"by {names}{left}"
+        heading = f"by {names}{left}"
         lines = TableLines(LAYOUTS[answer.by], answer.rows)
         hidden = lines.hidden(self.lines.width)
         if hidden:
-            told += f" · no room for {', '.join(hidden)}"
-        self.show_heading(f"{answer.headline}\n{told}")
+            heading += f" · no room for {', '.join(hidden)}"
+        self.show_heading(f"{answer.headline}\n{heading}")
         if answer.rows:
             self.lines.show(lines)
             if self.lines.cursor < lines.first:

@@ -335,8 +335,8 @@ class AnalysisTab(Vertical, Generic[T, A]):
         super().__init__()
         self.folding = folding
         self.moment = Moment()
-        self._asked: Query[T, A] | None = None
-        self._wish: object = self
+        self._query: Query[T, A] | None = None
+        self._query_key: object = self
         self._seen: object = None
         self._not_before = 0.0
         self.answer: A | None = None
@@ -352,8 +352,8 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
     def on_unmount(self) -> None:
         """Wait for nothing any more."""
-        if self._asked is not None:
-            self.folding.discard(self._asked)
+        if self._query is not None:
+            self.folding.discard(self._query)
 
     # What each tab says for itself.
 
@@ -383,21 +383,21 @@ class AnalysisTab(Vertical, Generic[T, A]):
         """See whether something is to be asked or was answered; to be called again and again."""
         self.moment = moment
         self.folding.start()
-        asked, now = self._asked, time.monotonic()
-        if asked is not None and asked.is_done:
-            self._asked = None
-            self._not_before = now + max(QUERY_TIMEOUT_S, asked.cost * SHARE)
-            self._take(asked)
+        query, now = self._query, time.monotonic()
+        if query is not None and query.is_done:
+            self._query = None
+            self._not_before = now + max(QUERY_TIMEOUT_S, query.cost * SHARE)
+            self._take(query)
         if self.answer is None and self.folding.progress.problem:
             self.show_note(f"This could not be reckoned: {self.folding.progress.problem}")
         if not self.folding.progress.read and self.folding.progress.is_busy:
             # What is known of nothing is not worth a word.
             return
-        wish, state = self.query_key(), self._state()
-        is_wanted = wish != self._wish or (state != self._seen and now >= self._not_before)
-        if self._asked is None and is_wanted:
-            self._wish, self._seen = wish, state
-            self._asked = self.folding.query(self.query_function())
+        key, state = self.query_key(), self._state()
+        is_wanted = key != self._query_key or (state != self._seen and now >= self._not_before)
+        if self._query is None and is_wanted:
+            self._query_key, self._seen = key, state
+            self._query = self.folding.query(self.query_function())
 
     def again(self) -> None:
         """Show what was answered last in another way."""
@@ -429,11 +429,11 @@ class AnalysisTab(Vertical, Generic[T, A]):
             return progress.renewals
         return progress.read, progress.renewals, progress.is_finished
 
-    def _take(self, asked: Query[T, A]) -> None:
-        if asked.problem:
-            self.show_note(f"This could not be reckoned: {asked.problem}")
-        elif asked.result is not None:
-            self.answer = asked.result
+    def _take(self, query: Query[T, A]) -> None:
+        if query.problem:
+            self.show_note(f"This could not be reckoned: {query.problem}")
+        elif query.result is not None:
+            self.answer = query.result
             self.again()
 
     # Choosing.
@@ -464,5 +464,5 @@ def progress_text(progress: Progress, verb: str) -> str:
     if not progress.is_behind:
         return ""
     known = format_number(progress.known) + ("" if progress.is_whole else "+")
-    told = f"{verb} {format_number(progress.read)} of {known} frames"
-    return f"{told}, p goes on" if progress.is_paused else f"{told}, p stops"
+    text = f"{verb} {format_number(progress.read)} of {known} frames"
+    return f"{text}, p goes on" if progress.is_paused else f"{text}, p stops"

@@ -42,8 +42,8 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
 
     def is_settled(self) -> bool:
         """Nothing that comes later changes who waited."""
-        told, n = self.answer, self.moment.n
-        return told is not None and n is not None and told.n == n <= told.studied
+        current, n = self.answer, self.moment.n
+        return current is not None and n is not None and current.n == n <= current.studied
 
     def show(self, answer: Waiting) -> None:
         """Show them."""
@@ -76,8 +76,8 @@ def waiting(study: SessionModel, n: int | None, now: float | None) -> Waiting:
         return Waiting(n, study.n, 0, ())
     # Clocks may differ, but nothing has come before its time.
     graph = study.waiting(n, None if now is None else max(study.at, now))
-    told = (Line((("error", f"✗ {text}"),), frame) for text, frame in alarms(graph))
-    lines = list(islice(chain(told, map(_line, wait_tree(graph))), MOST + 1))
+    shown = (Line((("error", f"✗ {text}"),), frame) for text, frame in alarms(graph))
+    lines = list(islice(chain(shown, map(_line, wait_tree(graph))), MOST + 1))
     if len(lines) > MOST:
         lines[-1] = Line((("muted", f"… {format_number(len(graph.waits))} wait in all"),))
     return Waiting(graph.n, study.n, len(graph.waits), tuple(lines))

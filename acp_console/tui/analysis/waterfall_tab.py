@@ -137,11 +137,11 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
 
     def show(self, answer: Waterfall) -> None:
         """Show the bars."""
-        told = plural(answer.exchanges, "exchange")
+        heading = plural(answer.exchanges, "exchange")
         if answer.shown < answer.exchanges:
-            told = f"{format_number(answer.shown)} of {told}, around the chosen frame"
+            heading = f"{format_number(answer.shown)} of {heading}, around the chosen frame"
         if not answer.bars:
-            self.show_heading(told)
+            self.show_heading(heading)
             self.show_note("Nobody has asked anything yet.")
             return
         began, ended = span(answer.bars)
@@ -151,10 +151,10 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
             bar = next((bar for bar in answer.bars if _key(bar) == zoomed), self._zoom)
             margin = max(bar.ended - bar.began, 1e-4) / 20
             began, ended = bar.began - margin, bar.ended + margin
-            told += ", zoomed"
+            heading += ", zoomed"
         when = f"{began:.3f} s … {ended:.3f} s ({format_seconds(ended - began)})"
         self.show_heading(
-            f"{told} · {when}\n━ answered  ✗ error  ◌ cancelled  ▶ open  ┄ before first output"
+            f"{heading} · {when}\n━ answered  ✗ error  ◌ cancelled  ▶ open  ┄ before first output"
         )
         self.lines.show(BarLines(answer.bars, began, ended))
 
@@ -206,15 +206,15 @@ def waterfall(study: SessionModel, n: int | None) -> Waterfall:
 def _bars(talk: Conversation | None, exchanges: Sequence[Exchange], now: float) -> Iterator[Bar]:
     """Yield turns and exchanges as they began; those within a turn stand below it."""
     turns: list[SessionTurn] = [] if talk is None else talk.turns
-    told = -1
+    last = -1
     for exchange in exchanges:
         place = bisect_right(turns, exchange.request_frame.seq, key=lambda turn: turn.began) - 1
         turn = turns[place] if place >= 0 else None
         is_within = turn is not None and (
             turn.ended is None or exchange.request_frame.seq <= turn.ended
         )
-        if turn is not None and is_within and place > told:
-            told = place
+        if turn is not None and is_within and place > last:
+            last = place
             yield _turn(turn, now)
         yield _exchange(exchange, 2 if is_within else 1, now)
 

@@ -241,12 +241,12 @@ class NoticeView(Static):
     async def sync(self) -> None:
         """Write the line anew, if it has changed: what was asked or begun gets its end."""
         item = self.item
-        told = f"· {single_line(item.text, 300)}"
+        text = f"· {single_line(item.text, 300)}"
         if isinstance(item, ElicitationItem):
-            told += f": {single_line(_string(item.outcome, 'action') or 'open', 40)}"
-        if told != self._shown:
-            self._shown = told
-            self.update(Text(told))
+            text += f": {single_line(_string(item.outcome, 'action') or 'open', 40)}"
+        if text != self._shown:
+            self._shown = text
+            self.update(Text(text))
 
 
 ItemView = UserView | AgentView | ThoughtView | PlanView | ToolCallView | TurnEndView | NoticeView

@@ -110,7 +110,7 @@ class InterceptPane(Vertical):
         self._shown: InterceptState | None = None
         self._width = 0
         self._drawn: object = None
-        self._told: str | None = None
+        self._shown_breakpoints: str | None = None
         self._offered: frozenset[str] | None = None
         self._known: dict[str, Json] = {}
         """What a frame of one's own begins with: the session that was held last."""
@@ -135,7 +135,7 @@ class InterceptPane(Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only what can be done now, and no letters where letters are written."""
         del parameters
-        return action not in _DEEDS or action in self._possible()
+        return action not in _COMMANDS or action in self._possible()
 
     @property
     def _is_writing(self) -> bool:
@@ -297,18 +297,18 @@ class InterceptPane(Vertical):
             markup=False,
         )
 
-    def _decide(self, deed: Callable[[Any], object]) -> Callable[[Any], None]:
+    def _decide(self, action: Callable[[Any], object]) -> Callable[[Any], None]:
         """Return what does the deed with what a screen returns, unless that is nothing."""
 
         def decide(given: Any) -> None:
             if given is not None:
-                deed(given)
+                action(given)
 
         return decide
 
-    def _do(self, deed: str, **members: object) -> None:
+    def _do(self, command: str, **members: object) -> None:
         if (hold := self._hold()) is not None:
-            self._desk.send_command(deed, id=hold.id, **members)
+            self._desk.send_command(command, id=hold.id, **members)
 
     def _hold(self) -> HeldFrame | None:
         """Return the frame that was chosen."""
@@ -335,12 +335,12 @@ class InterceptPane(Vertical):
             *(["everything is held"] if state.is_paused else []),
             *([f"rules and add-ons: {'  ·  '.join(struck)}"] if struck else []),
         ]
-        told = "\n".join(parts)
-        if told != self._told:
-            self._told = told
+        shown_text = "\n".join(parts)
+        if shown_text != self._shown_breakpoints:
+            self._shown_breakpoints = shown_text
             line = self.query_one("#struck", Static)
-            line.update(told)
-            line.display = bool(told)
+            line.update(shown_text)
+            line.display = bool(shown_text)
 
     def _show_holds(self, state: InterceptState, before: InterceptState | None) -> None:
         ids = [hold.id for hold in state.held_frames]
@@ -371,7 +371,7 @@ class InterceptPane(Vertical):
         return Content.assemble(
             (f"{'▰' * cells}{'▱' * (CELLS - cells)} {hold.seconds_left:3.0f} s", style),
             start,
-            single_line(_said(hold), max(room, 10)),
+            single_line(_described(hold), max(room, 10)),
             (behind, "$text-warning"),
         )
 
@@ -395,7 +395,7 @@ _ALWAYS: Final = frozenset({"break", "pause", "inject", "release_all"})
 _HELD: Final = frozenset(
     {"release", "edit", "discard", "lose", "duplicate", "delay", "answer", "keep"}
 )
-_DEEDS: Final = _ALWAYS | _HELD | {"clear"}
+_COMMANDS: Final = _ALWAYS | _HELD | {"clear"}
 
 
 def _empty(state: InterceptState, writes: bool) -> str:
@@ -423,7 +423,7 @@ def _session(hold: HeldFrame) -> dict[str, Json]:
     return {"sessionId": session} if isinstance(session, str) else {}
 
 
-def _said(hold: HeldFrame) -> str:
+def _described(hold: HeldFrame) -> str:
     match hold.message:
         case Request(method=method):
             return f"request {method}"

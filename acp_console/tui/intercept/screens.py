@@ -193,7 +193,7 @@ class AnswerScreen(ModalScreen[HandmadeResponse | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="answer-box", classes="desk-box"):
-            yield Static(_question(self._request), markup=False)
+            yield Static(_request_line(self._request), markup=False)
             yield FrameEditor(self._written["result"], self._remarks)
         yield Footer()
 
@@ -271,7 +271,7 @@ def _options(request: Request) -> list[tuple[str, str]]:
     ]
 
 
-def _question(request: Request) -> str:
+def _request_line(request: Request) -> str:
     options = ", ".join(f"{id_} ({name})" for id_, name in _options(request))
     offered = f"; offered are {options}" if options else ""
     return single_line(f"{request.method} is answered by hand{offered}", 300)
@@ -382,7 +382,7 @@ class ComposeScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """Name the box, and show what was sent before."""
         self.query_one("#compose-box").border_title = "Send a frame of your own"
-        self._tell_way()
+        self._show_direction()
         self.methods.focus()
         self.history.display = False
         self.set_interval(POLL_INTERVAL_S, self._show_sent)
@@ -424,12 +424,12 @@ class ComposeScreen(ModalScreen[None]):
         """Send to the other side."""
         self._side = OTHER[self._side]
         self.methods.set_options(_choices(self._side))
-        self._tell_way()
+        self._show_direction()
 
     def action_keep_id(self) -> None:
         """Keep the id as it is written, or not."""
         self._keeps_id = not self._keeps_id
-        self._tell_way()
+        self._show_direction()
 
     def action_flaw(self) -> None:
         """Go to where it is no JSON."""
@@ -447,7 +447,7 @@ class ComposeScreen(ModalScreen[None]):
             self._desk.inject(self._side, raw, is_forced=is_forced, keeps_id=self._keeps_id)
             self._show_sent()
 
-    def _tell_way(self) -> None:
+    def _show_direction(self) -> None:
         to = OTHER[self._side]
         whose = (
             "its id stays, and its answer goes to the other side"
@@ -490,9 +490,9 @@ def _title(row: MethodSpec) -> str:
 
 
 def _line(sent: InjectedFrame, width: int) -> str:
-    said = jsonrpc.read_message(sent.text.encode())
-    is_call = isinstance(said, Request | Notification)
-    what = (said.method if is_call else "") or sent.text
+    message = jsonrpc.read_message(sent.text.encode())
+    is_call = isinstance(message, Request | Notification)
+    what = (message.method if is_call else "") or sent.text
     return single_line(
         f"{arrow(sent.side)} {single_line(what, width // 2)}  {_outcome(sent)}", width
     )

@@ -50,8 +50,8 @@ def subject_of(view: TrafficModel, row: int | None) -> DetailSubject:
     if row is None:
         return DetailSubject(None)
     if (size := size_of(view.entries, row)) > LARGE:
-        told = f"This frame has {format_number(size / 2**20)} MB: {WHOLE_KEY} reads and shows it."
-        return DetailSubject(None, problem=told)
+        text = f"This frame has {format_number(size / 2**20)} MB: {WHOLE_KEY} reads and shows it."
+        return DetailSubject(None, problem=text)
     try:
         return DetailSubject(view.entry_at(row), *view.pair_of(row))
     except AcpError as problem:
@@ -155,16 +155,16 @@ class FrameDetail(Vertical):
 
     def whole(self) -> tuple[str, bool]:
         """Return all of what is shortened here, safe to show, and whether it is JSON."""
-        said = self._subject.entry
+        entry = self._subject.entry
         place = self._place()
         if place is not None and self.tabs.active == "tree":
             if isinstance(place.value, str):
                 return escape_controls(place.value), False
             return escape_controls(pretty_json(place.value)), True
-        if self.tabs.active == "raw" or not isinstance(said, Frame):
-            return raw_text(said), False
-        value, problem = _value(said)
-        return (raw_text(said), False) if problem else (escape_controls(pretty_json(value)), True)
+        if self.tabs.active == "raw" or not isinstance(entry, Frame):
+            return raw_text(entry), False
+        value, problem = _value(entry)
+        return (raw_text(entry), False) if problem else (escape_controls(pretty_json(value)), True)
 
     def pretty(self) -> str:
         """Return what is shown, spelled out, all of it."""
@@ -197,10 +197,10 @@ class FrameDetail(Vertical):
             self.tree_view.show(value)
         self.tree_place.current = "tree-note" if problem else "tree-value"
 
-    def _fill_pretty(self, id_: str, said: Row | None) -> None:
-        value, problem = _value(said)
+    def _fill_pretty(self, id_: str, entry: Row | None) -> None:
+        value, problem = _value(entry)
         lines = self.query_one(f"#{id_}", TextLines)
-        if said is None or problem:
+        if entry is None or problem:
             lines.show("", note=self._subject.problem or problem or NOTHING)
             return
         text, is_cut = shortened(value)
@@ -210,24 +210,26 @@ class FrameDetail(Vertical):
         lines.show(shown, is_json=True, note=note)
 
     def _fill_pair(self) -> None:
-        asked, told = self._subject.request, self._subject.response
-        question = self.query_one("#pair-question-head", Static)
+        request, response = self._subject.request, self._subject.response
+        head = self.query_one("#pair-question-head", Static)
         answer = self.query_one("#pair-answer-head", Static)
-        if asked is None:
-            question.update("Question")
+        if request is None:
+            head.update("Question")
             answer.update("Answer")
             self.query_one("#pair-question", TextLines).show("", note="Neither asks nor answers.")
             self.query_one("#pair-answer", TextLines).show("")
             return
-        question.update(f"Question {asked.seq} · {asked.side} · {asked.time:.3f} s")
-        self._fill_pretty("pair-question", asked)
-        if told is None:
+        head.update(f"Question {request.seq} · {request.side} · {request.time:.3f} s")
+        self._fill_pretty("pair-question", request)
+        if response is None:
             answer.update("Answer")
             self.query_one("#pair-answer", TextLines).show("", note="Has not come.")
             return
-        latency = (told.time - asked.time) * 1000
-        answer.update(f"Answer {told.seq} · {told.side} · after {format_number(latency, 1)} ms")
-        self._fill_pretty("pair-answer", told)
+        latency = (response.time - request.time) * 1000
+        answer.update(
+            f"Answer {response.seq} · {response.side} · after {format_number(latency, 1)} ms"
+        )
+        self._fill_pretty("pair-answer", response)
 
     def _lines(self, id_: str, text: str) -> None:
         left = len(text) - SHOWN
@@ -241,9 +243,9 @@ class FrameDetail(Vertical):
         self.query_one(f"#{id_}", TextLines).show(text[:SHOWN], note=note)
 
 
-def raw_text(said: Row | None) -> str:
+def raw_text(entry: Row | None) -> str:
     """Return the bytes of a row, safe to show; what is no UTF-8 is spelled with backslashes."""
-    match said:
+    match entry:
         case Frame(data=raw):
             return escape_controls(raw.decode(errors="backslashreplace"))
         case StderrChunk(data=text):
@@ -251,7 +253,7 @@ def raw_text(said: Row | None) -> str:
         case BadLine(reason=reason):
             return escape_controls(reason)
         case JournalEvent() | Header() | Footer():
-            return escape_controls(json.dumps(_members(said), ensure_ascii=False, default=str))
+            return escape_controls(json.dumps(_members(entry), ensure_ascii=False, default=str))
         case None:
             return ""
 
@@ -259,10 +261,10 @@ def raw_text(said: Row | None) -> str:
 def exact_text(view: TrafficModel, row: int) -> str:
     """Return the bytes of a row as text, to be copied: nothing in them is made visible."""
     try:
-        said = view.entry_at(row)
+        entry = view.entry_at(row)
     except AcpError as problem:
         return str(problem)
-    return said.data.decode(errors="replace") if isinstance(said, Frame) else raw_text(said)
+    return entry.data.decode(errors="replace") if isinstance(entry, Frame) else raw_text(entry)
 
 
 def pretty_json(value: Json) -> str:
@@ -302,9 +304,9 @@ def _cut(value: Json) -> tuple[Json, bool]:
     return value, False
 
 
-def _value(said: Row | None) -> tuple[Json, str]:
+def _value(entry: Row | None) -> tuple[Json, str]:
     """Return the JSON value of a row; or why there is none."""
-    match said:
+    match entry:
         case Frame(data=raw):
             try:
                 return parse(raw), ""
@@ -315,16 +317,16 @@ def _value(said: Row | None) -> tuple[Json, str]:
         case BadLine(reason=reason):
             return None, escape_controls(reason)
         case JournalEvent() | Header() | Footer():
-            return _members(said), ""
+            return _members(entry), ""
         case None:
             return None, NOTHING
 
 
-def _members(said: JournalEvent | Header | Footer) -> Json:
-    match said:
+def _members(entry: JournalEvent | Header | Footer) -> Json:
+    match entry:
         case JournalEvent(name=name, data=data):
             return {"event": name, **data}
         case Header():
-            return {name: getattr(said, name) for name in said.__dataclass_fields__}
+            return {name: getattr(entry, name) for name in entry.__dataclass_fields__}
         case Footer(counts=counts, digest=digest):
             return {"end": dict(counts), "digest": digest}

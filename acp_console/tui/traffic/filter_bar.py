@@ -119,7 +119,7 @@ class FilterBar(Vertical):
         self._was_chosen = False
         self._is_quiet = False
         self._timer: Timer | None = None
-        self._told = ""
+        self._reported = ""
 
     def compose(self) -> ComposeResult:
         yield FilterInput(
@@ -139,7 +139,7 @@ class FilterBar(Vertical):
         self._is_quiet = True
         self.input.value = text
         self.input.cursor_position = len(text)
-        self._tell()
+        self._report()
         self._history.add(text)
 
     @on(Input.Changed, "#frame-filter")
@@ -152,7 +152,7 @@ class FilterBar(Vertical):
         self._show_problem()
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(TYPING_PAUSE_S, self._tell)
+        self._timer = self.set_timer(TYPING_PAUSE_S, self._report)
 
     @on(Input.Submitted, "#frame-filter")
     def submit(self, event: Input.Submitted) -> None:
@@ -166,7 +166,7 @@ class FilterBar(Vertical):
             self._show_problem()
             return
         self._hide_offers()
-        self._tell()
+        self._report()
         self._history.add(self.input.value)
         self.post_message(self.Left())
 
@@ -210,7 +210,7 @@ class FilterBar(Vertical):
             self.offers.highlighted = max(0, min(highlighted + move, last))
             self._was_chosen = True
         elif is_down and not self._history.is_browsed:
-            self._offer(is_asked=True)
+            self._offer(is_requested=True)
         else:
             text = self._history.newer() if is_down else self._history.older(self.input.value)
             self._hide_offers()
@@ -228,14 +228,14 @@ class FilterBar(Vertical):
         self.input.value = text[: chosen.start] + chosen.text + space + behind
         self.input.cursor_position = chosen.start + len(chosen.text) + 1
 
-    def _offer(self, *, is_asked: bool = False) -> None:
+    def _offer(self, *, is_requested: bool = False) -> None:
         """Show what may stand at the cursor."""
         text, at = self.input.value, self.input.cursor_position
-        known = completions(text, at, seen=self._seen()) if text or is_asked else []
+        known = completions(text, at, seen=self._seen()) if text or is_requested else []
         typed = text[known[0].start : at] if known else ""
         is_done = len(known) == 1 and known[0].text == typed
         self._history.leave()
-        if not known or is_done or not (typed or is_asked or text.endswith(" ")):
+        if not known or is_done or not (typed or is_requested or text.endswith(" ")):
             self._hide_offers()
             return
         self._known = known[:MAX_OFFERS]
@@ -255,14 +255,14 @@ class FilterBar(Vertical):
         except FilterError:
             return None
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Say what is wanted, if that is understood and new."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
         wanted = self._understood()
-        if wanted is not None and wanted.source != self._told:
-            self._told = wanted.source
+        if wanted is not None and wanted.source != self._reported:
+            self._reported = wanted.source
             self.post_message(self.Wanted(wanted))
 
     def _show_problem(self) -> None:

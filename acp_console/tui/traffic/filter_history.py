@@ -38,12 +38,12 @@ class FilterHistory:
         if self._place == len(self._filters):
             self._draft = text
         self._place = max(self._place - 1, 0)
-        return self._here()
+        return self._current()
 
     def newer(self) -> str:
         """Return the filter behind the one that was returned last; at the end, what was typed."""
         self._place = min(self._place + 1, len(self._filters))
-        return self._here()
+        return self._current()
 
     @property
     def is_browsed(self) -> bool:
@@ -64,7 +64,7 @@ class FilterHistory:
             self._write()
         self.leave()
 
-    def _here(self) -> str:
+    def _current(self) -> str:
         at_end = self._place >= len(self._filters)
         return self._draft if at_end else self._filters[self._place]
 

@@ -128,8 +128,8 @@ class TrafficModel:
         return row if row < len(self.entries) and self._number(row) == n else None
 
     def _number(self, row: int) -> int:
-        said = self.entries[row]
-        return said.seq if isinstance(said, ENTRY_TYPES) else 0
+        entry = self.entries[row]
+        return entry.seq if isinstance(entry, ENTRY_TYPES) else 0
 
     def entry_at(self, row: int) -> Row:
         """Return what stands in a row.
@@ -185,7 +185,7 @@ class TrafficModel:
 
         Nothing is yielded at the end if there is none.
         """
-        reach, aside = NEAR, own_thread()
+        reach, run_slow = NEAR, own_thread()
         begin = end = row + 1 if is_forward else row
         while (end < len(self.entries)) if is_forward else begin > 0:
             if is_forward:
@@ -193,7 +193,7 @@ class TrafficModel:
             else:
                 begin, end = max(begin - reach, 0), begin
             scan = FilterSearch(
-                self.entries, wanted, self.notes_of, begin=begin, end=end, run_slow=aside
+                self.entries, wanted, self.notes_of, begin=begin, end=end, run_slow=run_slow
             )
             for _ in scan.steps():
                 yield None
@@ -216,20 +216,20 @@ class TrafficModel:
 
     def pair_of(self, row: int) -> tuple[Frame | None, Frame | None]:
         """Return the question and the answer that a row belongs to."""
-        question = self.entries.request_row(row)
-        if question is None:
-            question, answer = row, self.entries.response_row(row)
+        request_row = self.entries.request_row(row)
+        if request_row is None:
+            request_row, answer = row, self.entries.response_row(row)
         else:
             answer = row
-        found = [None if each is None else self.entries[each] for each in (question, answer)]
-        asked, told = (each if isinstance(each, Frame) else None for each in found)
-        is_pair = told is not None or self.row(row).is_open
-        return (asked, told) if is_pair else (None, None)
+        found = [None if each is None else self.entries[each] for each in (request_row, answer)]
+        request, response = (each if isinstance(each, Frame) else None for each in found)
+        is_pair = response is not None or self.row(row).is_open
+        return (request, response) if is_pair else (None, None)
 
     def other_of(self, row: int) -> int | None:
         """Return the row of the answer, or of the question, to a row."""
-        question = self.entries.request_row(row)
-        return self.entries.response_row(row) if question is None else question
+        request_row = self.entries.request_row(row)
+        return self.entries.response_row(row) if request_row is None else request_row
 
     def known(self) -> dict[str, list[str]]:
         """Return values of fields that were seen, for completion."""

@@ -56,10 +56,10 @@ def permission_filter(facts: EntryFields) -> str:
     if not facts.tool:
         return ""
     same = Compare("tool", "==", facts.tool)
-    is_asked = facts.method == "session/request_permission"
-    asked = Compare("method", "==", "session/request_permission")
+    is_request = facts.method == "session/request_permission"
+    requested = Compare("method", "==", "session/request_permission")
     called = Compare("update", "==", "tool_call")
-    return format_expression(And((called if is_asked else asked, same)))
+    return format_expression(And((called if is_request else requested, same)))
 
 
 def filter_for(facts: EntryFields, path: str, value: Json) -> str:
@@ -238,11 +238,11 @@ class TrafficPane(Vertical):
         """The fields that the filter asks for."""
         return self._view.wanted.fields
 
-    def show_status(self, told: Sequence[str]) -> None:
+    def show_status(self, parts: Sequence[str]) -> None:
         """Tell below the rows what goes on beside them."""
-        if told != self._beside:
-            self._beside = told
-            self._tell_count()
+        if parts != self._beside:
+            self._beside = parts
+            self._report_count()
 
     # Work in the background.
 
@@ -291,7 +291,7 @@ class TrafficPane(Vertical):
         self._settle()
         if self._was_open and self._row is not None and not self._view.row(self._row).is_open:
             self._show_row(self._row)
-        self._tell_count()
+        self._report_count()
 
     def _settle(self) -> None:
         """Go back to the row that was looked at before the filter changed, once that is known."""
@@ -328,7 +328,7 @@ class TrafficPane(Vertical):
             self._rests = RESTS
         self.table.has_moved = False
         self._chosen()
-        self._tell_count()
+        self._report_count()
 
     def _apply(self, wanted: Filter) -> None:
         self._sought = self._anchor
@@ -356,7 +356,7 @@ class TrafficPane(Vertical):
         self.table.is_following = not self.table.is_following
         if self.table.is_following:
             self.table.action_edge(is_last=True)
-        self._tell_count()
+        self._report_count()
 
     def action_filter(self) -> None:
         """Go to the filter."""
@@ -426,7 +426,7 @@ class TrafficPane(Vertical):
         if "marked" in self.needs:
             self._renew()
         self.table.redraw()
-        self._tell_count()
+        self._report_count()
 
     def action_go_to_mark(self, is_next: bool) -> None:
         """Go to the next mark, or the one before; behind the last comes the first."""
@@ -456,8 +456,8 @@ class TrafficPane(Vertical):
         # JSON can spell halves of characters, which no clipboard takes.
         text = text.encode(errors="replace").decode()
         way = copy(text, self.app.copy_to_clipboard)
-        said = {"raw": "bytes", "pretty": "JSON"}.get(what, text)
-        self.notify(f"Entry {facts.seq}: {said} copied {way}", markup=False)
+        description = {"raw": "bytes", "pretty": "JSON"}.get(what, text)
+        self.notify(f"Entry {facts.seq}: {description} copied {way}", markup=False)
 
     def action_whole(self) -> None:
         """Show all of what is shortened here."""
@@ -521,7 +521,7 @@ class TrafficPane(Vertical):
         width = self.table.scrollable_content_region.width
         self.query_one("#frame-head", Static).update(head_text(width, self.table.digits)[:width])
 
-    def _tell_count(self) -> None:
+    def _report_count(self) -> None:
         parts = [*self._work.status(), *self._beside]
         if self.table.is_following:
             parts.append("following")

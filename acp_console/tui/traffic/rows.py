@@ -75,8 +75,8 @@ def time_of(entries: EntrySequence, row: int) -> float:
     """Return the seconds since the journal began, without reading the row where that is known."""
     if isinstance(entries, IndexedRecording):
         return entries.row_info(row).time
-    said = entries[row]
-    return said.time if isinstance(said, Frame | StderrChunk | JournalEvent) else 0.0
+    entry = entries[row]
+    return entry.time if isinstance(entry, Frame | StderrChunk | JournalEvent) else 0.0
 
 
 def size_of(entries: EntrySequence, row: int) -> int:
@@ -84,18 +84,18 @@ def size_of(entries: EntrySequence, row: int) -> int:
     if isinstance(entries, IndexedRecording):
         behind = entries.index.offset(row + 1) if row + 1 < len(entries) else 0
         return max(behind - entries.index.offset(row), 0)
-    said = entries[row]
-    return len(said.data) if isinstance(said, Frame) else 0
+    entry = entries[row]
+    return len(entry.data) if isinstance(entry, Frame) else 0
 
 
 def read_row(entries: EntrySequence, row: int) -> TrafficRow:
     """Return what the table says of a row."""
     if (size := size_of(entries, row)) > LARGE:
         return _large(entries, row, size)
-    said: Row = entries[row]
-    match said:
+    entry: Row = entries[row]
+    match entry:
         case Frame():
-            return _frame(entries, row, said)
+            return _frame(entries, row, entry)
         case StderrChunk(seq=n, time=at, data=text):
             shown = single_line(text.decode(errors="replace").rstrip("\n"), MAX_SUMMARY)
             return TrafficRow(n, at, "agent", "stderr", shown, size=len(text))
@@ -112,7 +112,7 @@ def read_row(entries: EntrySequence, row: int) -> TrafficRow:
             words = ", ".join(f"{count} {name}" for name, count in counts.items())
             return TrafficRow(0, 0.0, "", "end", single_line(words, MAX_SUMMARY))
         case _:
-            assert_never(said)
+            assert_never(entry)
 
 
 def _plain(value: object) -> str:
@@ -121,24 +121,24 @@ def _plain(value: object) -> str:
 
 def _frame(entries: EntrySequence, row: int, frame: Frame) -> TrafficRow:
     exchanges = Exchanges()
-    question = entries.request_row(row)
-    if question is not None and size_of(entries, question) <= LARGE:
-        asked = entries[question]
-        if isinstance(asked, Frame):
-            exchanges.apply(asked)
-    told = frame_row(frame, exchanges)
+    request_row = entries.request_row(row)
+    if request_row is not None and size_of(entries, request_row) <= LARGE:
+        request = entries[request_row]
+        if isinstance(request, Frame):
+            exchanges.apply(request)
+    summary = frame_row(frame, exchanges)
     return TrafficRow(
-        seq=told.n,
-        time=told.at,
-        side=told.side,
-        kind=told.kind,
-        summary=told.summary,
-        method=told.method,
-        id=single_line(json.dumps(told.id, ensure_ascii=False), 40) if told.has_id else "",
-        session=told.session,
-        latency=told.latency,
-        is_open=told.kind == "request" and entries.response_row(row) is None,
-        size=told.size,
+        seq=summary.n,
+        time=summary.at,
+        side=summary.side,
+        kind=summary.kind,
+        summary=summary.summary,
+        method=summary.method,
+        id=single_line(json.dumps(summary.id, ensure_ascii=False), 40) if summary.has_id else "",
+        session=summary.session,
+        latency=summary.latency,
+        is_open=summary.kind == "request" and entries.response_row(row) is None,
+        size=summary.size,
     )
 
 
@@ -158,8 +158,8 @@ def head_text(width: int, digits: int) -> str:
     if width < MIDDLE:
         return f"{'':{EDGE}}{'n':>{digits}}    frame"
     if width < WIDE:
-        said = fit_cell("   frame", width - digits - EDGE - 29)
-        return f"{'':{EDGE}}{'n':>{digits}} {'time':>9} {said} {'latency':>8} {'size':>7}"
+        title = fit_cell("   frame", width - digits - EDGE - 29)
+        return f"{'':{EDGE}}{'n':>{digits}} {'time':>9} {title} {'latency':>8} {'size':>7}"
     names = ("n", "time", "delta", "from", "kind", "method", "id", "session", "latency", "size")
     return " " * EDGE + _join((*names, "summary"), width, digits)
 
@@ -169,24 +169,24 @@ def row_text(row: TrafficRow, width: int, digits: int, *, delta: float) -> str:
     latency = _latency(row)
     number = str(row.seq) if row.seq else ""
     if width < MIDDLE:
-        return f"{number:>{digits}} {_said(row)}"
+        return f"{number:>{digits}} {_summary(row)}"
     at = _seconds(row.time) if row.seq or row.time else ""
     if width < WIDE:
-        said = fit_cell(_said(row), width - digits - EDGE - 29)
-        return f"{number:>{digits}} {at:>9} {said} {latency:>8} {_size(row.size):>7}"
+        summary = fit_cell(_summary(row), width - digits - EDGE - 29)
+        return f"{number:>{digits}} {at:>9} {summary} {latency:>8} {_size(row.size):>7}"
     sent_by = sender(row.side)
     after = _delta(delta) if at else ""
     cells = (number, at, after, sent_by, row.kind, row.method, row.id, row.session, latency)
     return _join((*cells, _size(row.size), row.summary), width, digits)
 
 
-def _said(row: TrafficRow) -> str:
+def _summary(row: TrafficRow) -> str:
     """Return side and what was said in one; an update's name stands in its summary."""
     is_update = row.method == "session/update" and row.summary
-    said = row.summary if is_update else f"{row.method} {row.summary}".strip()
+    summary = row.summary if is_update else f"{row.method} {row.summary}".strip()
     if row.kind in {"event", "end", "header", "unreadable", "large"}:
-        said = f"{row.kind}: {said}" if row.kind != "event" else said
-    return f"{arrow(row.side)}{_SIGNS.get(row.kind, ' ')} {said}"
+        summary = f"{row.kind}: {summary}" if row.kind != "event" else summary
+    return f"{arrow(row.side)}{_SIGNS.get(row.kind, ' ')} {summary}"
 
 
 _WIDTHS: Final = {1: 9, 2: 9, 3: 8, 4: 12, 5: 26, 6: 8, 7: 12, 8: 8, 9: 7}

@@ -134,7 +134,7 @@ class WatchScreen(Screen[None]):
             # Its index was kept, and all of it is there at once.
             pane.table.go_to(0)
         pane.table.focus()
-        self._tell_status()
+        self._show_status()
 
     def _leave(self) -> None:
         """Let go of what is looked at."""
@@ -149,23 +149,23 @@ class WatchScreen(Screen[None]):
             entries = self._reading.take(MOST)
             for inspection in self.query(InspectorPane):
                 inspection.extend(entries)
-            self._hear_of_end(entries)
+            self._notice_end(entries)
         recording = self._recording
         if recording is not None and recording.is_complete and len(recording) != self._count:
             self._count = len(recording)
             with suppress(AcpError):
-                self._hear_of_end(recording[-LAST:])
+                self._notice_end(recording[-LAST:])
         for pane in self.query(InterceptPane):
             pane.sync()
-        self._tell_status()
+        self._show_status()
 
-    def _hear_of_end(self, said: Sequence[Row]) -> None:
-        for entry in said:
+    def _notice_end(self, entries: Sequence[Row]) -> None:
+        for entry in entries:
             if isinstance(entry, JournalEvent) and entry.name == "exit":
                 how = [f"{name} {value}" for name, value in entry.data.items()]
                 self._ending = f"the agent ended: {', '.join(how)}"
 
-    def _tell_status(self) -> None:
+    def _show_status(self) -> None:
         source = self._sources[self._place]
         problem = self._trouble()
         parts = [self._state(), single_line(source.title, 60)]

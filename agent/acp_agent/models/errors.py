@@ -234,9 +234,9 @@ def _wait(headers: Mapping[str, str]) -> float | None:
     Source: RFC 9110, 10.2.3, Retry-After.
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        told = headers.get(name, "")
-        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", told, re.ASCII):
-            return float(told) * unit
+        value = headers.get(name, "")
+        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value, re.ASCII):
+            return float(value) * unit
     try:
         at = parsedate_to_datetime(headers.get("retry-after", ""))
     except (ValueError, OverflowError):

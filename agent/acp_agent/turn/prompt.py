@@ -54,15 +54,15 @@ def requested_model(params: Params, option: Option) -> str | None:
     Raises:
         RequestFailedError: there is no such model.
     """
-    asked = dict_or_empty(dict_or_empty(params.get("_meta")).get(CONTINUUM)).get("model")
-    if asked is None:
+    requested = dict_or_empty(dict_or_empty(params.get("_meta")).get(CONTINUUM)).get("model")
+    if requested is None:
         return None
     names = [choice.value for choice in option.choices]
-    if names == [DemoModel.name] and isinstance(asked, str):
+    if names == [DemoModel.name] and isinstance(requested, str):
         return None
-    alike = [name for name in names if asked and name.partition(":")[2] == asked]
-    is_short = asked not in names and len(alike) == 1
-    return option_value(option, alike[0] if is_short else asked, "model")
+    alike = [name for name in names if requested and name.partition(":")[2] == requested]
+    is_short = requested not in names and len(alike) == 1
+    return option_value(option, alike[0] if is_short else requested, "model")
 
 
 def _unseen(block: Block, model: Model) -> str | None:

@@ -117,8 +117,8 @@ def permissions_text(around: SessionInfo, rest: str) -> str:
     known = permissions.grants
     lines += ["", "You have said for this session:" if known else _NONE, ""]
     for rule, verdict in known.items():
-        deed = "allow" if verdict == "allow" else "reject"
-        lines.append(f"- {deed} {_quoted(rule.describe())}")
+        verb = "allow" if verdict == "allow" else "reject"
+        lines.append(f"- {verb} {_quoted(rule.describe())}")
     if known:
         lines += ["", f"{forgets} forgets these."]
     return "\n".join(lines).rstrip()
