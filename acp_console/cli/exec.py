@@ -79,7 +79,7 @@ def command(
     protocol: int,
     dialect: str | None,
 ) -> int:
-    """Send PROMPT to an agent and print its answer; PROMPT - is read from stdin.
+    """Send PROMPT to an agent and print its reply; PROMPT - is read from stdin.
 
     \b
     acp-console exec "read README.md"
@@ -129,7 +129,7 @@ class SingleTurn:
         """Run the turn in at most `limit` seconds; return the exit code.
 
         Raises:
-            BrokenPipeError: whoever read our stdout has gone.
+            BrokenPipeError: the reader of our stdout has gone.
         """
         try:
             with anyio.CancelScope() as self._scope:

@@ -27,7 +27,7 @@ class TurnPrinter:
     def __init__(
         self, format_: Format, on_reader_gone: Callable[[], None], dialect: Dialect | None = None
     ) -> None:
-        """Print in `format_`; call `left` when whoever reads our stdout has gone.
+        """Print in `format_`; call `left` when the reader of our stdout has gone.
 
         What is said in `dialect` is printed as what it means; None: recognise it.
         """

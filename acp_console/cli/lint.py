@@ -48,7 +48,7 @@ class _Linted:
     """How many there are of them."""
 
     def fails(self, fail_on: FailOn) -> bool:
-        """Tell whether the file makes the command fail."""
+        """Return whether the file makes the command fail."""
         is_damaged = bool(self.unread) and _faults_fail(fail_on)
         return is_damaged or any(fails(finding, fail_on) for finding in self.report.findings)
 
@@ -127,14 +127,14 @@ def command(
 
 
 def fails(finding: Finding, fail_on: FailOn) -> bool:
-    """Tell whether a finding makes the command fail."""
+    """Return whether a finding makes the command fail."""
     if fail_on == "never" or finding.rule.basis == "H":
         return False
     return SEVERITIES.index(finding.severity) >= SEVERITIES.index(fail_on)
 
 
 def _faults_fail(fail_on: FailOn) -> bool:
-    """Tell whether lines that cannot be read make the command fail: they count as a warning."""
+    """Return whether lines that cannot be read make the command fail: they count as a warning."""
     return fail_on in {"warning", "info"}
 
 

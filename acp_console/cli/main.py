@@ -21,7 +21,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         code = exit_codes.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has enough; what is still buffered has nowhere to go.
+        # The reader of our output has enough; what is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = exit_codes.DONE
     except Exception as problem:  # noqa: BLE001 - the top of the command line: errors become sentences

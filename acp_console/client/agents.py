@@ -52,7 +52,7 @@ class AgentSpec:
 
     @property
     def is_embedded_demo(self) -> bool:
-        """Whether it is the embedded demo agent, which has to be told what to speak."""
+        """Whether it is the embedded demo agent, which takes the version as an option."""
         return self.name == "demo" and self.command[:3] == (sys.executable, "-m", "acp_agent")
 
 

@@ -128,7 +128,7 @@ class AgentConnection:
         Raises:
             SignInRequiredError: the agent wants to know who its user is.
             RequestFailedError: the agent refused for another reason.
-            RemoteProtocolError: its answer names no session.
+            RemoteProtocolError: the response names no session.
             AgentExitedError: it ended instead of answering.
         """
         servers: dict[str, Json] = {"mcpServers": []} if self.version == 1 else {}
@@ -149,7 +149,7 @@ class AgentConnection:
         Raises:
             SignInRequiredError: the agent wants to know who its user is.
             RequestFailedError: the agent answered with another error.
-            RemoteProtocolError: its answer has no stop reason.
+            RemoteProtocolError: the response has no stop reason.
             AgentExitedError: it ended instead of answering.
         """
         self._host.begin_turn(session_id)

@@ -100,7 +100,7 @@ class PermissionPrompt:
 
 
 class Decider(Protocol):
-    """Whoever gives or refuses consent."""
+    """Grants or refuses permission."""
 
     async def decide(self, request: PermissionPrompt) -> str | None:
         """Return the id of one of the offered options; None when nothing was decided."""
@@ -127,7 +127,7 @@ class PolicyDecider:
 
 
 def allows(allowed: PermissionPolicy, request: PermissionPrompt) -> bool:
-    """Tell whether a policy lets through what is asked."""
+    """Return whether a policy lets through what is asked."""
     if allowed == "all":
         return True
     return request.kind in _KINDS[allowed] and not request.paths_outside

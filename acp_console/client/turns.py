@@ -64,7 +64,7 @@ class TurnTracker:
         await self._host.handle_notification(notification)
 
     def begin(self, session_id: str) -> None:
-        """Hear that a prompt is about to be sent: what was told before is no part of its turn."""
+        """Note that a prompt is about to be sent: what was told before is no part of its turn."""
         session = self._sessions.setdefault(session_id, _Session())
         if not session.waiting:
             session.updates.clear()

@@ -14,7 +14,7 @@ from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 By: TypeAlias = Literal["method", "session", "turn"]
-"""What a row stands for."""
+"""What a row is about."""
 ID_WIDTH: Final = 12
 """Characters of a session's id, where a row does not stand for the session."""
 

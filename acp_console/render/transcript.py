@@ -35,7 +35,7 @@ from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
 
 WIDTH: Final = 160
-"""Characters of what is told in one line, at most."""
+"""Characters that are shown in one line, at most."""
 _INDENT: Final = "  "
 
 

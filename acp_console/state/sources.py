@@ -50,7 +50,7 @@ class ProxySource:
         self._attachment: ProxyClient | None = None
 
     def recording(self) -> IndexedRecording | None:
-        """Return the file that it writes, if what it tells lies there; whoever asked closes it."""
+        """Return the file that it writes, if what it tells lies there; the caller closes it."""
         if self.proxy.recording is None:
             return None
         try:
@@ -87,7 +87,7 @@ class FileSource:
         self.title = path.name
 
     def open(self) -> IndexedRecording:
-        """Return the recording; whoever asked closes it.
+        """Return the recording; the caller closes it.
 
         Raises:
             RecordingError: it cannot be read, or is no recording.

@@ -26,7 +26,7 @@ from acp_console.tui.palette import CommandProvider
 from acp_console.tui.watch.screen import WatchScreen
 
 END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
-"""Signals by which the console is told to end; a terminal that is closed sends the second."""
+"""Signals by which the console is asked to end; a terminal that is closed sends the second."""
 
 
 class ConsoleApp(App[int]):

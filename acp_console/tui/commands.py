@@ -276,7 +276,7 @@ SIGNS: Final = (
     ("? = !", "Request, result, error"),
     ("✗ ‖", "No message or not readable; stderr"),
 )
-"""What stands before the rows of the traffic, and what each means."""
+"""What precedes the rows of the traffic, and what each means."""
 
 EDITOR_KEYS: Final = (
     ("enter", "Send the prompt"),

@@ -29,7 +29,7 @@ _CACHED_LINES: Final = 512
 
 
 class CursorList(ScrollView, can_focus=True):
-    """Any number of lines, drawn where they are seen; whoever derives from it draws them."""
+    """Any number of lines, drawn where they are seen; subclasses draw them."""
 
     DEFAULT_CSS = """
     CursorList {

@@ -34,7 +34,7 @@ POLL_INTERVAL_S: Final = 0.1
 
 
 class InspectorPane(Horizontal):
-    """Joins rows and analysis; whoever owns it hands over entries, or a recording."""
+    """Joins rows and analysis; the owner hands over entries, or a recording."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("inspection")
     DEFAULT_CSS = """
@@ -70,7 +70,7 @@ class InspectorPane(Horizontal):
 
         Args:
             entries: A recording, or a list that grows; None: those that `extend` hands over.
-            is_over: Tells whether nothing more comes to what is no recording.
+            is_over: Whether nothing more comes to what is no recording.
             now: Tells the seconds since the journal began, where time goes on.
             id: As Textual has it.
         """

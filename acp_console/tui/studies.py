@@ -49,7 +49,7 @@ KEPT: Final = 200
 
 @dataclass(slots=True, eq=False)
 class Query(Generic[T, A]):
-    """A question, and its answer once it came."""
+    """A query, and its result once it is there."""
 
     function: Callable[[T], A]
     result: A | None = None
@@ -123,7 +123,7 @@ class BackgroundFold(Generic[T]):
             begin: Makes an empty fold.
             take: Gives it the next entry.
             finish: Tells it that nothing more comes.
-            is_over: Tells whether nothing more comes to what is no file.
+            is_over: Whether nothing more comes to what is no file.
             portion: Entries after which it rests until `go_on`.
         """
         self._open = entries
@@ -165,7 +165,7 @@ class BackgroundFold(Generic[T]):
         return query
 
     def discard(self, query: Query[T, A]) -> None:
-        """Leave a question unanswered that nobody waits for."""
+        """Drop a query whose result is no longer needed."""
         with self._wake:
             if query in self._queries:
                 self._queries.remove(query)

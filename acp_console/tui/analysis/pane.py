@@ -78,7 +78,7 @@ class AnalysisPane(Vertical):
         *,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        """Show what `studies` find; whoever owns them closes them."""
+        """Show what `studies` find; the owner closes them."""
         super().__init__(id=id)
         self._studies = studies
         self.chosen: int | None = None

@@ -16,13 +16,13 @@ from acp_inspector.analysis.state_diff import StateChange, state_changes
 from acp_protocol.host.sanitize import single_line
 
 ITEMS: Final = 100
-"""Items that are told of each session, the last ones."""
+"""Items that are shown of each session, the last ones."""
 SESSIONS: Final = 20
-"""Sessions that are told, those first that the frame is about."""
+"""Sessions that are shown, those first that the frame is about."""
 ITEM_LINES: Final = 40
 """Lines of one item."""
 CHANGES: Final = 50
-"""Changes that are told."""
+"""Changes that are shown."""
 
 
 @dataclass(frozen=True, slots=True)

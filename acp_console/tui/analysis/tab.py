@@ -155,7 +155,7 @@ class LineList(CursorList):
             return self.list
 
         def can_replace(self, message: Message) -> bool:
-            """Let the newest stand for all that still wait."""
+            """Replace older messages that still wait."""
             return isinstance(message, LineList.Moved) and message.list is self.list
 
     @dataclass
@@ -202,7 +202,7 @@ class LineList(CursorList):
         return self._lines.line(self.cursor, self.width)
 
     def watch_cursor(self) -> None:
-        """Tell that the cursor has moved."""
+        """Report that the cursor has moved."""
         self.refresh()
         self.post_message(self.Moved(self))
 
@@ -366,11 +366,11 @@ class AnalysisTab(Vertical, Generic[T, A]):
         """Show what was answered."""
 
     def query_key(self) -> object:
-        """Return what the question depends on beside the fold."""
+        """Return what the query depends on beside the fold."""
         return None
 
     def is_settled(self) -> bool:
-        """Tell whether nothing that is still read can change the answer."""
+        """Return whether nothing that is still read can change the answer."""
         return False
 
     def select_entry(self, n: int | None) -> None:

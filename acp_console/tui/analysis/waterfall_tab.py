@@ -1,4 +1,4 @@
-"""Questions and their answers as bars over time, nested by session and turn."""
+"""Requests and their responses as bars over time, nested by session and turn."""
 
 from __future__ import annotations
 

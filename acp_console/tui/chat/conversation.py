@@ -71,7 +71,7 @@ def patch_text(patch: str) -> Text:
 
 
 def changes_text(changes: Sequence[Json]) -> Text:
-    """Return which files change, where nothing more is told."""
+    """Return which files change, where no more is known."""
     lines: list[str] = []
     for change in changes:
         match change:

@@ -143,7 +143,7 @@ class InterceptPane(Vertical):
         return bool(self.query("#break-filter")) and self.filter.has_focus
 
     def _possible(self) -> frozenset[str]:
-        """Return the deeds that can be done now."""
+        """Return the commands that are possible now."""
         state, hold = self._shown, self._hold()
         if self._is_writing or state is None or state.presence == "gone":
             return frozenset()
@@ -213,13 +213,13 @@ class InterceptPane(Vertical):
         self._desk.send_command("release_all")
 
     def action_discard(self) -> None:
-        """Let the chosen frame never leave, and tell who asked."""
+        """Let the chosen frame never leave, and send its sender an error."""
         if isinstance(self._message(), SuccessResponse | ErrorResponse):
             self.notify("It was an answer: who asked goes on waiting for it", severity="warning")
         self._do("discard")
 
     def action_lose(self) -> None:
-        """Let the chosen frame never leave, and tell nobody."""
+        """Let the chosen frame never leave, and report it to neither side."""
         self._do("discard", silent=True)
 
     def action_duplicate(self) -> None:
@@ -298,7 +298,7 @@ class InterceptPane(Vertical):
         )
 
     def _decide(self, action: Callable[[Any], object]) -> Callable[[Any], None]:
-        """Return what does the deed with what a screen returns, unless that is nothing."""
+        """Return what runs the action with what a screen returns, unless that is nothing."""
 
         def decide(given: Any) -> None:
             if given is not None:

@@ -30,7 +30,7 @@ TYPING_PAUSE_S: Final = 0.15
 MAX_OFFERS: Final = 50
 """Suggestions that are offered at once."""
 SENTENCE: Final = 70
-"""Characters of what is wrong that are told at least."""
+"""Characters of what is wrong that are shown at least."""
 
 Seen = Callable[[], Mapping[str, Sequence[str]]]
 

@@ -96,7 +96,7 @@ class TrafficModel:
         return found
 
     def delta(self, position: int) -> float:
-        """Return the seconds since what stands before."""
+        """Return the seconds since what precedes."""
         if position == 0:
             return 0.0
         before, row = self.row_at(position - 1), self.row_at(position)
@@ -215,7 +215,7 @@ class TrafficModel:
         return None
 
     def pair_of(self, row: int) -> tuple[Frame | None, Frame | None]:
-        """Return the question and the answer that a row belongs to."""
+        """Return the request and the response that a row belongs to."""
         request_row = self.entries.request_row(row)
         if request_row is None:
             request_row, answer = row, self.entries.response_row(row)
@@ -227,7 +227,7 @@ class TrafficModel:
         return (request, response) if is_pair else (None, None)
 
     def other_of(self, row: int) -> int | None:
-        """Return the row of the answer, or of the question, to a row."""
+        """Return the row of the response, or of the request, to a row."""
         request_row = self.entries.request_row(row)
         return self.entries.response_row(row) if request_row is None else request_row
 
@@ -269,7 +269,7 @@ class TrafficModel:
         return None
 
     def is_marked(self, position: int) -> bool:
-        """Tell whether somebody marked what stands at a position."""
+        """Return whether somebody marked what stands at a position."""
         return bool(self._marks) and self.row_at(position) in self._marks.values()
 
     def mark(self, row: int) -> bool | None:

@@ -134,7 +134,7 @@ LOOK: Final = 0.1
 
 
 class TrafficPane(Vertical):
-    """Shows the entries of a journal or a recording; whoever owns it hands them over."""
+    """Shows the entries of a journal or a recording; the owner hands them over."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("traffic")
 
@@ -344,7 +344,7 @@ class TrafficPane(Vertical):
         else:
             self.bar.set_filter(text)
 
-    # Deeds.
+    # Commands.
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to follow only what goes on."""

@@ -55,11 +55,11 @@ class TrafficRow:
     kind: str
     summary: str
     method: str = ""
-    """Its own, or that of the question it answers."""
+    """Its own, or that of the request it responds to."""
     id: str = ""
     session: str = ""
     latency: float | None = None
-    """Seconds from the question, for an answer."""
+    """Seconds since the request, for a response."""
     is_open: bool = False
     """A question without an answer."""
     size: int = 0

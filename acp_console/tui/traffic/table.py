@@ -20,7 +20,7 @@ from acp_inspector.analysis.annotations import SEVERITY_LETTERS
 DIGITS: Final = 4
 """Columns of the number, at least."""
 FINDINGS: Final = {SEVERITY_LETTERS[severity]: severity for severity in SEVERITY_LETTERS}
-"""The severity that each letter stands for."""
+"""The severity of each letter."""
 
 
 class Rows(Protocol):
@@ -40,11 +40,11 @@ class Rows(Protocol):
         ...
 
     def delta(self, position: int) -> float:
-        """Return the seconds since what stands before."""
+        """Return the seconds since what precedes."""
         ...
 
     def is_marked(self, position: int) -> bool:
-        """Tell whether somebody marked it."""
+        """Return whether somebody marked it."""
         ...
 
     def finding_at(self, position: int) -> str:
@@ -98,7 +98,7 @@ class FrameTable(CursorList):
     """
     cursor: var[int] = var(-1)
     instead: reactive[str] = reactive("")
-    """What is told where there is no row."""
+    """What is shown if there is no row."""
 
     @dataclass
     class Moved(Message):
@@ -113,7 +113,7 @@ class FrameTable(CursorList):
             return self.table
 
         def can_replace(self, message: Message) -> bool:
-            """Let the newest stand for all that still wait."""
+            """Replace older messages that still wait."""
             return isinstance(message, FrameTable.Moved)
 
     def __init__(self, rows: Rows, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word

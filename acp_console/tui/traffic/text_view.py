@@ -35,7 +35,7 @@ _TOKENS: Final = re.compile(
 
 
 class TextLines(ScrollView, can_focus=True):
-    """Shows a text; whoever owns it has made it safe to show."""
+    """Shows a text; the owner has made it safe to show."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "text-lines--key",

@@ -30,7 +30,7 @@ from acp_protocol.host.sanitize import single_line
 POLL_INTERVAL_S: Final = 0.05
 """Seconds between two looks at what has come."""
 LAST: Final = 4
-"""Rows at the end of a recording among which its end is told."""
+"""Rows at the end of a recording in which its end is looked for."""
 MOST: Final = 2000
 """Entries that are taken in one look, so that keys are heard in between."""
 

@@ -99,7 +99,7 @@ class BridgedServer:
     async def send(self, message: dict[str, Json]) -> dict[str, Json] | None:
         """Forward a message; return the response, {} if it needs none, None if the server is gone.
 
-        None stands for a timeout, too.
+        None means a timeout, too.
 
         Raises:
             RequestFailedError: it is no message, or its id is that of an open request.

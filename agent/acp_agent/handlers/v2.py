@@ -226,7 +226,7 @@ class HandlersV2(Handlers):
         except (RequestFailedError, StoreError) as problem:
             return {"stopReason": "error", "error": _error(problem)}
         except Exception:
-            # The prompt has its answer: what goes wrong now can only be told by a state.
+            # The prompt has its result: what goes wrong now can only be told by a state.
             logger.exception("a turn failed")
             error = {"code": jsonrpc.INTERNAL_ERROR, "message": "Internal error"}
             return {"stopReason": "error", "error": error}

@@ -1,6 +1,6 @@
 """MCP servers that the client serves over ACP itself.
 
-Every request of ours travels by itself, as `mcp/message`, and its answer is a carrier that holds
+Every request of ours travels by itself, as `mcp/message`, and its response is a carrier that holds
 either the result or the error of the server. There are no connections, and no `initialize`.
 
 Source: ACP, unstable, "MCP over ACP", schema of 2026-11.

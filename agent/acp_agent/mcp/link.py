@@ -168,7 +168,7 @@ class McpConnection:
         return outcome_of(result, self._limits)
 
     def _has_connection_per_call(self) -> bool:
-        """Tell whether one that has broken off says nothing of the next one."""
+        """Return whether one that has broken off says nothing of the next one."""
         return isinstance(self._server, WebServer) and not self._server.is_sse
 
     async def _talk(self) -> None:
@@ -229,7 +229,7 @@ class McpConnection:
             self._fresh = anyio.Event()
 
     async def _announces_changes(self, client: Client) -> bool:
-        """Tell whether the server has to be asked for changes, and would tell."""
+        """Return whether the server has to be asked for changes, and would tell."""
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return False
         able = client.server_capabilities
@@ -246,7 +246,7 @@ class McpConnection:
     async def _subscribe(
         self, client: Client, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
-        """Hear of changes from a server that tells only those who ask."""
+        """Subscribe to changes of a server that notifies subscribers only."""
         has_started = False
         try:
             async with client.listen(tools_list_changed=True) as events:

@@ -1,6 +1,6 @@
 """The messages of a server, read from its lines.
 
-Read leniently where that is harmless: whoever waits for an answer is not to wait for nothing
+Read leniently where that is harmless: a caller that waits for an answer is not to wait for nothing
 because one sign of it is no sign.
 """
 

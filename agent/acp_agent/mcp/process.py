@@ -190,7 +190,7 @@ class _Pump:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             if not self.is_leaving:
                 self._on_end(await self._exit("reads no more"))
-            # Whoever waits for an answer to what was not read waits no longer.
+            # A caller that waits for an answer to what was not read waits no longer.
             await self._to_session.aclose()
 
     async def _take(self, line: bytes) -> None:

@@ -65,7 +65,7 @@ def offered_schema(schema: Members) -> dict[str, Json]:
 
 
 def is_quick(schema: Members) -> bool:
-    """Tell whether values are held against a schema in a time that grows no faster than they do.
+    """Return whether values are held against a schema in a time that grows no faster than they do.
 
     A server could choose a schema by which one small value takes for ever.
     """

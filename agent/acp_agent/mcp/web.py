@@ -91,7 +91,7 @@ async def web_transport(
 
 
 class _Client(httpx2.AsyncClient):
-    """Waits for an answer as long as whoever asks, and takes no flood."""
+    """Waits for an answer as long as the caller, and takes no flood."""
 
     def __init__(self, limits: Limits, **settings: Any) -> None:
         super().__init__(**settings)
@@ -107,7 +107,7 @@ class _Client(httpx2.AsyncClient):
         return response
 
     def is_stream(self, response: httpx2.Response) -> bool:
-        """Tell whether a response goes on and on."""
+        """Return whether a response goes on and on."""
         kind = response.headers.get("content-type", "").lower()
         return response.status_code == HTTPStatus.OK and kind.startswith(_EVENTS)
 
@@ -125,7 +125,7 @@ class _Client(httpx2.AsyncClient):
 
 
 class _Answering(_Client):
-    """For streamable HTTP: each request gets its answer, from the server or from us."""
+    """For streamable HTTP: each request gets its response, from the server or from us."""
 
     async def send(
         self,
@@ -226,7 +226,7 @@ class _ReportingClient(_Client):
 
 
 def _stays(response: httpx2.Response) -> bool:
-    """Tell whether a response sends the same request to another place of the same server."""
+    """Return whether a response sends the same request to another place of the same server."""
     sent, onward = response.request, response.next_request
     if onward is None or onward.method != sent.method:
         return False

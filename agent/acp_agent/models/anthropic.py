@@ -47,7 +47,7 @@ from acp_agent.models.wire import (
 from acp_protocol.json_codec import Json
 
 LENGTH: Final = 16_384
-"""Tokens that a reply may be long unless somebody says otherwise: this API has to be told."""
+"""The default limit of tokens of a reply: this API requires one."""
 CACHED: Final[Mapping[str, Json]] = {"cache_control": {"type": "ephemeral"}}
 """Marks a place up to which the next request will say the same."""
 ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -157,7 +157,7 @@ def conversation(
                     result["is_error"] = True
                 _add(messages, "user", [result])
             case ProjectInstructions():
-                # Told beside the messages.
+                # Sent beside the messages.
                 continue
             case _:
                 assert_never(entry)

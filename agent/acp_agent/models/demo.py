@@ -40,7 +40,7 @@ def call(tool: str, **arguments: Json) -> Generator[ModelEvent, ToolResult | Non
 
 
 def retell(subject: str, answer: ToolResult) -> TextDelta:
-    """Say what came of a tool: the beginning of its answer."""
+    """Say what came of a tool: the beginning of its response."""
     if answer.is_failed:
         return TextDelta(f"{subject} failed: {answer.text}\n\n")
     lines = answer.text.splitlines()

@@ -43,7 +43,7 @@ EFFORTS: Final[tuple[Effort, ...]] = ("low", "medium", "high")
 LEAST_THOUGHT: Final = 1024
 """Tokens that a model has to be given for its thoughts if their number is told."""
 _BY_TOKENS: Final = frozenset({"anthropic", "openrouter"})
-"""Services that can be told with how many tokens to think."""
+"""Services that can be set with how many tokens to think."""
 ALL: Final = "*"
 """Stands for each model that a service has."""
 _ELSEWHERE: Final = (

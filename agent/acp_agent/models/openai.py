@@ -144,7 +144,7 @@ def conversation(
                 content = f"Failed: {entry.text}" if entry.is_failed else entry.text
                 messages.append({"role": "tool", "tool_call_id": call_id, "content": content})
             case ProjectInstructions():
-                # Told beside the messages.
+                # Sent beside the messages.
                 continue
     return messages
 

@@ -1,4 +1,4 @@
-"""The services that have models: where each is, and which variables tell of it.
+"""The services that have models: where each is, and which variables report it.
 
 Keys come from the environment alone: what stands on a command line is seen by every user of the
 machine. An address may stand in the configuration too.
@@ -30,12 +30,12 @@ class Provider:
     """Somebody who has models."""
 
     prefix: str
-    """What stands before the colon in the name of a model."""
+    """What precedes the colon in the name of a model."""
     title: str
     api: ProviderApi
     base_url: str
     url_variable: str
-    """Where the user sets its address, as sentences tell of it."""
+    """Where the user sets its address, as sentences report it."""
     key_variables: tuple[str, ...]
     """None where no variable of the service is looked at."""
     key: str | None = field(default=None, repr=False)

@@ -24,7 +24,7 @@ from acp_agent.models.types import (
 
 
 class ProviderModel:
-    """Stands before what answers.
+    """Precedes what answers.
 
     `find` tells where the service is and by which key it is asked, as the user has set it; `make`
     makes what answers for it, with an effort where one was chosen; `forget` forgets the key that

@@ -24,7 +24,7 @@ REFUSAL_LIMIT: Final = 64 * 1024
 """Bytes of a refusal that are read."""
 STREAM: Final = "text/event-stream"
 DONE: Final = "[DONE]"
-"""What stands for the end of a stream of chat completions."""
+"""What marks the end of a stream of chat completions."""
 
 
 _END: Final[Mapping[str, Json]] = {}
@@ -119,7 +119,7 @@ class _Bounded(httpx.AsyncByteStream):
 async def _messages(
     response: httpx.Response, refusals: ServiceErrors
 ) -> AsyncGenerator[Mapping[str, Json]]:
-    """Yield the messages of a stream, up to its end or to what stands for it, which is `_END`."""
+    """Yield the messages of a stream, up to its end or to its marker `_END`."""
     kind = response.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() != STREAM:
         raise refusals.malformed(f"it is {kind or 'of no type'}, not {STREAM}")

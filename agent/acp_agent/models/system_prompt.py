@@ -1,4 +1,4 @@
-"""What a model is told before the conversation begins, and how the user's words come to it."""
+"""What a model gets before the conversation begins, and how the user's words come to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_IMAGES: Final = "[An image of type {}, which this model cannot look at.]"
 
 
 def instructions(options: ModelOptions, history: Sequence[HistoryEntry] = ()) -> str:
-    """Return what a model is told before the conversation; empty where it is told nothing."""
+    """Return what a model gets before the conversation; empty if there is nothing."""
     parts = [INSTRUCTIONS] if options.is_coding else []
     parts += [options.system_prompt] if options.system_prompt else []
     parts += [entry.text for entry in history if isinstance(entry, ProjectInstructions)]

@@ -79,9 +79,9 @@ class TokenUsage:
     cache_write_tokens: int = 0
     """Of `read`, put into a cache."""
     cost: float | None = None
-    """In US dollars; None where nobody says what it costs."""
+    """In US dollars; None where it is not known what it costs."""
     window: int | None = None
-    """How much the model can bear in mind at once; None where nobody says."""
+    """The size of the context window in tokens; None where it is not known."""
 
     @property
     def total(self) -> int:
@@ -182,7 +182,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ProjectInstructions:
-    """How the project wants to be worked in; it stands behind what the model is told by us."""
+    """How the project wants to be worked in; it stands behind what the model is shown by us."""
 
     text: str
 
@@ -192,7 +192,7 @@ HistoryEntry: TypeAlias = PromptMessage | AssistantMessage | ToolResult | Projec
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a model is told of it."""
+    """A tool as the model sees it."""
 
     name: str
     description: str
@@ -207,7 +207,7 @@ class SlashCommand:
     name: str
     description: str
     hint: str | None = None
-    """What may stand behind the name; None for nothing."""
+    """What may follow the name; None for nothing."""
 
 
 class ModelFailedError(AcpError):
@@ -218,7 +218,7 @@ class ModelFailedError(AcpError):
     ) -> None:
         super().__init__(sentence)
         self.is_too_long = is_too_long
-        """Whether it was told more than it can bear in mind."""
+        """Whether it was sent more than its context window holds."""
         self.needs_key = needs_key
         """Whether the user has to bring a key, or another one."""
 
@@ -241,7 +241,7 @@ class Model(Protocol):
     ) -> AsyncIterator[ModelEvent]:
         """Yield what comes next; neither a `CallTool` nor `Paused` among it ends the turn.
 
-        Every call in `history` has its answer, a cancelled one too.
+        Every call in `history` has its result, a cancelled one too.
 
         Raises:
             ModelFailedError: it cannot answer, or not to the end.
@@ -261,7 +261,7 @@ class SupportsImages(Protocol):
 
 @runtime_checkable
 class SupportsEffort(Protocol):
-    """A model that can be told how hard to think, in one session as in no other."""
+    """A model that can be set how hard to think, in one session as in no other."""
 
     def at(self, effort: str) -> Model:
         """Return the model as it thinks with that effort: low, medium or high."""
@@ -326,9 +326,9 @@ class ModelOptions:
     images: bool | None = None
     """Whether the model looks at images."""
     system_prompt: str | None = None
-    """What it is told besides, before the conversation begins."""
+    """What it gets besides, before the conversation begins."""
     is_coding: bool = True
-    """Whether it is told how to work as a coding agent."""
+    """Whether it is instructed how to work as a coding agent."""
 
     def priced(self, used: TokenUsage) -> TokenUsage:
         """Return `used` with what it costs, if the service has not said it and prices are known."""

@@ -243,7 +243,7 @@ def _programs(words: Sequence[str], home: Sequence[str], place: str = "") -> set
         return {*words[:1]} or {""}
     program, name = words[0], PurePosixPath(words[0]).name
     spelled = {program, os.path.normpath(os.path.join("/", *home, place, program))}  # noqa: PTH118
-    # A star would stand for any number of words.
+    # A star means any number of words.
     return spelled if not name or set(name) <= {_ANY_WORDS, "?"} else {*spelled, name}
 
 

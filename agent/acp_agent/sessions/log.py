@@ -147,7 +147,7 @@ class SessionLog:
 
     def _soon(self, work: Callable[[], object]) -> None:
         self._due.append(work)
-        # Whoever waits for a later write gets the error.
+        # A caller that waits for a later write gets the error.
         self.is_flushed()
 
     async def _surely(self, work: Callable[[], object]) -> None:

@@ -103,7 +103,7 @@ class _Reading:
             case "user":
                 self._prompt = event["blocks"]
             case "call":
-                # A call that was never told of has used up its number all the same.
+                # A call that was never reported has used up its number all the same.
                 self.calls = max(self.calls + 1, _number(event["id"]))
                 self.open_calls[event["id"]] = event["members"].get("content", [])
             case "compaction" if event["members"].get("status") == "in_progress":

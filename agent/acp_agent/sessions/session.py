@@ -159,7 +159,7 @@ class Session:
         """Whether the request that has opened it was not answered yet."""
         self._models = {model.name: model for model in services.models}
         self.prefix = f"{services.namespace}:" if services.namespace else ""
-        """What stands before the names of commands."""
+        """What precedes the names of commands."""
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
         self._used: dict[str, int] | None = None
@@ -482,7 +482,7 @@ def _members(now: TokenUsage, before: TokenUsage) -> dict[str, int]:
 
 
 def _fill(usage: Mapping[str, Json] | None) -> ContextWindow:
-    """Return how full the model's mind is, as it was told last and as far as it can be read."""
+    """Return how full the context window is, as last reported and as far as it can be read."""
     used, size = (usage.get("used"), usage.get("size")) if usage else (None, None)
     return (
         ContextWindow(used, size)

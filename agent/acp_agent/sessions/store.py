@@ -2,7 +2,7 @@
 
 What was kept is there for whoever opens the directory next, even if this process is killed right
 behind it. Several processes may have one directory open; a session is written by the one that has
-claimed it. Whoever calls while another process is writing gets a `BusyError` at once, see
+claimed it. A caller that calls while another process is writing gets a `BusyError` at once, see
 `retry_busy`.
 """
 
@@ -64,7 +64,7 @@ class SessionRecord:
     settings: Mapping[str, str]
     """What is chosen, by option."""
     usage: Mapping[str, Json] | None
-    """How full the model's mind is, as the client was told last."""
+    """How full the context window is, as last reported to the client."""
     spent: Mapping[str, Json] | None
     """What all replies have taken together."""
 

@@ -184,7 +184,7 @@ def terminal_content(terminal: str, command: CommandLine) -> Mapping[str, Json]:
 
 
 def diff_content(path: str, old: str | None, new: str) -> Mapping[str, Json]:
-    """Return the change of a file as content of a tool call; `old` None stands for a new file."""
+    """Return the change of a file as content of a tool call; `old` None means a new file."""
     return {"type": "diff", "path": path, "oldText": old, "newText": new}
 
 

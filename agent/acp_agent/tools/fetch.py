@@ -2,7 +2,7 @@
 
 The user is asked, about an address that not everybody can reach each time anew. Nothing is looked
 up before there is consent: the name alone may tell what nobody else should know. A name that turns
-out to lead to a private address is not fetched, unless whoever runs the agent has listed it. The
+out to lead to a private address is not fetched, unless the operator has listed it. The
 connection goes to what was judged, no second look-up decides otherwise. A redirection is followed
 on the same host only, because consent was given for that one.
 """

@@ -149,7 +149,7 @@ def _is_local(host: str) -> bool:
 
 
 def _is_named(host: str, name: str) -> bool:
-    """Return whether a listed name means `host`; a star stands for what lies below the rest."""
+    """Return whether a listed name means `host`; a star means what lies below the rest."""
     return host.endswith(name[1:]) if name.startswith("*.") else host == name
 
 

@@ -24,7 +24,7 @@ PROGRAM: Final = "rg"
 TIMEOUT_S: Final = 30.0
 """Seconds that one search may take."""
 MAX_PIECE_BYTES: Final = 64 * 1024
-"""Bytes of one piece of its answer; a longer one is left out."""
+"""Bytes of one piece of its response; a longer one is left out."""
 GRACE_S: Final = 0.25
 """Seconds that it has to end: it has nothing to lose."""
 _NOTHING: Final = 1

@@ -1,4 +1,4 @@
-"""Asking the model of a session: what it is told with each request, and what that takes."""
+"""Asking the model of a session: what it gets with each request, and what that takes."""
 
 from __future__ import annotations
 

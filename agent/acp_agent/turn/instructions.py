@@ -4,7 +4,7 @@ Files of these names in the session's directories are read, and in the directori
 session's own as far as these lie in one of them: nothing is read outside. They are read again at
 each request, so that a change counts at once.
 
-What stands there comes from the project: the model is told so, and no permission depends on it.
+What stands there comes from the project: the model knows that, and no permission depends on it.
 Nobody is asked about a file that lies where it is named. A rule that denies reading it counts, and
 one that asks denies; a link to another file is followed only where that is read without a question.
 
@@ -31,7 +31,7 @@ from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 MAX_CHARS: Final = 32 * 1024
-"""Characters of all files together that a model is told."""
+"""Characters of all files together that a model gets."""
 DEFAULT_NAMES: Final = ("AGENTS.md",)
 """Which files are read, unless others are named."""
 PATH_WIDTH: Final = 300
@@ -52,7 +52,7 @@ class LoadedInstructions:
     paths: tuple[Path, ...]
     """Of the files, the outermost first."""
     is_truncated: bool
-    """Whether not all of them is told."""
+    """Whether a part was cut off."""
 
 
 def read_instructions(
@@ -96,7 +96,7 @@ async def load_instructions(
 
 
 def _text(directory: Path, name: str, workspace: Workspace, permissions: SessionPermissions) -> str:
-    """Return the text of a file, if it may be told.
+    """Return the text of a file, if it may be read.
 
     Raises:
         FileRefusedError: it may not or cannot be read.

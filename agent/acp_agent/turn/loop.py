@@ -55,7 +55,7 @@ class _Reply:
 async def run_turn(context: TurnContext) -> StopReason:
     """Let the model answer the last entry of the history; return why it stopped.
 
-    However the turn ends, each call in the history has its answer there.
+    However the turn ends, each call in the history has its result there.
 
     Raises:
         RequestFailedError: the model could not answer; the message tells why.

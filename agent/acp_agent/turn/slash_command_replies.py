@@ -28,7 +28,7 @@ FORGET: Final = "forget"
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """What can be told of a session."""
+    """What the commands report about a session."""
 
     commands: Sequence[SlashCommand]
     """As the client knows them."""
@@ -37,13 +37,13 @@ class SessionInfo:
     permissions: SessionPermissions
     spent: TokenUsage
     usage: Mapping[str, Json] | None
-    """How full the model's mind is, as the client was told last."""
+    """How full the context window is, as last reported to the client."""
     instructions: Sequence[str]
-    """Files of the project that the model is told."""
+    """Files of the project that the model gets."""
     is_cut: bool = False
-    """Whether it is not told all of them."""
+    """Whether a part was cut off."""
     prefix: str = ""
-    """What stands before the names of commands."""
+    """What precedes the names of commands."""
 
 
 def help_text(around: SessionInfo) -> str:

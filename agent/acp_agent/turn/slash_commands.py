@@ -65,7 +65,7 @@ class CommandSession(Protocol):
         ...
 
     def usage(self) -> Mapping[str, Json] | None:
-        """Return how full the model's mind is, as the client was told last."""
+        """Return how full the context window is, as last reported to the client."""
         ...
 
 
@@ -100,7 +100,7 @@ class SlashCommands:
             try:
                 await compact(self._context, focus)
             except CompactionFailedError:
-                # The client was told, and all is as it was.
+                # The client was notified, and all is as it was.
                 pass
             except ModelFailedError as problem:
                 raise model_error_response(problem) from None

@@ -312,9 +312,9 @@ def batches(desk: ToolContext, calls: Sequence[ToolUse]) -> Iterator[list[ToolUs
 
 
 async def run_batch(desk: ToolContext, batch: Sequence[ToolUse]) -> list[ToolResult | None]:
-    """Run the calls of a batch together; return their answers in their order.
+    """Run the calls of a batch together; return their results in their order.
 
-    None stands for a call that has no answer because the user wants the turn to end; then the
+    None means a call that has no answer because the user wants the turn to end; then the
     others are ended, too.
 
     Raises:

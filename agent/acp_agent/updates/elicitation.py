@@ -51,7 +51,7 @@ class ElicitationResult:
 
 
 class UserElicitation:
-    """The questions of one session; `lock` is held while one of them waits for its answer."""
+    """The questions of one session; `lock` is held while one of them waits for its response."""
 
     def __init__(
         self, client: ElicitationClient, session_id: str, updates: SessionUpdates, lock: anyio.Lock

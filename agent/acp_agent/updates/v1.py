@@ -2,7 +2,7 @@
 
 Whoever works does not know which version is spoken: it says, plans and calls tools, and `Updates`
 finds the words. `updates_v2` finds those of version 2. What is told is kept first, so that it can
-be told again in the same words.
+be sent again in the same words.
 
 Source: ACP, Prompt Turn, `session/update`; Session Setup, "Loading Sessions".
 """
@@ -203,7 +203,7 @@ class SessionUpdates:
         await self.send("agent_thought_chunk", {"content": content})
 
     async def enter_waiting(self) -> None:
-        """Nothing: that a question waits for the user is told by the question itself."""
+        """Nothing: that a question waits for the user is shown by the question itself."""
 
     async def leave_waiting(self) -> None:
         """Nothing, as for `asking`."""
@@ -259,7 +259,7 @@ class SessionUpdates:
         }
 
     def _forget(self) -> None:
-        """Forget what the client knows: it is told again."""
+        """Forget what the client knows: it is sent again."""
 
     async def _emit(self, event: Event) -> None:
         """Store an event and send it."""
@@ -270,7 +270,7 @@ class SessionUpdates:
                 await self._send(update, members)
 
     async def _emit_end(self, event: Event) -> None:
-        """Tell how something has ended, even where that cannot be kept yet."""
+        """Report how something has ended, even where that cannot be kept yet."""
         async with self._send_lock:
             if self._log is not None:
                 self._log.append(event)
@@ -323,7 +323,7 @@ def _known(members: Mapping[str, Json], *, is_live: bool) -> Mapping[str, Json]:
     """Return the members of a tool call as version 1 has them: it knows no status `cancelled`.
 
     Output of a program stands in a terminal of the client, while there is one, or is text. That
-    something is moved is told by title and locations alone.
+    something is moved is shown by title and locations alone.
     """
     known = dict(members)
     if known.get("status") == "cancelled":
