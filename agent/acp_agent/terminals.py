@@ -79,7 +79,7 @@ class ClientTerminals:
             if terminal.id and terminal.is_wanted:
                 await self._request_quietly("release", terminal.id)
 
-    async def request(self, command: str, id_: str, **members: Json) -> Mapping[str, Json]:
+    async def request(self, command: str, id_: str, /, **members: Json) -> Mapping[str, Json]:
         """Ask the client to do something with a terminal.
 
         Raises:
