@@ -112,7 +112,7 @@ class InterceptClient:
         """Begin to look."""
         threading.Thread(target=self._run, name="desk", daemon=True).start()
 
-    def send_command(self, command: str, **members: Any) -> None:
+    def send_command(self, command: str, /, **members: Any) -> None:
         """Send a command; its effect shows in `state`, or its refusal in `refusals`."""
         self._commands.put((command, members))
 

@@ -30,7 +30,7 @@ class StillDesk(InterceptClient):
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.wholes: dict[int, bytes] = {}
 
-    def send_command(self, command: str, **members: Any) -> None:
+    def send_command(self, command: str, /, **members: Any) -> None:
         self.asked.append((command, members))
 
     def inject(self, side: Side, raw: bytes, *, is_forced: bool, keeps_id: bool) -> InjectedFrame:
