@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
@@ -61,6 +61,21 @@ class JournalEvent:
 
 
 Entry: TypeAlias = Frame | StderrChunk | JournalEvent
+
+
+class Sink(Protocol):
+    """Where the recorder writes: a file, or memory."""
+
+    first_number: int
+    time_offset: float
+
+    def write(self, entries: Iterable[Entry]) -> None:
+        """Write entries; never raises."""
+        ...
+
+    def close(self) -> None:
+        """Write no more."""
+        ...
 
 
 class Journal:

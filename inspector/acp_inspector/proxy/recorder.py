@@ -20,8 +20,7 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Final, Literal, TypeAlias
 
-from acp_inspector.journal import Frame, JournalEvent, StderrChunk
-from acp_inspector.proxy.sinks import Sink
+from acp_inspector.journal import Frame, JournalEvent, Sink, StderrChunk
 from acp_inspector.recording.encoder import LARGE_FRAME, BatchItem, EntryBatch, FrameRun, LargeFrame
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json

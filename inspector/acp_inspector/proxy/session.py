@@ -19,6 +19,7 @@ from pathlib import Path, PurePath
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
+from acp_inspector.journal import Sink
 from acp_inspector.proxy.control import ControlServer, LazyController, commands_on
 from acp_inspector.proxy.forwarder import Forwarder, InterceptingForwarder
 from acp_inspector.proxy.process import GRACE_S, AgentProcess, Signals
@@ -29,7 +30,6 @@ from acp_inspector.proxy.sinks import (
     LogSource,
     MemoryLog,
     ObservedSink,
-    Sink,
 )
 from acp_inspector.proxy.socket_dir import SocketDirectoryError
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError, new_header

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from acp_inspector.journal import Entry
+from acp_inspector.journal import Entry, Sink
 from acp_inspector.recording.encoder import LARGE_FRAME, EntryBatch, Part, join_small_parts
 from acp_inspector.recording.format import Header, encode_header
 
@@ -24,21 +24,6 @@ BLOCK_BYTES: Final = 1 << 16
 """Bytes of lines that are dropped together."""
 CHUNK_BYTES: Final = 1 << 18
 """Bytes of one read."""
-
-
-class Sink(Protocol):
-    """Where the recorder writes: a file, or memory."""
-
-    first_number: int
-    time_offset: float
-
-    def write(self, entries: Iterable[Entry]) -> None:
-        """Write entries; never raises."""
-        ...
-
-    def close(self) -> None:
-        """Write no more."""
-        ...
 
 
 class LogSource(Protocol):

@@ -15,9 +15,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.journal import Entry, Frame, JournalEvent, Sink, StderrChunk
 from acp_inspector.recording.encoder import EntryBatch, LargeFrame
 from acp_inspector.recording.format import (
     Header,
@@ -32,9 +32,6 @@ from acp_inspector.redaction.json_strings import JsonLiteral
 from acp_inspector.redaction.patterns import RULES, chosen_rules
 from acp_inspector.redaction.placeholders import PlaceholderMap, highest_placeholder, redact_text
 from acp_protocol.errors import AcpError
-
-if TYPE_CHECKING:
-    from acp_inspector.proxy.sinks import Sink
 
 MAX_SECRETS: Final = 100_000
 """Most distinct secrets; entries with further ones are dropped."""
