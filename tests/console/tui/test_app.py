@@ -355,7 +355,9 @@ async def test_recording_goes_on_after_a_restart(workplace: Path) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("f5")
-        await until(pilot, lambda: path.read_bytes().count(b'"event":"spawn"') == 2)
+        # A start that fails leaves nothing in the recording: wait for a session of the new agent.
+        await until(pilot, lambda: path.read_bytes().count(b'"session/new"') == 2)
+        await until(pilot, lambda: path.read_bytes().count(b'"result":{"sessionId"') == 2)
         await until(pilot, lambda: "● ready" in say(app))
     recording = read_recording(path)
     assert recording.bad_lines == ()
