@@ -39,7 +39,7 @@ async def test_tab_completes_fields_operators_and_values() -> None:
     app = BoxApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"meth")
-        await until(pilot, lambda: "method   its method" in say(app))
+        await until(pilot, lambda: "method   method of the message" in say(app))
         await pilot.press("tab")
         await until(pilot, lambda: app.box.input.value == "method ")
         await until(pilot, lambda: "contains" in say(app))
