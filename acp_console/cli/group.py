@@ -25,19 +25,19 @@ COMPLETION: Final = "_ACP_CONSOLE_COMPLETE"
 COMMANDS: Final = {
     "chat": "Chat with an agent in the terminal.",
     "exec": "Run one turn without a screen.",
-    "proxy": "Stand between an editor and its agent.",
-    "attach": "Look at a running proxy.",
-    "inspect": "Look at recordings.",
+    "proxy": "Record the traffic between an editor and its agent.",
+    "attach": "Watch a running proxy.",
+    "inspect": "Browse recordings in the terminal.",
     "show": "Print the frames of a recording.",
-    "lint": "Find what breaks the protocol in a recording.",
-    "stats": "Count what happened in a recording, and how long it took.",
+    "lint": "Check recordings against the rules of the protocol.",
+    "stats": "Print counts and times of a recording.",
     "diff": "Compare two recordings by meaning.",
-    "redact": "Take the secrets out of a recording.",
-    "scan": "Look for secrets that are left in a file.",
-    "import": "Make a recording of what another tool wrote down.",
+    "redact": "Replace the secrets in a recording.",
+    "scan": "Search files for secrets.",
+    "import": "Convert the log of another tool to a recording.",
     "replay": "Play a recording against a fresh agent.",
     "agents": "List the known agents.",
-    "agent": "Be an ACP agent on stdio (same as acp-agent).",
+    "agent": "Run an ACP agent on stdio (same as acp-agent).",
 }
 """Name and one line of help of each command; its module is imported when it is called."""
 MODULES: Final = {"import": "import_"}
@@ -78,9 +78,9 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Everything behind -- is an agent's command: acp-console chat -- my-agent --acp",
+    epilog="Everything after -- is the agent's command: acp-console chat -- my-agent --acp",
 )
-@click.option("--debug", is_flag=True, help="Show tracebacks; stands before the command.")
+@click.option("--debug", is_flag=True, help="Show tracebacks; put it before the command.")
 @click.option("--version", is_flag=True, help="Show the version and the built-in ACP schema.")
 @click.pass_context
 def console(context: click.Context, *, debug: bool, version: bool) -> int:
@@ -102,7 +102,7 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
     cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     if words[:1] == [SEPARATOR]:
         if len(words) == 1:
-            raise click.UsageError("behind -- stands an agent's command, but there is none")
+            raise click.UsageError("missing the agent's command after --")
         return home(words[1:])
     if COMPLETION in os.environ:
         console.main(words, prog_name=PROGRAM)

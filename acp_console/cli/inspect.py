@@ -17,7 +17,7 @@ import click
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
 def command(*, files: tuple[Path, ...]) -> int:
-    """Look at the traffic in recordings.
+    """Browse the traffic in recordings.
 
     \b
     acp-console inspect session.acp.ndjson

@@ -92,7 +92,7 @@ def command(
     is_all: bool,
     rules: bool,
 ) -> int:
-    """Hold the recordings FILE... against the rules of the protocol.
+    """Check recordings against the rules of the protocol.
 
     Each finding names the rule, the frames that prove it, and what to do. A rule that had nothing
     to look at is counted as such: that it found nothing says nothing.

@@ -24,7 +24,7 @@ LAYOUT: Final = Layout(
 
 
 def print_rules(names: Sequence[str], format_: str) -> int:
-    """Print the rules of these names, or all of them; more is told of rules that are named.
+    """Print the rules of these names in full, or a line for each rule.
 
     Raises:
         click.UsageError: there is no rule of that name, or no such format for rules.

@@ -33,7 +33,7 @@ EXCERPT_WIDTH: Final = 80
     help="json: one object with everything that was found.",
 )
 def command(*, files: tuple[Path, ...], format_: Format) -> int:
-    """Look for secrets that are left in FILE...: recordings, exports, any text.
+    """Search FILE... for secrets: recordings, exports, any text.
 
     Exits with 1 when there are any, and with 0 when there are none. What it prints has a
     placeholder in the place of each secret.

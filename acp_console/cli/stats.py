@@ -61,7 +61,7 @@ VERSION: Final = 1
     help="json: one object, times in seconds.",
 )
 def command(*, file: Path, by: By, text: str, format_: Format) -> int:
-    """Count what happened in the recording FILE, and how long it took.
+    """Print counts and times of the recording FILE.
 
     \b
     acp-console stats session.acp.ndjson

@@ -61,7 +61,7 @@ class AgentConnection:
         self.agent_info: Mapping[str, Json] = {}
         self.capabilities: Mapping[str, Json] = {}
         self.auth_methods: tuple[Json, ...] = ()
-        """As the agent gave them; nobody has checked them."""
+        """As the agent gave them, not validated."""
         self._child = child
         self._host: ClientHandlers
 

@@ -108,7 +108,7 @@ class Decider(Protocol):
 
 
 class PolicyDecider:
-    """Decides without a person; what it refuses is told to `refused`."""
+    """Decides without a person; `on_refusal` gets what it refuses."""
 
     def __init__(
         self, allowed: PermissionPolicy, on_refusal: Callable[[PermissionPrompt], None]
@@ -148,7 +148,7 @@ def parse_permission_request(
     cwd: Path | None = None,
     version: int = 1,
 ) -> PermissionPrompt | None:
-    """Return the question that the params of `session/request_permission` ask; None when broken.
+    """Return the request in the params of `session/request_permission`; None if malformed.
 
     `known` is what earlier updates said of the same call: the question need not repeat it.
     """

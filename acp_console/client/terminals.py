@@ -24,7 +24,7 @@ from acp_protocol.jsonrpc import Json
 TERMINAL_METHODS: Final = frozenset(
     f"terminal/{action}" for action in ("create", "output", "wait_for_exit", "kill", "release")
 )
-"""What an agent may ask for once it was told that there are terminals."""
+"""What an agent may request if the client offers terminals."""
 
 
 async def serve_terminal(

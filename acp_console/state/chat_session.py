@@ -61,7 +61,7 @@ class ChatSession:
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self.journal = Journal()
-        """The traffic of all agents: whoever restarts one still wants to see why."""
+        """The traffic of all agents: after a restart the reason for it is still there."""
         self.state: ChatState = "starting"
         self.title = agent.title
         """What the agent calls itself; untrusted."""

@@ -108,7 +108,7 @@ COMMANDS: Final = (
     ),
     Command(
         *("frames.pair", "4", "tab('pair')", "Pair"),
-        *("Look at question and answer side by side", "traffic", False),
+        *("Look at request and response side by side", "traffic", False),
     ),
     Command(
         "frames.whole", "v", "whole", "Whole", "Show all of what is shortened", "traffic", False
@@ -220,7 +220,7 @@ COMMANDS: Final = (
     ),
     Command(
         *("waterfall.zoom", "z", "zoom", "Zoom"),
-        *("Let what the line stands for take the whole width, or everything again", "waterfall"),
+        *("Zoom into what the line shows, or back to everything", "waterfall"),
     ),
     Command(
         *("statistics.by", "b", "by", "By"),
@@ -231,18 +231,18 @@ COMMANDS: Final = (
         *("Show also what was neither claimed nor used, or not", "capabilities"),
     ),
     Command("hold.release", "r", "release", "Release", "Let the frame go as it is", "intercept"),
-    Command("hold.edit", "e", "edit", "Edit", "Change the frame, then let it go", "intercept"),
+    Command("hold.edit", "e", "edit", "Edit", "Change the frame, then send it", "intercept"),
     Command(
         "hold.discard",
         "x",
         "discard",
         "Discard",
-        "The frame never leaves; who asked with it gets an error",
+        "Drop the frame; a request gets an error response",
         "intercept",
     ),
     Command("hold.answer", "a", "answer", "Answer", "Answer a request by hand", "intercept"),
-    Command("hold.delay", "w", "delay", "Delay", "Let it leave after a while", "intercept", False),
-    Command("hold.duplicate", "d", "duplicate", "Twice", "Let it leave twice", "intercept", False),
+    Command("hold.delay", "w", "delay", "Delay", "Send it after a delay", "intercept", False),
+    Command("hold.duplicate", "d", "duplicate", "Twice", "Send it twice", "intercept", False),
     Command(
         *("hold.keep", "k", "keep", "Keep", "More time: the countdowns begin anew"),
         *("intercept", False),
@@ -252,7 +252,7 @@ COMMANDS: Final = (
         "X",
         "lose",
         "Lose",
-        "The frame never leaves, and nobody is told",
+        "Drop the frame without a response",
         "intercept",
         False,
     ),
@@ -272,7 +272,7 @@ SIGNS: Final = (
     ("E W I", "A rule was broken here: error, warning, info; 5 tells which"),
     ("e w i", "Helps to prove that one was broken elsewhere"),
     ("◆", "Marked by you"),
-    ("→ ← ·", "From the client, from the agent, from nobody"),
+    ("→ ← ·", "From the client, from the agent, from neither"),
     ("? = !", "Request, result, error"),
     ("✗ ‖", "No message or not readable; stderr"),
 )

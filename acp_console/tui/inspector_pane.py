@@ -153,7 +153,7 @@ class InspectorPane(Horizontal):
 
     def _look(self) -> None:
         if not self.is_on_screen and not self.studies.linter.is_started:
-            # Nobody has looked at it yet.
+            # It was never shown.
             return
         self.analysis.now = self._now()
         self.analysis.chosen = self.traffic.table.chosen

@@ -65,7 +65,7 @@ class Query(Generic[T, A]):
         try:
             self.result = self.function(fold)
         except Exception as problem:
-            # The border of a worker: who asked is told, and the next question may be better.
+            # The border of a worker: the query reports the problem, and the next one may succeed.
             logger.exception("a question about a fold could not be answered")
             self.problem = f"{type(problem).__name__}: {problem}"
         self.cost = time.monotonic() - began
@@ -196,7 +196,7 @@ class BackgroundFold(Generic[T]):
             # Hundreds of rules are loaded with the first linter: that takes its time.
             self._fold = self._begin()
         except Exception as problem:
-            # The border of a worker: who looks at it is told.
+            # The border of a worker: `progress` reports the problem.
             logger.exception("a fold could not be begun")
             self.progress.problem = f"{type(problem).__name__}: {problem}"
             return

@@ -38,7 +38,7 @@ class Line:
     target: int | str | None = None
     """What it leads to: the number of an entry, or a filter."""
     key: object = None
-    """What it stands for, by which it is found again among other lines."""
+    """Identifies the line among other lines."""
 
 
 class Lines(Protocol):
@@ -53,7 +53,7 @@ class Lines(Protocol):
         ...
 
     def place_of(self, key: object) -> int | None:
-        """Return the place of the line that stands for `key`, if there is one."""
+        """Return the index of the line with `key`, if there is one."""
         ...
 
 
@@ -72,7 +72,7 @@ class GivenLines:
         return self._lines[place]
 
     def place_of(self, key: object) -> int | None:
-        """Return the place of the line that stands for `key`, if there is one."""
+        """Return the index of the line with `key`, if there is one."""
         places = (place for place, line in enumerate(self._lines) if line.key == key)
         return next(places, None)
 

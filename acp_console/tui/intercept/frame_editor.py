@@ -37,7 +37,7 @@ LONG = 200_000
 
 
 def on_edit(original: jsonrpc.Message) -> Remarks:
-    """Return what tells how an edited frame differs from what it was in more than its words."""
+    """Return a function that warns where an edited frame changes its kind or its id."""
 
     def remarks(raw: bytes) -> Sequence[str]:
         message = jsonrpc.read_message(raw)
@@ -55,7 +55,7 @@ def on_call(raw: bytes) -> Sequence[str]:
 
 
 def on_result(method: str) -> Remarks:
-    """Return what tells what of a result of `method` is against the schema."""
+    """Return a function that lists schema errors of a result of `method`."""
 
     def remarks(raw: bytes) -> Sequence[str]:
         return () if len(raw) > LONG else validation_errors(jsonrpc.parse(raw), method)
@@ -171,7 +171,7 @@ class FrameEditor(Vertical):
 
     @on(TextArea.Changed, "#frame-text")
     def check_soon(self) -> None:
-        """Check the text, a long one when nobody has typed for a moment."""
+        """Check the text, a long one after a pause in typing."""
         if self._waiting is not None:
             self._waiting.stop()
             self._waiting = None

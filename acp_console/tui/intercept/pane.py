@@ -160,7 +160,7 @@ class InterceptPane(Vertical):
             self.refresh_bindings()
 
     def sync(self) -> None:
-        """Show the newest state, and tell what was refused; nothing unless all parts are there."""
+        """Show the newest state and what was refused; do nothing until all parts are mounted."""
         while self._desk.refusals:
             refusal = single_line(self._desk.refusals.popleft(), 200)
             self.notify(refusal, severity="error", markup=False)
@@ -268,7 +268,7 @@ class InterceptPane(Vertical):
 
     @work(exclusive=True, group="edit")
     async def action_edit(self) -> None:
-        """Change the chosen frame, then let it go."""
+        """Change the chosen frame, then send it."""
         hold = self._hold()
         if hold is None:
             return

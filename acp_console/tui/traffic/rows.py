@@ -51,7 +51,7 @@ class TrafficRow:
     time: float
     """Seconds since the journal began."""
     side: str
-    """Who sent it: `client`, `agent`, or nobody."""
+    """Sender: `client`, `agent`, or empty."""
     kind: str
     summary: str
     method: str = ""
@@ -67,7 +67,7 @@ class TrafficRow:
 
     @property
     def is_fault(self) -> bool:
-        """Whether it tells of something that went wrong."""
+        """Whether it reports an error."""
         return self.kind in {"error", "malformed", "unreadable"}
 
 

@@ -115,7 +115,7 @@ class TrafficScanner:
     def search(self, wanted: Filter, row: int, *, is_forward: bool, turns: bool = False) -> None:
         """Look for the next row that is meant; `turns`: then for the one before, if there is none.
 
-        `take_found` tells of it.
+        `take_found` returns it.
         """
         self._found, self._sought = None, wanted
         self._search = self._seek(wanted, row, is_forward=is_forward, turns=turns)

@@ -123,7 +123,7 @@ class FrameTable(CursorList):
         self.is_following = True
         self._has_open = False
         self.has_moved = False
-        """Whether a person has moved the cursor; whoever takes note of it sets it back."""
+        """Whether a person has moved the cursor; its reader resets it."""
         self._found = (0, "")
         self.digits = DIGITS
         """Columns of the number."""
@@ -211,7 +211,7 @@ class FrameTable(CursorList):
             self.reveal()
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        """Look at earlier ones: whoever does so follows no more."""
+        """Look at earlier rows; this ends following."""
         del event
         self.is_following = False
         self.post_message(self.Moved(self, self.cursor))

@@ -45,7 +45,7 @@ class JsonNode:
 
     @property
     def is_rest(self) -> bool:
-        """Whether it stands for members that are not shown yet."""
+        """Whether it is a placeholder for members that are not shown yet."""
         return self.begin > 0
 
     def __str__(self) -> str:
@@ -146,7 +146,7 @@ class JsonTree(Tree[JsonNode]):
         self._grow(event.node)
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[JsonNode]) -> None:
-        """Show more members in place of the node that stands for them."""
+        """Replace the placeholder node by more members."""
         event.stop()
         node = event.node
         if node.data is not None and node.data.is_rest and node.parent is not None:

@@ -41,7 +41,7 @@ class Seen:
 def brief_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look again at once."""
     monkeypatch.setattr(studies, "LOOK", 0.005)
-    monkeypatch.setattr(studies, "BREATH", 0.0)
+    monkeypatch.setattr(studies, "PAUSE_S", 0.0)
 
 
 def answered(folding: BackgroundFold[Any], question: Callable[[Any], Any]) -> Query[Any, Any]:

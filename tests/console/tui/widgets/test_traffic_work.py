@@ -63,7 +63,10 @@ def finish(work: TrafficScanner) -> int:
 def test_a_recording_is_read_piece_by_piece(recording: IndexedRecording) -> None:
     work = TrafficScanner(TrafficModel(recording))
     assert work.run(0.000_001)
-    assert 0 < len(recording) < 30
+    while not len(recording):
+        # The header is a piece of its own.
+        assert work.run(0.000_001)
+    assert len(recording) < 30
     assert finish(work) > 5
     assert (len(recording), recording.is_complete) == (30, True)
 
