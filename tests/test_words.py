@@ -40,7 +40,7 @@ PROSE: Final = re.compile(
     re.IGNORECASE,
 )
 MAX_IN_NAMES: Final = 30
-MAX_IN_PROSE: Final = 240
+MAX_IN_PROSE: Final = 200
 """To be lowered to 60 as the rest is rewritten; never to be raised."""
 
 
