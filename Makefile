@@ -7,7 +7,7 @@ INTEROP := .interop
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run test install install-dev format check pytest interop fuzz kills bench schema recordings docs pictures lock clean
+.PHONY: help run test install install-dev format check pytest interop fuzz kills mutants bench schema recordings docs pictures lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,18 +28,23 @@ check: install-dev ## formatting, lint, types, and the direction of imports
 	@$(BIN)/lint-imports --no-logo >$(STAMPS)/lint-imports.txt || { cat $(STAMPS)/lint-imports.txt; exit 1; }
 
 pytest: install-dev ## the tests alone
-	@$(BIN)/pytest -n auto -q
+	@$(BIN)/pytest -n $(WORKERS) -q
 
 interop: install-dev $(INTEROP)/installed ## try everything against other people's programs from npm
 	@ACP_INTEROP=$(INTEROP) $(BIN)/pytest -q tests/interop
 
 EXAMPLES ?= 5000
+# Half of the time the tests wait for processes.
+WORKERS ?= $(shell $(BIN)/python -c 'import os; print(2 * len(os.sched_getaffinity(0)))')
 
 kills: install-dev ## kill the proxy at many more moments: make kills KILLS=500
 	@KILLS=$(or $(KILLS),500) $(BIN)/pytest -q tests/faults/test_kills.py
 
 fuzz: install-dev ## try the properties much longer with hostile input: make fuzz EXAMPLES=5000
 	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto -q tests/fuzz
+
+mutants: install-dev ## change the logic at 60 random places; the tests have to notice: make mutants SEED=2
+	@$(BIN)/python -m tools.mutants --seed $(or $(SEED),1)
 
 format: install-dev ## format the sources and mend what can be mended
 	@$(BIN)/ruff format --quiet .

@@ -9,11 +9,16 @@ from pathlib import Path
 
 import anyio
 import pytest
+from hypothesis import settings
 
 for _name in dir(anyio):
     # They come when they are first used, and pytest rewrites what comes. Python 3.11 before .8 may
     # fail to read a source while another one is read (gh-106905), as hypothesis does amid a test.
     getattr(anyio, _name)
+
+# A deadline would judge the machine, which may be busy.
+settings.register_profile("acp-console", deadline=None)
+settings.load_profile("acp-console")
 
 ROOT = Path(__file__).parent.parent
 LOOKS = ("CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR")

@@ -194,7 +194,7 @@ def test_a_recording_is_named_by_a_pattern_and_goes_on_in_the_next_file(tmp_path
         process.stdin.close()
         assert process.wait(30) == 0
     files = sorted(tmp_path.iterdir())
-    assert len(files) > 3
+    assert len(files) > 1
     assert all(f"-{process.pid}" in file.name for file in files)
     numbers = [frame.seq for file in files for frame in read_recording(file).frames]
     assert len(numbers) == len(set(numbers)) == 200
