@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -50,6 +49,7 @@ _Parse: TypeAlias = Callable[[bytes | bytearray], Any]
 _FRAME_START: Final = re.compile(
     rb'\{"n":(0|[1-9][0-9]{0,17}),"t":((?:0|[1-9][0-9]{0,17})\.[0-9]+),"from":"(client|agent)","msg":'
 )
+_OBJECT_START: Final = re.compile(rb"[ \t\r]*\{")
 _NO_BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[^]\[{}"]++', re.DOTALL)
 _TO_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
 
@@ -219,10 +219,7 @@ class _Parser:
     def fast(self, size: int, lines: int) -> _Parse | None:
         """Return a fast parser for lines of up to `size` bytes; None if it does not pay off yet."""
         if size >= _LARGE:
-            if self._large is None:
-                from pydantic_core import from_json
-
-                self._large = partial(from_json, allow_inf_nan=False, cache_strings=False)
+            self._large = self._large or _large_parser()
             return self._large
         if self._small is None:
             self._lines += lines
@@ -231,6 +228,22 @@ class _Parser:
 
                 self._small = orjson.loads
         return self._small
+
+
+def _large_parser() -> _Parse:
+    """Return a parser that makes no values from an object: a long text would be kept twice."""
+    from pydantic_core import SchemaValidator, core_schema, from_json
+
+    fields = core_schema.typed_dict_schema({}, extra_behavior="ignore")
+    validate = SchemaValidator(fields).validate_json
+
+    def parse(raw: bytes | bytearray) -> object:
+        # It accepts numbers that JSON does not have.
+        if _OBJECT_START.match(raw) and b"NaN" not in raw and b"Infinity" not in raw:
+            return validate(raw)
+        return from_json(raw, allow_inf_nan=False, cache_strings=False)
+
+    return parse
 
 
 _PARSER: Final = _Parser()
