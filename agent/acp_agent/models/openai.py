@@ -9,13 +9,13 @@ Source: OpenAI API reference, Chat Completions, "Streaming"; OpenRouter, "Reason
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_agent.models.errors import ServiceErrors
-from acp_agent.models.http import Cassette, ModelClient, Timeouts
-from acp_agent.models.providers import Provider
+from acp_agent.models.errors import CUT, INVALID, ServiceErrors
+from acp_agent.models.http import ServiceModel
+from acp_agent.models.sse import StreamReader
 from acp_agent.models.system_prompt import instructions, spoken
 from acp_agent.models.types import (
     AssistantMessage,
@@ -26,7 +26,6 @@ from acp_agent.models.types import (
     PromptMessage,
     ProviderBlock,
     ReasoningDelta,
-    SlashCommand,
     Stop,
     TextDelta,
     TokenUsage,
@@ -51,77 +50,10 @@ CALLS_LIMIT: Final = 1000
 """Tool calls in one reply that are taken."""
 TOO_LONG: Final = Stop("max_tokens", "the reply has reached the length that it may have")
 FILTERED: Final = Stop("refusal", "a filter of the service keeps the rest back")
-CUT: Final = frozenset({"length", "model_length"})
+CUT_REASONS: Final = frozenset({"length", "model_length"})
 """Reasons for an end in the middle; the second one is Mistral's."""
 FAILED: Final = frozenset({"error", "abort", "insufficient_system_resource"})
 """Reasons that some services give where they could not go on."""
-
-
-class ChatModel:
-    """A model behind chat completions."""
-
-    commands: Sequence[SlashCommand] = ()
-
-    def __init__(
-        self,
-        service: Provider,
-        model: str,
-        options: ModelOptions,
-        *,
-        tape: Cassette | None = None,
-        timeouts: Timeouts | None = None,
-    ) -> None:
-        self.name = f"{service.prefix}:{model}"
-        self.takes_images = service.takes_images if options.images is None else options.images
-        self._service = service
-        self._model = model
-        self._options = options
-        self._client = ModelClient(
-            service, "/chat/completions", model, timeouts=timeouts, tape=tape
-        )
-
-    def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
-    ) -> AsyncGenerator[ModelEvent]:
-        """Ask the service, and yield what it streams."""
-        names = ToolNames(tools)
-
-        def new_reader() -> ChatReader:
-            return ChatReader(self._client.refusals, self.name, self._options, names)
-
-        return self._client.reply(self._body(history, tools, names), new_reader)
-
-    def _body(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec], names: ToolNames
-    ) -> dict[str, Json]:
-        system = instructions(self._options, history)
-        system_messages = [{"role": "system", "content": system}] if system else []
-        messages = conversation(history, self.name, names, takes_images=self.takes_images)
-        body: dict[str, Json] = {
-            "model": self._model,
-            "messages": [*system_messages, *messages],
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
-        if tools:
-            body["tools"] = [_offered(tool, names) for tool in tools]
-        is_router = self._service.prefix == "openrouter"
-        if is_router:
-            body["usage"] = {"include": True}
-        if limit := self._options.max_tokens:
-            # The old name is the one that all but OpenAI's newer models know.
-            is_first = self._service.prefix == "openai"
-            body["max_completion_tokens" if is_first else "max_tokens"] = limit
-        match self._options.thinking:
-            case None:
-                pass
-            case int(budget) if is_router:
-                body["reasoning"] = {"max_tokens": budget}
-            case str(effort) if is_router:
-                body["reasoning"] = {"effort": effort}
-            case effort:
-                body["reasoning_effort"] = effort
-        return body
 
 
 def conversation(
@@ -218,16 +150,13 @@ class _Call:
     arguments: list[str] = field(default_factory=list[str])
 
 
-class ChatReader:
-    """Folds the chunks of one answer into events."""
+class ChatReader(StreamReader):
+    """Turns the chunks of one response into events; it never ends before the stream does."""
 
     def __init__(
-        self, refusals: ServiceErrors, maker: str, options: ModelOptions, names: ToolNames
+        self, errors: ServiceErrors, maker: str, options: ModelOptions, names: ToolNames
     ) -> None:
-        self._names = names
-        self._refusals = refusals
-        self._maker = maker
-        self._options = options
+        super().__init__(errors, maker, options, names)
         self._calls: list[_Call] = []
         self._places: dict[int, _Call] = {}
         self._details: list[Json] = []
@@ -238,11 +167,6 @@ class ChatReader:
         self._has_refused = False
         self._has_text = False
 
-    @property
-    def is_over(self) -> bool:
-        """Never of itself: what was used comes behind the last words."""
-        return False
-
     def feed(self, message: Mapping[str, Json]) -> Sequence[ModelEvent]:
         """Return the events that a chunk holds; calls come at the end, when they are whole.
 
@@ -250,9 +174,9 @@ class ChatReader:
             ServiceFailedError: it is an error, or no chunk.
         """
         if message.get("error") or message.get("object") == "error":
-            raise self._refusals.broken_off(message)
+            raise self._errors.aborted(message)
         if "choices" not in message and "usage" not in message:
-            raise self._refusals.malformed("a chunk without choices in its stream")
+            raise self._errors.error(INVALID, "a chunk without choices in its stream")
         self._usage = members(message.get("usage")) or self._usage
         events: list[ModelEvent] = []
         for choice in entries(message.get("choices"))[:1]:
@@ -270,16 +194,16 @@ class ChatReader:
             ServiceFailedError: it did not end, the stream did.
         """
         if not self._reason and not (is_announced and self._is_whole()):
-            raise self._refusals.cut()
+            raise self._errors.error(CUT)
         if self._reason in FAILED:
-            raise self._refusals.broken_off({"type": "server_error", "message": self._reason})
+            raise self._errors.aborted({"type": "server_error", "message": self._reason})
         events: list[ModelEvent] = []
         # Behind "length" the last call may lack its end, and nothing of it could be told.
-        if self._reason not in CUT:
+        if self._reason not in CUT_REASONS:
             events += self._read_calls()
         if self._usage:
-            events.append(used(self._usage, self._options))
-        if self._reason in CUT:
+            events.append(token_usage(self._usage, self._options))
+        if self._reason in CUT_REASONS:
             events.append(TOO_LONG)
         elif self._has_refused:
             events.append(Stop("refusal"))
@@ -348,7 +272,9 @@ class ChatReader:
         if known is None or (id_ and known.id and id_ != known.id):
             # Some count all their calls as the first, and tell them apart by their ids.
             if len(self._calls) >= CALLS_LIMIT:
-                raise self._refusals.malformed(f"more than {CALLS_LIMIT} tool calls in one answer")
+                raise self._errors.error(
+                    INVALID, f"more than {CALLS_LIMIT} tool calls in one answer"
+                )
             known = _Call()
             self._calls.append(known)
         if isinstance(index, int):
@@ -356,7 +282,7 @@ class ChatReader:
         return known
 
 
-def used(usage: Mapping[str, Json], options: ModelOptions) -> TokenUsage:
+def token_usage(usage: Mapping[str, Json], options: ModelOptions) -> TokenUsage:
     """Return what the service says that the reply took; its own price goes before ours."""
     details = members(usage.get("prompt_tokens_details"))
     written = members(usage.get("completion_tokens_details"))
@@ -370,3 +296,42 @@ def used(usage: Mapping[str, Json], options: ModelOptions) -> TokenUsage:
         window=options.window,
     )
     return options.priced(taken)
+
+
+class ChatModel(ServiceModel):
+    """A model behind chat completions."""
+
+    path = "/chat/completions"
+    reader = ChatReader
+
+    def _body(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec], names: ToolNames
+    ) -> dict[str, Json]:
+        system = instructions(self._options, history)
+        system_messages = [{"role": "system", "content": system}] if system else []
+        messages = conversation(history, self.name, names, takes_images=self.takes_images)
+        body: dict[str, Json] = {
+            "model": self._model,
+            "messages": [*system_messages, *messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if tools:
+            body["tools"] = [_offered(tool, names) for tool in tools]
+        is_router = self._service.prefix == "openrouter"
+        if is_router:
+            body["usage"] = {"include": True}
+        if limit := self._options.max_tokens:
+            # The old name is the one that all but OpenAI's newer models know.
+            is_first = self._service.prefix == "openai"
+            body["max_completion_tokens" if is_first else "max_tokens"] = limit
+        match self._options.thinking:
+            case None:
+                pass
+            case int(budget) if is_router:
+                body["reasoning"] = {"max_tokens": budget}
+            case str(effort) if is_router:
+                body["reasoning"] = {"effort": effort}
+            case effort:
+                body["reasoning_effort"] = effort
+        return body

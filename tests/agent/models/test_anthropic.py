@@ -219,7 +219,7 @@ async def test_a_paused_reply_is_sent_back_as_it_came_and_goes_on() -> None:
 
 
 def test_an_answer_without_an_end_is_cut() -> None:
-    with pytest.raises(ServiceFailedError, match=r"^The stream from Anthropic was cut"):
+    with pytest.raises(ServiceFailedError, match=r"^The stream from Anthropic ended before"):
         folded(START, *text(0, "a"), ended("end_turn"))
 
 
@@ -227,7 +227,7 @@ def test_an_answer_without_an_end_is_cut() -> None:
     ("kind", "is_passing"), [("overloaded_error", True), ("invalid_request_error", False)]
 )
 def test_an_error_amid_the_stream_is_told(kind: str, is_passing: bool) -> None:
-    with pytest.raises(ServiceFailedError, match=r"broke its answer off: Sorry\.$") as caught:
+    with pytest.raises(ServiceFailedError, match=r"aborted its response: Sorry\.$") as caught:
         folded(START, {"type": "error", "error": {"type": kind, "message": "Sorry"}})
     assert caught.value.is_transient == is_passing
 

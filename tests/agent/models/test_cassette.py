@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_agent.models.cassette import RecordingCassette, ReplayingCassette
-from acp_agent.models.http import Cassette, Timeouts
+from acp_agent.models.http import Cassette, ClientLimits
 from acp_agent.models.openai import ChatModel
 from acp_agent.models.providers import SettingsError
 from acp_agent.models.sse import STREAM
@@ -54,10 +54,8 @@ def words(text: str) -> bytes:
 
 
 def model_with(tape: Cassette, url: str = "http://nowhere", key: str | None = KEY) -> ChatModel:
-    timeouts = Timeouts(first_delay_s=0.0, max_attempts=3)
-    return ChatModel(
-        found("openai", url, key), "gpt-x", ModelOptions(), tape=tape, timeouts=timeouts
-    )
+    limits = ClientLimits(first_delay_s=0.0, max_attempts=3)
+    return ChatModel(found("openai", url, key), "gpt-x", ModelOptions(), tape=tape, limits=limits)
 
 
 async def outcome(model: ChatModel, history: Sequence[HistoryEntry]) -> list[ModelEvent | str]:

@@ -12,7 +12,7 @@ import pytest
 from anyio.to_thread import run_sync
 
 from acp_agent.models.anthropic import MessagesModel
-from acp_agent.models.http import Timeouts
+from acp_agent.models.http import ClientLimits
 from acp_agent.models.openai import ChatModel
 from acp_agent.models.types import Model, ModelOptions, Prices
 from acp_protocol import jsonrpc
@@ -24,7 +24,7 @@ from tests.agent.test_cli import COMMAND, LIMIT, Agent, has_content
 
 KEY = "sk-canary-0123456789"
 WISHES = ModelOptions(window=1000, prices=Prices(1.0, 1.0))
-QUICK = Timeouts(first_delay_s=0.0, max_attempts=2)
+QUICK = ClientLimits(first_delay_s=0.0, max_attempts=2)
 
 
 def chat(*deltas: Json, reason: str) -> bytes:
@@ -94,11 +94,11 @@ async def test_a_cancelled_turn_hangs_up_on_the_service(cwd: Path) -> None:
 
 
 def openai(url: str) -> Model:
-    return ChatModel(found("openai", url, KEY), "m", WISHES, timeouts=QUICK)
+    return ChatModel(found("openai", url, KEY), "m", WISHES, limits=QUICK)
 
 
 def anthropic(url: str) -> Model:
-    return MessagesModel(found("anthropic", url, KEY), "m", WISHES, timeouts=QUICK)
+    return MessagesModel(found("anthropic", url, KEY), "m", WISHES, limits=QUICK)
 
 
 MESSAGE = sse({"type": "message_start", "message": {}}, {"type": "message_stop"})
@@ -118,7 +118,7 @@ async def test_what_a_service_refuses_is_told_without_the_key(
         with pytest.raises(RequestFailedError, match="does not accept the key") as caught:
             await talking.prompt("go")
         assert caught.value.code == jsonrpc.AUTH_REQUIRED
-        with pytest.raises(RequestFailedError, match="too much to do just now: Overloaded"):
+        with pytest.raises(RequestFailedError, match="is overloaded: Overloaded"):
             await talking.prompt("go")
         assert await talking.prompt("go") == "end_turn"
     assert KEY.encode() not in b"".join(talking.wire)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models.errors import ServiceErrors, ServiceFailedError
-from acp_agent.models.http import Timeouts
+from acp_agent.models.http import ClientLimits
 from acp_agent.models.openai import FILTERED, TOO_LONG, ChatModel, ChatReader, conversation
 from acp_agent.models.providers import PROVIDERS
 from acp_agent.models.system_prompt import INSTRUCTIONS
@@ -251,7 +251,7 @@ def test_arguments_that_are_no_object_are_told_to_the_model(written: str) -> Non
 
 
 def test_an_answer_without_an_end_is_cut() -> None:
-    with pytest.raises(ModelFailedError, match=r"^The stream from OpenAI was cut"):
+    with pytest.raises(ModelFailedError, match=r"^The stream from OpenAI ended before"):
         folded(chunk(content="a"))
 
 
@@ -286,9 +286,9 @@ async def test_an_end_that_is_told_without_a_reason_is_one(
 )
 async def test_an_end_that_is_told_amid_an_answer_is_none(chunks: list[Json]) -> None:
     async with providing(streamed(sse(*chunks, done=True))) as provider:
-        once = Timeouts(max_attempts=1)
-        model = ChatModel(found("llamacpp", provider.url), "m", NONE, timeouts=once)
-        with pytest.raises(ModelFailedError, match=r"was cut before the answer was whole\.$"):
+        once = ClientLimits(max_attempts=1)
+        model = ChatModel(found("llamacpp", provider.url), "m", NONE, limits=once)
+        with pytest.raises(ModelFailedError, match=r"ended before the response was complete\.$"):
             await replied(model, [PromptMessage("x")], [READ])
 
 
@@ -301,7 +301,7 @@ async def test_an_end_that_is_told_amid_an_answer_is_none(chunks: list[Json]) ->
     ],
 )
 def test_an_error_amid_the_stream_is_told(error: Json) -> None:
-    with pytest.raises(ModelFailedError, match=r"OpenAI broke its answer off: out of memory\.$"):
+    with pytest.raises(ModelFailedError, match=r"OpenAI aborted its response: out of memory\.$"):
         folded(chunk(content="a"), error)
 
 
