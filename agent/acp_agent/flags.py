@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from acp_agent.models.factory import MODEL
 from acp_agent.models.providers import PROVIDERS
+from acp_agent.models.settings import MODEL
 from acp_agent.setting_types import BOOLEAN, SECONDS
 from acp_agent.settings import SettingKey, setting_keys
 from acp_protocol.version import SCHEMA_ID, VERSION
@@ -107,7 +107,7 @@ def _argument(key: SettingKey) -> dict[str, Any]:
         return {"action": "store_true" if is_off else argparse.BooleanOptionalAction}
     if key.type.choices:
         return {"choices": key.type.choices}
-    return {"type": MODEL if key.path == "model.name" else key.type, "metavar": key.metavar}
+    return {"type": MODEL if key.path == "model.name" else key.type, "metavar": key.setting.metavar}
 
 
 def _help(key: SettingKey) -> str:

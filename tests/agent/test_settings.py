@@ -14,7 +14,7 @@ from acp_agent.flags import new_parser
 from acp_agent.handlers.auth import AuthMode as HandlerAuthMode
 from acp_agent.handlers.base import SESSION_LIMIT, TITLE
 from acp_agent.mcp.config import Limits
-from acp_agent.models.factory import ModelSettings
+from acp_agent.models.settings import ModelSettings
 from acp_agent.permissions.grants import PermissionSettings
 from acp_agent.server import HANDLERS
 from acp_agent.sessions.suspended import IDLE_TIMEOUT_S

@@ -16,7 +16,7 @@ from acp_agent.config.load import LoadedSettings, load_settings, unknown_variabl
 from acp_agent.config.show import as_json, as_toml, template
 from acp_agent.config.source import InvalidFileError
 from acp_agent.flags import add_config_options, add_setting_options, given_settings
-from acp_agent.models.factory import check_choice
+from acp_agent.models.factory import check_settings
 from acp_agent.models.providers import SettingsError
 from acp_agent.paths import CONFIG_NAMES, ConfigPathError, config_directory, config_file
 from acp_protocol.errors import describe_os_error
@@ -65,7 +65,7 @@ def _check(options: argparse.Namespace) -> int:
         loaded = load_settings(path, {}, {})
         settings = loaded.settings()
         for choice in (settings.model, *settings.others):
-            check_choice(choice)
+            check_settings(choice)
     except InvalidFileError as error:
         _print(f"{error}\n")
         return INVALID

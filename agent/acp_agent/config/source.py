@@ -70,15 +70,6 @@ def as_table(value: Json) -> dict[str, Json] | None:
     return cast("dict[str, Json]", value) if isinstance(value, dict) else None
 
 
-def as_tables(value: Json) -> list[dict[str, Json]] | None:
-    """Return `value` if it is a list of tables."""
-    if not isinstance(value, list):
-        return None
-    items = cast("list[Json]", value)
-    is_list_of_tables = all(isinstance(item, dict) for item in items)
-    return cast("list[dict[str, Json]]", items) if is_list_of_tables else None
-
-
 def read_text(path: Path) -> str:
     """Return the text of a configuration file.
 

@@ -11,7 +11,7 @@ from acp_agent.models.types import (
     HistoryEntry,
     ModelEvent,
     PlanChange,
-    PlanStep,
+    PlannedStep,
     PromptMessage,
     ReasoningDelta,
     SlashCommand,
@@ -53,14 +53,10 @@ def retell(subject: str, answer: ToolResult) -> TextDelta:
 
 
 def plan_after(done: int) -> PlanChange:
-    """Return the plan of everything that is shown, of which so many steps are done."""
+    """Return a plan of three steps, of which so many are done."""
     names = ("Look around", "Make the change", "Check the result")
-    return PlanChange(
-        tuple(
-            PlanStep(name, "completed" if at < done else "in_progress" if at == done else "pending")
-            for at, name in enumerate(names)
-        )
-    )
+    statuses = ["completed"] * done + ["in_progress", "pending", "pending"]
+    return PlanChange(tuple(map(PlannedStep, names, statuses)))
 
 
 TOUR_FILE: Final = "acp-tour.txt"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, cast
 
-from acp_agent.models.providers import SettingsError
+from acp_agent.models.types import SettingsError
 from acp_agent.paths import config_directory
 
 NAME: Final = "acp-agent-keys.json"

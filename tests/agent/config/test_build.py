@@ -12,8 +12,8 @@ import pytest
 from acp_agent.config.build import build_conduct, build_mcp, build_models, build_store
 from acp_agent.config.load import load_settings
 from acp_agent.mcp.config import StdioServer, WebServer
-from acp_agent.models.factory import ModelSettings
 from acp_agent.models.providers import SettingsError
+from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import ModelFailedError, PromptMessage
 from acp_agent.permissions.policy import PolicyRule
 from acp_agent.sessions.store import StoreError

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.errors import INVALID, MAX_QUOTE, ServiceErrors, ServiceFailedError
-from acp_agent.models.factory import ModelSettings, create_model
+from acp_agent.models.factory import create_model
 from acp_agent.models.http import ClientLimits
 from acp_agent.models.providers import PROVIDERS
 from acp_agent.models.routed import ProviderModel
+from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import ModelOptions
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -114,8 +115,10 @@ def test_a_key_is_told_in_none_of_its_spellings(depth: int) -> None:
             {"OPENAI_API_KEY": KEY},
             "http://own",
             None,
-            "OpenAI requires a key. Name the variable that holds one as api_key_env, "
-            "beside base_url.",
+            (
+                "OpenAI requires a key. Name the variable that holds one as api_key_env, "
+                "beside base_url."
+            ),
         ),
         (
             {"OWN_KEY": KEY},

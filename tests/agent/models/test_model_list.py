@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from acp_agent.config.build import build_models
-from acp_agent.models.factory import ModelSettings, expand_choices
+from acp_agent.models.factory import expand_settings
 from acp_agent.models.model_list import MODEL_LIMIT, PAGE_LIMIT, SIZE_LIMIT, list_models
 from acp_agent.models.providers import PROVIDERS, SettingsError
+from acp_agent.models.settings import ModelSettings
 from acp_agent.settings import Settings
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found
@@ -180,7 +181,7 @@ def test_all_models_of_a_service_can_be_chosen(caplog: pytest.LogCaptureFixture)
         gone = ModelSettings(name="vllm:*", base_url="http://127.0.0.1:1")
         configuration = Settings(model=ModelSettings(), others=[here, gone])
         names = [model.name for model in build_models(configuration, {})]
-        assert [each.max_tokens for each in expand_choices(here, {})] == [7, 7]
+        assert [each.max_tokens for each in expand_settings(here, {})] == [7, 7]
     assert names == ["demo", "ollama:b", "ollama:a"]
     assert "vLLM at http://127.0.0.1:1 does not say which models it has" in caplog.text
     assert "or check base_url" in caplog.text
@@ -190,4 +191,4 @@ def test_all_models_of_a_service_can_be_chosen(caplog: pytest.LogCaptureFixture)
 
 def test_one_cassette_is_not_for_all_models() -> None:
     with pytest.raises(SettingsError, match="one model"):
-        expand_choices(ModelSettings(name="ollama:*", cassette=Path("x")), {})
+        expand_settings(ModelSettings(name="ollama:*", cassette=Path("x")), {})
