@@ -25,9 +25,10 @@ MIN_DURATION_S: Final = 0.001
 MAX_DURATION_S: Final = 366 * 86400.0
 """A longer duration is taken for a typing error."""
 MAX_NUMBER: Final = 10**9
-_WORDS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(
-    ("false", "no", "off", "0"), False
-)
+_WORDS: Final[dict[str, bool]] = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
 
 
 class InvalidSettingError(argparse.ArgumentTypeError, ValueError):

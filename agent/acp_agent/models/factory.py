@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Final
 
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.providers import PROVIDERS, SettingsError, find_provider
+from acp_agent.models.keys import find_provider
+from acp_agent.models.providers import PROVIDERS, SettingsError
 from acp_agent.models.routed import ProviderModel
 from acp_agent.models.settings import DEMO, ModelSettings
 from acp_agent.models.types import Model

@@ -11,15 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from acp_agent.models.keys import keyring
-from acp_agent.models.types import SettingsError
-
 ProviderApi = Literal["openai", "anthropic"]
 """Chat completions of OpenAI, which many services speak, or messages of Anthropic."""
 SET_BY_CLIENT: Final = "that the client has set"
 """The origin of a key or an address that the ACP client sets."""
 MIN_SECRET_LENGTH: Final = 8
 """Characters below which a key is no secret."""
+
+
+class SettingsError(ValueError):
+    """The settings of a model are invalid; the message is a sentence without secrets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,30 +100,6 @@ PROVIDERS: Final = {
         _local("continuum", "Continuum Router", 8080, "CONTINUUM_BASE_URL", "CONTINUUM_API_KEY"),
     )
 }
-
-
-def find_provider(
-    prefix: str, base_url: str | None, key_variable: str | None, environment: Mapping[str, str]
-) -> Provider:
-    """Return the provider at its URL, with the key from a variable or the stored one.
-
-    Raises:
-        KeyError: there is no such provider.
-        SettingsError: the URL or the key is invalid.
-    """
-    if base_url is not None or key_variable is not None:
-        return provider_at(prefix, base_url, key_variable, environment)
-    service = provider_from_environment(prefix, environment)
-    if not service.needs_key or service.key is not None:
-        return service
-    # The stored key is for the service itself, and goes nowhere else.
-    return replace(
-        service,
-        key=keyring(environment).get(prefix),
-        key_origin="that was typed in",
-        is_bearer=service.api != "anthropic",
-        takes_typed=True,
-    )
 
 
 def provider_from_environment(prefix: str, environment: Mapping[str, str]) -> Provider:

@@ -11,12 +11,11 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from acp_agent.models.keys import keyring
+from acp_agent.models.keys import find_provider, keyring
 from acp_agent.models.providers import (
     SET_BY_CLIENT,
     Provider,
     SettingsError,
-    find_provider,
     provider_at,
 )
 from acp_agent.models.settings import ModelSettings

@@ -28,12 +28,15 @@ class ReasoningDelta:
     text: str
 
 
+PlanStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
     """One entry of a plan."""
 
     content: str
-    status: Literal["pending", "in_progress", "completed"]
+    status: PlanStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +210,6 @@ class SlashCommand:
     description: str
     hint: str | None = None
     """What may follow the name; None for nothing."""
-
-
-class SettingsError(ValueError):
-    """The settings of a model are invalid; the message is a sentence without secrets."""
 
 
 class ModelFailedError(AcpError):

@@ -86,14 +86,14 @@ def test_what_is_no_name_is_left_out_and_no_more_are_offered_than_anybody_reads(
 @pytest.mark.parametrize(
     ("body", "status", "why"),
     [
-        (b"", 401, "it answers with status 401"),
-        (b"nonsense", 200, "its answer is no JSON"),
-        (b"[" * 100_000, 200, "its answer is no JSON"),
+        (b"", 401, "its response has status 401"),
+        (b"nonsense", 200, "its response is no JSON"),
+        (b"[" * 100_000, 200, "its response is no JSON"),
         (b"{}", 200, "it has none"),
         (b"[]", 200, "it has none"),
         (b'{"data":"x"}', 200, "it has none"),
         (b'{"data":["x"]}', 200, "it has none"),
-        (b"x" * 2000, 200, "its answer does not end"),
+        (b"x" * 2000, 200, "its response does not end"),
     ],
 )
 def test_a_service_that_does_not_tell_is_said_to(body: bytes, status: int, why: str) -> None:
@@ -114,9 +114,9 @@ def silent() -> Iterator[str]:
 
 
 def test_nobody_waits_for_ever(silent: str) -> None:
-    with pytest.raises(SettingsError, match="no answer within"):
+    with pytest.raises(SettingsError, match="no response within"):
         list_models(found("ollama", silent), timeout=0.05)
-    told = r"^Ollama at http://127.0.0.1:1 does .* it is not reached\..*check OLLAMA_HOST\.$"
+    told = r"^Ollama at http://127.0.0.1:1 does .* it cannot be reached\..*check OLLAMA_HOST\.$"
     with pytest.raises(SettingsError, match=told):
         list_models(replace(PROVIDERS["ollama"], base_url="http://127.0.0.1:1"))
 
