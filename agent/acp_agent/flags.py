@@ -12,8 +12,8 @@ from typing import Any
 
 from acp_agent.models.providers import PROVIDERS
 from acp_agent.models.settings import MODEL
-from acp_agent.setting_types import BOOLEAN, SECONDS
-from acp_agent.settings import SettingKey, setting_keys
+from acp_agent.setting_types import BOOLEAN, SECONDS, Setting
+from acp_agent.settings import setting_keys
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 
@@ -100,17 +100,17 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
             )
 
 
-def _argument(key: SettingKey) -> dict[str, Any]:
+def _argument(key: Setting) -> dict[str, Any]:
     if key.type is BOOLEAN:
         # A flag can only turn on what is off by default.
         is_off = key.default is False
         return {"action": "store_true" if is_off else argparse.BooleanOptionalAction}
     if key.type.choices:
         return {"choices": key.type.choices}
-    return {"type": MODEL if key.path == "model.name" else key.type, "metavar": key.setting.metavar}
+    return {"type": MODEL if key.path == "model.name" else key.type, "metavar": key.metavar}
 
 
-def _help(key: SettingKey) -> str:
+def _help(key: Setting) -> str:
     default = key.dump(key.default)
     return key.about if default is None or default is False else f"{key.about} (default: {default})"
 

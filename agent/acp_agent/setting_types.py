@@ -14,8 +14,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, Generic, TypeVar, cast
 from urllib.parse import urlsplit
 
+from acp_protocol.jsonrpc import Json
+
 T = TypeVar("T")
 
+PREFIX: Final = "ACP_AGENT_"
+"""Prefix of the environment variables that set keys."""
 UNIT_SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 NEVER: Final = "never"
 MEMORY: Final = "memory"
@@ -73,12 +77,35 @@ class SettingType(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is known about a field of settings."""
+    """One key of the settings."""
 
     type: SettingType[Any]
+    default: Any
     about: str
     flag: str | None
     metavar: str | None
+    path: str = ""
+    """Such as `sessions.max_concurrent`."""
+
+    @property
+    def section(self) -> str:
+        return self.path.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(".")[2]
+
+    @property
+    def variable(self) -> str | None:
+        """The environment variable that sets it; None for tables."""
+        is_table = self.type.from_text is None
+        return None if is_table else PREFIX + self.path.upper().replace(".", "_")
+
+    def dump(self, value: Any) -> Json:
+        """Return `value` as a file would hold it; None if it is not set."""
+        # For these two types, None is a value.
+        is_set = value is not None or self.type in (DURATION_OR_NEVER, STORAGE)
+        return self.type.dump(value) if is_set else None  # pyright: ignore[reportReturnType]
 
 
 def setting(
@@ -86,7 +113,7 @@ def setting(
 ) -> Any:
     """Return a dataclass field for a setting; `flag` may have a metavar behind it."""
     name, _, metavar = flag.partition(" ")
-    metadata = {"setting": Setting(type_, about, name or None, metavar or None)}
+    metadata = {"setting": Setting(type_, default, about, name or None, metavar or None)}
     if isinstance(default, dict):
         return field(default_factory=dict[str, Any], metadata=metadata, repr=not is_secret)
     return field(default=default, metadata=metadata, repr=not is_secret)

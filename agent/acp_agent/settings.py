@@ -8,7 +8,7 @@ Every start imports them; `acp_agent.config` reads files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -32,7 +32,6 @@ from acp_agent.setting_types import (
     TEXT,
     VARIABLE,
     Setting,
-    SettingType,
     list_of,
     one_of,
     setting,
@@ -42,8 +41,6 @@ from acp_agent.tools.call import ToolKind
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.jsonrpc import Json
 
-PREFIX: Final = "ACP_AGENT_"
-"""Prefix of the environment variables that set keys."""
 TOKEN_VARIABLE: Final = "ACP_AGENT_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
 AuthMode = Literal["keys", "stub", "required"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -232,64 +229,18 @@ class Settings:
     log: LogSettings = field(default_factory=LogSettings)
 
 
-@dataclass(frozen=True, slots=True)
-class SettingKey:
-    """One key of the settings."""
-
-    path: str
-    setting: Setting
-    default: Any
-
-    @property
-    def about(self) -> str:
-        return self.setting.about
-
-    @property
-    def flag(self) -> str | None:
-        return self.setting.flag
-
-    @property
-    def type(self) -> SettingType[Any]:
-        return self.setting.type
-
-    @property
-    def section(self) -> str:
-        return self.path.rpartition(".")[0]
-
-    @property
-    def name(self) -> str:
-        return self.path.rpartition(".")[2]
-
-    @property
-    def variable(self) -> str | None:
-        """The environment variable that sets it; None for tables."""
-        is_table = self.type.from_text is None
-        return None if is_table else PREFIX + self.path.upper().replace(".", "_")
-
-    def dump(self, value: Any) -> Json:
-        """Return `value` as a file would hold it; None if it is not set."""
-        # For these two types, None is a value.
-        is_set = value is not None or self.type in (DURATION_OR_NEVER, STORAGE)
-        return self.type.dump(value) if is_set else None  # pyright: ignore[reportReturnType]
-
-
 @cache
-def setting_keys() -> Mapping[str, SettingKey]:
+def setting_keys() -> Mapping[str, Setting]:
     """Return all keys by their paths."""
     return {key.path: key for key in _keys(Settings, "")}
 
 
-def _keys(section: Any, prefix: str) -> Iterator[SettingKey]:
+def _keys(section: Any, prefix: str) -> Iterator[Setting]:
     for each in fields(section):
         if found := each.metadata.get("setting"):
-            yield SettingKey(prefix + each.name, found, default_of(each))
+            yield replace(found, path=prefix + each.name)
         elif is_dataclass(each.default_factory):
             yield from _keys(each.default_factory, f"{prefix}{each.name}.")
-
-
-def default_of(each: Field[Any]) -> Any:
-    """Return the default of a field."""
-    return each.default if each.default_factory is MISSING else each.default_factory()
 
 
 def settings_with(values: Mapping[str, Any], others: Sequence[ModelSettings] = ()) -> Settings:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
+from types import GenericAlias
 from typing import Annotated, Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, create_model
@@ -19,7 +20,7 @@ from acp_agent.config.rules import RuleTable
 from acp_agent.config.source import (
     InvalidFileError,
     KeyPath,
-    Source,
+    ParsedFile,
     as_table,
     did_you_mean,
     parse_toml,
@@ -28,9 +29,11 @@ from acp_agent.config.source import (
 )
 from acp_agent.continuum.config import ALIASES, Translation, acp_section
 from acp_agent.mcp.config import DeclarationError, configured_servers
+from acp_agent.models.providers import PROVIDERS
 from acp_agent.models.settings import DEMO, ModelSettings, full_name
 from acp_agent.paths import CONFIG_VARIABLE
 from acp_agent.setting_types import (
+    PREFIX,
     RULE_TABLES,
     SERVER_TABLES,
     UNIX,
@@ -38,7 +41,6 @@ from acp_agent.setting_types import (
     Setting,
 )
 from acp_agent.settings import (
-    PREFIX,
     TOKEN_VARIABLE,
     Settings,
     setting_keys,
@@ -145,7 +147,7 @@ def load_settings(
     return LoadedSettings(path, values, tuple(of_user | other for other in others), tuple(notes))
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path) -> ParsedFile:
     """Return the content of the file at `path`; its suffix says whether it is TOML or YAML.
 
     Raises:
@@ -199,9 +201,12 @@ def _table_model(section: type[Any]) -> type[BaseModel]:
             members[each.name] = (_table_model(cast("Any", each.default_factory)), None)
     if section is Settings:
         model, _ = members["model"]
-        name = _annotation(setting_keys()["model.name"].setting)
+        name = _annotation(setting_keys()["model.name"])
         other = create_model("OtherModel", __base__=model, name=(name, ...))
-        members["model"] = (create_model("Model", __base__=model, others=(list[other], None)), None)
+        members["model"] = (
+            create_model("Model", __base__=model, others=(GenericAlias(list, other), None)),
+            None,
+        )
     config = ConfigDict(extra="forbid", protected_namespaces=())
     return create_model(section.__name__, __config__=config, **members)
 
@@ -217,7 +222,7 @@ def _annotation(setting: Setting) -> Any:
 class SettingsFile:
     """The values of a file, and its problems, each with the line that it is about."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ParsedFile) -> None:
         if source.path.suffix.lower() in YAML_SUFFIXES:
             source = acp_section(source)
         self._source = source
@@ -354,14 +359,14 @@ def _with_full_name(values: Values, problems: list[str], default: str | None = N
         if service is not None:
             problems.append(f"{service.origin}: {_SERVICE} also needs {_NAME}")
         return rest
+    prefix, colon, _ = name.value.partition(":")
+    has_provider = name.value == DEMO or (colon and prefix in PROVIDERS)
+    provider = service.value if service else None if has_provider else default
     try:
-        full = full_name(name.value, service.value if service else None)
+        return rest | {_NAME: LoadedValue(full_name(name.value, provider), name.origin)}
     except InvalidSettingError as error:
-        if service is not None or default is None:
-            problems.append(f"{name.origin}: {_NAME}: {error}")
-            return rest
-        full = full_name(name.value, default)
-    return rest | {_NAME: LoadedValue(full, name.origin)}
+        problems.append(f"{name.origin}: {_NAME}: {error}")
+        return rest
 
 
 def _with_full_names(others: list[Values], problems: list[str]) -> list[Values]:

@@ -35,7 +35,7 @@ class InvalidFileError(AcpError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ParsedFile:
     """The content of a file."""
 
     path: Path
@@ -109,7 +109,7 @@ def decode_text(name: str, content: bytes) -> str:
         raise InvalidFileError(f"{name}:{line}: not UTF-8: it has the byte {byte}") from None
 
 
-def parse_toml(path: Path, text: str) -> Source:
+def parse_toml(path: Path, text: str) -> ParsedFile:
     """Return the content of `text`, which is the TOML file at `path`.
 
     Raises:
@@ -122,7 +122,7 @@ def parse_toml(path: Path, text: str) -> Source:
         raise InvalidFileError(f"{path}:{line}: {reason}") from None
     except RecursionError:
         raise InvalidFileError(f"{path}:1: not TOML: brackets are nested too deeply") from None
-    return Source(path, tree, key_lines(text))
+    return ParsedFile(path, tree, key_lines(text))
 
 
 _POSITION: Final = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)$")

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import httpx
-from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer, ValidationError
+from pydantic import BaseModel, BeforeValidator, PlainSerializer, Strict, ValidationError
 
 from acp_agent.models.errors import ServiceFailedError
 from acp_agent.models.providers import MIN_SECRET_LENGTH, SettingsError
@@ -81,7 +81,7 @@ class RecordedRequest(BaseModel):
 
 
 class RecordedResponse(BaseModel):
-    status: int = Field(0, strict=True)
+    status: Annotated[int, Strict()] = 0
     """0: no response came."""
     headers: dict[str, str] = {}
     chunks: list[Annotated[bytes, BeforeValidator(_decoded), PlainSerializer(_encoded)]] = []

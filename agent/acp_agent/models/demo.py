@@ -56,8 +56,7 @@ def retell(subject: str, answer: ToolResult) -> TextDelta:
 def plan_after(done: int) -> PlanChange:
     """Return a plan of three steps, of which so many are done."""
     names = ("Look around", "Make the change", "Check the result")
-    statuses: list[PlanStatus] = ["completed"] * done
-    statuses += ["in_progress", "pending", "pending"]
+    statuses: tuple[PlanStatus, ...] = ("completed",) * done + ("in_progress", "pending", "pending")
     return PlanChange(tuple(map(PlannedStep, names, statuses)))
 
 
