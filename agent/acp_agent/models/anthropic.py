@@ -1,7 +1,7 @@
-"""Models that speak as Anthropic's messages do.
+"""Models behind Anthropic's messages.
 
-Thoughts come with a seal, and have to be given back as they came while a turn runs; so each block
-of them is kept whole beside the words that are shown.
+Reasoning is signed, and has to be sent back unchanged while a turn runs; so each block of it is
+kept beside the text that is shown.
 
 Source: Anthropic API reference, Messages; "Streaming messages"; "Extended thinking".
 """
@@ -15,6 +15,7 @@ from typing import Final, assert_never
 
 from acp_agent.models.errors import CUT, INVALID, ServiceErrors
 from acp_agent.models.http import ServiceModel
+from acp_agent.models.settings import ModelSettings
 from acp_agent.models.sse import StreamReader
 from acp_agent.models.system_prompt import instructions, spoken
 from acp_agent.models.types import (
@@ -22,7 +23,6 @@ from acp_agent.models.types import (
     Continue,
     HistoryEntry,
     ModelEvent,
-    ModelOptions,
     ProjectInstructions,
     PromptMessage,
     ProviderBlock,
@@ -48,9 +48,9 @@ from acp_protocol.json_codec import Json
 LENGTH: Final = 16_384
 """The default limit of tokens of a reply: this API requires one."""
 CACHED: Final[Mapping[str, Json]] = {"cache_control": {"type": "ephemeral"}}
-"""Marks a place up to which the next request will say the same."""
+"""Marks where the part that the next request repeats ends."""
 ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What the API takes for the id of a call, which may be another service's."""
+"""Valid ids of calls; those of another service may be invalid."""
 STOPS: Final[Mapping[str, ModelEvent]] = {
     "max_tokens": Stop("max_tokens", "the reply has reached the length that it may have"),
     "model_context_window_exceeded": Stop(
@@ -59,22 +59,34 @@ STOPS: Final[Mapping[str, ModelEvent]] = {
     "refusal": Stop("refusal", "the service refuses to go on with this"),
     "pause_turn": Continue(),
 }
-"""What reasons mean that are no usual end, as the end of a turn and that of a call are."""
+"""Reasons for an unusual end."""
 FOREIGN: Final = frozenset({"server_tool_use", "mcp_tool_use"})
-"""Calls that the service carries out itself; they go back as they came, with their results."""
+"""Calls that the service runs itself; they are sent back unchanged, with their results."""
 
 
 def conversation(
     history: Sequence[HistoryEntry], maker: str, names: ToolNames, *, takes_images: bool
 ) -> list[dict[str, Json]]:
-    """Return the history as messages that take turns; `maker`'s seals are given back."""
+    """Return the history as alternating messages, with the provider blocks of `maker`."""
     messages: list[dict[str, Json]] = []
     waiting: list[str] = []
     ids = CallIds("toolu", ID)
     for place, entry in enumerate(history):
         match entry:
             case PromptMessage():
-                _add(messages, "user", _user_blocks(entry, takes_images=takes_images))
+                blocks = [
+                    {
+                        "type": "image",
+                        "source": {
+                            "type": "base64",
+                            "media_type": image.mime_type,
+                            "data": image.data,
+                        },
+                    }
+                    for image in (entry.images if takes_images else ())
+                ]
+                content = spoken(entry, takes_images=takes_images)
+                _add(messages, "user", [*blocks, {"type": "text", "text": content}])
             case AssistantMessage(events):
                 blocks = _assistant_blocks(events, maker, names, ids.at(place))
                 waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
@@ -98,7 +110,7 @@ def conversation(
 
 
 def _trim(messages: list[dict[str, Json]]) -> None:
-    """Take the space from the end of a paused reply: the service refuses to go on behind it."""
+    """Remove trailing space of a paused reply: the service refuses to continue after it."""
     if messages and messages[-1]["role"] == "assistant":
         last = messages[-1]["content"][-1]
         if last["type"] == "text":
@@ -115,49 +127,36 @@ def _add(messages: list[dict[str, Json]], role: str, blocks: list[dict[str, Json
         messages.append({"role": role, "content": blocks})
 
 
-def _user_blocks(message: PromptMessage, *, takes_images: bool) -> list[dict[str, Json]]:
-    blocks: list[dict[str, Json]] = []
-    if takes_images:
-        blocks += [
-            {
-                "type": "image",
-                "source": {"type": "base64", "media_type": image.mime_type, "data": image.data},
-            }
-            for image in message.images
-        ]
-    return [*blocks, {"type": "text", "text": spoken(message, takes_images=takes_images)}]
-
-
 def _assistant_blocks(
     events: Sequence[ModelEvent], maker: str, names: ToolNames, id_of: Callable[[str], str]
 ) -> list[dict[str, Json]]:
-    """Return a reply as blocks; words in a row are one block, and empty ones are none."""
+    """Return a reply as blocks, with adjacent text in one block."""
     blocks: list[dict[str, Json]] = []
-    words: list[str] = []
+    parts: list[str] = []
 
-    def close_words() -> None:
-        content = "".join(words)
-        words.clear()
+    def close_parts() -> None:
+        content = "".join(parts)
+        parts.clear()
         if content.strip():
             blocks.append({"type": "text", "text": content})
 
     for event in events:
         if isinstance(event, TextDelta):
-            words.append(event.text)
+            parts.append(event.text)
         elif isinstance(event, ProviderBlock):
             if event.model == maker:
-                close_words()
+                close_parts()
                 blocks.append(dict(event.content))
         elif isinstance(event, ToolUse):
-            close_words()
+            close_parts()
             called = {
                 "id": id_of(event.id),
                 "name": names.sent(event.name),
                 "input": dict(event.arguments),
             }
             blocks.append({"type": "tool_use", **called})
-    close_words()
-    # Thoughts that led to nothing are taken by no service.
+    close_parts()
+    # The service refuses a message that has only reasoning.
     has_content = any(not block["type"].endswith("thinking") for block in blocks)
     return blocks if has_content else []
 
@@ -179,9 +178,9 @@ class MessagesReader(StreamReader):
     """Turns the messages of one response into events."""
 
     def __init__(
-        self, errors: ServiceErrors, maker: str, options: ModelOptions, names: ToolNames
+        self, errors: ServiceErrors, maker: str, settings: ModelSettings, names: ToolNames
     ) -> None:
-        super().__init__(errors, maker, options, names)
+        super().__init__(errors, maker, settings, names)
         self._blocks: dict[int, _Block] = {}
         self._usage: dict[str, Json] = {}
         self._reason = ""
@@ -262,7 +261,7 @@ class MessagesReader(StreamReader):
             raise self._errors.error(CUT)
         events: list[ModelEvent] = []
         if self._usage:
-            events.append(token_usage(self._usage, self._options))
+            events.append(token_usage(self._usage, self._settings))
         if self._reason in STOPS:
             events.append(STOPS[self._reason])
         return events
@@ -286,17 +285,17 @@ def _text_events(block: _Block, piece: Mapping[str, Json]) -> Sequence[ModelEven
     return ()
 
 
-def token_usage(usage: Mapping[str, Json], options: ModelOptions) -> TokenUsage:
+def token_usage(usage: Mapping[str, Json], settings: ModelSettings) -> TokenUsage:
     """Return the tokens of a reply; the service counts cached ones apart."""
     from_cache = count(usage.get("cache_read_input_tokens"))
     into_cache = count(usage.get("cache_creation_input_tokens"))
-    return options.priced(
+    return settings.priced(
         TokenUsage(
             input_tokens=count(usage.get("input_tokens")) + from_cache + into_cache,
             output_tokens=count(usage.get("output_tokens")),
             cache_read_tokens=from_cache,
             cache_write_tokens=into_cache,
-            window=options.window,
+            window=settings.window,
         )
     )
 
@@ -313,13 +312,13 @@ class MessagesModel(ServiceModel):
         messages = conversation(history, self.name, names, takes_images=self.takes_images)
         body: dict[str, Json] = {
             "model": self._model,
-            "max_tokens": self._options.max_tokens or LENGTH,
+            "max_tokens": self._settings.max_tokens or LENGTH,
             "messages": messages,
             "stream": True,
         }
-        if system := instructions(self._options, history):
+        if system := instructions(self._settings, history):
             body["system"] = [{"type": "text", "text": system, **CACHED}]
-        # What is cached must not be a thought, which moves; a paused reply may end with one.
+        # Reasoning must not be cached; a paused reply may end with it.
         if user_messages := [each for each in messages if each["role"] == "user"]:
             user_messages[-1]["content"][-1] |= CACHED
         if tools:
@@ -331,7 +330,7 @@ class MessagesModel(ServiceModel):
                 }
                 for tool in tools
             ]
-        match self._options.thinking:
+        match self._settings.thinking:
             case None:
                 pass
             case int(budget):

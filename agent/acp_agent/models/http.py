@@ -33,11 +33,11 @@ from acp_agent.models.errors import (
     ServiceFailedError,
 )
 from acp_agent.models.providers import Provider
+from acp_agent.models.settings import ModelSettings
 from acp_agent.models.sse import StreamReader, stream_messages
 from acp_agent.models.types import (
     HistoryEntry,
     ModelEvent,
-    ModelOptions,
     Retrying,
     SlashCommand,
     ToolSpec,
@@ -170,16 +170,16 @@ class ServiceModel(ABC):
         self,
         service: Provider,
         model: str,
-        options: ModelOptions,
+        settings: ModelSettings,
         *,
         limits: ClientLimits | None = None,
         tape: Cassette | None = None,
     ) -> None:
         self.name = f"{service.prefix}:{model}"
-        self.takes_images = service.takes_images if options.images is None else options.images
+        self.takes_images = service.takes_images if settings.images is None else settings.images
         self._service = service
         self._model = model
-        self._options = options
+        self._settings = settings
         self._errors = ServiceErrors(service, model)
         self._url = service.base_url + self.path
         self._headers = service_headers(
@@ -211,7 +211,7 @@ class ServiceModel(ABC):
             started = anyio.current_time()
             for attempt in itertools.count(1):
                 has_events = False
-                reader = self.reader(self._errors, self.name, self._options, names)
+                reader = self.reader(self._errors, self.name, self._settings, names)
                 try:
                     async with aclosing(self._stream(client, raw, reader)) as events:
                         async for event in events:

@@ -104,11 +104,11 @@ class ProviderModel:
                 from acp_agent.models.openai import ChatModel as ModelType
             else:
                 from acp_agent.models.anthropic import MessagesModel as ModelType
-            options = self._settings.options
+            settings = self._settings
             if effort is not None:
-                options = replace(options, thinking=effort)
+                settings = replace(settings, thinking=effort)
             model = self.name.partition(":")[2]
-            self._models[effort] = ModelType(self.service, model, options, tape=self._tape)
+            self._models[effort] = ModelType(self.service, model, settings, tape=self._tape)
         return self._models[effort]
 
     def refresh_key(self) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, get_args
 
 from acp_agent.models.providers import PROVIDERS
-from acp_agent.models.types import Effort, ModelOptions, Prices
+from acp_agent.models.types import Effort, Prices, TokenUsage
 from acp_agent.setting_types import (
     BOOLEAN,
     COUNT,
@@ -138,15 +138,8 @@ class ModelSettings:
         """The prefix of the model's provider."""
         return self.name.partition(":")[0]
 
-    @property
-    def options(self) -> ModelOptions:
-        """What the model itself gets."""
-        return ModelOptions(
-            thinking=self.thinking,
-            max_tokens=self.max_tokens,
-            window=self.window,
-            prices=self.prices,
-            images=self.images,
-            system_prompt=self.system_prompt,
-            is_coding=self.coding_agent_mode,
-        )
+    def priced(self, usage: TokenUsage) -> TokenUsage:
+        """Return `usage` with its cost, if the service does not say it and prices are known."""
+        if usage.cost is not None or self.prices is None:
+            return usage
+        return replace(usage, cost=self.prices.of(usage))

@@ -15,7 +15,8 @@ import httpx
 from httpx_sse import EventSource
 
 from acp_agent.models.errors import INVALID, TOO_BIG, ServiceErrors
-from acp_agent.models.types import ModelEvent, ModelOptions
+from acp_agent.models.settings import ModelSettings
+from acp_agent.models.types import ModelEvent
 from acp_agent.models.wire import ToolNames, members, replace_surrogates
 from acp_protocol.json_codec import Json, parse
 
@@ -28,12 +29,12 @@ class StreamReader(ABC):
     """Turns the messages of one response into events."""
 
     def __init__(
-        self, errors: ServiceErrors, maker: str, options: ModelOptions, names: ToolNames
+        self, errors: ServiceErrors, maker: str, settings: ModelSettings, names: ToolNames
     ) -> None:
         self._errors = errors
         self._maker = maker
         """The name of the model, for the blocks that only it can read."""
-        self._options = options
+        self._settings = settings
         self._names = names
         self.is_over = False
         """Whether the response is complete; what follows is not read."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import (
     Attachment,
     HistoryEntry,
-    ModelOptions,
     ProjectInstructions,
     PromptMessage,
 )
@@ -26,10 +26,10 @@ You are a coding agent that works in the project of a user, who talks to you thr
 NO_IMAGES: Final = "[An image of type {}, which this model cannot look at.]"
 
 
-def instructions(options: ModelOptions, history: Sequence[HistoryEntry] = ()) -> str:
+def instructions(settings: ModelSettings, history: Sequence[HistoryEntry] = ()) -> str:
     """Return what a model gets before the conversation; empty if there is nothing."""
-    parts = [INSTRUCTIONS] if options.is_coding else []
-    parts += [options.system_prompt] if options.system_prompt else []
+    parts = [INSTRUCTIONS] if settings.coding_agent_mode else []
+    parts += [settings.system_prompt] if settings.system_prompt else []
     parts += [entry.text for entry in history if isinstance(entry, ProjectInstructions)]
     return "\n".join(parts)
 

@@ -7,7 +7,7 @@ and sends the history again, until the model calls no tool.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from acp_protocol.errors import AcpError
@@ -309,28 +309,3 @@ class Prices:
         total = fresh * self.read + usage.output_tokens * self.written
         total += usage.cache_read_tokens * from_cache + usage.cache_write_tokens * into_cache
         return total / MILLION
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelOptions:
-    """What a user sets for a model; None leaves it to the service."""
-
-    thinking: Effort | int | None = None
-    """An effort, or the most tokens to think with."""
-    max_tokens: int | None = None
-    """Of one reply."""
-    window: int | None = None
-    """The size of the context window in tokens."""
-    prices: Prices | None = None
-    images: bool | None = None
-    """Whether the model accepts images."""
-    system_prompt: str | None = None
-    """Added to the system prompt."""
-    is_coding: bool = True
-    """Whether the system prompt says how to work as a coding agent."""
-
-    def priced(self, usage: TokenUsage) -> TokenUsage:
-        """Return `usage` with its cost, if the service does not say it and prices are known."""
-        if usage.cost is not None or self.prices is None:
-            return usage
-        return replace(usage, cost=self.prices.of(usage))

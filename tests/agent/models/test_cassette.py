@@ -19,13 +19,13 @@ from acp_agent.models.cassette import RecordingCassette, ReplayingCassette
 from acp_agent.models.http import Cassette, ClientLimits
 from acp_agent.models.openai import ChatModel
 from acp_agent.models.providers import SettingsError
+from acp_agent.models.settings import ModelSettings
 from acp_agent.models.sse import STREAM
 from acp_agent.models.types import (
     AssistantMessage,
     HistoryEntry,
     ModelEvent,
     ModelFailedError,
-    ModelOptions,
     PromptMessage,
     TextDelta,
     ToolResult,
@@ -55,7 +55,7 @@ def words(text: str) -> bytes:
 
 def model_with(tape: Cassette, url: str = "http://nowhere", key: str | None = KEY) -> ChatModel:
     limits = ClientLimits(first_delay_s=0.0, max_attempts=3)
-    return ChatModel(found("openai", url, key), "gpt-x", ModelOptions(), tape=tape, limits=limits)
+    return ChatModel(found("openai", url, key), "gpt-x", ModelSettings(), tape=tape, limits=limits)
 
 
 async def outcome(model: ChatModel, history: Sequence[HistoryEntry]) -> list[ModelEvent | str]:

@@ -20,7 +20,6 @@ from acp_agent.models.http import ClientLimits
 from acp_agent.models.providers import PROVIDERS
 from acp_agent.models.routed import ProviderModel
 from acp_agent.models.settings import ModelSettings
-from acp_agent.models.types import ModelOptions
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import Answer, LocalProvider, found, providing, sse, streamed
@@ -261,7 +260,7 @@ def replying(*messages: Json) -> Answer:
 
 def messages_at(provider: LocalProvider) -> MessagesModel:
     service = found("anthropic", provider.url)
-    return MessagesModel(service, "m", ModelOptions(), limits=QUICK)
+    return MessagesModel(service, "m", ModelSettings(), limits=QUICK)
 
 
 BUSY = service_refused(529, GONE)

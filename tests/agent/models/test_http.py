@@ -19,7 +19,8 @@ from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.errors import ServiceFailedError
 from acp_agent.models.http import ClientLimits
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.types import Model, ModelOptions, PromptMessage, Retrying, TextDelta, ToolUse
+from acp_agent.models.settings import ModelSettings
+from acp_agent.models.types import Model, PromptMessage, Retrying, TextDelta, ToolUse
 from tests.agent.models.provider import (
     Answer,
     LocalProvider,
@@ -50,7 +51,7 @@ WHOLE = streamed(WORDS, END)
 
 
 def model_at(url: str, limits: ClientLimits = QUICK, key: str | None = KEY) -> ChatModel:
-    return ChatModel(found("openai", url, key), "gpt-x", ModelOptions(), limits=limits)
+    return ChatModel(found("openai", url, key), "gpt-x", ModelSettings(), limits=limits)
 
 
 async def failure(provider: LocalProvider, limits: ClientLimits = QUICK) -> ServiceFailedError:
@@ -322,7 +323,7 @@ async def test_a_key_goes_nowhere_else() -> None:
 async def test_without_a_key_nobody_is_asked() -> None:
     service = replace(found("openai", "http://127.0.0.1:9", None), needs_key=True)
     with pytest.raises(ServiceFailedError) as caught:
-        await replied(ChatModel(service, "m", ModelOptions()), GO)
+        await replied(ChatModel(service, "m", ModelSettings()), GO)
     assert caught.value.needs_key
     sentence = "OpenAI needs a key: set OPENAI_API_KEY where the agent is started."
     assert str(caught.value) == sentence
@@ -394,7 +395,7 @@ async def test_chat_completions_are_the_same_however_they_are_cut(
     raw = (WORDS + b": ping\n\n" + CALL + END).replace(b"\n", newline)
     service = found("openai", "http://service")
     events = await replied(
-        ChatModel(service, "m", ModelOptions(), tape=_Cuts(cut(raw, places))), GO
+        ChatModel(service, "m", ModelSettings(), tape=_Cuts(cut(raw, places))), GO
     )
     assert events == [TextDelta("wörds 語 😀"), ToolUse("read", {"é": 1}, "a")]
 
@@ -415,13 +416,13 @@ async def test_messages_are_the_same_however_they_are_cut(
     raw = MESSAGES.replace(b"\n", newline)
     service = found("anthropic", "http://service")
     tape = _Cuts(cut(raw, places))
-    events = await replied(MessagesModel(service, "m", ModelOptions(), tape=tape), GO)
+    events = await replied(MessagesModel(service, "m", ModelSettings(), tape=tape), GO)
     assert events == [TextDelta("é語😀")]
 
 
 @given(raw=st.binary(max_size=200), places=places)
 async def test_any_bytes_are_read_or_refused(raw: bytes, places: list[int]) -> None:
     service = found("openai", "http://service")
-    model = ChatModel(service, "m", ModelOptions(), tape=_Cuts(cut(b"data: " + raw, places)))
+    model = ChatModel(service, "m", ModelSettings(), tape=_Cuts(cut(b"data: " + raw, places)))
     with pytest.raises(ServiceFailedError):
         await replied(model, GO)

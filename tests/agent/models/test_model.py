@@ -14,7 +14,8 @@ from anyio.to_thread import run_sync
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.http import ClientLimits
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.types import Model, ModelOptions, Prices
+from acp_agent.models.settings import ModelSettings
+from acp_agent.models.types import Model, Prices
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -23,7 +24,7 @@ from tests.agent.models.provider import found, providing, refused, sse, streamed
 from tests.agent.test_cli import COMMAND, LIMIT, Agent, has_content
 
 KEY = "sk-canary-0123456789"
-WISHES = ModelOptions(window=1000, prices=Prices(1.0, 1.0))
+WISHES = ModelSettings(window=1000, prices=Prices(1.0, 1.0))
 QUICK = ClientLimits(first_delay_s=0.0, max_attempts=2)
 
 
