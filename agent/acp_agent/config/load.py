@@ -203,10 +203,8 @@ def _table_model(section: type[Any]) -> type[BaseModel]:
         model, _ = members["model"]
         name = _annotation(setting_keys()["model.name"])
         other = create_model("OtherModel", __base__=model, name=(name, ...))
-        members["model"] = (
-            create_model("Model", __base__=model, others=(GenericAlias(list, other), None)),
-            None,
-        )
+        others: dict[str, Any] = {"others": (GenericAlias(list, other), None)}
+        members["model"] = (create_model("Model", __base__=model, **others), None)
     config = ConfigDict(extra="forbid", protected_namespaces=())
     return create_model(section.__name__, __config__=config, **members)
 

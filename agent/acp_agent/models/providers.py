@@ -166,7 +166,7 @@ def _ollama_url(value: str) -> str:
     host = parts.hostname or "127.0.0.1"
     # A server binds all addresses; a client needs one of them.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
-    port = _port(parts, "OLLAMA_HOST") or (443 if parts.scheme == "https" else 11434)
+    port = parts.port or (443 if parts.scheme == "https" else 11434)
     at = "@" if "@" in parts.netloc else ""
     bracketed = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{at}{bracketed}:{port}{parts.path.rstrip('/')}/v1"
@@ -176,12 +176,13 @@ def _check_url(url: str, variable: str) -> None:
     """Refuse a URL that paths cannot be appended to."""
     parts = _split(url, variable)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise SettingsError(f"{variable} is no address that begins with http:// or https://.")
+        raise SettingsError(f"{variable} is no URL that begins with http:// or https://.")
     if "@" in parts.netloc:
-        raise SettingsError(f"{variable} must hold no user and password; a key has its variable.")
+        raise SettingsError(
+            f"{variable} must not hold a user or a password; keys have variables."
+        )
     if parts.query or parts.fragment:
-        raise SettingsError(f"{variable} must end with a path: nothing with ? or # behind it.")
-    _port(parts, variable)
+        raise SettingsError(f"{variable} must end with a path, without ? or #.")
 
 
 def check_key(key: str, variable: str) -> None:
@@ -191,18 +192,15 @@ def check_key(key: str, variable: str) -> None:
         SettingsError: it is invalid; the message begins with `variable`.
     """
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise SettingsError(f"{variable} holds signs that no key has; was it copied with others?")
+        raise SettingsError(
+            f"{variable} holds characters that no key has; is there more than the key?"
+        )
 
 
 def _split(url: str, variable: str) -> SplitResult:
     try:
-        return urlsplit(url)
+        parts = urlsplit(url)
+        _ = parts.port
     except ValueError:
-        raise SettingsError(f"{variable} is no address.") from None
-
-
-def _port(parts: SplitResult, variable: str) -> int | None:
-    try:
-        return parts.port
-    except ValueError:
-        raise SettingsError(f"{variable} names no port from 0 to 65535.") from None
+        raise SettingsError(f"{variable} is no URL with a port from 0 to 65535.") from None
+    return parts

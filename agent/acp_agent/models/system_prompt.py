@@ -1,4 +1,4 @@
-"""What a model gets before the conversation begins, and how the user's words come to it."""
+"""The system prompt, and the text of prompts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Final
 
 from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import (
-    Attachment,
     HistoryEntry,
     ProjectInstructions,
     PromptMessage,
@@ -27,7 +26,7 @@ NO_IMAGES: Final = "[An image of type {}, which this model cannot look at.]"
 
 
 def instructions(settings: ModelSettings, history: Sequence[HistoryEntry] = ()) -> str:
-    """Return what a model gets before the conversation; empty if there is nothing."""
+    """Return the system prompt; may be empty."""
     parts = [INSTRUCTIONS] if settings.coding_agent_mode else []
     parts += [settings.system_prompt] if settings.system_prompt else []
     parts += [entry.text for entry in history if isinstance(entry, ProjectInstructions)]
@@ -35,15 +34,13 @@ def instructions(settings: ModelSettings, history: Sequence[HistoryEntry] = ()) 
 
 
 def spoken(message: PromptMessage, *, takes_images: bool) -> str:
-    """Return a prompt as one text: attachments behind it, and images that cannot be shown."""
+    """Return a prompt as one text, with its attachments, and notes for images it cannot take."""
     parts = [message.text] if message.text else []
-    parts += [_attached(each) for each in message.attachments]
+    for each in message.attachments:
+        if each.text is None:
+            parts.append(f"[Attached, not as text: {each.uri}]")
+        else:
+            parts.append(f"<attachment uri={each.uri!r}>\n{each.text}\n</attachment>")
     if not takes_images:
         parts += [NO_IMAGES.format(image.mime_type) for image in message.images]
     return "\n\n".join(parts) or "(The prompt is empty.)"
-
-
-def _attached(attachment: Attachment) -> str:
-    if attachment.text is None:
-        return f"[Attached, not as text: {attachment.uri}]"
-    return f"<attachment uri={attachment.uri!r}>\n{attachment.text}\n</attachment>"

@@ -185,8 +185,8 @@ async def test_no_key_goes_to_an_address_that_names_none() -> None:
 @pytest.mark.parametrize(
     ("choice", "environment", "reason"),
     [
-        (ModelSettings(name="openai:m", api_key_env="K"), {"K": "a b"}, "K holds signs"),
-        (ModelSettings(name="openai:m", base_url="ftp://x"), {}, "base_url is no address"),
+        (ModelSettings(name="openai:m", api_key_env="K"), {"K": "a b"}, "K holds characters"),
+        (ModelSettings(name="openai:m", base_url="ftp://x"), {}, "base_url is no URL"),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_sent(
