@@ -13,7 +13,15 @@ from pathlib import Path
 from types import GenericAlias
 from typing import Annotated, Any, Final, cast
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+)
 from pydantic_core import ErrorDetails
 
 from acp_agent.config.rules import RuleTable
@@ -36,9 +44,10 @@ from acp_agent.setting_types import (
     PREFIX,
     RULE_TABLES,
     SERVER_TABLES,
+    TEXT,
     UNIX,
     InvalidSettingError,
-    Setting,
+    SettingType,
 )
 from acp_agent.settings import (
     TOKEN_VARIABLE,
@@ -190,31 +199,39 @@ def nearest_key(path: str) -> str | None:
     return by_name.get(did_you_mean(path.rpartition(".")[2], by_name, 0.8) or "")
 
 
+def _full_model_name(name: str, info: ValidationInfo) -> str:
+    return full_name(name, info.data.get("service"))
+
+
+_ModelName = Annotated[Any, PlainValidator(TEXT.validate), AfterValidator(_full_model_name)]
+
+
 @cache
 def _table_model(section: type[Any]) -> type[BaseModel]:
     """Return a pydantic model of a table that sets fields of `section`."""
     members: dict[str, Any] = {}
     for each in fields(section):
         if found := each.metadata.get("setting"):
-            members[each.name] = (_annotation(found), None)
+            members[each.name] = (_annotation(found.type), None)
         elif is_dataclass(each.default_factory):
             members[each.name] = (_table_model(cast("Any", each.default_factory)), None)
-    if section is Settings:
+    if section is ModelSettings:
+        members["name"] = (_ModelName, None)
+    elif section is Settings:
         model, _ = members["model"]
-        name = _annotation(setting_keys()["model.name"])
-        other = create_model("OtherModel", __base__=model, name=(name, ...))
+        other = create_model("OtherModel", __base__=model, name=(_ModelName, ...))
         others: dict[str, Any] = {"others": (GenericAlias(list, other), None)}
         members["model"] = (create_model("Model", __base__=model, **others), None)
     config = ConfigDict(extra="forbid", protected_namespaces=())
     return create_model(section.__name__, __config__=config, **members)
 
 
-def _annotation(setting: Setting) -> Any:
-    if setting.type is RULE_TABLES:
+def _annotation(type_: SettingType[Any]) -> Any:
+    if type_ is RULE_TABLES:
         return list[RuleTable]
-    if setting.type is SERVER_TABLES:
+    if type_ is SERVER_TABLES:
         return dict[str, dict[str, Any]]
-    return Annotated[Any, PlainValidator(setting.type.validate)]
+    return Annotated[Any, PlainValidator(type_.validate)]
 
 
 class SettingsFile:

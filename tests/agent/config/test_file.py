@@ -157,7 +157,7 @@ def test_configuration_of_continuum_router_is_read_unchanged(shared: Path) -> No
         "transport.stdio.enabled": True,
         "agent.name": "Continuum Router",
         "agent.description": "Local LLM inference agent",
-        "model.name": "gpt-4o",
+        "model.name": "continuum:gpt-4o",
         "model.service": "continuum",
         "model.system_prompt": "You are a helpful coding assistant.",
         "model.coding_agent_mode": True,
