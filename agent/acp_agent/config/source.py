@@ -250,7 +250,9 @@ class _TomlScanner:
         keys: list[str] = []
         while found := _KEY.match(self._text, self._at):
             basic, literal, bare = found.groups()
-            keys.append(_unescaped(basic) if basic is not None else literal or bare or "")
+            if basic is not None and "\\" in basic:
+                basic = next(iter(tomllib.loads(f'"{basic}" = 0')))
+            keys.append(basic or literal or bare or "")
             self._at = found.end()
             if not self._text.startswith(".", self._at):
                 break
@@ -283,7 +285,3 @@ class _TomlScanner:
             return
         found = (_STRING if sign in {'"', "'"} else _SCALAR).match(self._text, self._at)
         self._at = found.end() if found else self._at + 1
-
-
-def _unescaped(key: str) -> str:
-    return next(iter(tomllib.loads(f'"{key}" = 0'))) if "\\" in key else key

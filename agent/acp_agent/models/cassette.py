@@ -20,10 +20,17 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from hashlib import sha256
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 import httpx
-from pydantic import BaseModel, BeforeValidator, PlainSerializer, Strict, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    PlainSerializer,
+    Strict,
+    ValidationError,
+    model_validator,
+)
 
 from acp_agent.models.errors import ServiceFailedError
 from acp_agent.models.providers import MIN_SECRET_LENGTH, SettingsError
@@ -87,6 +94,12 @@ class RecordedResponse(BaseModel):
     chunks: list[Annotated[bytes, BeforeValidator(_decoded), PlainSerializer(_encoded)]] = []
     end: str | None = None
     """A fault, or `CANCELLED`; None if the response is complete."""
+
+    @model_validator(mode="after")
+    def _check_end(self) -> Self:
+        if self.end not in FAULTS and (self.end not in (None, CANCELLED) or self.status == 0):
+            raise ValueError("no response ends like this")
+        return self
 
 
 class RecordedExchange(BaseModel):
@@ -159,9 +172,10 @@ class _RecordingTransport(httpx.AsyncBaseTransport):
         self._record = record
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        recorded = RecordedExchange(
+        # How it ends is not known yet, so it is not validated.
+        recorded = RecordedExchange.model_construct(
             request=RecordedRequest(path=request.url.path, body=parse(await request.aread())),
-            response=RecordedResponse(),
+            response=RecordedResponse.model_construct(),
         )
         try:
             response = await self._network.send(request, stream=True)
@@ -292,17 +306,11 @@ def _read(path: Path) -> list[RecordedExchange]:
                 raise SettingsError(f"{path} is no cassette of version {FORMAT_VERSION}.")
             continue
         try:
-            exchange = RecordedExchange.model_validate(value)
+            exchanges.append(RecordedExchange.model_validate(value))
         except ValidationError:
-            exchange = None
-        if exchange is None or not _is_possible(exchange.response):
-            raise SettingsError(f"Line {number} of the cassette {path} holds no exchange.")
-        exchanges.append(exchange)
+            reason = f"Line {number} of the cassette {path} holds no exchange."
+            raise SettingsError(reason) from None
     return exchanges
-
-
-def _is_possible(response: RecordedResponse) -> bool:
-    return response.end in FAULTS or (response.end in (None, CANCELLED) and response.status != 0)
 
 
 def masked(value: Json, secret: str | None) -> Json:

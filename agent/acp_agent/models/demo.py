@@ -1,4 +1,4 @@
-"""What the scripts of the demo model are made of."""
+"""The demo model: follows commands in prompts, without a network."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from acp_protocol.json_codec import parse
 from acp_protocol.jsonrpc import Json
 
 Script: TypeAlias = Generator[ModelEvent, ToolResult | None]
-"""Yields events; is sent the answer behind a `CallTool` and None behind everything else."""
+"""Yields events; gets the result after a `ToolUse`, None after other events."""
 SHOWN_LINES: Final = 8
-"""Lines of a tool's answer that are repeated in words."""
+"""Lines of a tool's result that are repeated."""
 
 
 def call(tool: str, **arguments: Json) -> Generator[ModelEvent, ToolResult | None, ToolResult]:
-    """Call a tool, and return what came of it."""
+    """Call a tool, and return its result."""
     answer = yield ToolUse(tool, arguments)
     assert answer is not None
     return answer
 
 
 def retell(subject: str, answer: ToolResult) -> TextDelta:
-    """Say what came of a tool: the beginning of its response."""
+    """Return the beginning of a tool's result."""
     if answer.is_failed:
         return TextDelta(f"{subject} failed: {answer.text}\n\n")
     lines = answer.text.splitlines()
@@ -65,7 +65,7 @@ TOUR_TEXT: Final = "The tour of the demo agent.\nThis line will be changed.\n"
 
 
 def tour(rest: str) -> Script:
-    """Yield each feature of the protocol once; `rest` is what else was said, and means nothing."""
+    """Yield each feature of the protocol once; `rest` is ignored."""
     del rest
     yield ReasoningDelta(
         "I show each feature of the protocol once, and leave the directory as it was."
@@ -78,7 +78,7 @@ def tour(rest: str) -> Script:
     yield TextDelta("First I write a file, for which I have to ask.\n\n")
     written = yield from call("write", path=TOUR_FILE, text=TOUR_TEXT, is_new=True)
     if written.is_failed:
-        # What stands there is not ours to change and to delete.
+        # The file is not ours to change and to delete.
         yield TextDelta(f"It was not written: {written.text}. So the tour ends here.\n\n")
         return
     yield TextDelta("Then I read it.\n\n")
@@ -287,7 +287,7 @@ def _arguments(text: str) -> dict[str, Json] | None:
 
 
 def _value(text: str) -> Json:
-    """Return what `text` stands for: JSON, and where it is none, itself."""
+    """Return the value of `text` as JSON, or `text` itself if it is none."""
     try:
         value = parse(text.encode(errors="surrogatepass"))
     except ValueError:
@@ -335,7 +335,7 @@ _THEN: Final = re.compile(rf"\s+then\s+(?=/?(?:{_COMMAND_WORDS})\b)", re.IGNOREC
 
 
 PIECE: Final = 24
-"""Characters that one piece of streamed text is about as long as."""
+"""Approximate characters of one piece of streamed text."""
 
 
 class DemoModel:
@@ -355,18 +355,21 @@ class DemoModel:
     async def reply(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
-        """Yield what the script of the last prompt says after the answers that are there."""
+        """Yield what the script of the last prompt yields after the results that are there."""
         start = max(at for at, entry in enumerate(history) if isinstance(entry, PromptMessage))
         prompt = history[start]
         assert isinstance(prompt, PromptMessage)
         answers = [entry for entry in history[start:] if isinstance(entry, ToolResult)]
         for event in _next_events(script(prompt, tools), answers):
-            for piece in _in_pieces(event):
-                yield piece
+            if isinstance(event, TextDelta | ReasoningDelta):
+                for piece in pieces(event.text):
+                    yield type(event)(piece)
+            else:
+                yield event
 
 
 def _next_events(script: Script, answers: Sequence[ToolResult]) -> list[ModelEvent]:
-    """Return what follows on the last answer, up to and with the next tool call."""
+    """Return what follows the last result, up to and with the next tool call."""
     given = iter(answers)
     answer: ToolResult | None = None
     events: list[ModelEvent] = []
@@ -384,16 +387,8 @@ def _next_events(script: Script, answers: Sequence[ToolResult]) -> list[ModelEve
             events = []
 
 
-def _in_pieces(event: ModelEvent) -> list[ModelEvent]:
-    """Return `event` with its text cut as a model streams it."""
-    if isinstance(event, TextDelta | ReasoningDelta):
-        kind = type(event)
-        return [kind(text) for text in pieces(event.text)]
-    return [event]
-
-
 def pieces(text: str) -> list[str]:
-    """Cut `text` behind spaces and newlines; joined again it is the same."""
+    """Split `text` after spaces and newlines."""
     cut: list[str] = []
     piece = ""
     for word in re.findall(r"\s*\S+\s*|\s+", text):

@@ -72,7 +72,9 @@ async def _names(service: Provider, timeout: float, size_limit: int) -> list[str
                     page = members(await _page(response, size_limit))
                 ids = [text(members(each).get("id")) for each in entries(page.get("data"))]
                 before = len(names)
-                names |= dict.fromkeys(filter(_is_name, ids))
+                for id_ in ids:
+                    if id_.strip() and id_.isprintable() and len(id_) <= NAME_LIMIT:
+                        names[id_] = None
                 cursor = _next_page(page, ids, is_anthropic=is_anthropic)
                 # A page without a new name may lead in a circle.
                 if cursor is None or len(names) == before or len(names) >= MODEL_LIMIT:
@@ -81,10 +83,6 @@ async def _names(service: Provider, timeout: float, size_limit: int) -> list[str
     if not names:
         raise _UnlistedError("it has none")
     return list(names)[:MODEL_LIMIT]
-
-
-def _is_name(name: str) -> bool:
-    return bool(name.strip()) and name.isprintable() and len(name) <= NAME_LIMIT
 
 
 def _next_page(

@@ -178,9 +178,7 @@ def _check_url(url: str, variable: str) -> None:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise SettingsError(f"{variable} is no URL that begins with http:// or https://.")
     if "@" in parts.netloc:
-        raise SettingsError(
-            f"{variable} must not hold a user or a password; keys have variables."
-        )
+        raise SettingsError(f"{variable} must not hold a user or a password; keys have variables.")
     if parts.query or parts.fragment:
         raise SettingsError(f"{variable} must end with a path, without ? or #.")
 
