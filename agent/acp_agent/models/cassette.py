@@ -143,7 +143,7 @@ class RecordingCassette:
                 file.write(json.dumps(head).encode() + b"\n")
         except FileExistsError:
             raise SettingsError(
-                f"The cassette {path} is there already: replay it, or remove it to record anew."
+                f"The cassette {path} exists: replay it, or remove it to record anew."
             ) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "the name is invalid"
@@ -262,10 +262,10 @@ class ReplayingCassette:
             body = masked(parse(await request.aread()), secret)
             key = fingerprint(request.url.path, body)
             if not self._waiting.get(key):
-                often = "so often" if key in self._waiting else "like this"
+                why = "was recorded less often" if key in self._waiting else "was not recorded"
                 raise ServiceFailedError(
-                    f"The cassette {self._path} holds no answer to this request: nobody asked "
-                    f"{often} when it was recorded. Record it anew."
+                    f"The cassette {self._path} has no response to this request: it {why}. "
+                    "Record it anew."
                 )
             recorded = self._waiting[key].popleft()
             if recorded.status == 0:
@@ -280,8 +280,8 @@ class ReplayingCassette:
             yield chunk
         if recorded.end == CANCELLED:
             raise ServiceFailedError(
-                f"The cassette {self._path} ends within this answer: it was cancelled when it was "
-                "recorded."
+                f"The cassette {self._path} ends within this response: it was cancelled when it "
+                "was recorded."
             )
         if recorded.end is not None:
             raise FAULTS[recorded.end]("as recorded")

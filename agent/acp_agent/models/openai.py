@@ -73,7 +73,7 @@ def conversation(
                 _add_user(messages, parts)
             case AssistantMessage(events):
                 message, waiting = _assistant(events, maker, names, ids.at(place))
-                # A reply that said nothing has no message that a service would take.
+                # Services refuse a message without content.
                 messages += [message] if len(message) > 1 else []
             case ToolResult():
                 call_id = waiting.pop(0) if waiting else ""
@@ -142,7 +142,7 @@ class ChatReader(StreamReader):
         self._calls: list[_Call] = []
         self._places: dict[int, _Call] = {}
         self._details: list[Json] = []
-        self._thoughts: dict[str, list[str]] = {}
+        self._reasoning: dict[str, list[str]] = {}
         """By the name of their field."""
         self._reason = ""
         self._usage: Mapping[str, Json] = {}
@@ -205,21 +205,20 @@ class ChatReader(StreamReader):
         """Return the calls, after the reasoning that some models want back with the results."""
         if not self._calls:
             return []
-        thoughts: dict[str, Json] = {
-            name: "".join(pieces) for name, pieces in self._thoughts.items()
-        }
-        sealed = {"reasoning_details": self._details} if self._details else thoughts
-        events: list[ModelEvent] = [ProviderBlock(self._maker, sealed)] if sealed else []
+        block: dict[str, Json] = {"reasoning_details": self._details}
+        if not self._details:
+            block = {name: "".join(pieces) for name, pieces in self._reasoning.items()}
+        events: list[ModelEvent] = [ProviderBlock(self._maker, block)] if block else []
         return events + [
             read_arguments(self._names.received(call.name), "".join(call.arguments), call.id)
             for call in self._calls
         ]
 
     def _delta(self, delta: Mapping[str, Json]) -> list[ModelEvent]:
-        thought = ""
+        reasoning = ""
         for name in ("reasoning_content", "reasoning"):
-            if not thought and (thought := text(delta.get(name))):
-                self._thoughts.setdefault(name, []).append(thought)
+            if not reasoning and (reasoning := text(delta.get(name))):
+                self._reasoning.setdefault(name, []).append(reasoning)
         refusal = text(delta.get("refusal"))
         self._has_refused = self._has_refused or bool(refusal)
         self._details += entries(delta.get("reasoning_details"))
@@ -228,7 +227,7 @@ class ChatReader(StreamReader):
         if function := members(delta.get("function_call")):
             # The former name, for a single call.
             self._add({"function": function})
-        events: list[ModelEvent] = [ReasoningDelta(thought)] if thought else []
+        events: list[ModelEvent] = [ReasoningDelta(reasoning)] if reasoning else []
         content = text(delta.get("content")) + refusal
         self._has_text = self._has_text or bool(content)
         return [*events, TextDelta(content)] if content else events

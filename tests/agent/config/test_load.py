@@ -184,7 +184,7 @@ def test_name_of_a_model_is_reported_with_other_mistakes(tmp_path: Path) -> None
 
 
 def test_unprintable_name_in_the_environment_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFileError, match="ACP_AGENT_MODEL_NAME: model.name: must be one of"):
+    with pytest.raises(InvalidFileError, match=r"ACP_AGENT_MODEL_NAME: model\.name: must be one"):
         layers(tmp_path, OPENAI, {"ACP_AGENT_MODEL_NAME": "a\x07"})
 
 
