@@ -171,5 +171,5 @@ def test_the_command_refuses_settings_in_a_sentence() -> None:
     )
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.count(b"\n") == 1
-    assert b"OPENAI_BASE_URL must hold no user and password" in done.stderr
+    assert b"OPENAI_BASE_URL must not hold a user or a password" in done.stderr
     assert KEY.encode() not in done.stderr
