@@ -101,9 +101,9 @@ def tour(rest: str) -> Script:
 TOOLS: Final = "tools"
 """The command that lists the tools."""
 HELP: Final = """\
-I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one command a line:
+I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one order a line:
 
-| command | what I do |
+| order | what I do |
 |---|---|
 | `read FILE` | read a file of this directory |
 | `search WORD` | look for a word in all files |
