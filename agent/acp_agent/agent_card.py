@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from acp_agent.models.factory import takes_images_by_choice
+from acp_agent.models.factory import takes_images_by_settings
 from acp_agent.settings import Settings
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
@@ -43,7 +43,7 @@ def capabilities(settings: Settings) -> dict[str, Json]:
     choices = (settings.model, *settings.others)
     return {
         "loadSession": True,
-        "image": any(takes_images_by_choice(choice) for choice in choices),
+        "image": any(takes_images_by_settings(choice) for choice in choices),
         "audio": False,
         "embeddedContext": True,
         "mcp": True,

@@ -20,7 +20,8 @@ from acp_agent.models.providers import PROVIDERS, SettingsError, check_key
 from acp_agent.paths import ConfigPathError, config_file
 from acp_agent.server import AgentServer, SessionSettings
 from acp_agent.sessions.store import StoreError
-from acp_agent.settings import PREFIX, Settings, settings_with
+from acp_agent.setting_types import PREFIX
+from acp_agent.settings import Settings, settings_with
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES
@@ -186,10 +187,20 @@ def _admin(server: AgentServer, settings: Settings) -> Generator[AdminServer | N
 
 async def _serve(server: AgentServer, dialect: str | None, admin: AdminServer | None) -> None:
     is_over = anyio.Event()
+
+    async def wait_for_signal() -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
+            async for _ in signals:
+                is_over.set()
+
+    async def wait_for_end() -> None:
+        await connection.wait_closed()
+        is_over.set()
+
     server.connection = Connection(_transport(dialect), server, allow_batches=dialect == BATCHES)
     async with BackgroundTasks() as server.tasks, server.connection as connection:
-        server.tasks.start_soon(_wait_for_signal, is_over)
-        server.tasks.start_soon(_wait_for_end, connection, is_over)
+        server.tasks.start_soon(wait_for_signal)
+        server.tasks.start_soon(wait_for_end)
         server.tasks.start_soon(server.suspend_idle)
         if admin is not None:
             server.tasks.start_soon(admin)
@@ -210,17 +221,6 @@ def _transport(dialect: str | None) -> Transport:
 
     opened = open_dialect(dialect)
     return DialectTransport(open_stdio(framing=opened.framing), "agent", opened)
-
-
-async def _wait_for_end(connection: Connection, is_over: anyio.Event) -> None:
-    await connection.wait_closed()
-    is_over.set()
-
-
-async def _wait_for_signal(is_over: anyio.Event) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
-        async for _ in signals:
-            is_over.set()
 
 
 if __name__ == "__main__":

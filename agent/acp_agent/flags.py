@@ -6,14 +6,13 @@ A flag overrides what the configuration sets; the key is the option's `dest`.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from acp_agent.models.factory import MODEL
 from acp_agent.models.providers import PROVIDERS
+from acp_agent.models.settings import MODEL
 from acp_agent.setting_types import BOOLEAN, SECONDS
-from acp_agent.settings import SettingKey, setting_keys
+from acp_agent.settings import setting_keys
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 
@@ -89,33 +88,30 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
         "sessions": parser.add_argument_group("sessions"),
     }
     for key in setting_keys().values():
-        if key.flag is not None:
-            group = groups.get(key.section, parser)
-            group.add_argument(
-                key.flag,
-                dest=key.path,
-                default=argparse.SUPPRESS,
-                help=_help(key),
-                **_argument(key),
-            )
-
-
-def _argument(key: SettingKey) -> dict[str, Any]:
-    if key.type is BOOLEAN:
-        # A flag can only turn on what is off by default.
-        is_off = key.default is False
-        return {"action": "store_true" if is_off else argparse.BooleanOptionalAction}
-    if key.type.choices:
-        return {"choices": key.type.choices}
-    return {"type": MODEL if key.path == "model.name" else key.type, "metavar": key.metavar}
-
-
-def _help(key: SettingKey) -> str:
-    default = key.dump(key.default)
-    return key.about if default is None or default is False else f"{key.about} (default: {default})"
+        if key.flag is None:
+            continue
+        argument: dict[str, Any]
+        if key.type is BOOLEAN:
+            # A flag can only turn on what is off by default.
+            is_off = key.default is False
+            argument = {"action": "store_true" if is_off else argparse.BooleanOptionalAction}
+        elif key.type.choices:
+            argument = {"choices": key.type.choices}
+        else:
+            type_ = MODEL if key.path == "model.name" else key.type
+            argument = {"type": type_, "metavar": key.metavar}
+        default = key.dump(key.default)
+        suffix = "" if default is None or default is False else f" (default: {default})"
+        group = groups.get(key.section, parser)
+        group.add_argument(
+            key.flag,
+            dest=key.path,
+            default=argparse.SUPPRESS,
+            help=key.about + suffix,
+            **argument,
+        )
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the values of flags by their keys."""
-    members: Mapping[str, Any] = vars(options)
-    return {name: value for name, value in members.items() if "." in name}
+    return {name: value for name, value in vars(options).items() if "." in name}

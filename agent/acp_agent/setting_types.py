@@ -1,8 +1,7 @@
 """Types of settings: how a file, an environment variable, or a flag writes a value.
 
-The types annotate the fields of settings, where pydantic finds them, and serve as argparse types.
-Every start imports this module, so it imports nothing heavy. Error messages never repeat a value:
-it may be a secret in the wrong place.
+They serve as pydantic validators and as argparse types. Every start imports this module, so it
+imports nothing heavy. Error messages never repeat a value: it may be a secret in the wrong place.
 """
 
 from __future__ import annotations
@@ -10,16 +9,17 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from pydantic_core import CoreSchema
+from acp_protocol.jsonrpc import Json
 
 T = TypeVar("T")
 
+PREFIX: Final = "ACP_AGENT_"
+"""Prefix of the environment variables that set keys."""
 UNIT_SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 NEVER: Final = "never"
 MEMORY: Final = "memory"
@@ -29,8 +29,10 @@ MIN_DURATION_S: Final = 0.001
 MAX_DURATION_S: Final = 366 * 86400.0
 """A longer duration is taken for a typing error."""
 MAX_NUMBER: Final = 10**9
-_TRUE: Final = frozenset({"true", "yes", "on", "1"})
-_FALSE: Final = frozenset({"false", "no", "off", "0"})
+_WORDS: Final[dict[str, bool]] = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
 
 
 class InvalidSettingError(argparse.ArgumentTypeError, ValueError):
@@ -61,7 +63,7 @@ class SettingType(Generic[T]):
             return self.parse(raw)
         except InvalidSettingError:
             raise
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError, RuntimeError):
             raise InvalidSettingError(f"must be {self.expected}") from None
 
     def __call__(self, text: str) -> T:
@@ -72,19 +74,49 @@ class SettingType(Generic[T]):
         """
         return self.validate(self.from_text(text) if self.from_text else None)
 
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_plain_validator_function(self.validate)
-
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """What a setting does, and the flag that sets it, if there is one."""
+class Setting:
+    """One key of the settings."""
 
+    type: SettingType[Any]
+    default: Any
     about: str
-    flag: str | None = None
-    metavar: str | None = None
+    flag: str | None
+    metavar: str | None
+    path: str = ""
+    """Such as `sessions.max_concurrent`."""
+
+    @property
+    def section(self) -> str:
+        return self.path.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(".")[2]
+
+    @property
+    def variable(self) -> str | None:
+        """The environment variable that sets it; None for tables."""
+        is_table = self.type.from_text is None
+        return None if is_table else PREFIX + self.path.upper().replace(".", "_")
+
+    def dump(self, value: Any) -> Json:
+        """Return `value` as a file would hold it; None if it is not set."""
+        # For these two types, None is a value.
+        is_set = value is not None or self.type in (DURATION_OR_NEVER, STORAGE)
+        return self.type.dump(value) if is_set else None  # pyright: ignore[reportReturnType]
+
+
+def setting(
+    default: Any, type_: SettingType[Any], about: str, flag: str = "", *, is_secret: bool = False
+) -> Any:
+    """Return a dataclass field for a setting; `flag` may have a metavar behind it."""
+    name, _, metavar = flag.partition(" ")
+    metadata = {"setting": Setting(type_, default, about, name or None, metavar or None)}
+    if isinstance(default, dict):
+        return field(default_factory=dict[str, Any], metadata=metadata, repr=not is_secret)
+    return field(default=default, metadata=metadata, repr=not is_secret)
 
 
 def whole(least: int, most: int = MAX_NUMBER) -> SettingType[int]:
@@ -127,6 +159,17 @@ def list_of(known: Collection[str] = ()) -> SettingType[tuple[str, ...]]:
     return SettingType(f"a list {what}", parse, _split, list)
 
 
+def matching(expected: str, pattern: str) -> SettingType[str]:
+    """Return the type of strings that match `pattern`."""
+
+    def parse(raw: object) -> str:
+        if not isinstance(raw, str) or not re.fullmatch(pattern, raw, re.ASCII):
+            raise ValueError
+        return raw
+
+    return SettingType(expected, parse)
+
+
 def number_from_text(text: str) -> object:
     """Return the number that `text` spells, or `text` itself."""
     return int(text) if re.fullmatch(r"\d{1,1000}", text, re.ASCII) else text
@@ -134,11 +177,6 @@ def number_from_text(text: str) -> object:
 
 def _split(text: str) -> list[str]:
     return [each.strip() for each in text.split(",")] if text.strip() else []
-
-
-def _boolean_from_text(text: str) -> object:
-    word = text.strip().lower()
-    return word in _TRUE if word in _TRUE | _FALSE else text
 
 
 def _parse_boolean(raw: object) -> bool:
@@ -151,15 +189,6 @@ def _parse_text(raw: object) -> str:
     if not isinstance(raw, str) or not raw.strip() or "\0" in raw:
         raise ValueError
     return raw
-
-
-def _matching(pattern: str) -> Callable[[object], str]:
-    def parse(raw: object) -> str:
-        if not isinstance(raw, str) or not re.fullmatch(pattern, raw, re.ASCII):
-            raise ValueError
-        return raw
-
-    return parse
 
 
 def _parse_duration(raw: object) -> float:
@@ -193,10 +222,7 @@ def _parse_seconds(text: str) -> float:
 
 
 def _parse_path(raw: object) -> Path:
-    try:
-        return Path(_parse_text(raw)).expanduser()
-    except RuntimeError:
-        raise ValueError from None
+    return Path(_parse_text(raw)).expanduser()
 
 
 def _parse_url(raw: object) -> str:
@@ -209,7 +235,7 @@ def _parse_url(raw: object) -> str:
 
 
 def _parse_listen(raw: object) -> str:
-    # Little else at start-up needs these modules, and they take time.
+    # Little else at start-up needs this module, and it takes time.
     import ipaddress
 
     text = _parse_text(raw)
@@ -241,7 +267,9 @@ def _parse_hosts(raw: object) -> tuple[str, ...]:
     return hosts
 
 
-BOOLEAN: Final = SettingType("true or false", _parse_boolean, _boolean_from_text)
+BOOLEAN: Final = SettingType(
+    "true or false", _parse_boolean, lambda text: _WORDS.get(text.strip().lower(), text)
+)
 TEXT: Final = SettingType("a non-empty string", _parse_text)
 COUNT: Final = whole(1)
 DURATION: Final = SettingType(
@@ -261,13 +289,11 @@ STORAGE: Final = SettingType(
     str,
     lambda path: MEMORY if path is None else str(path),
 )
-VARIABLE: Final = SettingType(
-    "the name of an environment variable, not its value",
-    _matching(r"[A-Za-z_][A-Za-z0-9_]{0,127}"),
+VARIABLE: Final = matching(
+    "the name of an environment variable, not its value", r"[A-Za-z_][A-Za-z0-9_]{0,127}"
 )
-NAMESPACE: Final = SettingType(
-    "a name of letters, digits, dots, hyphens, underscores",
-    _matching(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
+NAMESPACE: Final = matching(
+    "a name of letters, digits, dots, hyphens, underscores", r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 )
 URL: Final = SettingType(
     "a URL with http:// or https://, without user, password, query and fragment", _parse_url

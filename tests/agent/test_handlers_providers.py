@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.factory import ModelSettings, create_model
+from acp_agent.models.factory import create_model
+from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import Model
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError

@@ -14,11 +14,12 @@ from acp_agent.flags import new_parser
 from acp_agent.handlers.auth import AuthMode as HandlerAuthMode
 from acp_agent.handlers.base import SESSION_LIMIT, TITLE
 from acp_agent.mcp.config import Limits
-from acp_agent.models.factory import ModelSettings
+from acp_agent.models.settings import ModelSettings
 from acp_agent.permissions.grants import PermissionSettings
 from acp_agent.server import HANDLERS
 from acp_agent.sessions.suspended import IDLE_TIMEOUT_S
-from acp_agent.settings import AuthMode, SettingKey, Settings, setting_keys, settings_with
+from acp_agent.setting_types import Setting
+from acp_agent.settings import AuthMode, Settings, setting_keys, settings_with
 from acp_agent.turn.instructions import DEFAULT_NAMES
 from acp_agent.turn.limits import TurnLimits
 
@@ -37,7 +38,7 @@ def test_no_two_keys_have_the_same_variable() -> None:
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=lambda key: key.path)
-def test_every_default_is_a_valid_value(key: SettingKey) -> None:
+def test_every_default_is_a_valid_value(key: Setting) -> None:
     dumped = key.dump(key.default)
     if dumped is not None:
         assert key.type.validate(dumped) == key.default
@@ -83,7 +84,7 @@ def test_every_flag_of_a_key_is_in_the_parser() -> None:
     assert flags == {key.flag: key.path for key in KEYS.values() if key.flag is not None}
 
 
-def row(key: SettingKey) -> str:
+def row(key: Setting) -> str:
     """Return the row of a key in the docs."""
     default = key.dump(key.default)
     shown = f"`{toml(default)}`" if default is not None else ""

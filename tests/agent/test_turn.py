@@ -16,7 +16,7 @@ from acp_agent.models.types import (
     ModelEvent,
     ModelFailedError,
     PlanChange,
-    PlanStep,
+    PlannedStep,
     PromptMessage,
     ProviderBlock,
     ReasoningDelta,
@@ -96,7 +96,7 @@ def context(cwd: Path, model: ListedModel, client: DeafClient | None = None) -> 
 
 async def test_a_model_without_calls_ends_the_turn(cwd: Path) -> None:
     client = DeafClient()
-    plan = PlanChange((PlanStep("look", "pending"),))
+    plan = PlanChange((PlannedStep("look", "pending"),))
     turn = context(cwd, ListedModel([ReasoningDelta("hm"), TextDelta("a"), plan]), client)
     assert await run_turn(turn) == "end_turn"
     assert turn.history[1:] == [AssistantMessage((ReasoningDelta("hm"), TextDelta("a"), plan))]

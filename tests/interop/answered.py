@@ -8,7 +8,8 @@ from typing import Any, cast
 from acp_agent.mcp.config import StdioServer
 from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.factory import ModelSettings, create_model
+from acp_agent.models.factory import create_model
+from acp_agent.models.settings import ModelSettings
 from acp_agent.server import HANDLERS, AgentServer, SessionSettings
 from acp_agent.sessions.store import SessionStore
 from acp_inspector.recording.reader import Recording

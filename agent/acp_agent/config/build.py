@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from acp_agent.mcp.config import Limits, Server, configured_servers
 from acp_agent.mcp.servers import McpSettings
-from acp_agent.models.factory import create_model, expand_choices
+from acp_agent.models.factory import create_model, expand_settings
 from acp_agent.models.providers import SettingsError
 from acp_agent.models.types import Model
 from acp_agent.permissions.audit import AuditLog
@@ -38,10 +38,10 @@ def build_models(settings: Settings, environment: Mapping[str, str]) -> list[Mod
     Raises:
         SettingsError: the settings of a model are invalid.
     """
-    choices = expand_choices(settings.model, environment)
+    choices = expand_settings(settings.model, environment)
     for other in settings.others:
         try:
-            choices += expand_choices(other, environment)
+            choices += expand_settings(other, environment)
         except SettingsError as error:
             # Its provider may not be running; the first model works without it.
             logger.warning("%s", error)

@@ -7,16 +7,16 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from acp_agent.agent_card import agent_json
 from acp_agent.config.load import LoadedSettings, load_settings, unknown_variables
 from acp_agent.config.show import as_json, as_toml, template
 from acp_agent.config.source import InvalidFileError
 from acp_agent.flags import add_config_options, add_setting_options, given_settings
-from acp_agent.models.factory import check_choice
+from acp_agent.models.factory import check_settings
 from acp_agent.models.providers import SettingsError
 from acp_agent.paths import CONFIG_NAMES, ConfigPathError, config_directory, config_file
 from acp_protocol.errors import describe_os_error
@@ -64,13 +64,10 @@ def _check(options: argparse.Namespace) -> int:
     try:
         loaded = load_settings(path, {}, {})
         settings = loaded.settings()
-        for choice in (settings.model, *settings.others):
-            check_choice(choice)
-    except InvalidFileError as error:
-        _print(f"{error}\n")
-        return INVALID
-    except SettingsError as error:
-        _print(f"{path}: {error}\n")
+        for model in (settings.model, *settings.others):
+            check_settings(model)
+    except (InvalidFileError, SettingsError) as error:
+        _print(f"{error}\n" if isinstance(error, InvalidFileError) else f"{path}: {error}\n")
         return INVALID
     # Nothing else in the environment can make a file valid or invalid.
     for note in (*loaded.notes, *unknown_variables(os.environ)):
@@ -127,26 +124,30 @@ def _loaded(options: argparse.Namespace) -> LoadedSettings:
 
 
 def _parser() -> argparse.ArgumentParser:
+    def add_command(
+        commands: Any, name: str, about: str, run: Callable[..., int] | None = None
+    ) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=about, description=f"{about.capitalize()}.")
+        command.set_defaults(run=run)
+        return command
+
     parser = argparse.ArgumentParser(prog="acp-agent")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    about = "print the agent's entry for registries"
-    card = commands.add_parser("agent-json", help=about, description=about.capitalize() + ".")
-    add_config_options(card)
-    add_setting_options(card)
-    card.set_defaults(run=_agent_json)
-    about = "show, create or check a configuration"
-    config = commands.add_parser("config", help=about, description=about.capitalize() + ".")
+    card = add_command(
+        commands, "agent-json", "print the agent's entry for registries", _agent_json
+    )
+    config = add_command(commands, "config", "show, create or check a configuration")
     commands = config.add_subparsers(required=True, metavar="COMMAND")
     about = "print all settings and where they are set; takes the flags of the agent, too"
-    show = commands.add_parser("show", help=about, description=about.capitalize() + ".")
+    show = add_command(commands, "show", about, _show)
     show.add_argument(
         "--format", choices=("toml", "json"), default="toml", help="(default: %(default)s)"
     )
-    add_config_options(show)
-    add_setting_options(show)
-    show.set_defaults(run=_show)
+    for command in (card, show):
+        add_config_options(command)
+        add_setting_options(command)
     about = "write a file with every key and what it does, readable for you alone (0600)"
-    init = commands.add_parser("init", help=about, description=about.capitalize() + ".")
+    init = add_command(commands, "init", about, _init)
     init.add_argument(
         "file",
         type=Path,
@@ -155,11 +156,9 @@ def _parser() -> argparse.ArgumentParser:
         help='"-" for stdout (default: the file that is read if none is named)',
     )
     init.add_argument("--force", action="store_true", help="overwrite the file if it exists")
-    init.set_defaults(run=_init)
     about = "report every mistake in a file; exit code 1 if there is one"
-    check_ = commands.add_parser("check", help=about, description=about.capitalize() + ".")
-    check_.add_argument("file", type=Path, metavar="FILE")
-    check_.set_defaults(run=_check)
+    check = add_command(commands, "check", about, _check)
+    check.add_argument("file", type=Path, metavar="FILE")
     return parser
 
 

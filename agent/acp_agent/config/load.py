@@ -7,20 +7,29 @@ The model is one piece: another name in the environment or a flag gets the optio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, cast
+from types import GenericAlias
+from typing import Annotated, Any, Final, cast
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+)
 from pydantic_core import ErrorDetails
 
 from acp_agent.config.rules import RuleTable
 from acp_agent.config.source import (
     InvalidFileError,
     KeyPath,
-    Source,
+    ParsedFile,
     as_table,
-    as_tables,
     did_you_mean,
     parse_toml,
     read_text,
@@ -28,12 +37,19 @@ from acp_agent.config.source import (
 )
 from acp_agent.continuum.config import ALIASES, Translation, acp_section
 from acp_agent.mcp.config import DeclarationError, configured_servers
-from acp_agent.models.demo import DemoModel
-from acp_agent.models.factory import ModelSettings, full_name
+from acp_agent.models.providers import PROVIDERS
+from acp_agent.models.settings import DEMO, ModelSettings, full_name
 from acp_agent.paths import CONFIG_VARIABLE
-from acp_agent.setting_types import RULE_TABLES, UNIX, InvalidSettingError
-from acp_agent.settings import (
+from acp_agent.setting_types import (
     PREFIX,
+    RULE_TABLES,
+    SERVER_TABLES,
+    TEXT,
+    UNIX,
+    InvalidSettingError,
+    SettingType,
+)
+from acp_agent.settings import (
     TOKEN_VARIABLE,
     Settings,
     setting_keys,
@@ -54,18 +70,17 @@ _OF_USER: Final = ("model.system_prompt", "model.coding_agent_mode")
 """Keys of a model that apply to every model."""
 _SWITCHES: Final = ("enabled", "transport.stdio.enabled")
 YAML_SUFFIXES: Final = frozenset({".yaml", ".yml"})
-_FORBID: Final = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class LoadedValue:
     """A value, and the place that sets it: a line of the file, a variable, or a flag."""
 
     value: Any
     origin: str
 
 
-Values = dict[str, Setting]
+Values = dict[str, LoadedValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +88,15 @@ class LoadedSettings:
     """The values that are set, and where."""
 
     file: Path | None
-    values: Mapping[str, Setting]
+    values: Mapping[str, LoadedValue]
     """Only what is set somewhere."""
     others: tuple[Values, ...] = ()
     notes: tuple[str, ...] = ()
     """What has no effect."""
 
-    def get(self, path: str) -> Setting:
+    def get(self, path: str) -> LoadedValue:
         """Return the value of a key, its default if it is not set."""
-        return self.values.get(path) or Setting(setting_keys()[path].default, DEFAULT)
+        return self.values.get(path) or LoadedValue(setting_keys()[path].default, DEFAULT)
 
     def settings(self) -> Settings:
         """Return what the agent starts with.
@@ -118,8 +133,7 @@ def load_settings(
         file = SettingsFile(read_source(path))
         problems += file.problems
         notes += file.notes
-        values = _with_full_name(file.values, problems)
-        others = _with_full_names(file.others, problems)
+        values, others = file.values, file.others
     from_environment: Values = {}
     for key in sorted(keys.values(), key=lambda key: key.variable or ""):
         if key.variable is not None and key.variable in environment:
@@ -128,9 +142,12 @@ def load_settings(
             except InvalidSettingError as error:
                 problems.append(f"{key.variable}: {error}")
             else:
-                from_environment[key.path] = Setting(value, key.variable)
+                from_environment[key.path] = LoadedValue(value, key.variable)
     notes += unknown_variables(environment)
-    from_flags = {path: Setting(value, keys[path].flag or path) for path, value in flags.items()}
+    if problems:
+        raise InvalidFileError(*problems)
+    values, others = _with_full_name(values, problems), _with_full_names(others, problems)
+    from_flags = {key: LoadedValue(value, keys[key].flag or key) for key, value in flags.items()}
     for layer in (from_environment, from_flags):
         values, others = _merged(values, others, layer, problems)
     if problems:
@@ -139,7 +156,7 @@ def load_settings(
     return LoadedSettings(path, values, tuple(of_user | other for other in others), tuple(notes))
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path) -> ParsedFile:
     """Return the content of the file at `path`; its suffix says whether it is TOML or YAML.
 
     Raises:
@@ -182,17 +199,51 @@ def nearest_key(path: str) -> str | None:
     return by_name.get(did_you_mean(path.rpartition(".")[2], by_name, 0.8) or "")
 
 
+def _full_model_name(name: str, info: ValidationInfo) -> str:
+    return full_name(name, info.data.get("service"))
+
+
+_ModelName = Annotated[Any, PlainValidator(TEXT.validate), AfterValidator(_full_model_name)]
+
+
+@cache
+def _table_model(section: type[Any]) -> type[BaseModel]:
+    """Return a pydantic model of a table that sets fields of `section`."""
+    members: dict[str, Any] = {}
+    for each in fields(section):
+        if found := each.metadata.get("setting"):
+            members[each.name] = (_annotation(found.type), None)
+        elif is_dataclass(each.default_factory):
+            members[each.name] = (_table_model(cast("Any", each.default_factory)), None)
+    if section is ModelSettings:
+        members["name"] = (_ModelName, None)
+    elif section is Settings:
+        model, _ = members["model"]
+        other = create_model("OtherModel", __base__=model, name=(_ModelName, ...))
+        others: dict[str, Any] = {"others": (GenericAlias(list, other), None)}
+        members["model"] = (create_model("Model", __base__=model, **others), None)
+    config = ConfigDict(extra="forbid", protected_namespaces=())
+    return create_model(section.__name__, __config__=config, **members)
+
+
+def _annotation(type_: SettingType[Any]) -> Any:
+    if type_ is RULE_TABLES:
+        return list[RuleTable]
+    if type_ is SERVER_TABLES:
+        return dict[str, dict[str, Any]]
+    return Annotated[Any, PlainValidator(type_.validate)]
+
+
 class SettingsFile:
     """The values of a file, and its problems, each with the line that it is about."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ParsedFile) -> None:
         if source.path.suffix.lower() in YAML_SUFFIXES:
             source = acp_section(source)
         self._source = source
-        self._base = source.path.absolute().parent
-        """The directory that relative paths start from."""
         self._problems: list[tuple[int, str]] = []
         self.values: Values = {}
+        """Empty if there are problems."""
         self.others: list[Values] = []
         """The models of `model.others`, with the keys of `model`."""
         translation = Translation(_without_nulls(source.tree, 2))
@@ -201,26 +252,14 @@ class SettingsFile:
         """What has no effect, and why."""
         for path, problem in translation.problems:
             self._report(path, problem)
-        tree = translation.tree
-        # The keys that hold tables are read one by one below.
-        others, rules, servers = (
-            section.pop(name, None) if (section := as_table(tree.get(table))) else None
-            for table, name in (("model", "others"), ("permissions", "rules"), ("mcp", "servers"))
-        )
-        settings = self._validated(Settings, tree, ())
-        for key in setting_keys().values():
-            steps = key.path.split(".")
-            if _is_set(tree, steps):
-                value = settings
-                for step in steps:
-                    value = getattr(value, step)
-                self._set(self.values, tuple(steps), key.path, value)
-        if others is not None:
-            self._read_others(others)
-        if rules is not None:
-            self._read_rules(rules)
-        if servers is not None:
-            self._read_servers(servers)
+        try:
+            tables = _table_model(Settings).model_validate(translation.tree)
+        except ValidationError as error:
+            for each in error.errors(include_url=False):
+                self._report(each["loc"], _sentence(each))
+        else:
+            self._set_all(tables, (), self.values)
+            self._check_servers()
 
     @property
     def problems(self) -> list[str]:
@@ -232,113 +271,83 @@ class SettingsFile:
         where = f"{self._source.at(path)}: {spelled(path)}: "
         self._problems.append((self._source.line(path), where + problem))
 
-    def _validated(self, type_: Any, tree: Any, at: KeyPath) -> Any:
-        """Return `tree` as `type_`, after every problem is reported and removed from it."""
-        adapter = TypeAdapter[Any](type_, config=None if type_ is Settings else _FORBID)
-        while True:
-            try:
-                return adapter.validate_python(tree)
-            except ValidationError as error:
-                # From the back, so that the removal of a list's entry moves no other one to remove.
-                for *outer, name in reversed(self._report_errors(error, at)):
-                    table: Any = tree
-                    for step in outer:
-                        table = table[step]
-                    del table[name]
+    def _set_all(self, table: BaseModel, at: KeyPath, values: Values) -> None:
+        for name in table.model_fields_set:
+            path, value = (*at, name), getattr(table, name)
+            if isinstance(value, BaseModel):
+                self._set_all(value, path, values)
+            elif path == ("model", "others"):
+                for place, other in enumerate(value):
+                    self.others.append({})
+                    self._set_all(other, (*path, place), self.others[-1])
+            elif path == ("permissions", "rules"):
+                rules = tuple(rule.rule() for rule in value)
+                origin = self._source.at((*path, 0) if rules else path)
+                values["permissions.rules"] = LoadedValue(rules, origin)
+            else:
+                key = f"model.{name}" if at[:2] == ("model", "others") else spelled(path)
+                origin = self._source.at(self._moved.get(path, path))
+                values[key] = LoadedValue(self._absolute(key, value), origin)
 
-    def _report_errors(self, error: ValidationError, at: KeyPath) -> list[KeyPath]:
-        """Report what is invalid; return where it is."""
-        errors = error.errors(include_url=False)
-        for each in errors:
-            self._report((*at, *each["loc"]), self._sentence(each, at))
-        return [each["loc"] for each in errors]
-
-    def _sentence(self, error: ErrorDetails, at: KeyPath) -> str:
-        path = (*at, *error["loc"])
-        context = error.get("ctx", {})
-        match error["type"]:
-            case "unexpected_keyword_argument" | "extra_forbidden":
-                return self._unknown(path)
-            case "value_error":
-                return str(context["error"])
-            case "literal_error":
-                choices = str(context["expected"]).replace("'", "").replace(" or ", ", ")
-                return f"must be one of {choices}"
-            case "missing":
-                return "is missing"
-            case "string_type":
-                return "must be a non-empty string"
-            case _:
-                return "must be a table"
-
-    def _unknown(self, path: KeyPath) -> str:
-        name = str(path[-1])
-        if name in SECRETS:
-            variable = SECRETS[name]
-            return f"do not put secrets in the config file; set {variable} to the variable's name"
-        if path[:2] == ("permissions", "rules"):
-            near = did_you_mean(name, RuleTable.model_fields)
-        else:
-            is_other = path[:2] == ("model", "others")
-            near = nearest_key(f"model.{name}" if is_other else spelled(path))
-        return _unknown_key(near)
-
-    def _set(self, values: Values, at: KeyPath, path: str, value: Any) -> None:
+    def _absolute(self, key: str, value: Any) -> Any:
+        """Return `value`; a relative path starts from the directory of the file."""
+        base = self._source.path.absolute().parent
         if isinstance(value, Path):
-            value = self._base / value
-        elif path == "admin.listen" and value.startswith(UNIX):
-            value = f"{UNIX}{self._base / Path(value.removeprefix(UNIX)).expanduser()}"
-        values[path] = Setting(value, self._source.at(self._moved.get(at, at)))
+            return base / value
+        if key == "admin.listen" and value.startswith(UNIX):
+            return f"{UNIX}{base / Path(value.removeprefix(UNIX)).expanduser()}"
+        return value
 
-    def _read_others(self, raw: Json) -> None:
-        at = ("model", "others")
-        if (found := as_tables(raw)) is None:
-            self._report(at, f"must be a list of tables, as in [[{OTHERS}]]")
-            return
-        tables = [_without_nulls(table, 0) for table in found]
-        for place, table in enumerate(tables):
-            if "name" not in table:
-                self._report((*at, place, "name"), "is missing")
-        models = self._validated(list[ModelSettings], tables, at)
-        for place, (table, model) in enumerate(zip(tables, models, strict=True)):
-            values: Values = {}
-            for name in table:
-                self._set(values, (*at, place, name), f"model.{name}", getattr(model, name))
-            self.others.append(values)
-
-    def _read_rules(self, raw: Json) -> None:
-        at = ("permissions", "rules")
-        if as_tables(raw) is None:
-            self._report(at, f"must be {RULE_TABLES.expected}")
-            return
-        try:
-            tables = TypeAdapter(list[RuleTable]).validate_python(raw)
-        except ValidationError as error:
-            self._report_errors(error, at)
-            return
-        rules = tuple(table.rule() for table in tables)
-        self.values["permissions.rules"] = Setting(rules, self._source.at((*at, 0) if raw else at))
-
-    def _read_servers(self, raw: Json) -> None:
-        at = ("mcp", "servers")
-        if (servers := as_table(raw)) is None:
-            self._report(at, "must be a table with a table for each server")
-            return
+    def _check_servers(self) -> None:
         known = ("command", "args", "env", "url", "headers", "type")
-        for id_, members in servers.items():
-            if (table := as_table(members)) is None:
-                self._report((*at, id_), "must be a table with command, or with url")
-                continue
+        servers = self.values.get("mcp.servers")
+        for id_, table in servers.value.items() if servers is not None else ():
+            path = ("mcp", "servers", id_)
             for name in table:
                 if name not in known:
-                    self._report((*at, id_, name), _unknown_key(did_you_mean(name, known)))
+                    self._report((*path, name), _unknown_key(did_you_mean(name, known)))
             try:
                 configured_servers({id_: table})
             except DeclarationError as error:
                 self._problems.append(
-                    (self._source.line((*at, id_)), f"{self._source.at((*at, id_))}: {error}")
+                    (self._source.line(path), f"{self._source.at(path)}: {error}")
                 )
-        self.values["mcp.servers"] = Setting(servers, self._source.at(at))
+
+
+def _sentence(error: ErrorDetails) -> str:
+    """Return what is wrong with a value."""
+    path, context = error["loc"], error.get("ctx", {})
+    match error["type"]:
+        case "extra_forbidden":
+            return _unknown(path)
+        case "value_error":
+            return str(context["error"])
+        case "literal_error":
+            choices = str(context["expected"]).replace("'", "").replace(" or ", ", ")
+            return f"must be one of {choices}"
+        case "missing":
+            return "is missing"
+        case "string_type":
+            return "must be a non-empty string"
+        case "list_type":
+            return f"must be a list of tables, as in [[{spelled(path)}]]"
+        case "dict_type" if len(path) > 2:
+            return "must be a table with command, or with url"
+        case "dict_type":
+            return f"must be {SERVER_TABLES.expected}"
+        case _:
+            return "must be a table"
+
+
+def _unknown(path: KeyPath) -> str:
+    name = str(path[-1])
+    if name in SECRETS:
+        variable = SECRETS[name]
+        return f"do not put secrets in the config file; set {variable} to the variable's name"
+    if path[:2] == ("permissions", "rules"):
+        return _unknown_key(did_you_mean(name, RuleTable.model_fields))
+    is_other = path[:2] == ("model", "others")
+    return _unknown_key(nearest_key(f"model.{name}" if is_other else spelled(path)))
 
 
 def _unknown_key(near: str | None) -> str:
@@ -354,40 +363,25 @@ def _without_nulls(table: Mapping[str, Json], depth: int) -> dict[str, Any]:
     }
 
 
-def _is_set(tree: Any, steps: list[str]) -> bool:
-    for step in steps:
-        if not isinstance(tree, dict) or step not in tree:
-            return False
-        tree = cast("dict[str, Any]", tree)[step]
-    return True
-
-
-def _with_full_name(values: Values, problems: list[str], provider: str | None = None) -> Values:
+def _with_full_name(values: Values, problems: list[str], default: str | None = None) -> Values:
     """Return `values` with the provider in the name of the model, if a model is named.
 
-    `provider` is the one of a name that has none.
+    `default` is the provider of a name without one.
     """
     service, name = values.get(_SERVICE), values.get(_NAME)
-    rest = {path: setting for path, setting in values.items() if path != _SERVICE}
+    rest = {path: value for path, value in values.items() if path != _SERVICE}
     if name is None:
         if service is not None:
             problems.append(f"{service.origin}: {_SERVICE} also needs {_NAME}")
         return rest
+    prefix, colon, _ = name.value.partition(":")
+    has_provider = name.value == DEMO or (colon and prefix in PROVIDERS)
+    provider = service.value if service else None if has_provider else default
     try:
-        full = _full_name(name.value, service.value if service else None, provider)
+        return rest | {_NAME: LoadedValue(full_name(name.value, provider), name.origin)}
     except InvalidSettingError as error:
         problems.append(f"{name.origin}: {_NAME}: {error}")
         return rest
-    return rest | {_NAME: Setting(full, name.origin)}
-
-
-def _full_name(name: str, service: str | None, provider: str | None) -> str:
-    if service is None and provider is not None:
-        try:
-            return full_name(name)
-        except InvalidSettingError:
-            return full_name(name, provider)
-    return full_name(name, service)
 
 
 def _with_full_names(others: list[Values], problems: list[str]) -> list[Values]:
@@ -407,10 +401,10 @@ def _merged(
     """Return `values` overridden by `layer`, and the other models."""
     if _NAME not in layer and _SERVICE not in layer:
         return values | layer, others
-    before = values.get(_NAME) or Setting(DemoModel.name, DEFAULT)
+    before = values.get(_NAME) or LoadedValue(DEMO, DEFAULT)
     provider, colon, bare = before.value.partition(":")
     if _NAME not in layer and colon:
-        layer = layer | {_NAME: Setting(bare, before.origin)}
+        layer = layer | {_NAME: LoadedValue(bare, before.origin)}
     layer = _with_full_name(layer, problems, provider if colon else None)
     name = layer.get(_NAME, before).value
     if name == before.value:

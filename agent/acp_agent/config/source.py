@@ -35,7 +35,7 @@ class InvalidFileError(AcpError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ParsedFile:
     """The content of a file."""
 
     path: Path
@@ -68,15 +68,6 @@ def spelled(path: KeyPath) -> str:
 def as_table(value: Json) -> dict[str, Json] | None:
     """Return `value` if it is a table."""
     return cast("dict[str, Json]", value) if isinstance(value, dict) else None
-
-
-def as_tables(value: Json) -> list[dict[str, Json]] | None:
-    """Return `value` if it is a list of tables."""
-    if not isinstance(value, list):
-        return None
-    items = cast("list[Json]", value)
-    is_list_of_tables = all(isinstance(item, dict) for item in items)
-    return cast("list[dict[str, Json]]", items) if is_list_of_tables else None
 
 
 def read_text(path: Path) -> str:
@@ -118,7 +109,7 @@ def decode_text(name: str, content: bytes) -> str:
         raise InvalidFileError(f"{name}:{line}: not UTF-8: it has the byte {byte}") from None
 
 
-def parse_toml(path: Path, text: str) -> Source:
+def parse_toml(path: Path, text: str) -> ParsedFile:
     """Return the content of `text`, which is the TOML file at `path`.
 
     Raises:
@@ -131,7 +122,7 @@ def parse_toml(path: Path, text: str) -> Source:
         raise InvalidFileError(f"{path}:{line}: {reason}") from None
     except RecursionError:
         raise InvalidFileError(f"{path}:1: not TOML: brackets are nested too deeply") from None
-    return Source(path, tree, key_lines(text))
+    return ParsedFile(path, tree, key_lines(text))
 
 
 _POSITION: Final = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -259,7 +250,9 @@ class _TomlScanner:
         keys: list[str] = []
         while found := _KEY.match(self._text, self._at):
             basic, literal, bare = found.groups()
-            keys.append(_unescaped(basic) if basic is not None else literal or bare or "")
+            if basic is not None and "\\" in basic:
+                basic = next(iter(tomllib.loads(f'"{basic}" = 0')))
+            keys.append(basic or literal or bare or "")
             self._at = found.end()
             if not self._text.startswith(".", self._at):
                 break
@@ -292,7 +285,3 @@ class _TomlScanner:
             return
         found = (_STRING if sign in {'"', "'"} else _SCALAR).match(self._text, self._at)
         self._at = found.end() if found else self._at + 1
-
-
-def _unescaped(key: str) -> str:
-    return next(iter(tomllib.loads(f'"{key}" = 0'))) if "\\" in key else key

@@ -23,7 +23,7 @@ from yaml.reader import Reader
 from yaml.resolver import BaseResolver
 from yaml.scanner import Scanner
 
-from acp_agent.config.source import InvalidFileError, KeyPath, Source, as_table
+from acp_agent.config.source import InvalidFileError, KeyPath, ParsedFile, as_table
 from acp_protocol.jsonrpc import Json
 
 MAX_DEPTH: Final = 32
@@ -60,7 +60,7 @@ for _name, _pattern, _first in (
     _Loader.add_implicit_resolver(_CORE + _name, re.compile(rf"^(?:{_pattern})$"), _first)
 
 
-def parse_yaml(path: Path, text: str) -> Source:
+def parse_yaml(path: Path, text: str) -> ParsedFile:
     """Return the content of `text`, which is the YAML file at `path`.
 
     Raises:
@@ -77,7 +77,7 @@ def parse_yaml(path: Path, text: str) -> Source:
         raise InvalidFileError(f"{path}: it has a character that YAML does not allow") from None
     lines: dict[KeyPath, int] = {}
     tree = _value(path, node, (), lines) if node is not None else {}
-    return Source(path, as_table(tree) or {}, lines)
+    return ParsedFile(path, as_table(tree) or {}, lines)
 
 
 def _value(path: Path, node: Any, at: KeyPath, lines: dict[KeyPath, int]) -> Json:

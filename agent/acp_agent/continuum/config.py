@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final, cast
 
-from acp_agent.config.source import InvalidFileError, KeyPath, Source, as_table
+from acp_agent.config.source import InvalidFileError, KeyPath, ParsedFile, as_table
 from acp_agent.setting_types import MEMORY
 from acp_protocol.jsonrpc import Json
 
@@ -103,7 +103,7 @@ class Translation:
             self.moved[section, name] = _steps(alias)
 
 
-def acp_section(source: Source) -> Source:
+def acp_section(source: ParsedFile) -> ParsedFile:
     """Return what a YAML file has below `acp`.
 
     Raises:
@@ -113,7 +113,7 @@ def acp_section(source: Source) -> Source:
     if section is None:
         raise InvalidFileError(f"{source.path}: {ROOT}: is missing; the agent's keys are below it")
     lines = {path[1:]: line for path, line in source.lines.items() if path[:1] == (ROOT,)}
-    return Source(source.path, section, lines)
+    return ParsedFile(source.path, section, lines)
 
 
 def _steps(path: str) -> tuple[str, ...]:

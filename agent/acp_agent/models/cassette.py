@@ -1,11 +1,11 @@
-"""The traffic with a service, kept in a file and played back from it.
+"""Records the traffic with a service in a file, and replays it from there.
 
-What is kept lies below all that understands an answer: its bytes, cut as they came. So a replayed
-answer runs through the same code as one from the network, faults included. Requests are found again
-by their path and what they say; keys, like all headers of requests, are never kept.
+The bytes of responses are recorded, cut as they came, so that a replayed response runs through the
+same code as one from the network, faults included. Requests are found by path and body; headers of
+requests are never recorded, and a key elsewhere is replaced by stars.
 
-A file holds one line of JSON for the kind of file, and then one for each exchange, in the order in
-which the exchanges ended.
+The first line of a file names its format; each further line is one exchange as JSON, in the order
+in which the exchanges ended.
 """
 
 from __future__ import annotations
@@ -16,31 +16,39 @@ import logging
 import os
 import re
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Sequence
 from hashlib import sha256
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final, Self
 
 import httpx
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    PlainSerializer,
+    Strict,
+    ValidationError,
+    model_validator,
+)
 
 from acp_agent.models.errors import ServiceFailedError
 from acp_agent.models.providers import MIN_SECRET_LENGTH, SettingsError
-from acp_agent.models.wire import entries, members, text
+from acp_agent.models.wire import entries, members
 from acp_protocol.json_codec import Json, parse
 
 logger = logging.getLogger(__name__)
 
 FORMAT: Final = "acp-agent cassette"
 FORMAT_VERSION: Final = 1
-KEPT_HEADERS: Final = frozenset(
+RECORDED_HEADERS: Final = frozenset(
     {"content-type", "content-encoding", "retry-after", "retry-after-ms"}
 )
-PACKED: Final = frozenset({"gzip", "x-gzip", "deflate"})
-"""How what is kept unpacked may have come."""
-FAULTS: Final[Mapping[str, type[httpx.RequestError]]] = {
+COMPRESSED: Final = frozenset({"gzip", "x-gzip", "deflate"})
+"""Encodings of bodies that are recorded decompressed."""
+CANCELLED: Final = "left"
+"""How an exchange ends if we do not read the response to its end."""
+FAULTS: Final[dict[str, type[httpx.RequestError]]] = {
     fault.__name__: fault
     for fault in (
         httpx.ConnectError,
@@ -53,63 +61,79 @@ FAULTS: Final[Mapping[str, type[httpx.RequestError]]] = {
         httpx.WriteTimeout,
     )
 }
-"""How an exchange may end but by its end."""
-LEFT: Final = "left"
-"""How an exchange ends that we did not hear to its end."""
+"""How an exchange may fail."""
 MASK: Final = "*"
 _MASKS: Final = re.compile(rf"\{MASK}{{{MIN_SECRET_LENGTH},}}")
 
 
-@dataclass(slots=True)
-class Exchange:
-    """A request, and what came of it."""
+def _decoded(value: Json) -> bytes | None:
+    """Return the bytes of a chunk: text, or base64 in an object."""
+    if isinstance(value, str):
+        return value.encode()
+    encoded = members(value).get("base64")
+    return base64.b64decode(encoded, validate=True) if isinstance(encoded, str) else None
 
-    path: str
-    request_body: Json
-    """Its body; in a file, and from there, it is masked, as the answers are."""
-    status: int = 0
-    """0: no answer came."""
-    headers: Sequence[tuple[str, str]] = ()
-    chunks: Sequence[bytes] = ()
+
+def _encoded(chunk: bytes) -> Json:
+    try:
+        return chunk.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(chunk).decode()}
+
+
+class RecordedRequest(BaseModel):
+    path: str = ""
+    body: Any = None
+    """Masked once it is in a file."""
+
+
+class RecordedResponse(BaseModel):
+    status: Annotated[int, Strict()] = 0
+    """0: no response came."""
+    headers: dict[str, str] = {}
+    chunks: list[Annotated[bytes, BeforeValidator(_decoded), PlainSerializer(_encoded)]] = []
     end: str | None = None
-    """A fault, or `LEFT`; None where the answer came to its end."""
+    """A fault, or `CANCELLED`; None if the response is complete."""
+
+    @model_validator(mode="after")
+    def _check_end(self) -> Self:
+        if self.end not in FAULTS and (self.end not in (None, CANCELLED) or self.status == 0):
+            raise ValueError("no response ends like this")
+        return self
+
+
+class RecordedExchange(BaseModel):
+    """A request, and its response."""
+
+    request: RecordedRequest
+    response: RecordedResponse
 
     def line(self, secret: str | None) -> bytes:
         """Return the exchange as a line of a file, without `secret`."""
-        line = {
-            "request": {
-                "path": self.path,
-                "body": masked(self.request_body, secret),
-            },
-            "response": {
-                "status": self.status,
-                "headers": masked(dict(self.headers), secret),
-                "chunks": [_encoded_chunk(chunk) for chunk in _chunks_without(self.chunks, secret)],
-                "end": self.end,
-            },
-        }
-        return json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+        if secret:
+            self.request.body = masked(self.request.body, secret)
+            self.response.headers = masked(self.response.headers, secret)
+            self.response.chunks = _masked_chunks(self.response.chunks, secret)
+        line = json.dumps(self.model_dump(), ensure_ascii=False)
+        return line.encode("utf-8", "surrogatepass") + b"\n"
 
 
-def fingerprint(path: str, request_body: Json) -> str:
-    """Return what is the same for requests that ask the same, however they are spelled.
-
-    Masks are the same, whatever the length of the key that they stand for.
-    """
-    spelled = json.dumps([path, request_body], sort_keys=True, ensure_ascii=True)
+def fingerprint(path: str, body: Json) -> str:
+    """Return what equal requests have in common; masks of any length are equal."""
+    spelled = json.dumps([path, body], sort_keys=True, ensure_ascii=True)
     return sha256(_MASKS.sub(MASK, spelled).encode()).hexdigest()
 
 
 class RecordingCassette:
-    """Keeps every exchange in a new file; a disk that is full does not stop the traffic."""
+    """Records every exchange in a new file; if that fails, the traffic goes on."""
 
     is_replayed = False
 
     def __init__(self, path: Path) -> None:
-        """Begin the file.
+        """Create the file.
 
         Raises:
-            SettingsError: it is there already, or cannot be made.
+            SettingsError: it exists, or cannot be created.
         """
         self._path = path
         head = {"format": FORMAT, "version": FORMAT_VERSION}
@@ -119,106 +143,100 @@ class RecordingCassette:
                 file.write(json.dumps(head).encode() + b"\n")
         except FileExistsError:
             raise SettingsError(
-                f"The cassette {path} is there already: replay it, or remove it to record anew."
+                f"The cassette {path} exists: replay it, or remove it to record anew."
             ) from None
-        except (OSError, ValueError) as problem:
-            reason = getattr(problem, "strerror", None) or "the name is none"
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "the name is invalid"
             raise SettingsError(f"The cassette {path} cannot be made: {reason}.") from None
 
     def transport(
         self, network: Callable[[], httpx.AsyncClient], secret: str | None
     ) -> httpx.AsyncBaseTransport:
-        """Return what passes requests on to the network, and keeps what comes back."""
-        return _Recorder(network(), lambda exchange: self._keep(exchange, secret))
+        """Return a transport that passes requests on, and records the exchanges."""
 
-    def _keep(self, exchange: Exchange, secret: str | None) -> None:
-        try:
-            with self._path.open("ab") as file:
-                file.write(exchange.line(secret))
-        except OSError as problem:
-            logger.warning("cannot write to the cassette %s: %s", self._path, problem.strerror)
+        def record(exchange: RecordedExchange) -> None:
+            try:
+                with self._path.open("ab") as file:
+                    file.write(exchange.line(secret))
+            except OSError as error:
+                logger.warning("cannot write to the cassette %s: %s", self._path, error.strerror)
+
+        return _RecordingTransport(network(), record)
 
 
-class _Recorder(httpx.AsyncBaseTransport):
-    """Passes requests on to the network, and keeps what comes back."""
-
-    def __init__(self, network: httpx.AsyncClient, keep: Callable[[Exchange], None]) -> None:
+class _RecordingTransport(httpx.AsyncBaseTransport):
+    def __init__(
+        self, network: httpx.AsyncClient, record: Callable[[RecordedExchange], None]
+    ) -> None:
         self._network = network
-        self._keep = keep
+        self._record = record
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        exchange = Exchange(request.url.path, parse(await request.aread()))
+        # How it ends is not known yet, so it is not validated.
+        recorded = RecordedExchange.model_construct(
+            request=RecordedRequest(path=request.url.path, body=parse(await request.aread())),
+            response=RecordedResponse.model_construct(),
+        )
         try:
             response = await self._network.send(request, stream=True)
-        except httpx.TransportError as problem:
-            exchange.end = type(problem).__name__
-            self._keep(exchange)
+        except httpx.TransportError as error:
+            recorded.response.end = type(error).__name__
+            self._record(recorded)
             raise
-        exchange.status = response.status_code
         headers = response.headers.copy()
-        is_packed = headers.get("content-encoding", "").strip().lower() in PACKED
-        if is_packed:
-            # Packed, the tape could not be read, and nobody would see a key in it.
+        is_compressed = headers.get("content-encoding", "").strip().lower() in COMPRESSED
+        if is_compressed:
             del headers["content-encoding"]
-        exchange.headers = [
-            (name, value) for name, value in headers.items() if name in KEPT_HEADERS
-        ]
-        return httpx.Response(
-            response.status_code,
-            headers=headers,
-            stream=_RecordedStream(response, exchange, self._keep, is_packed=is_packed),
-        )
+        recorded.response.status = response.status_code
+        recorded.response.headers = {
+            name: value for name, value in headers.items() if name in RECORDED_HEADERS
+        }
+        # Compressed, a file could not be read, and a key in it not be found.
+        chunks = response.aiter_bytes() if is_compressed else response.aiter_raw()
+        stream = _RecordedStream(response, chunks, recorded, self._record)
+        return httpx.Response(response.status_code, headers=headers, stream=stream)
 
     async def aclose(self) -> None:
         await self._network.aclose()
 
 
 class _RecordedStream(httpx.AsyncByteStream):
-    """The body of an answer, kept while it is read."""
+    """The body of a response, recorded while it is read."""
 
     def __init__(
         self,
         response: httpx.Response,
-        exchange: Exchange,
-        keep: Callable[[Exchange], None],
-        *,
-        is_packed: bool,
+        chunks: AsyncIterator[bytes],
+        recorded: RecordedExchange,
+        record: Callable[[RecordedExchange], None],
     ) -> None:
         self._response = response
-        self._is_packed = is_packed
-        self._exchange = exchange
-        self._keep = keep
-        self._chunks: list[bytes] = []
-        self._end: str | None = LEFT
-        self._is_kept = False
+        self._chunks = chunks
+        self._recorded: RecordedExchange | None = recorded
+        self._record = record
+        recorded.response.end = CANCELLED
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        assert self._recorded is not None
+        recorded = self._recorded.response
         try:
-            async with aclosing(_body(self._response, is_packed=self._is_packed)) as chunks:
-                async for chunk in chunks:
-                    self._chunks.append(chunk)
-                    yield chunk
-        except (httpx.TransportError, httpx.DecodingError) as problem:
-            self._end = type(problem).__name__
+            async for chunk in self._chunks:
+                recorded.chunks.append(chunk)
+                yield chunk
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            recorded.end = type(error).__name__
             raise
-        self._end = None
+        recorded.end = None
 
     async def aclose(self) -> None:
-        if not self._is_kept:
-            self._is_kept = True
-            self._exchange.chunks = self._chunks
-            self._exchange.end = self._end
-            self._keep(self._exchange)
+        if self._recorded is not None:
+            self._record(self._recorded)
+            self._recorded = None
         await self._response.aclose()
 
 
-async def _body(response: httpx.Response, *, is_packed: bool) -> AsyncGenerator[bytes]:
-    async for chunk in response.aiter_bytes() if is_packed else response.aiter_raw():
-        yield chunk
-
-
 class ReplayingCassette:
-    """Answers as the service has answered; what it was never asked is a clear error."""
+    """Replays the recorded responses; a request that was not recorded is an error."""
 
     is_replayed = True
 
@@ -226,105 +244,77 @@ class ReplayingCassette:
         """Read the file.
 
         Raises:
-            SettingsError: it is not there, or is no cassette; the message names the line.
+            SettingsError: it cannot be read, or is no cassette; the message names the line.
         """
         self._path = path
-        self._waiting: dict[str, deque[Exchange]] = defaultdict(deque)
+        self._waiting: dict[str, deque[RecordedResponse]] = defaultdict(deque)
         for exchange in _read(path):
-            self._waiting[fingerprint(exchange.path, exchange.request_body)].append(exchange)
+            request = exchange.request
+            self._waiting[fingerprint(request.path, request.body)].append(exchange.response)
 
     def transport(
         self, network: Callable[[], httpx.AsyncClient], secret: str | None
     ) -> httpx.AsyncBaseTransport:
-        """Return what answers from the file; nothing goes out."""
+        """Return a transport that answers from the file; nothing is sent."""
         del network
 
         async def answer(request: httpx.Request) -> httpx.Response:
-            request_body = masked(parse(await request.aread()), secret)
-            return self._answer(fingerprint(request.url.path, request_body))
+            body = masked(parse(await request.aread()), secret)
+            key = fingerprint(request.url.path, body)
+            if not self._waiting.get(key):
+                why = "was recorded less often" if key in self._waiting else "was not recorded"
+                raise ServiceFailedError(
+                    f"The cassette {self._path} has no response to this request: it {why}. "
+                    "Record it anew."
+                )
+            recorded = self._waiting[key].popleft()
+            if recorded.status == 0:
+                raise FAULTS[recorded.end or ""]("as recorded")
+            chunks = self._chunks(recorded)
+            return httpx.Response(recorded.status, headers=recorded.headers, content=chunks)
 
         return httpx.MockTransport(answer)
 
-    def _answer(self, wanted: str) -> httpx.Response:
-        if not self._waiting.get(wanted):
-            often = "so often" if wanted in self._waiting else "like this"
-            raise ServiceFailedError(
-                f"The cassette {self._path} holds no answer to this request: nobody asked {often} "
-                "when it was recorded. Record it anew."
-            )
-        exchange = self._waiting[wanted].popleft()
-        if exchange.status == 0:
-            raise FAULTS[exchange.end or ""]("as recorded")
-        return httpx.Response(
-            exchange.status,
-            headers=list(exchange.headers),
-            stream=_ReplayedStream(exchange, self._path),
-        )
-
-
-class _ReplayedStream(httpx.AsyncByteStream):
-    """The body of an answer, as it was kept."""
-
-    def __init__(self, exchange: Exchange, path: Path) -> None:
-        self._exchange = exchange
-        self._path = path
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for chunk in self._exchange.chunks:
+    async def _chunks(self, recorded: RecordedResponse) -> AsyncIterator[bytes]:
+        for chunk in recorded.chunks:
             yield chunk
-        if self._exchange.end == LEFT:
+        if recorded.end == CANCELLED:
             raise ServiceFailedError(
-                f"The cassette {self._path} ends within this answer: it was cancelled when it was "
-                "recorded."
+                f"The cassette {self._path} ends within this response: it was cancelled when it "
+                "was recorded."
             )
-        if self._exchange.end is not None:
-            raise FAULTS[self._exchange.end]("as recorded")
+        if recorded.end is not None:
+            raise FAULTS[recorded.end]("as recorded")
 
 
-def _read(path: Path) -> list[Exchange]:
+def _read(path: Path) -> list[RecordedExchange]:
     try:
         lines = path.read_bytes().splitlines()
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or "the name is none"
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "the name is invalid"
         raise SettingsError(f"The cassette {path} cannot be read: {reason}.") from None
-    head = members(_json(path, 1, lines[0] if lines else b""))
-    if head.get("format") != FORMAT or head.get("version") != FORMAT_VERSION:
-        raise SettingsError(f"{path} is no cassette of version {FORMAT_VERSION}.")
-    return [_exchange(path, number, line) for number, line in enumerate(lines[1:], 2)]
-
-
-def _json(path: Path, number: int, line: bytes) -> Json:
-    try:
-        return parse(line)
-    except ValueError as problem:
-        reason = f"line {number} of the cassette {path} is no JSON: {problem}"
-        raise SettingsError(f"{reason[0].upper()}{reason[1:]}.") from None
-
-
-def _exchange(path: Path, number: int, line: bytes) -> Exchange:
-    content = members(_json(path, number, line))
-    request, response = members(content.get("request")), members(content.get("response"))
-    end, status = response.get("end"), response.get("status")
-    try:
-        chunks = [_chunk(chunk) for chunk in entries(response.get("chunks"))]
-    except ValueError:
-        status = None
-        chunks = []
-    is_known = text(end) in FAULTS or (end in (None, LEFT) and status != 0)
-    if type(status) is not int or not is_known:
-        raise SettingsError(f"Line {number} of the cassette {path} holds no exchange.")
-    return Exchange(
-        path=text(request.get("path")),
-        request_body=request.get("body"),
-        status=status,
-        headers=[(name, text(value)) for name, value in members(response.get("headers")).items()],
-        chunks=chunks,
-        end=end,
-    )
+    exchanges: list[RecordedExchange] = []
+    for number, line in enumerate(lines or [b""], 1):
+        try:
+            value = parse(line)
+        except ValueError as error:
+            reason = f"Line {number} of the cassette {path} is no JSON: {error}."
+            raise SettingsError(reason) from None
+        if number == 1:
+            head = members(value)
+            if head.get("format") != FORMAT or head.get("version") != FORMAT_VERSION:
+                raise SettingsError(f"{path} is no cassette of version {FORMAT_VERSION}.")
+            continue
+        try:
+            exchanges.append(RecordedExchange.model_validate(value))
+        except ValidationError:
+            reason = f"Line {number} of the cassette {path} holds no exchange."
+            raise SettingsError(reason) from None
+    return exchanges
 
 
 def masked(value: Json, secret: str | None) -> Json:
-    """Return `value` with stars for each literal `secret` in its texts and names."""
+    """Return `value` with stars for each literal `secret` in its strings and names."""
     if not secret:
         return value
     stars = MASK * len(secret)
@@ -338,32 +328,8 @@ def masked(value: Json, secret: str | None) -> Json:
     return value
 
 
-def _chunks_without(chunks: Sequence[bytes], secret: str | None) -> Sequence[bytes]:
+def _masked_chunks(chunks: Sequence[bytes], secret: str) -> list[bytes]:
     """Return `chunks` with stars for each literal `secret`, also where it is cut in two."""
-    if not secret:
-        return chunks
     body = b"".join(chunks).replace(secret.encode(), MASK.encode() * len(secret.encode()))
     ends = list(accumulate(map(len, chunks), initial=0))
     return [body[start:end] for start, end in pairwise(ends)]
-
-
-def _encoded_chunk(chunk: bytes) -> Json:
-    """Return a chunk as a file holds it: readable where it is text."""
-    try:
-        return chunk.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(chunk).decode()}
-
-
-def _chunk(value: Json) -> bytes:
-    """Return the bytes of a chunk.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if isinstance(value, str):
-        return value.encode()
-    encoded = members(value).get("base64")
-    if not isinstance(encoded, str):
-        raise ValueError("a chunk is text or base64")  # noqa: TRY004 - it is the file's fault
-    return base64.b64decode(encoded, validate=True)

@@ -1,4 +1,4 @@
-"""What the scripts of the demo model are made of."""
+"""The demo model: follows commands in prompts, without a network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from acp_agent.models.types import (
     HistoryEntry,
     ModelEvent,
     PlanChange,
-    PlanStep,
+    PlannedStep,
+    PlanStatus,
     PromptMessage,
     ReasoningDelta,
     SlashCommand,
@@ -27,20 +28,20 @@ from acp_protocol.json_codec import parse
 from acp_protocol.jsonrpc import Json
 
 Script: TypeAlias = Generator[ModelEvent, ToolResult | None]
-"""Yields events; is sent the answer behind a `CallTool` and None behind everything else."""
+"""Yields events; gets the result after a `ToolUse`, None after other events."""
 SHOWN_LINES: Final = 8
-"""Lines of a tool's answer that are repeated in words."""
+"""Lines of a tool's result that are repeated."""
 
 
 def call(tool: str, **arguments: Json) -> Generator[ModelEvent, ToolResult | None, ToolResult]:
-    """Call a tool, and return what came of it."""
+    """Call a tool, and return its result."""
     answer = yield ToolUse(tool, arguments)
     assert answer is not None
     return answer
 
 
 def retell(subject: str, answer: ToolResult) -> TextDelta:
-    """Say what came of a tool: the beginning of its response."""
+    """Return the beginning of a tool's result."""
     if answer.is_failed:
         return TextDelta(f"{subject} failed: {answer.text}\n\n")
     lines = answer.text.splitlines()
@@ -53,14 +54,10 @@ def retell(subject: str, answer: ToolResult) -> TextDelta:
 
 
 def plan_after(done: int) -> PlanChange:
-    """Return the plan of everything that is shown, of which so many steps are done."""
+    """Return a plan of three steps, of which so many are done."""
     names = ("Look around", "Make the change", "Check the result")
-    return PlanChange(
-        tuple(
-            PlanStep(name, "completed" if at < done else "in_progress" if at == done else "pending")
-            for at, name in enumerate(names)
-        )
-    )
+    statuses: tuple[PlanStatus, ...] = ("completed",) * done + ("in_progress", "pending", "pending")
+    return PlanChange(tuple(map(PlannedStep, names, statuses)))
 
 
 TOUR_FILE: Final = "acp-tour.txt"
@@ -68,7 +65,7 @@ TOUR_TEXT: Final = "The tour of the demo agent.\nThis line will be changed.\n"
 
 
 def tour(rest: str) -> Script:
-    """Yield each feature of the protocol once; `rest` is what else was said, and means nothing."""
+    """Yield each feature of the protocol once; `rest` is ignored."""
     del rest
     yield ReasoningDelta(
         "I show each feature of the protocol once, and leave the directory as it was."
@@ -81,7 +78,7 @@ def tour(rest: str) -> Script:
     yield TextDelta("First I write a file, for which I have to ask.\n\n")
     written = yield from call("write", path=TOUR_FILE, text=TOUR_TEXT, is_new=True)
     if written.is_failed:
-        # What stands there is not ours to change and to delete.
+        # The file is not ours to change and to delete.
         yield TextDelta(f"It was not written: {written.text}. So the tour ends here.\n\n")
         return
     yield TextDelta("Then I read it.\n\n")
@@ -102,10 +99,7 @@ def tour(rest: str) -> Script:
 
 
 TOOLS: Final = "tools"
-"""The order that is about the tools themselves."""
-ABOUT_WIDTH: Final = 80
-"""Characters of what a tool does that are repeated."""
-
+"""The command that lists the tools."""
 HELP: Final = """\
 I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one order a line:
 
@@ -131,56 +125,56 @@ I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one
 
 
 def script(prompt: PromptMessage, tools: Sequence[ToolSpec] = ()) -> Script:
-    """Yield what is said and done on `prompt`, where `tools` are there."""
+    """Yield the reply to `prompt`, where `tools` are there."""
     if prompt.attachments or prompt.images:
         yield _received(prompt)
-    orders = _orders(prompt.text)
-    if not orders:
+    commands = _commands(prompt.text)
+    if not commands:
         yield TextDelta(HELP)
-    for order in orders:
-        yield from _list(tools) if _word(order) == TOOLS else _script_of(order)
+    for command in commands:
+        if _word(command) == TOOLS:
+            lines = [f"- `{each.name}`: {single_line(each.description, 80)}" for each in tools]
+            yield TextDelta("\n".join(["I can call these tools:\n", *lines, "\n"]))
+        elif handler := _handler(command):
+            yield from handler(command.partition(" ")[2].strip())
+        else:
+            quoted = command.replace("\n", "\n> ")
+            yield TextDelta(f"You said:\n\n> {quoted}\n\nI only do what I know. {HELP}")
 
 
-def _orders(text: str) -> list[str]:
-    """Return the orders in `text`; lines that are none and stand together stay together."""
-    orders: list[str] = []
+def _commands(text: str) -> list[str]:
+    """Return the commands in `text`; unknown lines in a row stay together."""
+    commands: list[str] = []
     was_known = True
     for line in text.splitlines():
         for part in _THEN.split(line.strip()):
-            is_known = _word(part) == TOOLS or _script_named(part) is not None
+            is_known = _word(part) == TOOLS or _handler(part) is not None
             if part and (is_known or was_known):
-                orders.append(part)
+                commands.append(part)
             elif part:
-                orders[-1] += f"\n{part}"
+                commands[-1] += f"\n{part}"
             was_known = is_known if part else was_known
-    return orders
+    return commands
 
 
-def _script_of(order: str) -> Script:
-    found = _script_named(order)
-    if found is not None:
-        return found(order.partition(" ")[2].strip())
-    quoted = order.replace("\n", "\n> ")
-    return _say(f"You said:\n\n> {quoted}\n\nI only do what I know. {HELP}")
-
-
-def _script_named(order: str) -> Callable[[str], Script] | None:
-    word, rest = _word(order), order.partition(" ")[2]
+def _handler(command: str) -> Callable[[str], Script] | None:
+    word, rest = _word(command), command.partition(" ")[2]
     return _ALONE.get(word) or (_WITH_OBJECT.get(word) if rest.strip() else None)
 
 
-def _word(order: str) -> str:
-    return order.partition(" ")[0].lower().removeprefix("/")
+def _word(command: str) -> str:
+    return command.partition(" ")[0].lower().removeprefix("/")
 
 
-def _help(rest: str) -> Script:
-    del rest
-    yield TextDelta(HELP)
+def _say(text: str) -> Script:
+    yield TextDelta(text)
 
 
-def _list(tools: Sequence[ToolSpec]) -> Script:
-    lines = [f"- `{tool.name}`: {single_line(tool.description, ABOUT_WIDTH)}" for tool in tools]
-    yield TextDelta("\n".join(["I can call these tools:\n", *lines, "\n"]))
+def _perform(intro: str, subject: str, tool: str, **arguments: Json) -> Script:
+    """Say `intro`, call the tool, and repeat its result."""
+    if intro:
+        yield TextDelta(f"{intro}\n\n")
+    yield retell(subject, (yield from call(tool, **arguments)))
 
 
 def _think(rest: str) -> Script:
@@ -197,69 +191,59 @@ def _plan(rest: str) -> Script:
 
 
 def _read(rest: str) -> Script:
-    yield TextDelta(f"I read `{rest}`.\n\n")
-    yield retell(f"`{rest}`", (yield from call("read", path=rest)))
+    return _perform(f"I read `{rest}`.", f"`{rest}`", "read", path=rest)
 
 
 def _search(rest: str) -> Script:
-    word, _, place = rest.partition(" in ")
-    yield TextDelta(f"I look for `{word}`.\n\n")
-    answer = yield from call("search", pattern=word, path=place.strip() or ".")
-    yield retell(f"The search for `{word}`", answer)
+    word, _, folder = rest.partition(" in ")
+    path = folder.strip() or "."
+    intro, subject = f"I look for `{word}`.", f"The search for `{word}`"
+    return _perform(intro, subject, "search", pattern=word, path=path)
 
 
 def _edit(rest: str) -> Script:
     path, _, change = rest.partition(":")
     old, arrow, new = (part.strip() for part in change.partition("=>"))
+    subject = f"The edit of `{path}`"
     if arrow:
-        yield TextDelta(f"I edit `{path}`.\n\n")
-        answer = yield from call("edit", path=path, old=old, new=new)
-    else:
-        added = change.strip() or "This line was added by the demo agent."
-        yield TextDelta(f"I add a line to `{path}`.\n\n")
-        answer = yield from call("edit", path=path, old=None, new=added + "\n")
-    yield retell(f"The edit of `{path}`", answer)
+        return _perform(f"I edit `{path}`.", subject, "edit", path=path, old=old, new=new)
+    added = change.strip() or "This line was added by the demo agent."
+    intro = f"I add a line to `{path}`."
+    return _perform(intro, subject, "edit", path=path, old=None, new=added + "\n")
 
 
 def _write(rest: str) -> Script:
     path, _, text = rest.partition(":")
-    yield TextDelta(f"I write `{path}`.\n\n")
-    answer = yield from call("write", path=path, text=text.strip() + "\n")
-    yield retell(f"Writing `{path}`", answer)
+    intro, subject = f"I write `{path}`.", f"Writing `{path}`"
+    return _perform(intro, subject, "write", path=path, text=text.strip() + "\n")
 
 
 def _move(rest: str) -> Script:
     path, between, goal = (part.strip() for part in rest.partition(" to "))
     if not between or not path or not goal:
-        yield TextDelta(f"`move {rest}` does not say where to: write `move FILE to FILE`.\n\n")
-        return
-    yield TextDelta(f"I move `{path}` to `{goal}`.\n\n")
-    yield retell(f"Moving `{path}`", (yield from call("move", path=path, to=goal)))
+        return _say(f"`move {rest}` does not say where to: write `move FILE to FILE`.\n\n")
+    intro = f"I move `{path}` to `{goal}`."
+    return _perform(intro, f"Moving `{path}`", "move", path=path, to=goal)
 
 
 def _delete(rest: str) -> Script:
-    yield TextDelta(f"I delete `{rest}`.\n\n")
-    yield retell(f"Deleting `{rest}`", (yield from call("delete", path=rest)))
+    return _perform(f"I delete `{rest}`.", f"Deleting `{rest}`", "delete", path=rest)
 
 
 def _run(rest: str) -> Script:
     try:
         command = shlex.split(rest)
     except ValueError:
-        yield TextDelta(f"`{rest}` is no command line that I can take apart.\n\n")
-        return
-    yield TextDelta(f"I run `{rest}`.\n\n")
-    yield retell(f"`{rest}`", (yield from call("run", command=command)))
+        return _say(f"`{rest}` is no valid command line.\n\n")
+    return _perform(f"I run `{rest}`.", f"`{rest}`", "run", command=command)
 
 
 def _use(rest: str) -> Script:
-    name, _, text_ = rest.partition(" ")
-    arguments = _arguments(text_.strip())
+    name, _, text = rest.partition(" ")
+    arguments = _arguments(text.strip())
     if arguments is None:
-        yield TextDelta(f"`{text_}` are no arguments: write `name=value` or a JSON object.\n\n")
-        return
-    yield TextDelta(f"I call `{name}`.\n\n")
-    yield retell(f"`{name}`", (yield from call(name, **arguments)))
+        return _say(f"`{text}` are no arguments: write `name=value` or a JSON object.\n\n")
+    return _perform(f"I call `{name}`.", f"`{name}`", name, **arguments)
 
 
 def _ask(rest: str) -> Script:
@@ -267,7 +251,7 @@ def _ask(rest: str) -> Script:
     options = [each.strip() for each in rest.split(",") if each.strip()]
     field = {"name": "answer", "kind": "choice", "options": options}
     fields: dict[str, Json] = {"fields": [field]} if options else {}
-    yield retell("The question", (yield from call("ask_user", question=prompt.strip(), **fields)))
+    return _perform("", "The question", "ask_user", question=prompt.strip(), **fields)
 
 
 def _form(rest: str) -> Script:
@@ -279,13 +263,13 @@ def _form(rest: str) -> Script:
         {"name": "colour", "kind": "choice", "options": ["red", "green"]},
         {"name": "days", "kind": "choices", "options": ["Monday", "Tuesday"]},
     ]
-    answer = yield from call("ask_user", question="Please fill in this form.", fields=fields)
-    yield retell("The form", answer)
+    prompt = "Please fill in this form."
+    return _perform("", "The form", "ask_user", question=prompt, fields=fields)
 
 
 def _open(rest: str) -> Script:
     reason = "The demo agent was told to show you this page."
-    yield retell("The page", (yield from call("open_page", url=rest, reason=reason)))
+    return _perform("", "The page", "open_page", url=rest, reason=reason)
 
 
 def _arguments(text: str) -> dict[str, Json] | None:
@@ -303,7 +287,7 @@ def _arguments(text: str) -> dict[str, Json] | None:
 
 
 def _value(text: str) -> Json:
-    """Return what `text` stands for: JSON, and where it is none, itself."""
+    """Return the value of `text` as JSON, or `text` itself if it is none."""
     try:
         value = parse(text.encode(errors="surrogatepass"))
     except ValueError:
@@ -311,32 +295,25 @@ def _value(text: str) -> Json:
     return value if is_finite(value) else text
 
 
-def _say(text: str) -> Script:
-    yield TextDelta(text)
-
-
 def _received(prompt: PromptMessage) -> TextDelta:
     lines = [
         f"- `{each.uri}`" + (", no text" if each.text is None else f", {len(each.text)} characters")
         for each in prompt.attachments
     ]
-    lines += [f"- an image, {each.mime_type}, {_size(each.data)} bytes" for each in prompt.images]
+    for each in prompt.images:
+        size = len(each.data) * 3 // 4 - each.data[-2:].count("=")
+        lines.append(f"- an image, {each.mime_type}, {size} bytes")
     return TextDelta("\n".join(["You attached:\n", *lines, "\n"]))
 
 
-def _size(data: str) -> int:
-    """Return how many bytes base64 stands for."""
-    return len(data) * 3 // 4 - data[-2:].count("=")
-
-
 _ALONE: Final[dict[str, Callable[[str], Script]]] = {
-    "help": _help,
+    "help": lambda _: _say(HELP),
     "tour": tour,
     "plan": _plan,
     "think": _think,
     "form": _form,
 }
-"""Orders that need nothing behind their name."""
+"""Commands without arguments."""
 _WITH_OBJECT: Final[dict[str, Callable[[str], Script]]] = {
     "read": _read,
     "search": _search,
@@ -352,13 +329,13 @@ _WITH_OBJECT: Final[dict[str, Callable[[str], Script]]] = {
     "ask": _ask,
     "open": _open,
 }
-_ORDER_WORDS: Final = "|".join([*_ALONE, *_WITH_OBJECT, TOOLS])
-_THEN: Final = re.compile(rf"\s+then\s+(?=/?(?:{_ORDER_WORDS})\b)", re.IGNORECASE)
-"""Joins two orders; the word in a sentence does not."""
+_COMMAND_WORDS: Final = "|".join([*_ALONE, *_WITH_OBJECT, TOOLS])
+_THEN: Final = re.compile(rf"\s+then\s+(?=/?(?:{_COMMAND_WORDS})\b)", re.IGNORECASE)
+"""Joins two commands; the word in a sentence does not."""
 
 
 PIECE: Final = 24
-"""Characters that one piece of streamed text is about as long as."""
+"""Approximate characters of one piece of streamed text."""
 
 
 class DemoModel:
@@ -378,18 +355,21 @@ class DemoModel:
     async def reply(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
-        """Yield what the script of the last prompt says after the answers that are there."""
+        """Yield what the script of the last prompt yields after the results that are there."""
         start = max(at for at, entry in enumerate(history) if isinstance(entry, PromptMessage))
         prompt = history[start]
         assert isinstance(prompt, PromptMessage)
         answers = [entry for entry in history[start:] if isinstance(entry, ToolResult)]
         for event in _next_events(script(prompt, tools), answers):
-            for piece in _in_pieces(event):
-                yield piece
+            if isinstance(event, TextDelta | ReasoningDelta):
+                for piece in pieces(event.text):
+                    yield type(event)(piece)
+            else:
+                yield event
 
 
 def _next_events(script: Script, answers: Sequence[ToolResult]) -> list[ModelEvent]:
-    """Return what follows on the last answer, up to and with the next tool call."""
+    """Return what follows the last result, up to and with the next tool call."""
     given = iter(answers)
     answer: ToolResult | None = None
     events: list[ModelEvent] = []
@@ -407,16 +387,8 @@ def _next_events(script: Script, answers: Sequence[ToolResult]) -> list[ModelEve
             events = []
 
 
-def _in_pieces(event: ModelEvent) -> list[ModelEvent]:
-    """Return `event` with its text cut as a model streams it."""
-    if isinstance(event, TextDelta | ReasoningDelta):
-        kind = type(event)
-        return [kind(text) for text in pieces(event.text)]
-    return [event]
-
-
 def pieces(text: str) -> list[str]:
-    """Cut `text` behind spaces and newlines; joined again it is the same."""
+    """Split `text` after spaces and newlines."""
     cut: list[str] = []
     piece = ""
     for word in re.findall(r"\s*\S+\s*|\s+", text):

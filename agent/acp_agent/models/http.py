@@ -1,29 +1,48 @@
-"""HTTP client of the model services: sends a request, streams the reply, tries again.
+"""HTTP client of the model services: sends a request, streams the response, tries again.
 
-A request is tried again, after longer and longer pauses, as long as nothing of the reply has been
-yielded, so that the user reads nothing twice. A connection lasts for one reply. Errors of httpx are
-turned into `ServiceFailedError` here.
+A request is tried again, after longer and longer pauses, as long as no event of the response has
+been yielded, so that the user reads nothing twice. A connection lasts for one response. Errors of
+httpx become `ServiceFailedError` here.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import random
 import ssl
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final, Protocol, TypeAlias
+from typing import ClassVar, Final, Protocol
 from urllib.parse import urlsplit
 
 import anyio
 import httpx
 
-from acp_agent.models.errors import ServiceErrors, ServiceFailedError
+from acp_agent.models.errors import (
+    CUT,
+    INVALID,
+    NO_KEY,
+    SILENT,
+    UNREACHABLE,
+    UNTRUSTED,
+    ServiceErrors,
+    ServiceFailedError,
+)
 from acp_agent.models.providers import Provider
-from acp_agent.models.sse import Reader, StreamedReply
-from acp_agent.models.types import ModelEvent, Retrying
+from acp_agent.models.settings import ModelSettings
+from acp_agent.models.sse import StreamReader, stream_messages
+from acp_agent.models.types import (
+    HistoryEntry,
+    ModelEvent,
+    Retrying,
+    SlashCommand,
+    ToolSpec,
+)
+from acp_agent.models.wire import ToolNames
 from acp_protocol.json_codec import Json, encode
 from acp_protocol.net import is_loopback
 from acp_protocol.version import VERSION
@@ -34,13 +53,15 @@ ANTHROPIC_VERSION: Final = "2023-06-01"
 """The version of Anthropic's API that is spoken; there is no newer one."""
 NOTICE_AFTER_S: Final = 2.0
 """Seconds without output after which the user is shown why."""
+MAX_ERROR_BYTES: Final = 64 * 2**10
+"""Bytes of an error response that are read."""
 ENCODINGS: Final = frozenset({"identity", "", "gzip", "x-gzip", "deflate"})
 """Content encodings that are read, although none is requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
-    """How long to wait for a service, and how often to try again."""
+class ClientLimits:
+    """How long to wait for a service, how often to try again, and how much to read."""
 
     max_attempts: int = 5
     first_delay_s: float = 0.5
@@ -49,7 +70,9 @@ class Timeouts:
     """A service that asks for a longer delay is not tried again."""
     connect_s: float = 10.0
     read_s: float = 300.0
-    """Between two chunks of a reply: models think long, and not all send a sign of life."""
+    """Between two chunks of a response: models think long, and not all send a sign of life."""
+    max_bytes: int = 64 * 2**20
+    """Of one response."""
 
 
 class Cassette(Protocol):
@@ -72,10 +95,11 @@ def is_loopback_url(url: str) -> bool:
     return is_loopback(urlsplit(url).hostname or "")
 
 
-def service_headers(service: Provider) -> dict[str, str]:
-    """Return the headers that every request to `service` carries; the client's own replace ours."""
+def service_headers(service: Provider, content: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return `content` and the headers of every request; those of the ACP client replace them."""
     # Compressed, a stream would arrive in lumps, and a cassette could not be read.
     headers = {"Accept-Encoding": "identity", "User-Agent": f"acp-agent/{VERSION}"}
+    headers |= content or {}
     if service.api == "anthropic":
         headers["anthropic-version"] = ANTHROPIC_VERSION
     if service.key:
@@ -104,6 +128,23 @@ def ssl_context(url: str) -> ssl.SSLContext:
         ) from None
 
 
+def network_client(
+    url: str, verify: ssl.SSLContext, timeout: httpx.Timeout | float
+) -> httpx.AsyncClient:
+    """Return a client for `url`, which goes through a proxy unless `url` is on this machine.
+
+    Raises:
+        ServiceFailedError: the proxy in the environment cannot be used.
+    """
+    try:
+        return httpx.AsyncClient(verify=verify, timeout=timeout, trust_env=not is_loopback_url(url))
+    except (ImportError, ValueError, httpx.InvalidURL):
+        # None of these is about the service's address, which has been checked.
+        raise ServiceFailedError(
+            "The proxy that the environment names, as in HTTPS_PROXY, cannot be used."
+        ) from None
+
+
 def tls_error(error: BaseException) -> str | None:
     """Return why TLS failed; None if `error` has another cause."""
     cause: BaseException | None = error
@@ -117,64 +158,76 @@ def tls_error(error: BaseException) -> str | None:
     return None
 
 
-class ModelClient:
-    """Sends requests for one model to one URL of a service."""
+class ServiceModel(ABC):
+    """A model that a service runs."""
+
+    path: ClassVar[str]
+    """Where requests go, below the service's URL."""
+    reader: ClassVar[type[StreamReader]]
+    commands: Sequence[SlashCommand] = ()
 
     def __init__(
         self,
         service: Provider,
-        path: str,
         model: str,
+        settings: ModelSettings,
         *,
-        timeouts: Timeouts | None = None,
+        limits: ClientLimits | None = None,
         tape: Cassette | None = None,
     ) -> None:
-        self.refusals = ServiceErrors(service, model)
+        self.name = f"{service.prefix}:{model}"
+        self.takes_images = service.takes_images if settings.images is None else settings.images
         self._service = service
-        self._url = service.base_url + path
-        content = {"accept": "text/event-stream", "content-type": "application/json"}
-        replaced = {name.lower() for name, _ in service.headers}
-        own = {name: value for name, value in content.items() if name not in replaced}
-        self._headers = own | service_headers(service)
-        self._timeouts = timeouts or Timeouts()
+        self._model = model
+        self._settings = settings
+        self._errors = ServiceErrors(service, model)
+        self._url = service.base_url + self.path
+        self._headers = service_headers(
+            service, {"Accept": "text/event-stream", "Content-Type": "application/json"}
+        )
+        self._limits = limits or ClientLimits()
         self._tape = tape
-        self._httpx_timeout = httpx.Timeout(self._timeouts.read_s, connect=self._timeouts.connect_s)
         self._ssl_context: ssl.SSLContext | None = None
 
+    @abstractmethod
+    def _body(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec], names: ToolNames
+    ) -> dict[str, Json]:
+        """Return the request that continues `history`."""
+
     async def reply(
-        self, body: Mapping[str, Json], new_reader: Callable[[], Reader]
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[ModelEvent]:
-        """Send `body`; yield the events that a reader makes of the reply.
+        """Yield what the service streams.
 
         Raises:
-            ServiceFailedError: there is no reply, or not all of it.
+            ServiceFailedError: there is no response, or not all of it.
         """
         if self._service.needs_key and self._service.key is None and not self._is_replayed:
-            raise self.refusals.without_key()
-        raw = encode(body)
+            raise self._errors.error(NO_KEY)
+        names = ToolNames(tools)
+        raw = encode(self._body(history, tools, names))
         async with self._client() as client:
             started = anyio.current_time()
-            attempt = 0
-            while True:
-                attempt += 1
+            for attempt in itertools.count(1):
+                has_events = False
+                reader = self.reader(self._errors, self.name, self._settings, names)
                 try:
-                    answer, events = await self._begin(client, raw, new_reader)
-                    break
+                    async with aclosing(self._stream(client, raw, reader)) as events:
+                        async for event in events:
+                            has_events = True
+                            yield event
                 except ServiceFailedError as error:
-                    delay = self._delay_s(error, attempt)
+                    delay = None if has_events else self._delay_s(error, attempt)
                     if delay is None:
                         raise
                     retry = Retrying(str(error), delay)
+                else:
+                    return
                 logger.warning("%s Trying again in %.1f s.", retry.reason, delay)
                 if anyio.current_time() - started + delay >= NOTICE_AFTER_S:
                     yield retry
                 await anyio.sleep(delay)
-            async with aclosing(answer):
-                for event in events:
-                    yield event
-                while not answer.is_over:
-                    for event in await answer.more():
-                        yield event
 
     @property
     def _is_replayed(self) -> bool:
@@ -182,93 +235,96 @@ class ModelClient:
 
     def _delay_s(self, error: ServiceFailedError, attempt: int) -> float | None:
         """Return the seconds before the next attempt; None if there is none."""
-        timeouts = self._timeouts
-        is_too_long = (error.retry_after_s or 0.0) > timeouts.max_delay_s
-        if attempt >= timeouts.max_attempts or not error.is_transient or is_too_long:
+        limits = self._limits
+        is_too_long = (error.retry_after_s or 0.0) > limits.max_delay_s
+        if attempt >= limits.max_attempts or not error.is_transient or is_too_long:
             return None
         if self._is_replayed:
             return 0.0
         # Jitter: agents that failed together do not come back together.
-        jitter = random.uniform(0, timeouts.first_delay_s)  # noqa: S311 - no secret
-        delay = min(timeouts.first_delay_s * 2 ** (attempt - 1), timeouts.max_delay_s) + jitter
+        jitter = random.uniform(0, limits.first_delay_s)  # noqa: S311 - no secret
+        delay = min(limits.first_delay_s * 2 ** (attempt - 1), limits.max_delay_s) + jitter
         # A service that asks for no delay, or for a date in the past, gets ours.
         return error.retry_after_s or delay
 
     def _client(self) -> httpx.AsyncClient:
+        timeout = httpx.Timeout(self._limits.read_s, connect=self._limits.connect_s)
+
+        def network() -> httpx.AsyncClient:
+            if self._ssl_context is None:
+                self._ssl_context = ssl_context(self._url)
+            return network_client(self._url, self._ssl_context, timeout)
+
         if self._tape is None:
-            return self._network()
-        transport = self._tape.transport(self._network, self._service.secret)
-        return httpx.AsyncClient(transport=transport, timeout=self._httpx_timeout)
+            return network()
+        transport = self._tape.transport(network, self._service.secret)
+        return httpx.AsyncClient(transport=transport, timeout=timeout)
 
-    def _network(self) -> httpx.AsyncClient:
-        if self._ssl_context is None:
-            self._ssl_context = ssl_context(self._url)
-        try:
-            # A service on this machine is not reached through a proxy.
-            return httpx.AsyncClient(
-                verify=self._ssl_context,
-                timeout=self._httpx_timeout,
-                trust_env=not is_loopback_url(self._url),
-            )
-        except (ImportError, ValueError, httpx.InvalidURL):
-            # None of these is about the service's address, which has been checked.
-            raise ServiceFailedError(
-                "The proxy that the environment names, as in HTTPS_PROXY, cannot be used."
-            ) from None
+    async def _stream(
+        self, client: httpx.AsyncClient, raw: bytes, reader: StreamReader
+    ) -> AsyncGenerator[ModelEvent]:
+        """Send the request once; yield the events of the response."""
+        with self._mapped_errors():
+            async with client.stream(
+                "POST", self._url, content=raw, headers=self._headers
+            ) as response:
+                await self._check(response)
+                messages = stream_messages(response, self._errors, self._limits.max_bytes)
+                is_announced = False
+                async with aclosing(messages):
+                    async for message in messages:
+                        if message is None:
+                            is_announced = True
+                            break
+                        for event in reader.feed(message):
+                            yield event
+                        if reader.is_over:
+                            return
+                for event in reader.ended(is_announced=is_announced):
+                    yield event
 
-    async def _begin(
-        self, client: httpx.AsyncClient, raw: bytes, new_reader: Callable[[], Reader]
-    ) -> _Begun:
-        """Send the request once; return the answer with its first events."""
-        request = client.build_request("POST", self._url, content=raw, headers=self._headers)
-        with self._mapped():
-            response = await client.send(request, stream=True)
-        answer = StreamedReply(response, new_reader(), self.refusals, self._mapped)
-        try:
-            await self._check(response, answer)
-            events = await answer.more()
-            while not events and not answer.is_over:
-                events = await answer.more()
-        except BaseException:
-            await answer.aclose()
-            raise
-        return answer, events
-
-    async def _check(self, response: httpx.Response, answer: StreamedReply) -> None:
+    async def _check(self, response: httpx.Response) -> None:
+        """Refuse a response that is no stream."""
         status = response.status_code
         if status != HTTPStatus.OK:
-            raise self.refusals.refused(status, response.headers, await answer.beginning())
+            raise self._errors.refused(status, response.headers, await _beginning(response))
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ENCODINGS:
-            raise self.refusals.malformed(
-                f"it is compressed as {encoding}, which was not requested"
-            )
+            why = f"it is compressed as {encoding}, which was not requested"
+            raise self._errors.error(INVALID, why)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json":
-            raise self.refusals.no_stream(await answer.beginning())
+            raise self._errors.no_stream(await _beginning(response))
 
     @contextmanager
-    def _mapped(self) -> Generator[None]:
+    def _mapped_errors(self) -> Generator[None]:
         """Turn errors of httpx into `ServiceFailedError`."""
         try:
             yield
         except (httpx.ConnectTimeout, httpx.PoolTimeout):
-            why = f"no connection within {self._timeouts.connect_s:g} seconds"
-            raise self.refusals.unreachable(why, is_passing=True) from None
+            why = f"no connection within {self._limits.connect_s:g} seconds"
+            raise self._errors.error(UNREACHABLE, why, is_transient=True) from None
         except httpx.TimeoutException:
-            raise self.refusals.silent(self._timeouts.read_s) from None
-        except (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol) as problem:
-            if (why := tls_error(problem)) is not None:
-                raise self.refusals.untrusted(why) from None
+            raise self._errors.error(SILENT, f"{self._limits.read_s:g}") from None
+        except (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
+            if (why := tls_error(error)) is not None:
+                raise self._errors.error(UNTRUSTED, why) from None
             # A service on this machine that does not listen was not started.
-            is_passing = not is_loopback_url(self._url)
-            why = str(problem) or "no connection"
-            raise self.refusals.unreachable(why, is_passing=is_passing) from None
+            is_transient = not is_loopback_url(self._url)
+            why = str(error) or "no connection"
+            raise self._errors.error(UNREACHABLE, why, is_transient=is_transient) from None
         except httpx.DecodingError:
-            raise self.refusals.malformed("it cannot be decompressed") from None
+            raise self._errors.error(INVALID, "it cannot be decompressed") from None
         except httpx.HTTPError:
-            raise self.refusals.cut() from None
+            raise self._errors.error(CUT) from None
 
 
-_Begun: TypeAlias = tuple[StreamedReply, Sequence[ModelEvent]]
-"""An answer, and its first events."""
+async def _beginning(response: httpx.Response) -> bytes:
+    """Return the first bytes of a body, as many as arrive."""
+    body = b""
+    with suppress(httpx.HTTPError):
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) >= MAX_ERROR_BYTES:
+                break
+    return body[:MAX_ERROR_BYTES]

@@ -1,4 +1,4 @@
-"""Keys that the user has typed in, kept for the next start in a file of the user's own.
+"""Keys that the user typed in, stored in a file of the user's own.
 
 Source: ACP, Authentication, "Terminal Auth".
 """
@@ -8,44 +8,38 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
 
-from acp_agent.models.providers import SettingsError
+from acp_agent.models.providers import (
+    Provider,
+    SettingsError,
+    provider_at,
+    provider_from_environment,
+)
 from acp_agent.paths import config_directory
 
 NAME: Final = "acp-agent-keys.json"
 
 
 class Keyring:
-    """The keys by the services that they are for; a file that only its owner can read."""
+    """The stored keys by provider, in a file that only its owner can read.
+
+    Each method raises `SettingsError` if the file cannot be read or written, or is invalid.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def get(self, prefix: str) -> str | None:
-        """Return the key for a service; None if there is none.
-
-        Raises:
-            SettingsError: the file cannot be read, or holds something else.
-        """
         key = self._read().get(prefix)
         return key if isinstance(key, str) and key else None
 
     def put(self, prefix: str, key: str) -> None:
-        """Keep the key for a service, in place of a former one.
-
-        Raises:
-            SettingsError: it cannot be kept.
-        """
         self._write(self._read() | {prefix: key})
 
     def remove(self, prefix: str) -> None:
-        """Forget the key for a service, if there is one.
-
-        Raises:
-            SettingsError: it cannot be forgotten.
-        """
         keys = self._read()
         if keys.pop(prefix, None) is not None:
             self._write(keys)
@@ -66,7 +60,7 @@ class Keyring:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             new.unlink(missing_ok=True)
-            # It is never readable for others, not even for a moment.
+            # It must not be readable for others, not even for a moment.
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
                 file.write(json.dumps(keys, indent=2) + "\n")
             new.replace(self.path)
@@ -77,5 +71,29 @@ class Keyring:
 
 
 def keyring(environment: Mapping[str, str]) -> Keyring:
-    """Return the user's keyring, whether it exists or not."""
+    """Return the user's keyring; its file need not exist."""
     return Keyring(config_directory(environment) / NAME)
+
+
+def find_provider(
+    prefix: str, base_url: str | None, key_variable: str | None, environment: Mapping[str, str]
+) -> Provider:
+    """Return the provider at its URL, with the key from a variable or the stored one.
+
+    Raises:
+        KeyError: there is no such provider.
+        SettingsError: the URL or the key is invalid.
+    """
+    if base_url is not None or key_variable is not None:
+        return provider_at(prefix, base_url, key_variable, environment)
+    service = provider_from_environment(prefix, environment)
+    if not service.needs_key or service.key is not None:
+        return service
+    # The stored key is for the service itself, and goes nowhere else.
+    return replace(
+        service,
+        key=keyring(environment).get(prefix),
+        key_origin="that was typed in",
+        is_bearer=service.api != "anthropic",
+        takes_typed=True,
+    )

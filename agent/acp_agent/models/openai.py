@@ -1,6 +1,6 @@
-"""Models that speak as OpenAI's chat completions do, wherever they run.
+"""Models behind chat completions, OpenAI's or those of another service.
 
-The services differ where the original is silent: thoughts come as `reasoning_content` or as
+The services differ where the original is silent: reasoning comes as `reasoning_content` or as
 `reasoning`, tool calls whole or in pieces, with an index or without. All of it is read.
 
 Source: OpenAI API reference, Chat Completions, "Streaming"; OpenRouter, "Reasoning tokens".
@@ -9,24 +9,23 @@ Source: OpenAI API reference, Chat Completions, "Streaming"; OpenRouter, "Reason
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_agent.models.errors import ServiceErrors
-from acp_agent.models.http import Cassette, ModelClient, Timeouts
-from acp_agent.models.providers import Provider
+from acp_agent.models.errors import CUT, INVALID, ServiceErrors
+from acp_agent.models.http import ServiceModel
+from acp_agent.models.settings import ModelSettings
+from acp_agent.models.sse import StreamReader
 from acp_agent.models.system_prompt import instructions, spoken
 from acp_agent.models.types import (
     AssistantMessage,
     HistoryEntry,
     ModelEvent,
-    ModelOptions,
     ProjectInstructions,
     PromptMessage,
     ProviderBlock,
     ReasoningDelta,
-    SlashCommand,
     Stop,
     TextDelta,
     TokenUsage,
@@ -48,96 +47,33 @@ from acp_agent.models.wire import (
 from acp_protocol.json_codec import Json
 
 CALLS_LIMIT: Final = 1000
-"""Tool calls in one reply that are taken."""
+"""The most tool calls in one reply."""
 TOO_LONG: Final = Stop("max_tokens", "the reply has reached the length that it may have")
 FILTERED: Final = Stop("refusal", "a filter of the service keeps the rest back")
-CUT: Final = frozenset({"length", "model_length"})
+CUT_REASONS: Final = frozenset({"length", "model_length"})
 """Reasons for an end in the middle; the second one is Mistral's."""
 FAILED: Final = frozenset({"error", "abort", "insufficient_system_resource"})
-"""Reasons that some services give where they could not go on."""
-
-
-class ChatModel:
-    """A model behind chat completions."""
-
-    commands: Sequence[SlashCommand] = ()
-
-    def __init__(
-        self,
-        service: Provider,
-        model: str,
-        options: ModelOptions,
-        *,
-        tape: Cassette | None = None,
-        timeouts: Timeouts | None = None,
-    ) -> None:
-        self.name = f"{service.prefix}:{model}"
-        self.takes_images = service.takes_images if options.images is None else options.images
-        self._service = service
-        self._model = model
-        self._options = options
-        self._client = ModelClient(
-            service, "/chat/completions", model, timeouts=timeouts, tape=tape
-        )
-
-    def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
-    ) -> AsyncGenerator[ModelEvent]:
-        """Ask the service, and yield what it streams."""
-        names = ToolNames(tools)
-
-        def new_reader() -> ChatReader:
-            return ChatReader(self._client.refusals, self.name, self._options, names)
-
-        return self._client.reply(self._body(history, tools, names), new_reader)
-
-    def _body(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec], names: ToolNames
-    ) -> dict[str, Json]:
-        system = instructions(self._options, history)
-        system_messages = [{"role": "system", "content": system}] if system else []
-        messages = conversation(history, self.name, names, takes_images=self.takes_images)
-        body: dict[str, Json] = {
-            "model": self._model,
-            "messages": [*system_messages, *messages],
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
-        if tools:
-            body["tools"] = [_offered(tool, names) for tool in tools]
-        is_router = self._service.prefix == "openrouter"
-        if is_router:
-            body["usage"] = {"include": True}
-        if limit := self._options.max_tokens:
-            # The old name is the one that all but OpenAI's newer models know.
-            is_first = self._service.prefix == "openai"
-            body["max_completion_tokens" if is_first else "max_tokens"] = limit
-        match self._options.thinking:
-            case None:
-                pass
-            case int(budget) if is_router:
-                body["reasoning"] = {"max_tokens": budget}
-            case str(effort) if is_router:
-                body["reasoning"] = {"effort": effort}
-            case effort:
-                body["reasoning_effort"] = effort
-        return body
+"""Reasons that some services give if they failed."""
 
 
 def conversation(
     history: Sequence[HistoryEntry], maker: str, names: ToolNames, *, takes_images: bool
 ) -> list[dict[str, Json]]:
-    """Return the history as messages; `maker` is the model whose seals are given back."""
+    """Return the history as messages, with the provider blocks of the model `maker`."""
     messages: list[dict[str, Json]] = []
     waiting: list[str] = []
     ids = CallIds("call")
     for place, entry in enumerate(history):
         match entry:
             case PromptMessage():
-                _add_user(messages, _user_parts(entry, takes_images=takes_images))
+                parts = [_text_part(spoken(entry, takes_images=takes_images))]
+                for image in entry.images if takes_images else ():
+                    url = f"data:{image.mime_type};base64,{image.data}"
+                    parts.append({"type": "image_url", "image_url": {"url": url}})
+                _add_user(messages, parts)
             case AssistantMessage(events):
                 message, waiting = _assistant(events, maker, names, ids.at(place))
-                # A reply that said nothing has no message that a service would take.
+                # Services refuse a message without content.
                 messages += [message] if len(message) > 1 else []
             case ToolResult():
                 call_id = waiting.pop(0) if waiting else ""
@@ -150,7 +86,7 @@ def conversation(
 
 
 def _add_user(messages: list[dict[str, Json]], parts: list[dict[str, Json]]) -> None:
-    """Add what the user said; two messages of the user in a row are refused by some models."""
+    """Add parts to the last message or a new one: some models refuse two user messages in a row."""
     if messages and messages[-1]["role"] == "user":
         last = messages[-1]
         before = last["content"]
@@ -159,19 +95,6 @@ def _add_user(messages: list[dict[str, Json]], parts: list[dict[str, Json]]) -> 
     else:
         is_plain = len(parts) == 1 and parts[0]["type"] == "text"
         messages.append({"role": "user", "content": parts[0]["text"] if is_plain else parts})
-
-
-def _user_parts(message: PromptMessage, *, takes_images: bool) -> list[dict[str, Json]]:
-    parts = [_text_part(spoken(message, takes_images=takes_images))]
-    if takes_images:
-        parts += [
-            {
-                "type": "image_url",
-                "image_url": {"url": f"data:{image.mime_type};base64,{image.data}"},
-            }
-            for image in message.images
-        ]
-    return parts
 
 
 def _text_part(content: str) -> dict[str, Json]:
@@ -200,59 +123,42 @@ def _assistant(
     return message, [call["id"] for call in calls]
 
 
-def _offered(tool: ToolSpec, names: ToolNames) -> dict[str, Json]:
-    function = {
-        "name": names.sent(tool.name),
-        "description": tool.description,
-        "parameters": schema_of(tool),
-    }
-    return {"type": "function", "function": function}
-
-
 @dataclass
 class _Call:
-    """A tool call of which pieces have come."""
+    """A tool call that is not complete yet."""
 
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list[str])
 
 
-class ChatReader:
-    """Folds the chunks of one answer into events."""
+class ChatReader(StreamReader):
+    """Turns the chunks of one response into events; it never ends before the stream does."""
 
     def __init__(
-        self, refusals: ServiceErrors, maker: str, options: ModelOptions, names: ToolNames
+        self, errors: ServiceErrors, maker: str, settings: ModelSettings, names: ToolNames
     ) -> None:
-        self._names = names
-        self._refusals = refusals
-        self._maker = maker
-        self._options = options
+        super().__init__(errors, maker, settings, names)
         self._calls: list[_Call] = []
         self._places: dict[int, _Call] = {}
         self._details: list[Json] = []
-        self._thoughts: dict[str, list[str]] = {}
-        """By the name of the member that they came in."""
+        self._reasoning: dict[str, list[str]] = {}
+        """By the name of their field."""
         self._reason = ""
         self._usage: Mapping[str, Json] = {}
         self._has_refused = False
         self._has_text = False
 
-    @property
-    def is_over(self) -> bool:
-        """Never of itself: what was used comes behind the last words."""
-        return False
-
     def feed(self, message: Mapping[str, Json]) -> Sequence[ModelEvent]:
-        """Return the events that a chunk holds; calls come at the end, when they are whole.
+        """Return the events of a chunk; calls come at the end, when they are complete.
 
         Raises:
             ServiceFailedError: it is an error, or no chunk.
         """
         if message.get("error") or message.get("object") == "error":
-            raise self._refusals.broken_off(message)
+            raise self._errors.aborted(message)
         if "choices" not in message and "usage" not in message:
-            raise self._refusals.malformed("a chunk without choices in its stream")
+            raise self._errors.error(INVALID, "a chunk without choices in its stream")
         self._usage = members(message.get("usage")) or self._usage
         events: list[ModelEvent] = []
         for choice in entries(message.get("choices"))[:1]:
@@ -261,25 +167,25 @@ class ChatReader:
         return events
 
     def ended(self, *, is_announced: bool = False) -> Sequence[ModelEvent]:
-        """Return the calls, what was used, and why the answer ended if that is not as usual.
+        """Return the calls, the usage, and why the reply ended early.
 
-        Some services give no reason for an end that they tell of: there it is one if something was
-        said, and each call is whole.
+        Some services mark the end of the stream but give no reason: then the reply must have text
+        or calls, and each call must be complete.
 
         Raises:
-            ServiceFailedError: it did not end, the stream did.
+            ServiceFailedError: the response is incomplete.
         """
         if not self._reason and not (is_announced and self._is_whole()):
-            raise self._refusals.cut()
+            raise self._errors.error(CUT)
         if self._reason in FAILED:
-            raise self._refusals.broken_off({"type": "server_error", "message": self._reason})
+            raise self._errors.aborted({"type": "server_error", "message": self._reason})
         events: list[ModelEvent] = []
-        # Behind "length" the last call may lack its end, and nothing of it could be told.
-        if self._reason not in CUT:
+        # After "length" the last call may lack its end.
+        if self._reason not in CUT_REASONS:
             events += self._read_calls()
         if self._usage:
-            events.append(used(self._usage, self._options))
-        if self._reason in CUT:
+            events.append(token_usage(self._usage, self._settings))
+        if self._reason in CUT_REASONS:
             events.append(TOO_LONG)
         elif self._has_refused:
             events.append(Stop("refusal"))
@@ -288,41 +194,40 @@ class ChatReader:
         return events
 
     def _is_whole(self) -> bool:
-        """Return whether what has come might be all of an answer."""
+        """Return whether what was received may be a complete reply."""
         events = self._read_calls()
         is_broken = any(isinstance(event, ToolUse) and event.fault for event in events)
-        # Without an end, no arguments may be arguments that have not come.
+        # Empty arguments may be arguments that are still missing.
         is_open = any(not "".join(call.arguments).strip() for call in self._calls)
         return (self._has_text or bool(self._calls)) and not is_broken and not is_open
 
     def _read_calls(self) -> list[ModelEvent]:
-        """Return the calls, behind the thoughts that some models want back with the results."""
+        """Return the calls, after the reasoning that some models want back with the results."""
         if not self._calls:
             return []
-        thoughts: dict[str, Json] = {
-            name: "".join(pieces) for name, pieces in self._thoughts.items()
-        }
-        sealed = {"reasoning_details": self._details} if self._details else thoughts
-        events: list[ModelEvent] = [ProviderBlock(self._maker, sealed)] if sealed else []
+        block: dict[str, Json] = {"reasoning_details": self._details}
+        if not self._details:
+            block = {name: "".join(pieces) for name, pieces in self._reasoning.items()}
+        events: list[ModelEvent] = [ProviderBlock(self._maker, block)] if block else []
         return events + [
             read_arguments(self._names.received(call.name), "".join(call.arguments), call.id)
             for call in self._calls
         ]
 
     def _delta(self, delta: Mapping[str, Json]) -> list[ModelEvent]:
-        thought = ""
+        reasoning = ""
         for name in ("reasoning_content", "reasoning"):
-            if not thought and (thought := text(delta.get(name))):
-                self._thoughts.setdefault(name, []).append(thought)
+            if not reasoning and (reasoning := text(delta.get(name))):
+                self._reasoning.setdefault(name, []).append(reasoning)
         refusal = text(delta.get("refusal"))
         self._has_refused = self._has_refused or bool(refusal)
         self._details += entries(delta.get("reasoning_details"))
         for piece in entries(delta.get("tool_calls")):
             self._add(members(piece))
         if function := members(delta.get("function_call")):
-            # The word of old for a call, of which there is one.
+            # The former name, for a single call.
             self._add({"function": function})
-        events: list[ModelEvent] = [ReasoningDelta(thought)] if thought else []
+        events: list[ModelEvent] = [ReasoningDelta(reasoning)] if reasoning else []
         content = text(delta.get("content")) + refusal
         self._has_text = self._has_text or bool(content)
         return [*events, TextDelta(content)] if content else events
@@ -334,9 +239,9 @@ class ChatReader:
         call.id = call.id or text(piece.get("id"))
         call.name = call.name or text(function.get("name"))
         arguments = function.get("arguments")
-        # Some send the arguments as the object that they are.
-        whole = json.dumps(arguments) if isinstance(arguments, dict) else text(arguments)
-        call.arguments.append(whole)
+        # Some services send an object instead of its JSON.
+        is_object = isinstance(arguments, dict)
+        call.arguments.append(json.dumps(arguments) if is_object else text(arguments))
 
     def _call_of(self, piece: Mapping[str, Json]) -> _Call:
         """Return the call that `piece` belongs to: by its index, its id, or as the last one."""
@@ -346,9 +251,11 @@ class ChatReader:
         else:
             known = self._calls[-1] if self._calls and not id_ else None
         if known is None or (id_ and known.id and id_ != known.id):
-            # Some count all their calls as the first, and tell them apart by their ids.
+            # Some services give all calls the same index, and ids of their own.
             if len(self._calls) >= CALLS_LIMIT:
-                raise self._refusals.malformed(f"more than {CALLS_LIMIT} tool calls in one answer")
+                raise self._errors.error(
+                    INVALID, f"more than {CALLS_LIMIT} tool calls in one answer"
+                )
             known = _Call()
             self._calls.append(known)
         if isinstance(index, int):
@@ -356,8 +263,8 @@ class ChatReader:
         return known
 
 
-def used(usage: Mapping[str, Json], options: ModelOptions) -> TokenUsage:
-    """Return what the service says that the reply took; its own price goes before ours."""
+def token_usage(usage: Mapping[str, Json], settings: ModelSettings) -> TokenUsage:
+    """Return the tokens of a reply; the service's own price takes precedence."""
     details = members(usage.get("prompt_tokens_details"))
     written = members(usage.get("completion_tokens_details"))
     taken = TokenUsage(
@@ -367,6 +274,55 @@ def used(usage: Mapping[str, Json], options: ModelOptions) -> TokenUsage:
         cache_read_tokens=count(details.get("cached_tokens")),
         cache_write_tokens=count(details.get("cache_write_tokens")),
         cost=amount(usage.get("cost")),
-        window=options.window,
+        window=settings.window,
     )
-    return options.priced(taken)
+    return settings.priced(taken)
+
+
+class ChatModel(ServiceModel):
+    """A model behind chat completions."""
+
+    path = "/chat/completions"
+    reader = ChatReader
+
+    def _body(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec], names: ToolNames
+    ) -> dict[str, Json]:
+        system = instructions(self._settings, history)
+        system_messages = [{"role": "system", "content": system}] if system else []
+        messages = conversation(history, self.name, names, takes_images=self.takes_images)
+        body: dict[str, Json] = {
+            "model": self._model,
+            "messages": [*system_messages, *messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": names.sent(tool.name),
+                        "description": tool.description,
+                        "parameters": schema_of(tool),
+                    },
+                }
+                for tool in tools
+            ]
+        is_router = self._service.prefix == "openrouter"
+        if is_router:
+            body["usage"] = {"include": True}
+        if limit := self._settings.max_tokens:
+            # The old name is the one that all but OpenAI's newer models know.
+            is_first = self._service.prefix == "openai"
+            body["max_completion_tokens" if is_first else "max_tokens"] = limit
+        match self._settings.thinking:
+            case None:
+                pass
+            case int(budget) if is_router:
+                body["reasoning"] = {"max_tokens": budget}
+            case str(effort) if is_router:
+                body["reasoning"] = {"effort": effort}
+            case effort:
+                body["reasoning_effort"] = effort
+        return body

@@ -1,16 +1,24 @@
-"""A model of a service that may be reached elsewhere, by another key, or not at all, from now on.
+"""A model of a provider whose address and key may change while the agent runs.
 
-The client decides that while the agent runs. What answers is made anew for each way, and a reply
-that has begun goes on as it is.
+The ACP client sets or disables the provider, the user logs in or out. A reply that has begun goes
+on as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from acp_agent.models.providers import SET_BY_CLIENT, Provider, SettingsError, provider_at
+from acp_agent.models.keys import find_provider, keyring
+from acp_agent.models.providers import (
+    SET_BY_CLIENT,
+    Provider,
+    SettingsError,
+    provider_at,
+)
+from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import (
     Effort,
     HistoryEntry,
@@ -19,69 +27,54 @@ from acp_agent.models.types import (
     ModelFailedError,
     SlashCommand,
     ToolSpec,
-    takes_images,
 )
+
+if TYPE_CHECKING:
+    from acp_agent.models.http import Cassette, ServiceModel
 
 
 class ProviderModel:
-    """Precedes what answers.
+    """A model behind a provider, reached as the user's settings or the client say.
 
-    `find` tells where the service is and by which key it is asked, as the user has set it; `make`
-    makes what answers for it, with an effort where one was chosen; `forget` forgets the key that
-    was kept for it. `is_replayed` says that nothing goes out, and nothing needs a key.
+    Raises:
+        SettingsError: the settings are invalid.
     """
 
     commands: Sequence[SlashCommand] = ()
 
-    def __init__(
-        self,
-        find: Callable[[], Provider],
-        make: Callable[[Provider, Effort | None], Model],
-        *,
-        forget: Callable[[], None],
-        is_replayed: bool = False,
-    ) -> None:
-        self._find = find
-        self._forget = forget
-        self._make = make
-        self._is_replayed = is_replayed
-        self.service = find()
-        """How the service is reached now."""
+    def __init__(self, settings: ModelSettings, environment: Mapping[str, str]) -> None:
+        self.name = settings.name
+        self._settings = settings
+        self._environment = environment
+        self._tape = _open_cassette(settings)
+        self.service = self._find()
+        """How the provider is reached now."""
         self.is_enabled = True
-        self._is_set = False
+        self._is_set_by_client = False
         self._is_signed_out = False
-        self._is_refused = False
-        """Whether the service did not take the key."""
-        self._made: dict[Effort | None, Model] = {}
-
-    @property
-    def now(self) -> Model:
-        """What answers now, where no effort was chosen."""
-        return self._model(None)
-
-    @property
-    def name(self) -> str:
-        """What it is called on screens."""
-        return self.now.name
+        self._is_key_refused = False
+        self._models: dict[Effort | None, ServiceModel] = {}
 
     @property
     def takes_images(self) -> bool:
-        """Whether it looks at the images of a prompt."""
-        return takes_images(self.now)
+        """Whether the model accepts images."""
+        images = self._settings.images
+        return self.service.takes_images if images is None else images
 
     @property
     def lacks_key(self) -> bool:
-        """Whether it cannot answer for want of a key."""
-        return self.service.needs_key and self.service.key is None and not self._is_replayed
+        """Whether it cannot reply for want of a key."""
+        return self.wants_key and self.service.key is None
 
     @property
     def wants_key(self) -> bool:
-        """Whether the user's own key decides about its answers."""
-        return self.service.needs_key and not self._is_replayed
+        """Whether requests need the user's own key."""
+        is_replayed = self._tape is not None and self._tape.is_replayed
+        return self.service.needs_key and not is_replayed
 
     def at(self, effort: str) -> Model:
         """Return the model as it thinks with that effort, reached as this one is."""
-        return _Aimed(self, cast("Effort", effort))
+        return _WithEffort(self, cast("Effort", effort))
 
     async def reply(
         self,
@@ -89,91 +82,103 @@ class ProviderModel:
         tools: Sequence[ToolSpec],
         effort: Effort | None = None,
     ) -> AsyncGenerator[ModelEvent]:
-        """Ask the service as it is reached now, and yield what it streams."""
+        """Yield what the service streams, reached as it is now."""
         if not self.is_enabled:
             sentence = f"{self.service.title} was switched off by the client; choose another model."
             raise ModelFailedError(sentence)
         self.refresh_key()
-        replying = self._model(effort).reply(history, tools)
         try:
-            async for event in replying:
-                yield event
-            self._is_refused = False
-        except ModelFailedError as problem:
-            self._is_refused = problem.needs_key
+            async with aclosing(self.current(effort).reply(history, tools)) as events:
+                async for event in events:
+                    yield event
+            self._is_key_refused = False
+        except ModelFailedError as error:
+            self._is_key_refused = error.needs_key
             raise
-        finally:
-            if isinstance(replying, AsyncGenerator):
-                # As of every stream that is not read to its end.
-                await replying.aclose()
+
+    def current(self, effort: Effort | None = None) -> ServiceModel:
+        """Return the model at the provider as it is reached now."""
+        if effort not in self._models:
+            # These modules take longer to import than the rest of the agent takes to start.
+            if self.service.api == "openai":
+                from acp_agent.models.openai import ChatModel as ModelType
+            else:
+                from acp_agent.models.anthropic import MessagesModel as ModelType
+            settings = self._settings
+            if effort is not None:
+                settings = replace(settings, thinking=effort)
+            model = self.name.partition(":")[2]
+            self._models[effort] = ModelType(self.service, model, settings, tape=self._tape)
+        return self._models[effort]
 
     def refresh_key(self) -> None:
-        """Take the key that the user has brought meanwhile, if one or another one is wanted.
+        """Take the key that the user has set meanwhile, if a key is missing or was refused.
 
         Raises:
-            ModelFailedError: what holds keys cannot be read.
+            ModelFailedError: the stored keys cannot be read.
         """
-        wants_one = self.lacks_key or self._is_refused
-        if wants_one and not self._is_set and not self._is_signed_out:
-            self._find_now()
+        is_needed = self.lacks_key or self._is_key_refused
+        if is_needed and not self._is_set_by_client and not self._is_signed_out:
+            self._find_again()
 
     def route(self, url: str, headers: Mapping[str, str]) -> None:
-        """Reach the service at `url` from now on, with these headers and no key of ours.
+        """Reach the provider at `url` from now on, with these headers and no key of ours.
 
         Raises:
-            SettingsError: that is no address.
+            SettingsError: the URL is invalid.
         """
         service = replace(
             provider_at(self.service.prefix, url, None, {}),
             url_variable=f"the address {SET_BY_CLIENT}",
             key_origin=SET_BY_CLIENT,
         )
-        self._reach(_with(service, headers))
-        self._is_set = self.is_enabled = True
+        self._reach(_with_headers(service, headers))
+        self._is_set_by_client = self.is_enabled = True
 
     def disable(self) -> None:
-        """Answer no more, until it is routed."""
+        """Refuse to reply until the client sets the provider."""
         self.is_enabled = False
 
     def sign_in(self) -> bool:
         """Use the user's own key again; return whether there is one.
 
         Raises:
-            ModelFailedError: what holds keys cannot be read.
+            ModelFailedError: the stored keys cannot be read.
         """
-        self._is_signed_out = self._is_set = False
-        self._find_now()
+        self._is_signed_out = self._is_set_by_client = False
+        self._find_again()
         return not self.lacks_key
 
     def sign_out(self) -> None:
-        """Use no key of the user any more, and forget the one that was kept.
+        """Stop using the user's key, and remove the stored one.
 
         Raises:
-            SettingsError: it cannot be forgotten; it is not used all the same.
+            SettingsError: it cannot be removed; it is not used all the same.
         """
         self._is_signed_out = True
         if self.wants_key:
             self._reach(replace(self.service, key=None))
-            self._forget()
+            keyring(self._environment).remove(self.service.prefix)
 
-    def _find_now(self) -> None:
+    def _find(self) -> Provider:
+        settings = self._settings
+        return find_provider(
+            settings.provider, settings.base_url, settings.api_key_env, self._environment
+        )
+
+    def _find_again(self) -> None:
         try:
             self._reach(self._find())
-        except SettingsError as problem:
-            raise ModelFailedError(str(problem), needs_key=True) from None
+        except SettingsError as error:
+            raise ModelFailedError(str(error), needs_key=True) from None
 
     def _reach(self, service: Provider) -> None:
         if service != self.service:
             self.service = service
-            self._made.clear()
-
-    def _model(self, effort: Effort | None) -> Model:
-        if effort not in self._made:
-            self._made[effort] = self._make(self.service, effort)
-        return self._made[effort]
+            self._models.clear()
 
 
-class _Aimed:
+class _WithEffort:
     """A model that thinks with an effort of its own."""
 
     commands: Sequence[SlashCommand] = ()
@@ -181,28 +186,31 @@ class _Aimed:
     def __init__(self, model: ProviderModel, effort: Effort) -> None:
         self._model = model
         self._effort: Effort = effort
-
-    @property
-    def name(self) -> str:
-        """What it is called on screens."""
-        return self._model.name
+        self.name = model.name
 
     @property
     def takes_images(self) -> bool:
-        """Whether it looks at the images of a prompt."""
         return self._model.takes_images
 
     def reply(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[ModelEvent]:
-        """Ask the service, and yield what it streams."""
         return self._model.reply(history, tools, self._effort)
 
 
-def _with(service: Provider, headers: Mapping[str, str]) -> Provider:
-    """Return `service` as it is asked with these headers.
+def _open_cassette(settings: ModelSettings) -> Cassette | None:
+    if settings.cassette is None:
+        return None
+    from acp_agent.models.cassette import RecordingCassette, ReplayingCassette
 
-    A key among them becomes the service's key: as such it is kept out of everything that is told.
+    is_recorded = settings.cassette_mode == "record"
+    return (RecordingCassette if is_recorded else ReplayingCassette)(settings.cassette)
+
+
+def _with_headers(service: Provider, headers: Mapping[str, str]) -> Provider:
+    """Return `service` with these headers.
+
+    A key among them becomes the service's key, so that it is kept out of messages.
     """
     rest = dict(headers)
     for name, value in headers.items():

@@ -1,14 +1,13 @@
-"""What a model gets before the conversation begins, and how the user's words come to it."""
+"""The system prompt, and the text of prompts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
+from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import (
-    Attachment,
     HistoryEntry,
-    ModelOptions,
     ProjectInstructions,
     PromptMessage,
 )
@@ -26,24 +25,22 @@ You are a coding agent that works in the project of a user, who talks to you thr
 NO_IMAGES: Final = "[An image of type {}, which this model cannot look at.]"
 
 
-def instructions(options: ModelOptions, history: Sequence[HistoryEntry] = ()) -> str:
-    """Return what a model gets before the conversation; empty if there is nothing."""
-    parts = [INSTRUCTIONS] if options.is_coding else []
-    parts += [options.system_prompt] if options.system_prompt else []
+def instructions(settings: ModelSettings, history: Sequence[HistoryEntry] = ()) -> str:
+    """Return the system prompt; may be empty."""
+    parts = [INSTRUCTIONS] if settings.coding_agent_mode else []
+    parts += [settings.system_prompt] if settings.system_prompt else []
     parts += [entry.text for entry in history if isinstance(entry, ProjectInstructions)]
     return "\n".join(parts)
 
 
 def spoken(message: PromptMessage, *, takes_images: bool) -> str:
-    """Return a prompt as one text: attachments behind it, and images that cannot be shown."""
+    """Return a prompt as one text, with its attachments, and notes for images it cannot take."""
     parts = [message.text] if message.text else []
-    parts += [_attached(each) for each in message.attachments]
+    for each in message.attachments:
+        if each.text is None:
+            parts.append(f"[Attached, not as text: {each.uri}]")
+        else:
+            parts.append(f"<attachment uri={each.uri!r}>\n{each.text}\n</attachment>")
     if not takes_images:
         parts += [NO_IMAGES.format(image.mime_type) for image in message.images]
     return "\n\n".join(parts) or "(The prompt is empty.)"
-
-
-def _attached(attachment: Attachment) -> str:
-    if attachment.text is None:
-        return f"[Attached, not as text: {attachment.uri}]"
-    return f"<attachment uri={attachment.uri!r}>\n{attachment.text}\n</attachment>"

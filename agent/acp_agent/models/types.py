@@ -1,13 +1,13 @@
-"""What a model is to the agent, whoever answers: a demo, or a service far away.
+"""What a model is to the agent: the history it gets, the events it yields, its options.
 
-A model sees the whole history and yields what it says and wants done. The turn carries it out and
-asks again, until the model wants nothing more.
+A model gets the whole history and yields text, reasoning and tool calls. The turn runs the calls
+and sends the history again, until the model calls no tool.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from acp_protocol.errors import AcpError
@@ -16,7 +16,7 @@ from acp_protocol.jsonrpc import Json
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer, Markdown."""
+    """A piece of the reply, Markdown."""
 
     text: str
 
@@ -28,36 +28,39 @@ class ReasoningDelta:
     text: str
 
 
+PlanStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
+
+
 @dataclass(frozen=True, slots=True)
-class PlanStep:
+class PlannedStep:
     """One entry of a plan."""
 
     content: str
-    status: Literal["pending", "in_progress", "completed"]
+    status: PlanStatus
 
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
     """The whole plan as it stands now."""
 
-    entries: tuple[PlanStep, ...]
+    entries: tuple[PlannedStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool to be run before the model goes on."""
+    """A tool call."""
 
     name: str
     arguments: Mapping[str, Json]
     id: str = ""
-    """What the model calls this call; empty where its place says enough."""
+    """The model's id of the call; may be empty."""
     fault: str | None = None
-    """Why it cannot be carried out as it was written; then `arguments` are empty."""
+    """Why the arguments are invalid; then `arguments` is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderBlock:
-    """What only the model that made it can read, and wants back with the history as it was."""
+    """What only the model that made it can read, and needs unchanged in the history."""
 
     model: str
     """The name of the model."""
@@ -66,30 +69,29 @@ class ProviderBlock:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """What a reply has taken, in tokens; it stands for the whole reply."""
+    """The tokens of a whole reply."""
 
     input_tokens: int
-    """Of what was sent, cached or not."""
+    """Sent, cached or not."""
     output_tokens: int
-    """Of what came back, thoughts too."""
+    """Received, reasoning included."""
     reasoning_tokens: int = 0
-    """Of `written`, for thoughts, where the service tells."""
+    """Of `output_tokens`."""
     cache_read_tokens: int = 0
-    """Of `read`, taken from a cache."""
+    """Of `input_tokens`, read from a cache."""
     cache_write_tokens: int = 0
-    """Of `read`, put into a cache."""
+    """Of `input_tokens`, written to a cache."""
     cost: float | None = None
-    """In US dollars; None where it is not known what it costs."""
+    """In US dollars; None if unknown."""
     window: int | None = None
-    """The size of the context window in tokens; None where it is not known."""
+    """The size of the context window; None if unknown."""
 
     @property
     def total(self) -> int:
-        """What was sent and what came back."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        """Return what both have taken together; how full a mind is cannot be added."""
+        """Return the sum, without `window`."""
         costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return TokenUsage(
             self.input_tokens + other.input_tokens,
@@ -103,21 +105,21 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why the reply ended, where that ends the turn too; the last event if it comes at all."""
+    """Why the reply ended, if that ends the turn, too; the last event."""
 
     reason: Literal["max_tokens", "refusal"]
     why: str = ""
-    """For the user, the end of a sentence; empty where what was said tells it."""
+    """The end of a sentence for the user; empty if the reply says it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """The reply is not over: asked once more behind it, the model goes on; the last event."""
+    """The reply is incomplete: the next request continues it; the last event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """Nothing comes for a while: the service is asked again later. It is no part of the reply."""
+    """The request is sent again later. It is no part of the reply."""
 
     reason: str
     """A sentence."""
@@ -139,16 +141,16 @@ ModelEvent: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Something that a prompt brings along: material, and nothing that was asked for."""
+    """A resource that a prompt brings along: material, not instructions."""
 
     uri: str
     text: str | None
-    """None for what is no text."""
+    """None if it is no text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture that a prompt brings along."""
+    """An image that a prompt brings along."""
 
     mime_type: str
     data: str
@@ -166,14 +168,14 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """What the model yielded in one go, without what it took; of its end only a refusal."""
+    """The events of one reply, without its usage; of its end only a refusal."""
 
     events: tuple[ModelEvent, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What came of a tool call; the answers to one `ModelSaid` stand in the order of its calls."""
+    """The result of a tool call; results stand in the order of the calls."""
 
     name: str
     text: str
@@ -182,7 +184,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ProjectInstructions:
-    """How the project wants to be worked in; it stands behind what the model is shown by us."""
+    """What the project's files tell a coding agent; part of the system prompt."""
 
     text: str
 
@@ -211,25 +213,23 @@ class SlashCommand:
 
 
 class ModelFailedError(AcpError):
-    """A model could not answer; the message is a sentence for the user and holds no secret."""
+    """A model could not reply; the message is a sentence for the user, without secrets."""
 
     def __init__(
         self, sentence: str, *, needs_key: bool = False, is_too_long: bool = False
     ) -> None:
         super().__init__(sentence)
         self.is_too_long = is_too_long
-        """Whether it was sent more than its context window holds."""
+        """Whether the history exceeds the context window."""
         self.needs_key = needs_key
-        """Whether the user has to bring a key, or another one."""
+        """Whether the user has to set a key, or another one."""
 
 
 class Model(Protocol):
-    """Whoever decides what is said and done."""
+    """What replies to prompts."""
 
     @property
-    def name(self) -> str:
-        """What it is called on screens."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def commands(self) -> Sequence[SlashCommand]:
@@ -239,29 +239,27 @@ class Model(Protocol):
     def reply(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
-        """Yield what comes next; neither a `CallTool` nor `Paused` among it ends the turn.
+        """Yield the next reply; a `ToolUse` or `Continue` in it does not end the turn.
 
         Every call in `history` has its result, a cancelled one too.
 
         Raises:
-            ModelFailedError: it cannot answer, or not to the end.
+            ModelFailedError: it cannot reply, or not to the end.
         """
         ...
 
 
 @runtime_checkable
 class SupportsImages(Protocol):
-    """A model that can say whether it looks at images; one that is none does not."""
+    """A model that says whether it accepts images; others do not."""
 
     @property
-    def takes_images(self) -> bool:
-        """Whether it looks at the images of a prompt."""
-        ...
+    def takes_images(self) -> bool: ...
 
 
 @runtime_checkable
 class SupportsEffort(Protocol):
-    """A model that can be set how hard to think, in one session as in no other."""
+    """A model whose effort each session can choose."""
 
     def at(self, effort: str) -> Model:
         """Return the model as it thinks with that effort: low, medium or high."""
@@ -270,21 +268,19 @@ class SupportsEffort(Protocol):
 
 @runtime_checkable
 class IsDemo(Protocol):
-    """A model that understands its own orders, and no words beside."""
+    """A model that follows a script."""
 
     @property
-    def is_scripted(self) -> bool:
-        """Whether it is one."""
-        ...
+    def is_scripted(self) -> bool: ...
 
 
 def is_scripted(model: Model) -> bool:
-    """Return whether `model` does only what it knows, so that nothing can be explained to it."""
+    """Return whether `model` only follows a script, so that explanations do not help it."""
     return isinstance(model, IsDemo) and model.is_scripted
 
 
 def takes_images(model: Model) -> bool:
-    """Return whether images may be among a prompt for `model`."""
+    """Return whether prompts for `model` may have images."""
     return isinstance(model, SupportsImages) and model.takes_images
 
 
@@ -294,44 +290,22 @@ MILLION: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """US dollars for a million tokens."""
+    """US dollars per million tokens; caching costs as much as reading unless it is set."""
 
     read: float
     written: float
     cached_read: float | None = None
-    """As `read` where it is None; so is the next one."""
     cached_written: float | None = None
 
-    def of(self, used: TokenUsage) -> float:
-        """Return what `used` costs."""
+    def __str__(self) -> str:
+        each = (self.read, self.written, self.cached_read, self.cached_written)
+        return "/".join(f"{price:g}" for price in each if price is not None)
+
+    def of(self, usage: TokenUsage) -> float:
+        """Return what `usage` costs."""
         from_cache = self.read if self.cached_read is None else self.cached_read
         into_cache = self.read if self.cached_written is None else self.cached_written
-        fresh = max(0, used.input_tokens - used.cache_read_tokens - used.cache_write_tokens)
-        total = fresh * self.read + used.output_tokens * self.written
-        total += used.cache_read_tokens * from_cache + used.cache_write_tokens * into_cache
+        fresh = max(0, usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens)
+        total = fresh * self.read + usage.output_tokens * self.written
+        total += usage.cache_read_tokens * from_cache + usage.cache_write_tokens * into_cache
         return total / MILLION
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelOptions:
-    """What a user wants of a model and knows of it; None leaves it to the service."""
-
-    thinking: Effort | int | None = None
-    """How hard to think; a number is the most tokens to think with."""
-    max_tokens: int | None = None
-    """The most that one reply may be long."""
-    window: int | None = None
-    """Tokens that the model can bear in mind at once."""
-    prices: Prices | None = None
-    images: bool | None = None
-    """Whether the model looks at images."""
-    system_prompt: str | None = None
-    """What it gets besides, before the conversation begins."""
-    is_coding: bool = True
-    """Whether it is instructed how to work as a coding agent."""
-
-    def priced(self, used: TokenUsage) -> TokenUsage:
-        """Return `used` with what it costs, if the service has not said it and prices are known."""
-        if used.cost is not None or self.prices is None:
-            return used
-        return replace(used, cost=self.prices.of(used))

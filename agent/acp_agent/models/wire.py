@@ -17,27 +17,27 @@ from acp_protocol.json_codec import Json, parse
 
 
 def members(value: Json) -> Mapping[str, Json]:
-    """Return the members of an object; none for what is no object."""
+    """Return the members of an object; none for any other value."""
     return cast("Mapping[str, Json]", value) if isinstance(value, dict) else {}
 
 
 def entries(value: Json) -> Sequence[Json]:
-    """Return the entries of an array; none for what is no array."""
+    """Return the entries of an array; none for any other value."""
     return cast("Sequence[Json]", value) if isinstance(value, list) else ()
 
 
 def text(value: Json) -> str:
-    """Return a string; an empty one for what is no string."""
+    """Return a string; an empty one for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def count(value: Json) -> int:
-    """Return a whole number that is not negative and can be counted to; 0 for what is none."""
+    """Return a whole number from 0 to 2**53; 0 for any other value."""
     return value if type(value) is int and 0 <= value < 2**53 else 0
 
 
 def amount(value: Json) -> float | None:
-    """Return a number that is not negative; None for what is none."""
+    """Return a number that is not negative; None for any other value."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < 1e12 else None
 
@@ -64,10 +64,10 @@ LENGTH: Final = 64
 
 
 class ToolNames:
-    """The names of one request, there and back."""
+    """The names of tools in one request, in both directions."""
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
-        # Who has a name that is taken as it is keeps it, whoever else would get the same.
+        # A valid name stays, even if another one would become the same.
         kept = {tool.name for tool in tools if _fitted(tool.name) == tool.name}
         self._service_names: dict[str, str] = {name: name for name in kept}
         self._meant: dict[str, str] = dict(self._service_names)
@@ -75,11 +75,11 @@ class ToolNames:
             self._add(tool.name)
 
     def sent(self, name: str) -> str:
-        """Return what a tool is called before the service, one that is not offered too."""
+        """Return the name that the service gets, also for a tool that is not offered."""
         return self._service_names.get(name) or _fitted(name)
 
     def received(self, name: str) -> str:
-        """Return the tool that the service calls so; a name that nobody has stays as it is."""
+        """Return the tool that the service means; an unknown name stays as it is."""
         return self._meant.get(name, name)
 
     def _add(self, name: str) -> None:
@@ -100,19 +100,18 @@ def _fitted(name: str) -> str:
 
 
 def schema_of(tool: ToolSpec) -> dict[str, Json]:
-    """Return the schema of a tool's arguments: an object, whether it says so or not."""
-    parameters: Mapping[str, Json] = tool.parameters
-    return {"properties": {}, **parameters, "type": "object"}
+    """Return the schema of a tool's arguments, which are an object whether it says so or not."""
+    return {"properties": {}, **tool.parameters, "type": "object"}
 
 
 ANYTHING: Final = re.compile(r".+", re.DOTALL)
 
 
 class CallIds:
-    """Names the calls of a history apart, whatever those who made them have called them.
+    """Gives the calls of a history different, valid ids.
 
-    Some count the calls of each reply anew, and some call all of them the same; services refuse a
-    history in which two calls have one id, or one whose signs they do not know.
+    Some models count the calls of each reply anew, or give all of them one id; services refuse a
+    history in which two calls have one id, or one with characters that they do not accept.
     """
 
     def __init__(self, prefix: str, fit: re.Pattern[str] = ANYTHING) -> None:
@@ -121,7 +120,7 @@ class CallIds:
         self._taken: set[str] = set()
 
     def at(self, place: int) -> Callable[[str], str]:
-        """Return what gives the calls of the reply at `place` their ids, one after the other."""
+        """Return a function that gives the calls of the reply at `place` their ids, in order."""
         numbers = itertools.count()
 
         def id_of(id_: str) -> str:
@@ -137,7 +136,7 @@ class CallIds:
 
 
 def read_arguments(name: str, written: str, id_: str = "") -> ToolUse:
-    """Return the call; what is no JSON object is told to the model, and never carried out."""
+    """Return the call; one with invalid arguments has a fault, and is never run."""
     if not written.strip():
         return ToolUse(name, {}, id_)
     try:

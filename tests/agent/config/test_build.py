@@ -12,8 +12,8 @@ import pytest
 from acp_agent.config.build import build_conduct, build_mcp, build_models, build_store
 from acp_agent.config.load import load_settings
 from acp_agent.mcp.config import StdioServer, WebServer
-from acp_agent.models.factory import ModelSettings
 from acp_agent.models.providers import SettingsError
+from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import ModelFailedError, PromptMessage
 from acp_agent.permissions.policy import PolicyRule
 from acp_agent.sessions.store import StoreError
@@ -185,8 +185,8 @@ async def test_no_key_goes_to_an_address_that_names_none() -> None:
 @pytest.mark.parametrize(
     ("choice", "environment", "reason"),
     [
-        (ModelSettings(name="openai:m", api_key_env="K"), {"K": "a b"}, "K holds signs"),
-        (ModelSettings(name="openai:m", base_url="ftp://x"), {}, "base_url is no address"),
+        (ModelSettings(name="openai:m", api_key_env="K"), {"K": "a b"}, "K holds characters"),
+        (ModelSettings(name="openai:m", base_url="ftp://x"), {}, "base_url is no URL"),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_sent(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.config.load import SettingsFile, nearest_key
-from acp_agent.config.source import Source, parse_toml
+from acp_agent.config.source import ParsedFile, parse_toml
 from acp_agent.config.yaml_source import parse_yaml
 from acp_agent.continuum.config import ALIASES
 from acp_agent.settings import setting_keys
@@ -157,7 +157,7 @@ def test_configuration_of_continuum_router_is_read_unchanged(shared: Path) -> No
         "transport.stdio.enabled": True,
         "agent.name": "Continuum Router",
         "agent.description": "Local LLM inference agent",
-        "model.name": "gpt-4o",
+        "model.name": "continuum:gpt-4o",
         "model.service": "continuum",
         "model.system_prompt": "You are a helpful coding assistant.",
         "model.coding_agent_mode": True,
@@ -184,13 +184,13 @@ def test_storage_of_continuum_router_has_two_keys() -> None:
 
 
 def test_key_without_a_value_is_not_set() -> None:
-    file = SettingsFile(Source(PATH, {"model": None, "log": {"level": None}}, {}))
+    file = SettingsFile(ParsedFile(PATH, {"model": None, "log": {"level": None}}, {}))
     assert (file.values, file.problems) == ({}, [])
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), TREES, max_size=4))
 def test_any_file_gives_settings_notes_or_mistakes(tree: dict[str, Json]) -> None:
-    file = SettingsFile(Source(PATH, tree, {}))
+    file = SettingsFile(ParsedFile(PATH, tree, {}))
     assert all(problem.startswith("acp-agent.toml: ") for problem in file.problems)
     for path, setting in file.values.items():
         key = setting_keys()[path]

@@ -173,6 +173,21 @@ def test_model_without_a_name_or_a_service_is_refused(
     assert reason in str(wrong.value)
 
 
+def test_name_of_a_model_is_reported_with_other_mistakes(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFileError) as wrong:
+        layers(tmp_path, "a = 1\n[model]\nname = 'x:y'\n[[model.others]]\nname = 'z'\n")
+    assert [problem.split(": ")[1] for problem in wrong.value.problems] == [
+        "a",
+        "model.name",
+        "model.others.1.name",
+    ]
+
+
+def test_unprintable_name_in_the_environment_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFileError, match=r"ACP_AGENT_MODEL_NAME: model\.name: must be one"):
+        layers(tmp_path, OPENAI, {"ACP_AGENT_MODEL_NAME": "a\x07"})
+
+
 def test_name_with_a_colon_can_have_a_service(tmp_path: Path) -> None:
     text = "[model]\nservice = 'ollama'\nname = 'qwen3:8b'"
     assert layers(tmp_path, text).settings().model.name == "ollama:qwen3:8b"

@@ -55,7 +55,7 @@ def test_rules_are_read_from_both_formats() -> None:
     ("text", "problem"),
     [
         ("permissions.rules = 3", "a.toml:1: permissions.rules: must be a list of tables"),
-        ("permissions.rules = ['x']", "a.toml:1: permissions.rules: must be a list of tables"),
+        ("permissions.rules = ['x']", "a.toml:1: permissions.rules.1: must be a table"),
         (
             "[[permissions.rules]]\nkind = 'edit'",
             "a.toml:1: permissions.rules.1.decision: is missing",

@@ -18,7 +18,7 @@ from acp_agent.config.source import (
     MAX_BYTES,
     InvalidFileError,
     KeyPath,
-    Source,
+    ParsedFile,
     key_lines,
     parse_toml,
     spelled,
@@ -43,7 +43,7 @@ def test_byte_order_mark_is_skipped(tmp_path: Path) -> None:
 
 
 def test_value_without_a_line_has_that_of_the_table_around_it() -> None:
-    source = Source(Path("a.toml"), {}, {("x",): 3})
+    source = ParsedFile(Path("a.toml"), {}, {("x",): 3})
     assert source.at(("x", "y", 0)) == "a.toml:3"
     assert source.at(("z",)) == "a.toml"
     assert spelled(("model", "others", 0, "name")) == "model.others.1.name"

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.types import ModelOptions, PromptMessage
+from acp_agent.models.settings import ModelSettings
+from acp_agent.models.types import PromptMessage
 from acp_agent.models.wire import read_arguments, replace_surrogates
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found, providing, replied, said, streamed
@@ -48,6 +49,6 @@ async def test_half_a_character_in_a_reply_is_said_as_one_that_is_missing() -> N
     )
     answer = b"data: " + spelled + b"\n\ndata: [DONE]\n\n"
     async with providing(streamed(answer)) as provider:
-        model = ChatModel(found("openai", provider.url), "gpt-x", ModelOptions())
+        model = ChatModel(found("openai", provider.url), "gpt-x", ModelSettings())
         events = await replied(model, [PromptMessage("hi")])
     assert said(events) == "a\ufffdb\U0001f600"

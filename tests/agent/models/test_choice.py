@@ -41,7 +41,7 @@ def test_every_service_can_be_chosen_without_a_key(prefix: str) -> None:
     assert model.name == f"{prefix}:org/name:tag"
     kind = MessagesModel if prefix == "anthropic" else ChatModel
     assert isinstance(model, ProviderModel)
-    assert isinstance(model.now, kind)
+    assert isinstance(model.current(), kind)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_options_that_make_no_sense_are_refused(arguments: tuple[str, ...]) -> N
     ("arguments", "reason"),
     [
         (("--cassette", "x"), "The demo model has no traffic"),
-        (("--model", "openai:x", "--thinking", "2000"), "OpenAI is told an effort"),
+        (("--model", "openai:x", "--thinking", "2000"), "OpenAI takes an effort"),
         (("--model", "ollama:x", "--cassette", "missing"), "The cassette missing cannot be read"),
     ],
 )

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import MessagesModel
-from acp_agent.models.errors import MAX_QUOTE, ServiceErrors, ServiceFailedError
-from acp_agent.models.factory import ModelSettings, create_model
-from acp_agent.models.http import Timeouts
+from acp_agent.models.errors import INVALID, MAX_QUOTE, ServiceErrors, ServiceFailedError
+from acp_agent.models.factory import create_model
+from acp_agent.models.http import ClientLimits
 from acp_agent.models.providers import PROVIDERS
 from acp_agent.models.routed import ProviderModel
-from acp_agent.models.types import ModelOptions
+from acp_agent.models.settings import ModelSettings
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import Answer, LocalProvider, found, providing, sse, streamed
@@ -65,28 +65,28 @@ def openai_error(message: str, code: str | None = None) -> Json:
             {"type": "error", "error": {"type": "authentication_error", "message": "invalid"}},
             "Anthropic does not accept the key in ANTHROPIC_API_KEY: invalid.",
         ),
-        ("openai", 403, b"", "OpenAI forbids the model gpt-x to this key."),
+        ("openai", 403, b"", "OpenAI does not allow this key to use the model gpt-x."),
         (
             "ollama",
             404,
             {"error": {"message": 'no "x"', "code": None}},
             f'{OLLAMA} at http://127.0.0.1:11434/v1: no "x". Check --model and OLLAMA_HOST.',
         ),
-        ("openai", 429, b"<html>x</html>", "OpenAI was asked too often."),
+        ("openai", 429, b"<html>x</html>", "OpenAI limits the rate of requests."),
         (
             "anthropic",
             529,
             {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
-            "Anthropic has too much to do just now: Overloaded.",
+            "Anthropic is overloaded: Overloaded.",
         ),
-        ("vllm", 500, {"detail": "CUDA"}, "vLLM has a fault of its own, status 500: CUDA."),
-        ("openai", 422, {"message": "No."}, "OpenAI did not take the request, status 422: No."),
-        ("openai", 400, "plain", "OpenAI did not take the request, status 400: plain."),
+        ("vllm", 500, {"detail": "CUDA"}, "vLLM failed with status 500: CUDA."),
+        ("openai", 422, {"message": "No."}, "OpenAI rejected the request with status 422: No."),
+        ("openai", 400, "plain", "OpenAI rejected the request with status 400: plain."),
         (
             "openrouter",
             402,
             {"error": {"message": "Insufficient credits", "code": 402}},
-            "OpenRouter wants to be paid first: Insufficient credits.",
+            "OpenRouter refuses the request for lack of credit: Insufficient credits.",
         ),
     ],
 )
@@ -102,19 +102,22 @@ def test_a_key_is_told_in_none_of_its_spellings(depth: int) -> None:
     for _ in range(depth):
         spelled = json.dumps(spelled)[1:-1]
     problem = refused(400, openai_error(f"no {spelled} here"), key=key)
-    assert str(problem) == "OpenAI did not take the request, status 400: no … here."
+    assert str(problem) == "OpenAI rejected the request with status 400: no … here."
 
 
 @pytest.mark.parametrize(
     ("environment", "url", "variable", "sentence"),
     [
-        ({}, None, None, "OpenAI wants a key. Set OPENAI_API_KEY where the agent starts."),
+        ({}, None, None, "OpenAI requires a key. Set OPENAI_API_KEY where the agent starts."),
         ({"OPENAI_API_KEY": KEY}, None, None, "OpenAI does not accept the key in OPENAI_API_KEY."),
         (
             {"OPENAI_API_KEY": KEY},
             "http://own",
             None,
-            "OpenAI wants a key. Name the variable that holds one as api_key_env, beside base_url.",
+            (
+                "OpenAI requires a key. Name the variable that holds one as api_key_env, "
+                "beside base_url."
+            ),
         ),
         (
             {"OWN_KEY": KEY},
@@ -133,13 +136,13 @@ def test_a_key_that_is_wanted_is_brought_where_the_agent_looks_for_it(
     told = ServiceErrors(model.service, "m")
     assert str(told.refused(401, {}, b"")) == sentence
     address = "base_url" if url else "OPENAI_BASE_URL"
-    assert str(told.malformed("x")).endswith(f"Is {address} right?")
+    assert str(told.error(INVALID, "x")).endswith(f"Is {address} right?")
 
 
 @pytest.mark.parametrize(
     ("headers", "sentence"),
     [
-        ({}, "wants a key. The client has set its address, and has to set a header with one."),
+        ({}, "requires a key. The client has set its address, and has to set a header with one."),
         ({"Authorization": f"Bearer {KEY}"}, "does not accept the key that the client has set."),
     ],
 )
@@ -149,7 +152,7 @@ def test_where_the_client_leads_it_brings_the_key(headers: dict[str, str], sente
     model.route("http://own", headers)
     told = ServiceErrors(model.service, "m")
     assert str(told.refused(401, {}, b"")) == f"OpenAI {sentence}"
-    assert "the address that the client has set" in str(told.malformed("x"))
+    assert "the address that the client has set" in str(told.error(INVALID, "x"))
 
 
 @pytest.mark.parametrize(
@@ -173,12 +176,12 @@ def test_a_conversation_that_is_too_long_is_told_as_that(status: int, body: Json
 def test_who_has_used_up_what_was_paid_need_not_try_again() -> None:
     problem = refused(429, openai_error("You exceeded your quota", "insufficient_quota"))
     assert not problem.is_transient
-    assert "wants to be paid" in str(problem)
+    assert "lack of credit" in str(problem)
 
 
 def test_a_key_that_is_missing_is_told_as_that() -> None:
     problem = refused(401, b"", key=None)
-    assert str(problem) == "OpenAI wants a key. Set OPENAI_API_KEY where the agent starts."
+    assert str(problem) == "OpenAI requires a key. Set OPENAI_API_KEY where the agent starts."
     assert problem.needs_key
 
 
@@ -223,7 +226,7 @@ def test_long_words_are_cut() -> None:
 
 # What a client hears, from a service that fails over real sockets.
 
-QUICK = Timeouts(first_delay_s=0.0, max_attempts=2)
+QUICK = ClientLimits(first_delay_s=0.0, max_attempts=2)
 GONE: Json = {"type": "error", "error": {"type": "not_found_error", "message": "model: x"}}
 CALL: list[Json] = [
     {
@@ -257,25 +260,25 @@ def replying(*messages: Json) -> Answer:
 
 def messages_at(provider: LocalProvider) -> MessagesModel:
     service = found("anthropic", provider.url)
-    return MessagesModel(service, "m", ModelOptions(), timeouts=QUICK)
+    return MessagesModel(service, "m", ModelSettings(), limits=QUICK)
 
 
 BUSY = service_refused(529, GONE)
 FAULTS: list[tuple[list[Answer], int, str]] = [
     ([service_refused(401)], -32000, "does not accept the key in ANTHROPIC_API_KEY"),
-    ([service_refused(403)], -32603, "forbids the model m to this key"),
+    ([service_refused(403)], -32603, "does not allow this key to use the model m"),
     ([service_refused(404, GONE)], -32603, "has no model m at"),
-    ([service_refused(429)] * 2, -32603, "was asked too often"),
-    ([service_refused(429, retry_after="900")], -32603, "it wants 900 seconds of rest"),
-    ([service_refused(500)] * 2, -32603, "has a fault of its own, status 500"),
-    ([service_refused(502), service_refused(503)], -32603, "has too much to do just now"),
-    ([BUSY, BUSY], -32603, "has too much to do just now"),
-    ([service_refused(307, location="http://127.0.0.1:9")], -32603, "is elsewhere, status 307"),
-    ([replying(*words("Well. "), *CALL)], -32603, "was cut before the answer was whole"),
-    ([replying(*CALL, CALLS_END, STOP)] * 2, -32603, "was cut before the answer was whole"),
-    ([streamed(b"data: {oops\n\n")], -32603, "sent what is no answer of its kind: no JSON"),
-    ([replying(*words("a"), GONE)], -32603, "broke its answer off: model: x"),
-    ([streamed()] * 2, -32603, "was cut before the answer was whole"),
+    ([service_refused(429)] * 2, -32603, "limits the rate of requests"),
+    ([service_refused(429, retry_after="900")], -32603, "retry after 900 seconds"),
+    ([service_refused(500)] * 2, -32603, "failed with status 500"),
+    ([service_refused(502), service_refused(503)], -32603, "is overloaded"),
+    ([BUSY, BUSY], -32603, "is overloaded"),
+    ([service_refused(307, location="http://127.0.0.1:9")], -32603, "redirects, status 307"),
+    ([replying(*words("Well. "), *CALL)], -32603, "ended before the response was complete"),
+    ([replying(*CALL, CALLS_END, STOP)] * 2, -32603, "ended before the response was complete"),
+    ([streamed(b"data: {oops\n\n")], -32603, "sent an invalid response: no JSON"),
+    ([replying(*words("a"), GONE)], -32603, "aborted its response: model: x"),
+    ([streamed()] * 2, -32603, "ended before the response was complete"),
 ]
 
 

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import acp_agent.models.sse as answer_module
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.errors import ServiceFailedError
-from acp_agent.models.http import Timeouts
+from acp_agent.models.http import ClientLimits
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.types import Model, ModelOptions, PromptMessage, Retrying, TextDelta, ToolUse
+from acp_agent.models.settings import ModelSettings
+from acp_agent.models.types import Model, PromptMessage, Retrying, TextDelta, ToolUse
 from tests.agent.models.provider import (
     Answer,
     LocalProvider,
@@ -34,7 +34,7 @@ from tests.agent.models.provider import (
 )
 
 KEY = "sk-canary-0123456789"
-QUICK = Timeouts(first_delay_s=0.0)
+QUICK = ClientLimits(first_delay_s=0.0)
 GO = [PromptMessage("go")]
 WORDS = sse({"choices": [{"delta": {"content": "wörds 語 😀"}}]})
 CALL = sse(
@@ -50,14 +50,14 @@ END = sse({"choices": [{"delta": {}, "finish_reason": "stop"}]}, done=True)
 WHOLE = streamed(WORDS, END)
 
 
-def model_at(url: str, timeouts: Timeouts = QUICK, key: str | None = KEY) -> ChatModel:
-    return ChatModel(found("openai", url, key), "gpt-x", ModelOptions(), timeouts=timeouts)
+def model_at(url: str, limits: ClientLimits = QUICK, key: str | None = KEY) -> ChatModel:
+    return ChatModel(found("openai", url, key), "gpt-x", ModelSettings(), limits=limits)
 
 
-async def failure(provider: LocalProvider, timeouts: Timeouts = QUICK) -> ServiceFailedError:
+async def failure(provider: LocalProvider, limits: ClientLimits = QUICK) -> ServiceFailedError:
     """Return how asking fails; the key must not be in what is said of it."""
     with pytest.raises(ServiceFailedError) as caught:
-        await replied(model_at(provider.url, timeouts), GO)
+        await replied(model_at(provider.url, limits), GO)
     assert KEY not in str(caught.value)
     assert caught.value.__cause__ is None
     return caught.value
@@ -92,7 +92,7 @@ async def test_what_ends_before_its_first_words_is_tried_again(first: Answer) ->
 async def test_nobody_hears_the_same_words_twice() -> None:
     async with providing(streamed(WORDS, end="cut")) as provider:
         heard = ""
-        with pytest.raises(ServiceFailedError, match="was cut before the answer was whole"):
+        with pytest.raises(ServiceFailedError, match="ended before the response was complete"):
             async for event in model_at(provider.url).reply(GO, []):
                 heard += said([event])
     assert heard == "wörds 語 😀"
@@ -107,17 +107,17 @@ async def test_a_failure_that_stays_is_not_tried_again(status: int) -> None:
 
 
 async def test_after_the_last_try_the_last_failure_is_told() -> None:
-    timeouts = replace(QUICK, max_attempts=2)
+    limits = replace(QUICK, max_attempts=2)
     async with providing(refused(500), refused(503)) as provider:
-        problem = await failure(provider, timeouts)
-    assert str(problem) == "OpenAI has too much to do just now."
+        problem = await failure(provider, limits)
+    assert str(problem) == "OpenAI is overloaded."
 
 
 async def test_the_rest_that_a_service_wants_is_kept() -> None:
     """Our own would be longer than the test may take."""
-    timeouts = Timeouts(first_delay_s=1000.0, max_delay_s=1000.0)
+    limits = ClientLimits(first_delay_s=1000.0, max_delay_s=1000.0)
     async with providing(refused(429, retry_after="0.001"), WHOLE) as provider:
-        assert said(await replied(model_at(provider.url, timeouts), GO))
+        assert said(await replied(model_at(provider.url, limits), GO))
 
 
 @pytest.mark.parametrize("told", ["0", formatdate(0, usegmt=True)])
@@ -130,9 +130,9 @@ async def test_a_service_that_wants_no_rest_gets_one(
         rests.append(seconds)
 
     monkeypatch.setattr(anyio, "sleep", told_sleep)
-    timeouts = Timeouts(first_delay_s=7.0)
+    limits = ClientLimits(first_delay_s=7.0)
     async with providing(refused(429, retry_after=told), WHOLE) as provider:
-        assert said(await replied(model_at(provider.url, timeouts), GO))
+        assert said(await replied(model_at(provider.url, limits), GO))
     assert len(rests) == 1
     assert rests[0] >= 7.0
 
@@ -150,7 +150,7 @@ async def test_a_long_wait_is_told_before_it_begins_and_a_short_one_is_not(
     async with providing(short, long, long, WHOLE) as provider:
         async for event in model_at(provider.url).reply(GO, []):
             happened += [event]
-    delayed = Retrying("OpenAI has too much to do just now.", 3.0)
+    delayed = Retrying("OpenAI is overloaded.", 3.0)
     assert happened[:-1] == [0.5, delayed, 3.0, delayed, 3.0]
     assert happened[-1] == TextDelta("wörds 語 😀")
 
@@ -158,7 +158,7 @@ async def test_a_long_wait_is_told_before_it_begins_and_a_short_one_is_not(
 async def test_a_service_that_wants_too_long_a_rest_is_not_asked_again() -> None:
     async with providing(refused(429, retry_after="3600")) as provider:
         problem = await failure(provider)
-    assert str(problem) == "OpenAI was asked too often; it wants 3600 seconds of rest."
+    assert str(problem) == "OpenAI limits the rate of requests; retry after 3600 seconds."
 
 
 async def cancelled(model: Model, is_time: Callable[[], AsyncIterator[None]]) -> None:
@@ -224,10 +224,10 @@ async def test_a_reply_that_is_left_early_hangs_up() -> None:
 
 
 async def test_silence_ends_the_wait() -> None:
-    timeouts = replace(QUICK, read_s=0.05, max_attempts=2)
+    limits = replace(QUICK, read_s=0.05, max_attempts=2)
     hold = Answer(is_silent=True, end="hold")
     async with providing(hold, streamed(end="hold")) as provider:
-        problem = await failure(provider, timeouts)
+        problem = await failure(provider, limits)
     assert str(problem) == "OpenAI sent nothing for 0.05 seconds."
 
 
@@ -236,7 +236,7 @@ async def test_who_is_not_there_cannot_be_reached() -> None:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
         with pytest.raises(ServiceFailedError, match=r"cannot be reached at .*running") as caught:
-            await replied(model_at(url, Timeouts(first_delay_s=1000.0)), GO)
+            await replied(model_at(url, ClientLimits(first_delay_s=1000.0)), GO)
     assert not caught.value.is_transient
 
 
@@ -255,18 +255,16 @@ async def test_another_kind_of_answer_is_no_stream(kind: str) -> None:
 async def test_what_is_no_message_is_told_and_not_tried_again(line: bytes) -> None:
     async with providing(streamed(line + b"\n\n")) as provider:
         problem = await failure(provider)
-    assert str(problem).startswith("OpenAI sent what is no answer of its kind: ")
+    assert str(problem).startswith("OpenAI sent an invalid response: ")
 
 
 @pytest.mark.parametrize("piece", [b"data: " + b"x" * 94, b": x\n" * 25, b'data: {"usage":1}\n\n'])
-async def test_an_answer_without_an_end_is_left(
-    monkeypatch: pytest.MonkeyPatch, piece: bytes
-) -> None:
-    monkeypatch.setattr(answer_module, "ANSWER_LIMIT", 10_000)
+async def test_an_answer_without_an_end_is_left(piece: bytes) -> None:
+    limits = replace(QUICK, max_bytes=10_000)
     async with providing(streamed(*[piece] * 1000, end="hold")) as provider:
-        problem = await failure(provider)
+        problem = await failure(provider, limits)
         await provider.hung_up.wait()
-    sentence = "The answer from OpenAI is longer than 10000 bytes, the most that is taken."
+    sentence = "The response from OpenAI is longer than the limit of 10000 bytes."
     assert str(problem) == sentence
 
 
@@ -280,7 +278,7 @@ async def test_a_refusal_without_an_end_is_read_in_part() -> None:
     page = b"<html>" + b"x" * 200_000
     async with providing(Answer(400, {}, [page], end="hold")) as provider:
         problem = await failure(provider)
-    assert str(problem) == "OpenAI did not take the request, status 400."
+    assert str(problem) == "OpenAI rejected the request with status 400."
 
 
 async def test_what_is_squeezed_all_the_same_is_read() -> None:
@@ -305,7 +303,7 @@ async def test_an_error_in_the_place_of_a_stream_is_told() -> None:
     body = b'{"error": {"message": "no such thing", "type": "invalid_request_error"}}'
     async with providing(Answer(200, {"Content-Type": "application/json"}, [body])) as provider:
         problem = await failure(provider)
-    assert str(problem) == "OpenAI broke its answer off: no such thing."
+    assert str(problem) == "OpenAI aborted its response: no such thing."
 
 
 async def test_a_call_that_is_cut_in_its_middle_is_asked_for_again() -> None:
@@ -318,14 +316,14 @@ async def test_a_key_goes_nowhere_else() -> None:
     """A service that sends us on does not send our key on."""
     async with providing() as other, providing(refused(307, location=other.url)) as provider:
         problem = await failure(provider)
-    assert str(problem) == "OpenAI is elsewhere, status 307: check OPENAI_BASE_URL."
+    assert str(problem) == "OpenAI redirects, status 307: check OPENAI_BASE_URL."
     assert other.asked == []
 
 
 async def test_without_a_key_nobody_is_asked() -> None:
     service = replace(found("openai", "http://127.0.0.1:9", None), needs_key=True)
     with pytest.raises(ServiceFailedError) as caught:
-        await replied(ChatModel(service, "m", ModelOptions()), GO)
+        await replied(ChatModel(service, "m", ModelSettings()), GO)
     assert caught.value.needs_key
     sentence = "OpenAI needs a key: set OPENAI_API_KEY where the agent is started."
     assert str(caught.value) == sentence
@@ -397,7 +395,7 @@ async def test_chat_completions_are_the_same_however_they_are_cut(
     raw = (WORDS + b": ping\n\n" + CALL + END).replace(b"\n", newline)
     service = found("openai", "http://service")
     events = await replied(
-        ChatModel(service, "m", ModelOptions(), tape=_Cuts(cut(raw, places))), GO
+        ChatModel(service, "m", ModelSettings(), tape=_Cuts(cut(raw, places))), GO
     )
     assert events == [TextDelta("wörds 語 😀"), ToolUse("read", {"é": 1}, "a")]
 
@@ -418,13 +416,13 @@ async def test_messages_are_the_same_however_they_are_cut(
     raw = MESSAGES.replace(b"\n", newline)
     service = found("anthropic", "http://service")
     tape = _Cuts(cut(raw, places))
-    events = await replied(MessagesModel(service, "m", ModelOptions(), tape=tape), GO)
+    events = await replied(MessagesModel(service, "m", ModelSettings(), tape=tape), GO)
     assert events == [TextDelta("é語😀")]
 
 
 @given(raw=st.binary(max_size=200), places=places)
 async def test_any_bytes_are_read_or_refused(raw: bytes, places: list[int]) -> None:
     service = found("openai", "http://service")
-    model = ChatModel(service, "m", ModelOptions(), tape=_Cuts(cut(b"data: " + raw, places)))
+    model = ChatModel(service, "m", ModelSettings(), tape=_Cuts(cut(b"data: " + raw, places)))
     with pytest.raises(ServiceFailedError):
         await replied(model, GO)

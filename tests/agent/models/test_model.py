@@ -12,9 +12,10 @@ import pytest
 from anyio.to_thread import run_sync
 
 from acp_agent.models.anthropic import MessagesModel
-from acp_agent.models.http import Timeouts
+from acp_agent.models.http import ClientLimits
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.types import Model, ModelOptions, Prices
+from acp_agent.models.settings import ModelSettings
+from acp_agent.models.types import Model, Prices
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -23,8 +24,8 @@ from tests.agent.models.provider import found, providing, refused, sse, streamed
 from tests.agent.test_cli import COMMAND, LIMIT, Agent, has_content
 
 KEY = "sk-canary-0123456789"
-WISHES = ModelOptions(window=1000, prices=Prices(1.0, 1.0))
-QUICK = Timeouts(first_delay_s=0.0, max_attempts=2)
+WISHES = ModelSettings(window=1000, prices=Prices(1.0, 1.0))
+QUICK = ClientLimits(first_delay_s=0.0, max_attempts=2)
 
 
 def chat(*deltas: Json, reason: str) -> bytes:
@@ -94,11 +95,11 @@ async def test_a_cancelled_turn_hangs_up_on_the_service(cwd: Path) -> None:
 
 
 def openai(url: str) -> Model:
-    return ChatModel(found("openai", url, KEY), "m", WISHES, timeouts=QUICK)
+    return ChatModel(found("openai", url, KEY), "m", WISHES, limits=QUICK)
 
 
 def anthropic(url: str) -> Model:
-    return MessagesModel(found("anthropic", url, KEY), "m", WISHES, timeouts=QUICK)
+    return MessagesModel(found("anthropic", url, KEY), "m", WISHES, limits=QUICK)
 
 
 MESSAGE = sse({"type": "message_start", "message": {}}, {"type": "message_stop"})
@@ -118,7 +119,7 @@ async def test_what_a_service_refuses_is_told_without_the_key(
         with pytest.raises(RequestFailedError, match="does not accept the key") as caught:
             await talking.prompt("go")
         assert caught.value.code == jsonrpc.AUTH_REQUIRED
-        with pytest.raises(RequestFailedError, match="too much to do just now: Overloaded"):
+        with pytest.raises(RequestFailedError, match="is overloaded: Overloaded"):
             await talking.prompt("go")
         assert await talking.prompt("go") == "end_turn"
     assert KEY.encode() not in b"".join(talking.wire)
@@ -170,5 +171,5 @@ def test_the_command_refuses_settings_in_a_sentence() -> None:
     )
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.count(b"\n") == 1
-    assert b"OPENAI_BASE_URL must hold no user and password" in done.stderr
+    assert b"OPENAI_BASE_URL must not hold a user or a password" in done.stderr
     assert KEY.encode() not in done.stderr

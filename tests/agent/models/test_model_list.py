@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from acp_agent.config.build import build_models
-from acp_agent.models.factory import ModelSettings, expand_choices
+from acp_agent.models.factory import expand_settings
 from acp_agent.models.model_list import MODEL_LIMIT, PAGE_LIMIT, SIZE_LIMIT, list_models
 from acp_agent.models.providers import PROVIDERS, SettingsError
+from acp_agent.models.settings import ModelSettings
 from acp_agent.settings import Settings
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found
@@ -85,14 +86,14 @@ def test_what_is_no_name_is_left_out_and_no_more_are_offered_than_anybody_reads(
 @pytest.mark.parametrize(
     ("body", "status", "why"),
     [
-        (b"", 401, "it answers with status 401"),
-        (b"nonsense", 200, "its answer is no JSON"),
-        (b"[" * 100_000, 200, "its answer is no JSON"),
+        (b"", 401, "its response has status 401"),
+        (b"nonsense", 200, "its response is no JSON"),
+        (b"[" * 100_000, 200, "its response is no JSON"),
         (b"{}", 200, "it has none"),
         (b"[]", 200, "it has none"),
         (b'{"data":"x"}', 200, "it has none"),
         (b'{"data":["x"]}', 200, "it has none"),
-        (b"x" * 2000, 200, "its answer does not end"),
+        (b"x" * 2000, 200, "its response does not end"),
     ],
 )
 def test_a_service_that_does_not_tell_is_said_to(body: bytes, status: int, why: str) -> None:
@@ -113,9 +114,9 @@ def silent() -> Iterator[str]:
 
 
 def test_nobody_waits_for_ever(silent: str) -> None:
-    with pytest.raises(SettingsError, match="no answer within"):
+    with pytest.raises(SettingsError, match="no response within"):
         list_models(found("ollama", silent), timeout=0.05)
-    told = r"^Ollama at http://127.0.0.1:1 does .* it is not reached\..*check OLLAMA_HOST\.$"
+    told = r"^Ollama at http://127.0.0.1:1 does .* it cannot be reached\..*check OLLAMA_HOST\.$"
     with pytest.raises(SettingsError, match=told):
         list_models(replace(PROVIDERS["ollama"], base_url="http://127.0.0.1:1"))
 
@@ -180,7 +181,7 @@ def test_all_models_of_a_service_can_be_chosen(caplog: pytest.LogCaptureFixture)
         gone = ModelSettings(name="vllm:*", base_url="http://127.0.0.1:1")
         configuration = Settings(model=ModelSettings(), others=[here, gone])
         names = [model.name for model in build_models(configuration, {})]
-        assert [each.max_tokens for each in expand_choices(here, {})] == [7, 7]
+        assert [each.max_tokens for each in expand_settings(here, {})] == [7, 7]
     assert names == ["demo", "ollama:b", "ollama:a"]
     assert "vLLM at http://127.0.0.1:1 does not say which models it has" in caplog.text
     assert "or check base_url" in caplog.text
@@ -190,4 +191,4 @@ def test_all_models_of_a_service_can_be_chosen(caplog: pytest.LogCaptureFixture)
 
 def test_one_cassette_is_not_for_all_models() -> None:
     with pytest.raises(SettingsError, match="one model"):
-        expand_choices(ModelSettings(name="ollama:*", cassette=Path("x")), {})
+        expand_settings(ModelSettings(name="ollama:*", cassette=Path("x")), {})

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.models.factory import ModelSettings, create_model
+from acp_agent.models.factory import create_model
+from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import Effort, Model, PromptMessage, SupportsEffort
 from tests.agent.models.provider import LocalProvider, providing, replied, said, sse, streamed
 from tests.agent.visits import visit

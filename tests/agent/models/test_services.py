@@ -86,6 +86,6 @@ def test_an_address_that_cannot_be_is_refused_without_its_secrets(prefix: str, u
 
 @pytest.mark.parametrize("key", ["sk canary", "sk-cañary", "sk\ncanary", "sk\x00canary"])
 def test_a_key_that_cannot_be_sent_is_refused_without_saying_it(key: str) -> None:
-    with pytest.raises(SettingsError, match="OPENAI_API_KEY holds signs") as caught:
+    with pytest.raises(SettingsError, match="OPENAI_API_KEY holds characters") as caught:
         provider_from_environment("openai", {"OPENAI_API_KEY": key})
     assert "canary" not in str(caught.value)

@@ -28,7 +28,7 @@ def several(of: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
 EVENTS = st.one_of(
     st.builds(types.TextDelta, TEXT),
     st.builds(types.ReasoningDelta, TEXT),
-    st.builds(types.PlanChange, several(st.builds(types.PlanStep, TEXT, st.just("pending")))),
+    st.builds(types.PlanChange, several(st.builds(types.PlannedStep, TEXT, st.just("pending")))),
     st.builds(types.ToolUse, TEXT, JSON, TEXT, st.none() | TEXT),
     st.builds(types.ProviderBlock, TEXT, JSON),
     st.builds(types.Stop, st.just("refusal"), TEXT),
@@ -66,7 +66,7 @@ WRITTEN: list[tuple[HistoryItem, Json]] = [
             (
                 types.TextDelta("a"),
                 types.ReasoningDelta("b"),
-                types.PlanChange((types.PlanStep("c", "pending"),)),
+                types.PlanChange((types.PlannedStep("c", "pending"),)),
                 types.ToolUse("d", {"e": 1}, "f", "g"),
                 types.ProviderBlock("h", {"i": 2}),
                 types.Stop("refusal", "j"),
