@@ -133,10 +133,10 @@ class DecodedFrame:
     @property
     def method(self) -> str | None:
         """Its own method, or that of the request it responds to."""
+        if self.request is not None:
+            return self.request.method
         message = self.message
-        if isinstance(message, Request | Notification):
-            return message.method
-        return None if self.request is None else self.request.method
+        return message.method if isinstance(message, Request | Notification) else None
 
     @property
     def params(self) -> Json:
