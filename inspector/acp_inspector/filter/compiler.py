@@ -221,7 +221,7 @@ def _exists(subject: Subject) -> Matcher:
     if not isinstance(subject, str):
         return lambda fields: bool(fields.values(subject))
     read = FIELDS[subject].read
-    if FIELDS[subject].is_many:
+    if FIELDS[subject].is_many or FIELDS[subject].type == "flag":
         return lambda fields: bool(read(fields))
     return lambda fields: read(fields) is not None
 

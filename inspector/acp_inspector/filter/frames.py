@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from acp_inspector import messages
-from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes
+from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes, Severity
 from acp_inspector.analysis.exchanges import Exchange, Exchanges
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.jsonpath import JSONPath, find_all
@@ -79,6 +79,21 @@ class EntryFields:
         """The bytes of the entry; of an event, its JSON."""
         entry = self.entry
         return _event_line(entry) if isinstance(entry, JournalEvent) else entry.data
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return self.raw.decode(errors="replace")
+
+    @property
+    def severities(self) -> list[Severity]:
+        """Of the findings."""
+        return [each.severity for each in self.notes.violations]
+
+    @property
+    def rules(self) -> list[str]:
+        """Ids of the rules that it breaks."""
+        return [each.rule for each in self.notes.violations]
 
     @property
     def decoded(self) -> DecodedFrame | None:
