@@ -25,7 +25,7 @@ from acp_inspector.analysis.items import (
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.steps import JournalStep, Level, Steps
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.jsonpath import JSONPath, Member, find_all
+from acp_inspector.jsonpath import JSONPath, delete_at
 from acp_inspector.messages import member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
@@ -237,17 +237,9 @@ def _cut(message: Message, ignore: Ignore, path: JSONPath) -> Message:
             whole = {"error": {"code": code, "message": text, "data": _copied(data)}}
         case _:
             return message
-    last = path.segments[-1]
-    if not isinstance(last, Member):
-        return message
-    places = find_all(whole, JSONPath(path.segments[:-1])) if len(path.segments) > 1 else [whole]
-    holders = [cast("dict[str, Json]", place) for place in places if isinstance(place, dict)]
-    before = ignore.applied
-    for holder in holders:
-        if last.name in holder:
-            del holder[last.name]
-            ignore.applied += 1
-    return message if ignore.applied == before else _rebuilt(message, whole)
+    deleted = delete_at(whole, path)
+    ignore.applied += deleted
+    return _rebuilt(message, whole) if deleted else message
 
 
 def _copied(value: Json) -> Json:

@@ -272,6 +272,14 @@ def encode(value: Json) -> bytes:
         raise InterceptError(f"not representable as JSON: {problem}") from None
 
 
+def parse_or_none(raw: bytes) -> Json:
+    """Return the JSON value in `raw`; None if it is not JSON."""
+    try:
+        return jsonrpc.parse(raw)
+    except ValueError:
+        return None
+
+
 def check_single_line(raw: bytes) -> None:
     """Raise `InterceptError` if there is a line ending in `raw`."""
     if b"\n" in raw or b"\r" in raw:

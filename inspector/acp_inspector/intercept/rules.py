@@ -18,7 +18,6 @@ from typing import Any, Final, TypeAlias, cast
 
 from acp_inspector.filter.errors import FilterError, did_you_mean
 from acp_inspector.filter.patterns import BoundedRegex
-from acp_inspector.intercept.json_edit import delete_at, set_at
 from acp_inspector.intercept.live_filter import Matcher
 from acp_inspector.intercept.message import (
     MAX_COPIES,
@@ -27,8 +26,9 @@ from acp_inspector.intercept.message import (
     InterceptedFrame,
     InterceptError,
     encode,
+    parse_or_none,
 )
-from acp_inspector.jsonpath import JSONPathError, parse_path
+from acp_inspector.jsonpath import JSONPathError, delete_at, parse_path, set_at
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
@@ -352,23 +352,16 @@ _Values: TypeAlias = Mapping[str, Any]
 
 def _set(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
     del rng
-    message = _parsed(frame)
+    message = parse_or_none(frame.raw)
     if set_at(message, values["path"], values["value"]):
         frame.edit(encode(message), by)
 
 
 def _delete(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
     del rng
-    message = _parsed(frame)
+    message = parse_or_none(frame.raw)
     if delete_at(message, values["path"]):
         frame.edit(encode(message), by)
-
-
-def _parsed(frame: InterceptedFrame) -> Json:
-    try:
-        return jsonrpc.parse(frame.raw)
-    except ValueError:
-        return None
 
 
 def _delay(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:

@@ -22,7 +22,7 @@ from acp_inspector.analysis.id_map import IdMap
 from acp_inspector.analysis.steps import JournalStep, Steps
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.messages import Decoder
-from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.result import ReplayResult
 from acp_protocol.concurrency import BackgroundTasks
@@ -104,6 +104,30 @@ async def play_as_client(
         tail = "".join(f"\n    | {line}" for line in ended.stderr_tail)
         errors = (*result.errors, f"{ended}{tail}")
         return replace(result, errors=errors, has_agent_ended=True)
+
+
+def prepare_workspace(header: Header, directory: Path) -> None:
+    """Write the files that the header's `meta.files` names (name: text) below `directory`.
+
+    Raises:
+        RecordingError: `meta.files` is not an object of strings, or a name leads out of the
+            directory.
+    """
+    files: Json = header.meta.get("files", {})
+    if not isinstance(files, dict):
+        raise RecordingError("the recording's meta.files is no object of names and texts")
+    roots = SandboxedFiles([directory])
+    for name, text in cast("dict[str, Json]", files).items():
+        if name.startswith("/"):
+            raise RecordingError(f"the recording's file {name!r} is refused: it is absolute")
+        if not isinstance(text, str):
+            raise RecordingError(f"the recording's file {name!r} has no text")
+        try:
+            roots.write_text(f"{directory}/{name}", text)
+        except FileRefusedError as problem:
+            raise RecordingError(
+                f"the recording's file {name!r} is refused: {problem.reason}"
+            ) from None
 
 
 class _AgentSteps:

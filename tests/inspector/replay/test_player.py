@@ -14,9 +14,8 @@ import pytest
 
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.reader import Recording, read_recording
-from acp_inspector.replay.player import play_as_client
+from acp_inspector.replay.player import play_as_client, prepare_workspace
 from acp_inspector.replay.result import ReplayResult
-from acp_inspector.replay.workspace import prepare_workspace
 
 FOLDER = Path(__file__).parents[3] / "recordings"
 AGENT = [sys.executable, "-m", "acp_agent"]
