@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from acp_inspector.analysis.exchanges import Exchange, PairedMessage
-from acp_inspector.analysis.items import (
-    entries,
-    string,
-)
+from acp_inspector.analysis.items import entries, string
 from acp_inspector.analysis.words import OPENING_METHODS
 from acp_inspector.journal import Frame
 from acp_inspector.messages import member
@@ -262,8 +260,8 @@ class Capabilities:
         for side, (source, n) in self._claims.items():
             root = AGENT if side == "agent" else CLIENT
             claimed = member(source, root if self.version == 1 else "capabilities")
-            for path in self._paths(root):
-                self._claim(path, _at(claimed, path.split(".")[1:]), n)
+            for path in [path for path in self._rows if path.split(".")[0] == root]:
+                self._claim(path, reduce(member, path.split(".")[1:], claimed), n)
             for path, value in _leaves(claimed, root):
                 if not self._is_part(path):
                     self._claim(path, value, n)
@@ -277,9 +275,6 @@ class Capabilities:
         ends = (each for each in known if not any(it.startswith(f"{each}.") for it in known))
         return holds or any(path.startswith(f"{each}.") for each in ends)
 
-    def _paths(self, root: str) -> list[str]:
-        return [path for path in self._rows if path.split(".")[0] == root]
-
     def _claim(self, path: str, value: Json, n: int) -> None:
         row = self._row(path)
         if value is not None:
@@ -288,12 +283,10 @@ class Capabilities:
     def _row(self, path: str) -> Capability:
         if path not in self._rows:
             side: Side = "client" if path.startswith(CLIENT) else "agent"
-            self._rows[path] = Capability(side, path, is_known=self._is_known(path))
+            gates = {row.gate for row in METHODS if row.version == self.version}
+            is_known = path in gates or path in FEATURES[self.version]
+            self._rows[path] = Capability(side, path, is_known=is_known)
         return self._rows[path]
-
-    def _is_known(self, path: str) -> bool:
-        gates = {row.gate for row in METHODS if row.version == self.version}
-        return path in gates or path in FEATURES[self.version]
 
 
 def _is_claim(path: str, value: Json) -> bool:
@@ -304,12 +297,6 @@ def _is_claim(path: str, value: Json) -> bool:
         # An object that names no mode claims nothing.
         return any(member(value, mode) is not None for mode in ("form", "url"))
     return value is True or isinstance(value, Mapping)
-
-
-def _at(value: Json, steps: Sequence[str]) -> Json:
-    for step in steps:
-        value = member(value, step)
-    return value
 
 
 def _leaves(value: Json, path: str, depth: int = MAX_CLAIM_DEPTH) -> Iterator[tuple[str, Json]]:

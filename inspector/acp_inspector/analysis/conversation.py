@@ -217,42 +217,30 @@ class ItemsAt(Sequence[Item]):
 
 
 class SessionSnapshot:
-    """A session as it was after a frame; its parts are built on access."""
+    """A session as it was after frame `n`; its parts are built on access."""
 
-    def __init__(
-        self,
-        *,
-        session_id: str,
-        version: int,
-        n: int,
-        epoch: ItemEpoch,
-        surroundings: SessionInfo,
-        turns: tuple[Sequence[SessionTurn], int],
-        terminals: tuple[Sequence[TerminalItem], int],
-        troubles: Sequence[SessionError],
-    ) -> None:
-        """View a conversation, with only the first so many turns and terminals."""
-        self.session_id = session_id
-        self.version = version
+    def __init__(self, talk: Conversation, n: int, epoch: ItemEpoch, info: SessionInfo) -> None:
+        self._talk = talk
+        self.session_id = talk.session_id
+        self.version = talk.version
         self.n = n
-        """The frame after which it was so."""
-        self.info = surroundings
-        self.errors = troubles
+        self.info = info
         self.items = ItemsAt(epoch, n)
-        self._turns = turns
-        self._terminals = terminals
+
+    @property
+    def errors(self) -> list[SessionError]:
+        """Error responses until then."""
+        return self._talk.errors.at(self.n)
 
     @property
     def turns(self) -> list[SessionTurn]:
         """Every turn that had begun until then."""
-        turns, count = self._turns
-        return [turn.at(self.n) for turn in turns[:count]]
+        return [turn.at(self.n) for turn in self._talk.turns_until(self.n)]
 
     @property
     def terminals(self) -> list[TerminalItem]:
         """Every terminal that was named until then."""
-        terminals, count = self._terminals
-        return [terminal.at(self.n) for terminal in terminals[:count]]
+        return [terminal.at(self.n) for terminal in self._talk.terminals_until(self.n)]
 
 
 AGENT_ENDED: Final = "the agent has ended"
@@ -324,28 +312,24 @@ class Conversation:
         """The newest turn that has not ended."""
         return self._open_turns[-1] if self._open_turns else None
 
+    def turns_until(self, n: int) -> list[SessionTurn]:
+        """Return the turns that had begun after frame `n`."""
+        return self.turns[: bisect_right(self.turns, n, key=lambda turn: turn.began)]
+
     def turn_at(self, n: int) -> SessionTurn | None:
         """Return the newest turn, if it had not ended after frame `n`."""
-        count = bisect_right(self.turns, n, key=lambda turn: turn.began)
-        turn = self.turns[count - 1] if count else None
+        turn = next(reversed(self.turns_until(n)), None)
         has_ended = turn is None or (turn.ended is not None and turn.ended <= n)
         return None if has_ended else turn
+
+    def terminals_until(self, n: int) -> list[TerminalItem]:
+        """Return the terminals that were named until frame `n`."""
+        return self.terminals[: bisect_right(self._terminal_begins, n)]
 
     def at(self, n: int) -> SessionSnapshot:
         """Return its state after frame `n`, found in O(log n); items are built when looked at."""
         place = bisect_right(self._epochs, n, key=lambda epoch: epoch.begun) - 1
-        last = bisect_right(self.turns, n, key=lambda turn: turn.began)
-        count = bisect_right(self._terminal_begins, n)
-        return SessionSnapshot(
-            session_id=self.session_id,
-            version=self.version,
-            n=n,
-            epoch=self._epochs[max(place, 0)],
-            surroundings=self._surroundings.at(n),
-            turns=(self.turns, last),
-            terminals=(self.terminals, count),
-            troubles=self.errors.at(n),
-        )
+        return SessionSnapshot(self, n, self._epochs[max(place, 0)], self._surroundings.at(n))
 
     # Items
 
@@ -537,13 +521,10 @@ class Conversation:
             self.update_info(modes=modes, current_mode=string(modes, "currentModeId") or None)
         if isinstance(member(source, "configOptions"), list):
             self.update_info(config_options=entries(member(source, "configOptions")))
-            self._read_mode()
+            # Version 2 has its modes among the options.
+            for option in self.info.config_options:
+                if member(option, "category") == "mode":
+                    mode = string(option, "currentValue") or self.info.current_mode
+                    self.update_info(current_mode=mode)
         if isinstance(member(source, "availableCommands"), list):
             self.update_info(commands=entries(member(source, "availableCommands")))
-
-    def _read_mode(self) -> None:
-        """Version 2 has its modes among the options."""
-        for option in self.info.config_options:
-            if member(option, "category") == "mode":
-                mode = string(option, "currentValue") or self.info.current_mode
-                self.update_info(current_mode=mode)

@@ -154,19 +154,16 @@ class Conversations:
                 session_id, update = member(params, "sessionId"), member(params, "update")
                 if not isinstance(session_id, str):
                     return []
-                return self._update(self.get(session_id), update)
+                change = apply_update(self.get(session_id), update)
+                child = string(update, "sessionId")
+                if child and string(update, "sessionUpdate") == "subagent_update":
+                    self.get(child).update_info(parent=session_id)
+                return [change]
             case SuccessResponse() | ErrorResponse() if exchange is not None:
                 request = self._open.pop(exchange, None)
                 return [] if request is None else take_response(self, side, request, message)
             case _:
                 return []
-
-    def _update(self, talk: Conversation, update: object) -> list[ConversationChange]:
-        change = apply_update(talk, update)
-        child = string(update, "sessionId")
-        if child and string(update, "sessionUpdate") == "subagent_update":
-            self.get(child).update_info(parent=talk.session_id)
-        return [change]
 
 
 def take_request(
@@ -296,19 +293,13 @@ def _prompt_responded(
     result = response.result if isinstance(response, SuccessResponse) else None
     message_id = string(result, "messageId")
     if message_id and "stopReason" not in (result or {}):
-        return _inserted(talk, request, message_id)
+        # Version 2: the prompt is in the conversation now, and work on it begins.
+        if request.message is not None and not talk.has_message(message_id):
+            talk.bind(request.message, message_id)
+        if talk.states == request.states:
+            talk.update_info(state="running")
+        return [ConversationChange(talk.session_id, None)]
     return _turn_ended(talk, request, response)
-
-
-def _inserted(
-    talk: Conversation, request: OpenRequest, message_id: str
-) -> list[ConversationChange]:
-    """Add a prompt of version 2 to the conversation, and begin work on it."""
-    if request.message is not None and not talk.has_message(message_id):
-        talk.bind(request.message, message_id)
-    if talk.states == request.states:
-        talk.update_info(state="running")
-    return [ConversationChange(talk.session_id, None)]
 
 
 def _turn_ended(

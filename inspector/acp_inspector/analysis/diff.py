@@ -12,16 +12,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.id_map import GENERATED_IDS, TIMESTAMPS, IdMap
-from acp_inspector.analysis.items import (
-    string,
-)
+from acp_inspector.analysis.items import string
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.steps import JournalStep, Level, Steps
 from acp_inspector.journal import Entry, Frame
@@ -221,25 +220,31 @@ def _is_ignored(
 
 def _without(message: Message, ignores: Iterable[Ignore]) -> Message:
     """Return a message without the places that are ignored, and count these."""
-    for ignore in ignores:
-        if isinstance(ignore.what, JSONPath):
-            message = _cut(message, ignore, ignore.what)
-    return message
-
-
-def _cut(message: Message, ignore: Ignore, path: JSONPath) -> Message:
+    paths = [(ignore, ignore.what) for ignore in ignores if isinstance(ignore.what, JSONPath)]
     match message:
-        case Request(params=value) | Notification(params=value):
-            whole: dict[str, Json] = {"method": message.method, "params": _copied(value)}
-        case SuccessResponse(result=value):
-            whole = {"result": _copied(value)}
-        case ErrorResponse(code=code, message=text, data=data):
-            whole = {"error": {"code": code, "message": text, "data": _copied(data)}}
+        case Request() | Notification():
+            whole: dict[str, Json] = {"method": message.method, "params": _copied(message.params)}
+        case SuccessResponse():
+            whole = {"result": _copied(message.result)}
+        case ErrorResponse(code=code, message=text):
+            whole = {"error": {"code": code, "message": text, "data": _copied(message.data)}}
         case _:
             return message
-    deleted = delete_at(whole, path)
-    ignore.applied += deleted
-    return _rebuilt(message, whole) if deleted else message
+    deleted = 0
+    for ignore, path in paths:
+        count = delete_at(whole, path)
+        ignore.applied += count
+        deleted += count
+    if not deleted:
+        return message
+    match message:
+        case Request() | Notification():
+            return replace(message, params=whole.get("params"))
+        case SuccessResponse():
+            return replace(message, result=whole.get("result"))
+        case ErrorResponse():
+            error = whole.get("error")
+            return replace(message, message=string(error, "message"), data=member(error, "data"))
 
 
 def _copied(value: Json) -> Json:
@@ -247,21 +252,6 @@ def _copied(value: Json) -> Json:
         return json.loads(json.dumps(value))
     except RecursionError:
         return value
-
-
-def _rebuilt(message: Message, whole: dict[str, Json]) -> Message:
-    match message:
-        case Request(id=id_, method=method, raw=raw):
-            return Request(id_, method, whole.get("params"), raw)
-        case Notification(method=method, raw=raw):
-            return Notification(method, whole.get("params"), raw)
-        case SuccessResponse(id=id_, raw=raw):
-            return SuccessResponse(id_, whole.get("result"), raw)
-        case ErrorResponse(id=id_, code=code, raw=raw):
-            error = whole.get("error")
-            return ErrorResponse(id_, code, string(error, "message"), member(error, "data"), raw)
-        case _:
-            return message
 
 
 # Comparing
@@ -278,13 +268,12 @@ def _paired_sessions(
     left: Sequence[JournalStep], right: Sequence[JournalStep]
 ) -> list[tuple[str | None, str | None]]:
     """Pair the sessions in the order of their first step; what belongs to none comes first."""
-    ours = list(dict.fromkeys(step.session for step in left if step.session is not None))
-    theirs = list(dict.fromkeys(step.session for step in right if step.session is not None))
-    missing = "\0"
-    longest = max(len(ours), len(theirs))
-    ours += [missing] * (longest - len(ours))
-    theirs += [missing] * (longest - len(theirs))
-    return [(None, None), *zip(ours, theirs, strict=True)]
+    ours, theirs = (
+        dict.fromkeys(step.session for step in steps if step.session is not None)
+        for steps in (left, right)
+    )
+    # No session is called so: one that the other journal does not have is compared with nothing.
+    return [(None, None), *zip_longest(ours, theirs, fillvalue="\0")]
 
 
 def _paired_turns(

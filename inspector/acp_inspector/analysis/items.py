@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
-from acp_inspector.analysis.history import Versioned, VersionedList
+from acp_inspector.analysis.history import HasHistory, Versioned, VersionedList
 from acp_inspector.messages import member
 from acp_protocol.jsonrpc import Json, RequestId
 
@@ -48,14 +48,14 @@ class TerminalFacts:
     is_released: bool = False
 
 
-class TerminalItem:
+class TerminalItem(HasHistory):
     """A terminal: one that the agent shows (version 2), or the client's as the agent sees it."""
 
     __slots__ = ("_facts", "_output", "key")
 
-    def __init__(self, key: str, facts: TerminalFacts | None = None) -> None:
+    def __init__(self, key: str) -> None:
         self.key = key
-        self._facts = Versioned(facts or TerminalFacts())
+        self._facts = Versioned(TerminalFacts())
         self._output = VersionedList[bytes]()
 
     @property
@@ -67,11 +67,6 @@ class TerminalItem:
     def text(self) -> str:
         """All of its output so far."""
         return b"".join(self._output.now()).decode(errors="replace")
-
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return max(self._facts.last, self._output.last)
 
     def change(self, n: int, **facts: Any) -> None:
         """Change some facts at frame `n`."""
@@ -94,13 +89,6 @@ class TerminalItem:
             self._output.replace(n, [output])
         elif len(output) > len(known):
             self._output.add(n, output[len(known) :])
-
-    def at(self, n: int) -> TerminalItem:
-        """Return it as it was after frame `n`."""
-        copy = TerminalItem(self.key, self._facts.at(n))
-        for piece in self._output.at(n):
-            copy._output.add(0, piece)
-        return copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +181,8 @@ class ToolCallItem:
         """Return it as it was after frame `n`."""
         copy = ToolCallItem(self.key)
         copy._facts = self._facts.until(n)
-        for content in self._content.at(n):
-            copy.add(content, 0)
-        for permission in self._permissions.at(n):
-            copy.add_permission(permission.at(n), 0)
+        copy._content = self._content.snapshot(n)
+        copy._permissions = VersionedList(each.at(n) for each in self._permissions.at(n))
         for key in terminal_keys(copy.content):
             if key in self._terminals:
                 copy.show(self._terminals[key].at(n))
@@ -239,7 +225,7 @@ class _Words(str):
     __slots__ = ()
 
 
-class TextItem:
+class TextItem(HasHistory):
     """Text that grows by chunks."""
 
     __slots__ = ("_begin", "_content", "_id", "_read", "_text", "key")
@@ -250,8 +236,7 @@ class TextItem:
         self._id = Versioned(message_id, n)
         self._content = VersionedList[Json]()
         # What has been read of the content, so that a long text is not joined again and again.
-        self._text = ""
-        self._read = self._begin = 0
+        self.forget_text()
 
     @property
     def message_id(self) -> str | None:
@@ -262,8 +247,7 @@ class TextItem:
     def text(self) -> str:
         """All of it so far."""
         if self._begin != self._content.begin:
-            self._begin = self._read = self._content.begin
-            self._text = ""
+            self.forget_text()
         if fresh := self._content.since(self._read):
             self._read += len(fresh)
             self._text += "".join(_words(block) or "" for block in fresh)
@@ -279,11 +263,6 @@ class TextItem:
         """Content that is no text."""
         return [block for block in self._content.now() if _words(block) is None]
 
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return max(self._content.last, self._id.last)
-
     def replace(self, blocks: list[Json], n: int = 0) -> None:
         """Take `blocks` for all of the content, from frame `n` on."""
         self._content.replace(n, map(_lean, blocks))
@@ -298,9 +277,14 @@ class TextItem:
 
     def at(self, n: int) -> Self:
         """Return it as it was after frame `n`."""
-        copy = type(self)(self.key, self._id.at(n))
-        copy.replace(list(map(_block, self._content.at(n))))
+        copy = super().at(n)
+        copy.forget_text()
         return copy
+
+    def forget_text(self) -> None:
+        """Join the text anew when it is asked for."""
+        self._text = ""
+        self._read = self._begin = self._content.begin
 
 
 class UserMessage(TextItem):
@@ -334,40 +318,25 @@ class SessionMessage(AgentMessage):
         super().__init__(key, message_id, n=n)
         self.sender = Versioned("")
 
-    def at(self, n: int) -> Self:
-        """Return it as it was after frame `n`."""
-        copy = super().at(n)
-        copy.sender = Versioned(self.sender.at(n))
-        return copy
 
-
-class PlanItem:
+class PlanItem(HasHistory):
     """What the agent intends; replaced as a whole."""
 
     __slots__ = ("_entries", "key", "plan_id")
 
-    def __init__(self, key: str, plan_id: str = "", steps: list[Json] | None = None) -> None:
+    def __init__(self, key: str, plan_id: str = "") -> None:
         self.key = key
         self.plan_id = plan_id
-        self._entries = Versioned(steps or [])
+        self._entries = Versioned[list[Json]]([])
 
     @property
     def entries(self) -> list[Json]:
         """The steps."""
         return self._entries.now
 
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return self._entries.last
-
     def replace(self, steps: list[Json], n: int = 0) -> None:
         """Take `steps` for the whole plan, from frame `n` on."""
         self._entries.set(n, steps)
-
-    def at(self, n: int) -> PlanItem:
-        """Return it as it was after frame `n`."""
-        return PlanItem(self.key, self.plan_id, self._entries.at(n))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -386,7 +355,7 @@ class TurnEnd:
         return self
 
 
-class Notice:
+class Notice(HasHistory):
     """Something worth a line."""
 
     __slots__ = ("_text", "key")
@@ -401,19 +370,10 @@ class Notice:
         """The line."""
         return self._text.now
 
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return self._text.last
-
     def rewrite(self, text: str, n: int) -> None:
         """Change the line to `text` from frame `n` on."""
         if text != self._text.now:
             self._text.set(n, text)
-
-    def at(self, n: int) -> Self:
-        """Return it as it was after frame `n`."""
-        return type(self)(self.key, self._text.at(n))
 
 
 class Compaction(Notice):
@@ -437,11 +397,6 @@ class Compaction(Notice):
         """What replaces everything before it."""
         return self._summary.now()
 
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return max(self._text.last, self._status.last, self._summary.last)
-
     def change(self, n: int, status: str, summary: list[Json] | None) -> None:
         """Apply an update at frame `n`; `summary` None leaves the summary as it is."""
         self._status.set(n, status)
@@ -452,12 +407,6 @@ class Compaction(Notice):
     def add(self, block: Json, n: int) -> None:
         """Append a block of the summary at frame `n`."""
         self._summary.add(n, block)
-
-    def at(self, n: int) -> Self:
-        """Return it as it was after frame `n`."""
-        copy = super().at(n)
-        copy.change(0, self._status.at(n), self._summary.at(n))
-        return copy
 
 
 class ElicitationItem(Notice):
@@ -479,21 +428,9 @@ class ElicitationItem(Notice):
         """What the user did."""
         return self._outcome.now
 
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return max(self._text.last, self._outcome.last)
-
     def set_outcome(self, outcome: Json, n: int) -> None:
         """Close it at frame `n`."""
         self._outcome.set(n, outcome)
-
-    def at(self, n: int) -> Self:
-        """Return it as it was after frame `n`."""
-        copy = super().at(n)
-        copy.request_id, copy.mode, copy.schema = self.request_id, self.mode, self.schema
-        copy.set_outcome(self._outcome.at(n), 0)
-        return copy
 
 
 Item: TypeAlias = UserMessage | AgentMessage | Thought | ToolCallItem | PlanItem | TurnEnd | Notice

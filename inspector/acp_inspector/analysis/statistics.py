@@ -16,9 +16,7 @@ from typing import Final
 from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Ending, Exchange, PairedMessage
-from acp_inspector.analysis.items import (
-    string,
-)
+from acp_inspector.analysis.items import string
 from acp_inspector.analysis.words import CALL_UPDATES, STREAMED
 from acp_inspector.journal import Frame
 from acp_inspector.messages import member
@@ -75,20 +73,19 @@ class Histogram:
 
     def summary(self) -> DurationSummary:
         """Return their summary; percentiles lie between the values that are there."""
-        if self._summary is None:
-            self._summary = self._summarise()
-        return self._summary
-
-    def _summarise(self) -> DurationSummary:
         values = self._values
         if not values:
             return DurationSummary(0, 0.0)
-        least, most, total = min(values), max(values), math.fsum(values)
-        if len(values) == 1:
-            return DurationSummary(1, total, least, total, total, total, total, most)
-        cuts = statistics.quantiles(values, n=100, method="inclusive")
-        mean = total / len(values)
-        return DurationSummary(len(values), total, least, mean, cuts[49], cuts[89], cuts[98], most)
+        if self._summary is None:
+            total, count = math.fsum(values), len(values)
+            # Of a single value every percentile is that value.
+            several = [*values, *values] if count == 1 else values
+            cuts = statistics.quantiles(several, n=100, method="inclusive")
+            percentiles = cuts[49], cuts[89], cuts[98]
+            self._summary = DurationSummary(
+                count, total, min(values), total / count, *percentiles, max(values)
+            )
+        return self._summary
 
     def histogram(self) -> list[tuple[float | None, int]]:
         """Return the bars that are not empty: up to how many seconds, and how many there are.

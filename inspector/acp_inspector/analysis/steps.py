@@ -16,10 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_inspector.analysis.exchanges import Exchange, PairedMessage
-from acp_inspector.analysis.items import (
-    entries,
-    string,
-)
+from acp_inspector.analysis.items import entries, string
 from acp_inspector.analysis.words import CALL_OUTPUT, LAST_VALUE, TERMINAL_UPDATES, TEXT_CHUNKS
 from acp_inspector.journal import Frame
 from acp_inspector.messages import member
@@ -132,7 +129,9 @@ class Steps:
             # It comes before everything else in the session that it opens.
             session = _session(value.get("result"))
         self._add(frame, f"response to {method}", session, value)
-        if method == "session/prompt" and ("error" in value or _has_stopped(value)):
+        # In version 2 the response to a prompt begins its turn, without a reason to stop.
+        has_stopped = "error" in value or member(value.get("result"), "stopReason") is not None
+        if method == "session/prompt" and has_stopped:
             self._end_turn(session)
 
     def _end_turn(self, session: str | None) -> None:
@@ -240,11 +239,6 @@ def shape(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
                 kept[name] = left
         return kept
     return None
-
-
-def _has_stopped(answer: Mapping[str, Json]) -> bool:
-    """Return whether the response to a prompt ends its turn: in version 2 it begins it."""
-    return member(answer.get("result"), "stopReason") is not None
 
 
 def _session(params: Json) -> str | None:

@@ -19,7 +19,6 @@ from acp_inspector.analysis.items import (
     ElicitationItem,
     Item,
     Notice,
-    PermissionRequest,
     PlanItem,
     SessionMessage,
     TerminalItem,
@@ -41,7 +40,7 @@ def session_to_json(snapshot: SessionSnapshot) -> dict[str, Json]:
         "turns": [turn_to_json(turn) for turn in snapshot.turns],
         "items": [item_to_json(item) for item in snapshot.items],
         "terminals": [terminal_to_json(terminal) for terminal in snapshot.terminals],
-        "errors": [_trouble(trouble) for trouble in snapshot.errors],
+        "errors": [_error(error) for error in snapshot.errors],
     }
 
 
@@ -142,7 +141,9 @@ def _call(item: ToolCallItem) -> dict[str, Json]:
         "locations": list(facts.locations),
         "rawInput": facts.raw_input,
         "rawOutput": facts.raw_output,
-        "permissions": [_permission(permission) for permission in item.permissions],
+        "permissions": [
+            {"options": each.options, "outcome": each.outcome} for each in item.permissions
+        ],
         "terminals": [terminal_to_json(terminal) for terminal in item.terminals.values()],
     }
 
@@ -154,10 +155,6 @@ def statuses(item: ToolCallItem) -> list[str]:
         if found[-1:] != [facts.status]:
             found.append(facts.status)
     return found
-
-
-def _permission(permission: PermissionRequest) -> dict[str, Json]:
-    return {"options": permission.options, "outcome": permission.outcome}
 
 
 def _notice(item: Notice) -> dict[str, Json]:
@@ -172,11 +169,11 @@ def _notice(item: Notice) -> dict[str, Json]:
             return {"type": "notice", "key": item.key, "text": item.text}
 
 
-def _trouble(trouble: SessionError) -> dict[str, Json]:
+def _error(error: SessionError) -> dict[str, Json]:
     return {
-        "n": trouble.n,
-        "from": trouble.side,
-        "method": trouble.method,
-        "code": trouble.code,
-        "message": trouble.message,
+        "n": error.n,
+        "from": error.side,
+        "method": error.method,
+        "code": error.code,
+        "message": error.message,
     }

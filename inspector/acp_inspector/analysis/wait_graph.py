@@ -17,10 +17,7 @@ from typing import Final, Literal, TypeAlias
 from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.conversations import subject_of
 from acp_inspector.analysis.exchanges import Exchange, opposite
-from acp_inspector.analysis.items import (
-    entries,
-    string,
-)
+from acp_inspector.analysis.items import entries, string
 from acp_inspector.analysis.words import USER_METHODS
 from acp_inspector.messages import member
 from acp_protocol.framing import Side
@@ -198,7 +195,7 @@ def _above(
     scope = member(exchange.request.params, "requestId")
     if wait.method == "elicitation/create" and scope is not None:
         for one, its in client_waits:
-            if _is_same_id(its.request.id, scope):
+            if type(its.request.id) is type(scope) and its.request.id == scope:
                 yield one
         return
     seen: set[str | None] = set()
@@ -207,10 +204,6 @@ def _above(
         if is_meant and one.session not in seen:
             seen.add(one.session)
             yield one
-
-
-def _is_same_id(one: RequestId, two: Json) -> bool:
-    return type(one) is type(two) and one == two
 
 
 def _queue(waits: Sequence[PendingWait], turns: Sequence[PendingWait]) -> None:

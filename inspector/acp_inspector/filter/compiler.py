@@ -185,7 +185,8 @@ def _condition(expression: Exists | Compare | Match | In) -> Matcher:
         case Exists(subject):
             return _exists(subject)
         case Compare(subject, "!=", value):
-            return _differs(subject, _equals(value))
+            exists, equals = _exists(subject), _any(subject, _equals(value))
+            return lambda fields: exists(fields) and not equals(fields)
         case Compare(subject, sign, value):
             return _any(subject, _test(subject, sign, value))
         case Match(subject, pattern):
@@ -209,12 +210,6 @@ def _any(subject: Subject, test: _Test) -> Matcher:
         return value is not None and test(value)
 
     return matches
-
-
-def _differs(subject: Subject, test: _Test) -> Matcher:
-    """Match if there are values, and the test holds for none of them."""
-    exists, equals = _exists(subject), _any(subject, test)
-    return lambda fields: exists(fields) and not equals(fields)
 
 
 def _exists(subject: Subject) -> Matcher:

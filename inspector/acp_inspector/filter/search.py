@@ -160,7 +160,7 @@ class FilterSearch:
                 return (), ()
             certain = set(compress(range(block.first, block.end), states.translate(_IS_CERTAIN)))
         passes = self._prefilter
-        if passes is None or not rows:
+        if passes is None or (self._is_alone and not rows):
             return rows, certain
         found = set[int]()
         if passes(block.content):
@@ -222,9 +222,9 @@ class _IndexTable:
 
     def __init__(self, index: RecordingIndex, expression: Expression) -> None:
         self._index = index
-        table = bytes(_state(expression, code) for code in range(256))
-        self._table = table
-        self._needs_flags = any(table[code] != table[code % _REQUEST] for code in range(256))
+        states = [_state(expression, code) for code in range(2 * _METHOD)]
+        self._table = bytes(states).ljust(256, b"\0")
+        self._needs_flags = states != states[:_REQUEST] * (len(states) // _REQUEST)
 
     def states(self, first: int, end: int) -> bytes:
         """Return `_NO`, `_YES` or `_UNKNOWN` for each row from `first` to before `end`."""

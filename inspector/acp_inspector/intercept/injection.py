@@ -37,14 +37,10 @@ _Key: TypeAlias = tuple[Side, str]
 """The sender, and the id as JSON represents it, valid or not."""
 
 
-def _random_token() -> str:
-    return os.urandom(4).hex()
-
-
 class IdSpace:
     """Gives ids to injected requests."""
 
-    def __init__(self, token: Callable[[], str] = _random_token) -> None:
+    def __init__(self, token: Callable[[], str] = lambda: os.urandom(4).hex()) -> None:
         self._token = token
         self._issued = 0
         self._foreign: set[str] = set()

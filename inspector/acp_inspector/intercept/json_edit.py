@@ -88,7 +88,8 @@ def find_syntax_error(text: str) -> SyntaxProblem | None:
     try:
         _DECODER.decode(text)
     except json.JSONDecodeError as problem:
-        return _problem_at(text, problem.pos, _reason(problem))
+        reason = problem.msg[:1].lower() + problem.msg[1:].removesuffix(" at")
+        return _problem_at(text, problem.pos, reason)
     except _NotANumberError as problem:
         found = re.search(rf"(?<![\w\"]){re.escape(problem.name)}(?![\w\"])", text)
         return _problem_at(
@@ -114,10 +115,6 @@ def _refuse(name: str) -> NoReturn:
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
-
-
-def _reason(problem: json.JSONDecodeError) -> str:
-    return problem.msg[:1].lower() + problem.msg[1:].removesuffix(" at")
 
 
 def _problem_at(text: str, position: int, reason: str) -> SyntaxProblem:
