@@ -96,7 +96,6 @@ class DecodedFrame:
 
     @property
     def kind(self) -> FrameKind:
-        """What `message` is."""
         return _KINDS[type(self.message)]
 
     @property
@@ -227,7 +226,6 @@ class Decoder:
         """Frames that the dialect has not read yet, should one be recognised."""
 
     def decode(self, frame: Frame) -> DecodedFrame:
-        """Return the decoded view of the next frame."""
         decoded = DecodedFrame(frame)
         if self._dialect is None:
             name = self._recognition.feed(frame.data, frame.side)

@@ -123,7 +123,6 @@ class Annotations:
     # Filling
 
     def add_findings(self, findings: Iterable[_Finding]) -> None:
-        """Add findings of lint."""
         for finding in findings:
             self.finding_counts[finding.severity] += 1
             rank = SEVERITIES.index(finding.severity) + 1
@@ -152,7 +151,6 @@ class Annotations:
         self._places[n] = place
 
     def clear_findings(self) -> None:
-        """Remove all findings."""
         self._ranks, self._places = bytearray(), array("H")
         self.finding_counts.clear()
         self.findings_revision += 1
@@ -201,7 +199,6 @@ class Annotations:
         return schemas[place - 1][1] if place else None
 
     def rules(self, n: int) -> list[str]:
-        """Return the ids of the rules that entry `n` breaks."""
         return sorted({verdict.rule for verdict in self._sets[_at(self._places, n)]})
 
     def mark(self, n: int) -> str:
@@ -224,7 +221,6 @@ class Annotations:
 
     @property
     def finding_count(self) -> int:
-        """Number of findings so far."""
         return sum(self.finding_counts.values())
 
 

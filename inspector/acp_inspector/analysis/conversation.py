@@ -98,7 +98,6 @@ class SessionTurn:
     def end(
         self, cursor: Cursor, stop_reason: str | None, error: str | None = None, usage: Json = None
     ) -> None:
-        """End it here."""
         self.ended, self.ended_at = cursor.n, cursor.at
         self.stop_reason, self.error, self.usage = stop_reason, error, usage
 
@@ -173,7 +172,6 @@ class ItemEpoch:
         self.numbers = array("Q") if numbers is None else numbers
 
     def add(self, n: int, item: Item) -> None:
-        """Append an item that frame `n` mentions first."""
         self.items.append(item)
         self.numbers.append(n)
 
@@ -187,7 +185,6 @@ class ItemsAt(Sequence[Item]):
         self._count = bisect_right(epoch.numbers, n)
 
     def __len__(self) -> int:
-        """Return how many there were."""
         return self._count
 
     @overload
@@ -195,14 +192,12 @@ class ItemsAt(Sequence[Item]):
     @overload
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
-        """Return one item as it was, or several."""
         found = range(self._count)[index]
         if isinstance(found, range):
             return [self._epoch.items[place].at(self._n) for place in found]
         return self._epoch.items[found].at(self._n)
 
     def __iter__(self) -> Iterator[Item]:
-        """Yield each item as it was."""
         return (self[place] for place in range(self._count))
 
     def is_earlier(self, other: ItemsAt) -> bool:
@@ -229,17 +224,14 @@ class SessionSnapshot:
 
     @property
     def errors(self) -> list[SessionError]:
-        """Error responses until then."""
         return self._talk.errors.at(self.n)
 
     @property
     def turns(self) -> list[SessionTurn]:
-        """Every turn that had begun until then."""
         return [turn.at(self.n) for turn in self._talk.turns_until(self.n)]
 
     @property
     def terminals(self) -> list[TerminalItem]:
-        """Every terminal that was named until then."""
         return [terminal.at(self.n) for terminal in self._talk.terminals_until(self.n)]
 
 
@@ -309,11 +301,9 @@ class Conversation:
 
     @property
     def turn(self) -> SessionTurn | None:
-        """The newest turn that has not ended."""
         return self._open_turns[-1] if self._open_turns else None
 
     def turns_until(self, n: int) -> list[SessionTurn]:
-        """Return the turns that had begun after frame `n`."""
         return self.turns[: bisect_right(self.turns, n, key=lambda turn: turn.began)]
 
     def turn_at(self, n: int) -> SessionTurn | None:
@@ -323,7 +313,6 @@ class Conversation:
         return None if has_ended else turn
 
     def terminals_until(self, n: int) -> list[TerminalItem]:
-        """Return the terminals that were named until frame `n`."""
         return self.terminals[: bisect_right(self._terminal_begins, n)]
 
     def at(self, n: int) -> SessionSnapshot:
@@ -334,12 +323,10 @@ class Conversation:
     # Items
 
     def add(self, item: Item) -> ConversationChange:
-        """Append `item`."""
         self._epoch.add(self.cursor.n, item)
         return ConversationChange(self.session_id, item, is_new=True)
 
     def notice(self, text: str) -> ConversationChange:
-        """Append a line."""
         return self.add(Notice(self.next_key(Notice.key_prefix), text, self.cursor.n))
 
     def entity(self, kind: type[Notice], key: str, text: str) -> tuple[Notice, bool]:
@@ -433,7 +420,6 @@ class Conversation:
         return call, True
 
     def terminal(self, key: str) -> TerminalItem:
-        """Return the terminal of that id."""
         known = self._terminals.get(key)
         return self.new_terminal(key) if known is None else known
 
@@ -445,7 +431,6 @@ class Conversation:
         return terminal
 
     def show(self, call: ToolCallItem, terminal: TerminalItem) -> None:
-        """Note that `call` shows `terminal`."""
         call.show(terminal)
         self._showers[terminal.key] = call
 
@@ -454,7 +439,6 @@ class Conversation:
         return self._showers.get(terminal.key)
 
     def open_calls(self) -> list[ToolCallItem]:
-        """Return the tool calls that have not ended."""
         return [call for call in self._calls.values() if call.facts.status not in FINAL_STATUSES]
 
     def plan_of_id(self, plan_id: str) -> tuple[PlanItem, bool]:
@@ -503,7 +487,6 @@ class Conversation:
         return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n))
 
     def end_all_turns(self) -> None:
-        """End all turns, because the agent has ended."""
         for turn in list(self._open_turns):
             self.end_turn(None, AGENT_ENDED, turn=turn)
         self.unbound.clear()

@@ -59,12 +59,10 @@ class Exchange:
 
     @property
     def requester(self) -> Side:
-        """The side that has sent the request."""
         return self.request_frame.side
 
     @property
     def session(self) -> str | None:
-        """The session that it is about."""
         return text_member(self.request.params, "sessionId")
 
     @property
@@ -370,7 +368,6 @@ class Exchanges:
 
 
 def opposite(side: Side) -> Side:
-    """Return the opposite side."""
     return "agent" if side == "client" else "client"
 
 

@@ -26,7 +26,6 @@ class Versioned(Generic[T]):
 
     @property
     def now(self) -> T:
-        """The value after the last frame."""
         return self._values[-1]
 
     @property
@@ -77,7 +76,6 @@ class VersionedList(Generic[T]):
         """Where among the values each replacement begins."""
 
     def __len__(self) -> int:
-        """Return how many values it holds now."""
         return len(self._values) - self._begins[-1]
 
     @property
@@ -91,7 +89,6 @@ class VersionedList(Generic[T]):
         return max(self._begun[-1], self._numbers[-1] if self._numbers else 0)
 
     def add(self, n: int, value: T) -> None:
-        """Append `value` at frame `n`."""
         self._values.append(value)
         self._numbers.append(n)
 
@@ -107,7 +104,6 @@ class VersionedList(Generic[T]):
         return self._values[place:]
 
     def now(self) -> list[T]:
-        """Return the values after the last frame."""
         return self._values[self._begins[-1] :]
 
     def snapshot(self, n: int) -> VersionedList[T]:
@@ -115,7 +111,6 @@ class VersionedList(Generic[T]):
         return VersionedList(self.at(n))
 
     def at(self, n: int) -> list[T]:
-        """Return the values after frame `n`."""
         begin = self._begins[max(bisect_right(self._begun, n) - 1, 0)]
         return self._values[begin : bisect_right(self._numbers, n)]
 
@@ -131,7 +126,6 @@ class HasHistory:
         return max(slot.last for _, slot in self._slots() if isinstance(slot, _VERSIONED))
 
     def at(self, n: int) -> Self:
-        """Return a copy as it was after frame `n`."""
         copy = object.__new__(type(self))
         for name, slot in self._slots():
             setattr(copy, name, slot.snapshot(n) if isinstance(slot, _VERSIONED) else slot)

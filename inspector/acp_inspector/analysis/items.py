@@ -31,7 +31,6 @@ class PermissionRequest:
     """The frame of the response."""
 
     def at(self, n: int) -> PermissionRequest:
-        """Return it as it was after frame `n`."""
         is_answered = self.answered is not None and self.answered <= n
         return self if is_answered else replace(self, outcome=None, answered=None)
 
@@ -60,16 +59,13 @@ class TerminalItem(HasHistory):
 
     @property
     def facts(self) -> TerminalFacts:
-        """What is known of it beside its output."""
         return self._facts.now
 
     @property
     def text(self) -> str:
-        """All of its output so far."""
         return b"".join(self._output.now()).decode(errors="replace")
 
     def change(self, n: int, **facts: Any) -> None:
-        """Change some facts at frame `n`."""
         self._facts.set(n, replace(self._facts.now, **facts))
 
     def add(self, data: str, n: int = 0) -> None:
@@ -118,23 +114,19 @@ class ToolCallItem:
 
     @property
     def facts(self) -> CallFacts:
-        """What is known of it beside its content."""
         return self._facts.now
 
     @property
     def content(self) -> list[Json]:
-        """What it brought so far."""
         return self._content.now()
 
     @property
     def permission(self) -> PermissionRequest | None:
-        """The last permission request about it."""
         requests = self._permissions.now()
         return requests[-1] if requests else None
 
     @property
     def permissions(self) -> list[PermissionRequest]:
-        """Every permission request about it."""
         return self._permissions.now()
 
     @property
@@ -158,27 +150,21 @@ class ToolCallItem:
         return max(self._facts.last, self._content.last, *permission_frames, *shown)
 
     def change(self, n: int, **facts: Any) -> None:
-        """Change some facts at frame `n`."""
         self._facts.set(n, replace(self._facts.now, **facts))
 
     def replace(self, content: list[Json], n: int) -> None:
-        """Take `content` for all that it brought."""
         self._content.replace(n, content)
 
     def add(self, content: Json, n: int) -> None:
-        """Append one piece of content."""
         self._content.add(n, content)
 
     def show(self, terminal: TerminalItem) -> None:
-        """Add a terminal that its content may show."""
         self._terminals[terminal.key] = terminal
 
     def add_permission(self, permission: PermissionRequest, n: int) -> None:
-        """Add a permission request about it."""
         self._permissions.add(n, permission)
 
     def at(self, n: int) -> ToolCallItem:
-        """Return it as it was after frame `n`."""
         copy = ToolCallItem(self.key)
         copy._facts = self._facts.until(n)
         copy._content = self._content.snapshot(n)
@@ -215,7 +201,6 @@ def string(value: Json, name: str) -> str:
 
 
 def entries(value: Json) -> list[Json]:
-    """Return the entries of what may be a list."""
     return cast("list[Json]", value) if isinstance(value, list) else []
 
 
@@ -245,7 +230,6 @@ class TextItem(HasHistory):
 
     @property
     def text(self) -> str:
-        """All of it so far."""
         if self._begin != self._content.begin:
             self.forget_text()
         if fresh := self._content.since(self._read):
@@ -255,28 +239,22 @@ class TextItem(HasHistory):
 
     @property
     def content(self) -> list[Json]:
-        """All blocks of it so far."""
         return list(map(_block, self._content.now()))
 
     @property
     def blocks(self) -> list[Json]:
-        """Content that is no text."""
         return [block for block in self._content.now() if _words(block) is None]
 
     def replace(self, blocks: list[Json], n: int = 0) -> None:
-        """Take `blocks` for all of the content, from frame `n` on."""
         self._content.replace(n, map(_lean, blocks))
 
     def add(self, block: Json, n: int = 0) -> None:
-        """Append a content block at frame `n`."""
         self._content.add(n, _lean(block))
 
     def bind(self, message_id: str, n: int) -> None:
-        """Give it a message id from frame `n` on."""
         self._id.set(n, message_id)
 
     def at(self, n: int) -> Self:
-        """Return it as it was after frame `n`."""
         copy = super().at(n)
         copy.forget_text()
         return copy
@@ -331,11 +309,9 @@ class PlanItem(HasHistory):
 
     @property
     def entries(self) -> list[Json]:
-        """The steps."""
         return self._entries.now
 
     def replace(self, steps: list[Json], n: int = 0) -> None:
-        """Take `steps` for the whole plan, from frame `n` on."""
         self._entries.set(n, steps)
 
 
@@ -367,11 +343,9 @@ class Notice(HasHistory):
 
     @property
     def text(self) -> str:
-        """The line."""
         return self._text.now
 
     def rewrite(self, text: str, n: int) -> None:
-        """Change the line to `text` from frame `n` on."""
         if text != self._text.now:
             self._text.set(n, text)
 
@@ -389,7 +363,6 @@ class Compaction(Notice):
 
     @property
     def status(self) -> str:
-        """How far it is."""
         return self._status.now
 
     @property
@@ -405,7 +378,6 @@ class Compaction(Notice):
             self._summary.replace(n, summary)
 
     def add(self, block: Json, n: int) -> None:
-        """Append a block of the summary at frame `n`."""
         self._summary.add(n, block)
 
 
@@ -425,11 +397,9 @@ class ElicitationItem(Notice):
 
     @property
     def outcome(self) -> Json:
-        """What the user did."""
         return self._outcome.now
 
     def set_outcome(self, outcome: Json, n: int) -> None:
-        """Close it at frame `n`."""
         self._outcome.set(n, outcome)
 
 

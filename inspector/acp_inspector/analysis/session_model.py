@@ -61,7 +61,6 @@ class SessionModel:
         return self._decoder.dialect
 
     def read(self, entries: Iterable[Entry]) -> None:
-        """Take the next entries."""
         for entry in entries:
             self.apply(entry)
 

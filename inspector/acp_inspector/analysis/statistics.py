@@ -62,11 +62,9 @@ class Histogram:
         self._bars = [0] * (len(BOUNDS) + 1)
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self._values)
 
     def add(self, seconds: float) -> None:
-        """Take one more."""
         self._values.append(seconds)
         self._summary = None
         self._bars[bisect_left(BOUNDS, seconds)] += 1
@@ -118,17 +116,14 @@ class MethodStatistics:
     latencies: Histogram = field(default_factory=Histogram)
 
     def take(self, size: int) -> None:
-        """Count a notification."""
         self.count += 1
         self.bytes += size
 
     def ask(self, size: int) -> None:
-        """Count a request."""
         self.take(size)
         self.endings["open"] = self.endings.get("open", 0) + 1
 
     def close(self, exchange: Exchange, size: int) -> None:
-        """Count a response."""
         self.bytes += size
         # A filter may have excluded the request.
         self.endings["open"] = max(self.endings.get("open", 0) - 1, 0)
@@ -174,7 +169,6 @@ class Counts:
 
     @property
     def failed_calls(self) -> int:
-        """Tool calls that failed."""
         return sum(status == "failed" for status in self.tool_calls.values())
 
     @property
@@ -192,7 +186,6 @@ class Counts:
         self.last = frame.time
 
     def update(self, at: float, name: str, update: Json) -> None:
-        """Count an update."""
         if name in STREAMED:
             self.chunks += 1
             if self._chunk is not None:

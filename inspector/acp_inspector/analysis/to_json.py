@@ -32,7 +32,6 @@ from acp_protocol.jsonrpc import Json
 
 
 def session_to_json(snapshot: SessionSnapshot) -> dict[str, Json]:
-    """Return everything that is known of a session."""
     return {
         "sessionId": snapshot.session_id,
         "version": snapshot.version,
@@ -96,7 +95,6 @@ def item_to_json(item: Item) -> dict[str, Json]:
 
 
 def terminal_to_json(terminal: TerminalItem) -> dict[str, Json]:
-    """Return a terminal with its output."""
     facts = terminal.facts
     return {
         "terminalId": terminal.key,

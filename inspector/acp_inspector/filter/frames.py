@@ -92,7 +92,6 @@ class EntryFields:
 
     @property
     def rules(self) -> list[str]:
-        """Ids of the rules that it breaks."""
         return [each.rule for each in self.notes.violations]
 
     @property
@@ -151,12 +150,10 @@ class EntryFields:
 
     @property
     def tool(self) -> str | None:
-        """Id of the tool call."""
         return text_member(self._tool_call(), "toolCallId")
 
     @property
     def tool_kind(self) -> str | None:
-        """Kind of the tool."""
         return text_member(self._tool_call(), "kind") or None
 
     @property
@@ -182,7 +179,6 @@ class EntryFields:
 
     @property
     def code(self) -> int | None:
-        """The code of an error response."""
         response = self.decoded.error if self.decoded else None
         return response.code if response else None
 

@@ -184,7 +184,6 @@ class Addon:
 
     @property
     def name(self) -> str:
-        """The name of the file."""
         return self._path.name
 
     def process(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:

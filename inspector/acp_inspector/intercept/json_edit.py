@@ -42,7 +42,6 @@ class SyntaxProblem:
     """The text there, safe to show, with a caret below."""
 
     def __str__(self) -> str:
-        """Return position and reason."""
         return f"line {self.line}, column {self.column}: {self.reason}"
 
 

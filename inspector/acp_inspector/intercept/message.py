@@ -42,9 +42,7 @@ class EventSink(Protocol):
         """Record a frame that did not come from a peer; return its number."""
         ...
 
-    def event(self, name: str, **data: Json) -> object:
-        """Record an event."""
-        ...
+    def event(self, name: str, **data: Json) -> object: ...
 
 
 class Hook(Protocol):
