@@ -181,6 +181,8 @@ class Capabilities:
     def __init__(self) -> None:
         self.version = 1
         """The protocol version that was agreed on."""
+        self._known: set[str] = set()
+        """The paths in the schema of the version that was agreed on."""
         self._rows: dict[str, Capability] = {}
         self._claims: dict[Side, tuple[Json, int]] = {}
         self._used: dict[Exchange, set[str]] = {}
@@ -251,29 +253,27 @@ class Capabilities:
 
     def _lay_out(self) -> None:
         gates = [row.gate for row in METHODS if row.version == self.version and row.gate]
-        for path in sorted({*gates, *FEATURES[self.version]}):
+        self._known = {*gates, *FEATURES[self.version]}
+        for path in sorted(self._known):
             self._row(path)
 
     def _take_claims(self) -> None:
         for row in self._rows.values():
             row.claim, row.is_claimed, row.claimed_in = None, False, None
+        # Paths that only hold capabilities; what is below any other belongs to one capability.
+        above = {each for path in self._known for each in _prefixes(path)}
+        ends = self._known - above
         for side, (source, n) in self._claims.items():
             root = AGENT if side == "agent" else CLIENT
             claimed = member(source, root if self.version == 1 else "capabilities")
             for path in [path for path in self._rows if path.split(".")[0] == root]:
                 self._claim(path, reduce(member, path.split(".")[1:], claimed), n)
             for path, value in _leaves(claimed, root):
-                if not self._is_part(path):
+                is_part = path in above or not ends.isdisjoint(_prefixes(path))
+                if not is_part:
                     self._claim(path, value, n)
             if side == "agent":
                 self._claim(_AUTH, member(source, _AUTH), n)
-
-    def _is_part(self, path: str) -> bool:
-        """Return whether a path belongs to a capability that has a row, above or below it."""
-        known = [row.path for row in self._rows.values() if row.is_known]
-        holds = any(each.startswith(f"{path}.") for each in known)
-        ends = (each for each in known if not any(it.startswith(f"{each}.") for it in known))
-        return holds or any(path.startswith(f"{each}.") for each in ends)
 
     def _claim(self, path: str, value: Json, n: int) -> None:
         row = self._row(path)
@@ -283,10 +283,14 @@ class Capabilities:
     def _row(self, path: str) -> Capability:
         if path not in self._rows:
             side: Side = "client" if path.startswith(CLIENT) else "agent"
-            gates = {row.gate for row in METHODS if row.version == self.version}
-            is_known = path in gates or path in FEATURES[self.version]
-            self._rows[path] = Capability(side, path, is_known=is_known)
+            self._rows[path] = Capability(side, path, is_known=path in self._known)
         return self._rows[path]
+
+
+def _prefixes(path: str) -> set[str]:
+    """Return the paths above a path."""
+    names = path.split(".")
+    return {".".join(names[:count]) for count in range(1, len(names))}
 
 
 def _is_claim(path: str, value: Json) -> bool:

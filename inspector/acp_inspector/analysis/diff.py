@@ -13,8 +13,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
-from itertools import zip_longest
+from difflib import SequenceMatcher, unified_diff
+from itertools import islice, zip_longest
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from acp_inspector.analysis.annotations import FrameNotes
@@ -41,6 +41,8 @@ Kind: TypeAlias = Literal["changed", "left only", "right only"]
 
 ABSENT: Final = "«absent»"
 """Replaces the value of a missing member."""
+MAX_FRAMES: Final = 5
+"""Frame numbers that are named of one step, at most."""
 _DEPTH: Final = 100
 """Levels of nesting that are compared one by one; deeper values are compared as a whole."""
 _MANY: Final = 2_000
@@ -78,6 +80,30 @@ class JournalComparison:
     differences: tuple[StepDifference, ...]
     compared: tuple[int, int]
     """Steps of the left and of the right."""
+
+
+def frame_numbers(numbers: Sequence[int]) -> str:
+    """Return the numbers of frames in words, e.g. `frames 3, 4`."""
+    more = "…" if len(numbers) > MAX_FRAMES else ""
+    word = "frame" if len(numbers) == 1 else "frames"
+    return f"{word} {', '.join(map(str, numbers[:MAX_FRAMES]))}{more}"
+
+
+def value_lines(difference: StepDifference) -> Iterator[str]:
+    """Yield both values, marked by - and +; of texts of several lines only what differs.
+
+    They are not safe to show.
+    """
+    left, right = difference.left, difference.right
+    has_both = difference.kind == "changed"
+    if has_both and isinstance(left, str) and isinstance(right, str) and "\n" in left + right:
+        lines = unified_diff(left.splitlines(), right.splitlines(), lineterm="", n=1)
+        yield from islice(lines, 2, None)
+        return
+    for mark, value, lacks in (("-", left, "right only"), ("+", right, "left only")):
+        if difference.kind != lacks:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield f"{mark} {text}"
 
 
 class FrameSelector(Protocol):

@@ -172,14 +172,8 @@ class Steps:
         self._add(frame, name, session, {"messageId": message_id, "text": text})
 
     def _call(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
-        key = string(update, "toolCallId")
-        step = self._entities.get((session, f"call {key}"))
-        if step is None:
-            value = {"toolCallId": key, "states": list[Json](), "last": dict[str, Json]()}
-            step = self._add(frame, "tool call", session, value)
-            self._entities[session, f"call {key}"] = step
-        else:
-            step.frames.append(frame.seq)
+        value: Json = {"toolCallId": string(update, "toolCallId"), "states": [], "last": {}}
+        step = self._entity(frame, session, "tool call", value)
         last: dict[str, Json] = step.value["last"]
         if name == "tool_call_content_chunk":
             last["content"] = [*entries(last.get("content")), member(update, "content")]
@@ -195,15 +189,19 @@ class Steps:
         if status is not None and states[-1:] != [status]:
             states.append(status)
 
-    def _terminal(self, frame: Frame, session: str | None, update: Json) -> None:
-        key = string(update, "terminalId")
-        step = self._entities.get((session, f"terminal {key}"))
+    def _entity(self, frame: Frame, session: str | None, name: str, value: Json) -> JournalStep:
+        """Return the step of a tool call or terminal; it begins with `value`, its id first."""
+        key = (session, f"{name} {next(iter(value.values()))}")
+        step = self._entities.get(key)
         if step is None:
-            value: Json = {"terminalId": key, "data": list[Json]()}
-            step = self._add(frame, "terminal", session, value)
-            self._entities[session, f"terminal {key}"] = step
+            step = self._entities[key] = self._add(frame, name, session, value)
         else:
             step.frames.append(frame.seq)
+        return step
+
+    def _terminal(self, frame: Frame, session: str | None, update: Json) -> None:
+        value: Json = {"terminalId": string(update, "terminalId"), "data": []}
+        step = self._entity(frame, session, "terminal", value)
         members = dict(cast("Mapping[str, Json]", update))
         for name in ("sessionUpdate", "terminalId"):
             members.pop(name, None)
