@@ -184,33 +184,37 @@ class FilterSearch:
         self, block: _Block, rows: Sequence[int], certain: Collection[int]
     ) -> Iterator[None]:
         """Add the matching rows among some candidates of a block."""
-        entries, needs = self._entries, self._wanted.fields
-        notes = self._notes if self._wanted.needs_notes else no_notes
-        batch: list[tuple[int, EntryFields | None]] = []
-        for row in rows:
-            if row in certain:
-                batch.append((row, None))
-            elif isinstance(entries, IndexedRecording):
-                fields = _IndexedFields(entries, row, block, notes, is_alone=self._is_alone)
-                # `run_slow` must not read the recording.
-                if self._run_slow is run_inline or fields.can_load(needs):
-                    batch.append((row, fields))
-            elif isinstance(entry := entries[row], ENTRY_TYPES):
-                known = notes(entry)
-                alone = self._is_alone
-                batch.append((row, fields_of_row(entries, row, entry, is_alone=alone, notes=known)))
+        batch = self._batch(block, [row for row in rows if row not in certain])
         matches = self._wanted.matches
 
         def matching() -> list[int]:
             found: list[int] = []
             for row, fields in batch:
-                with suppress(_NoEntryError):
-                    if fields is None or matches(fields):
+                try:
+                    if matches(fields):
                         found.append(row)
+                except _NoEntryError:
+                    pass
             return found
 
-        if batch:
-            self.rows.extend((yield from self._run_slow(matching)))
+        found = (yield from self._run_slow(matching)) if batch else []
+        self.rows.extend(sorted([*found, *(row for row in rows if row in certain)]))
+
+    def _batch(self, block: _Block, rows: Sequence[int]) -> Sequence[tuple[int, EntryFields]]:
+        """Return the entries among some rows, with their fields."""
+        entries, alone = self._entries, self._is_alone
+        notes = self._notes if self._wanted.needs_notes else no_notes
+        if not isinstance(entries, IndexedRecording):
+            return [
+                (row, fields_of_row(entries, row, entry, is_alone=alone, notes=notes(entry)))
+                for row in rows
+                if isinstance(entry := entries[row], ENTRY_TYPES)
+            ]
+        batch = [(row, _IndexedFields(entries, row, block, notes, is_alone=alone)) for row in rows]
+        if self._run_slow is not run_inline:
+            # It must not read the recording.
+            batch = [(row, fields) for row, fields in batch if fields.can_load(self._wanted.fields)]
+        return batch
 
 
 class _IndexTable:
@@ -476,7 +480,8 @@ class _IndexedFields(EntryFields):
 
     def _exchange(self) -> Exchange | None:
         entry = self.entry
-        if self._is_alone or not isinstance(entry, Frame):
+        has_partner = self._index.pairing.partners[self._row]
+        if self._is_alone or not has_partner or not isinstance(entry, Frame):
             return None
         if self._exchanges is None:
             self._exchanges = exchange_of_row(self._recording, self._row)
