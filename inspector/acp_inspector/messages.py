@@ -23,6 +23,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
+from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     PARSE_ERROR,
     Batch,
@@ -147,7 +148,7 @@ class DecodedFrame:
     def session(self) -> str | None:
         """The session that its params name, or those of the request it responds to."""
         params = self.params if self.request is None else self.request.params
-        return text_member(params, "sessionId")
+        return get_text(params, "sessionId")
 
     @property
     def result(self) -> Json:
@@ -166,7 +167,7 @@ class DecodedFrame:
         """The `update` of a `session/update`; empty for anything else."""
         message = self.message
         if isinstance(message, Notification) and message.method == "session/update":
-            found = member(message.params, "update")
+            found = get(message.params, "update")
             if isinstance(found, dict):
                 return cast("dict[str, Json]", found)
         return {}
@@ -248,18 +249,6 @@ class Decoder:
             self._earlier.clear()
         else:
             self._earlier.append(frame)
-
-
-def member(value: Json, name: str) -> Json:
-    """Return a member of what may be an object; None for what is not there."""
-    # Called many times for each frame: a plain test for what the parser makes.
-    return cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
-
-
-def text_member(value: Json, name: str) -> str | None:
-    """Return a member that is a string; None for anything else."""
-    found = member(value, name)
-    return found if isinstance(found, str) else None
 
 
 _UNREAD: Final[Json] = object()

@@ -187,16 +187,13 @@ class Annotations:
         n = entry.seq
         verdicts = self._sets[_at(self._places, n)]
         turn = _at(self._turns, n) or None
-        schema = self._schema(n) if isinstance(entry, Frame) else None
+        schemas = self._schemas
+        place = bisect_right(schemas, n, key=lambda each: each[0])
+        schema = schemas[place - 1][1] if place and isinstance(entry, Frame) else None
         is_held, is_edited = n in self._held, n in self._edited
         if not (verdicts or turn or schema or is_held or is_edited or is_marked):
             return NO_NOTES
         return FrameNotes(turn, schema, verdicts, is_held, is_edited, is_marked)
-
-    def _schema(self, n: int) -> int | None:
-        schemas = self._schemas
-        place = bisect_right(schemas, n, key=lambda each: each[0])
-        return schemas[place - 1][1] if place else None
 
     def rules(self, n: int) -> list[str]:
         return sorted({verdict.rule for verdict in self._sets[_at(self._places, n)]})

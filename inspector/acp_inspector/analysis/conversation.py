@@ -35,8 +35,8 @@ from acp_inspector.analysis.items import (
     string,
 )
 from acp_inspector.analysis.words import FINAL_STATUSES, OUTPUT
-from acp_inspector.messages import member
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
 
 
@@ -374,14 +374,14 @@ class Conversation:
     def chunk(self, kind: type[Spoken], update: Json) -> ConversationChange:
         """Add a chunk to the message it belongs to: by its id, or to the last one of its kind."""
         message, is_new = self.text(kind, string(update, "messageId") or None)
-        message.add(member(update, "content"), self.cursor.n)
+        message.add(get(update, "content"), self.cursor.n)
         return ConversationChange(self.session_id, message, is_new)
 
     def message(self, kind: type[Spoken], update: Json) -> ConversationChange:
         """Replace or patch the whole message that the update names (version 2)."""
         found, is_new = self.text(kind, string(update, "messageId") or None)
         if "content" in (update or {}):
-            found.replace(entries(member(update, "content")), self.cursor.n)
+            found.replace(entries(get(update, "content")), self.cursor.n)
         return ConversationChange(self.session_id, found, is_new)
 
     def text(self, kind: type[Spoken], message_id: str | None) -> tuple[Spoken, bool]:
@@ -500,14 +500,14 @@ class Conversation:
 
     def update_options(self, source: Json) -> None:
         """Take over modes, options and commands, as far as a response or an update has them."""
-        if isinstance(modes := member(source, "modes"), dict):
+        if isinstance(modes := get(source, "modes"), dict):
             self.update_info(modes=modes, current_mode=string(modes, "currentModeId") or None)
-        if isinstance(member(source, "configOptions"), list):
-            self.update_info(config_options=entries(member(source, "configOptions")))
+        if isinstance(get(source, "configOptions"), list):
+            self.update_info(config_options=entries(get(source, "configOptions")))
             # Version 2 has its modes among the options.
             for option in self.info.config_options:
-                if member(option, "category") == "mode":
+                if get(option, "category") == "mode":
                     mode = string(option, "currentValue") or self.info.current_mode
                     self.update_info(current_mode=mode)
-        if isinstance(member(source, "availableCommands"), list):
-            self.update_info(commands=entries(member(source, "availableCommands")))
+        if isinstance(get(source, "availableCommands"), list):
+            self.update_info(commands=entries(get(source, "availableCommands")))

@@ -33,9 +33,10 @@ from acp_inspector.analysis.items import (
 from acp_inspector.analysis.updates import apply_call, apply_update, exit_facts, shown
 from acp_inspector.analysis.words import CHOOSING_METHODS, CLOSING_METHODS, OPENING_METHODS
 from acp_inspector.journal import Frame
-from acp_inspector.messages import Decoder, member
+from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
@@ -146,7 +147,7 @@ class Conversations:
                 self._open[exchange], changes = take_request(self, side, message)
                 return changes
             case Notification(method="session/update", params=params) if side == "agent":
-                session_id, update = member(params, "sessionId"), member(params, "update")
+                session_id, update = get(params, "sessionId"), get(params, "update")
                 if not isinstance(session_id, str):
                     return []
                 change = apply_update(self.get(session_id), update)
@@ -178,7 +179,7 @@ def take_request(
     if method == "session/prompt":
         return _prompt(talks.get(session_id), request)
     is_replay = method == "session/load" or (
-        method == "session/resume" and member(request.params, "replayFrom") is not None
+        method == "session/resume" and get(request.params, "replayFrom") is not None
     )
     talk = talks.sessions.get(session_id)
     if is_replay and talk is not None and talk.items:
@@ -193,7 +194,7 @@ def take_response(
     method = request.request.method
     result = response.result if isinstance(response, SuccessResponse) else None
     if method == "initialize":
-        if member(result, "protocolVersion") == 2:
+        if get(result, "protocolVersion") == 2:
             talks.version = 2
         return []
     if isinstance(response, ErrorResponse):
@@ -255,7 +256,7 @@ def _opened(talks: Conversations, request: Request, result: Json) -> list[Conver
 
 
 def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
-    message = talk.add_prompt(member(request.params, "prompt"))
+    message = talk.add_prompt(get(request.params, "prompt"))
     turn, n, states = talk.begin_turn(), talk.cursor.n, talk.states
 
     def respond(response: Response) -> list[ConversationChange]:
@@ -290,7 +291,7 @@ def _turn_ended(talk: Conversation, turn: SessionTurn, result: Json) -> list[Con
         for call in talk.open_calls():
             call.change(talk.cursor.n, status="cancelled")
             changes.append(ConversationChange(talk.session_id, call))
-    return [*changes, talk.end_turn(stop, None, member(result, "usage"), turn)]
+    return [*changes, talk.end_turn(stop, None, get(result, "usage"), turn)]
 
 
 # What the agent asks
@@ -302,14 +303,12 @@ def _ask_consent(
     change = apply_call(talk, subject_of(request.params))
     call, n = change.item, talk.cursor.n
     assert isinstance(call, ToolCallItem)
-    permission = PermissionRequest(
-        request.id, entries(member(request.params, "options")), requested=n
-    )
+    permission = PermissionRequest(request.id, entries(get(request.params, "options")), requested=n)
     call.add_permission(permission, n)
 
     def respond(response: Response) -> list[ConversationChange]:
         result = response.result if isinstance(response, SuccessResponse) else None
-        outcome = member(result, "outcome")
+        outcome = get(result, "outcome")
         permission.outcome = {"outcome": "cancelled"} if outcome is None else outcome
         permission.answered = talk.cursor.n
         return [ConversationChange(talk.session_id, call)]
@@ -320,15 +319,15 @@ def _ask_consent(
 
 def subject_of(params: Json) -> Json:
     """Return what needs permission, as an update of a tool call."""
-    subject = member(params, "subject")
-    if member(subject, "type") == "tool_call":
-        return member(subject, "toolCall")
-    if member(params, "toolCall") is not None:
-        return member(params, "toolCall")
+    subject = get(params, "subject")
+    if get(subject, "type") == "tool_call":
+        return get(subject, "toolCall")
+    if get(params, "toolCall") is not None:
+        return get(params, "toolCall")
     title = string(params, "title")
-    if member(subject, "type") == "command":
-        command = {"command": member(subject, "command"), "cwd": member(subject, "cwd")}
-        called = {"toolCallId": member(subject, "toolCallId")}
+    if get(subject, "type") == "command":
+        command = {"command": get(subject, "command"), "cwd": get(subject, "cwd")}
+        called = {"toolCallId": get(subject, "toolCallId")}
         return {**called, "title": title, "kind": "execute", "rawInput": command}
     return {"title": title}
 
@@ -336,9 +335,7 @@ def subject_of(params: Json) -> Json:
 def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
     """Add an elicitation, for a session or for a request of the client."""
     params = request.params
-    session_id = string(params, "sessionId") or talks.session_of_request(
-        member(params, "requestId")
-    )
+    session_id = string(params, "sessionId") or talks.session_of_request(get(params, "requestId"))
     if not session_id:
         return OpenRequest("", request), []
     talk = talks.get(session_id)
@@ -346,8 +343,8 @@ def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[C
     elicitation = ElicitationItem(talk.next_key(ElicitationItem.key_prefix), text, talk.cursor.n)
     elicitation.request_id = request.id
     elicitation.mode = string(params, "mode")
-    schema = member(params, "requestedSchema")
-    elicitation.schema = member(params, "url") if schema is None else schema
+    schema = get(params, "requestedSchema")
+    elicitation.schema = get(params, "url") if schema is None else schema
 
     def respond(response: Response) -> list[ConversationChange]:
         result = response.result if isinstance(response, SuccessResponse) else None
@@ -368,13 +365,13 @@ def _terminal(talk: Conversation, request: Request, result: Json) -> list[Conver
     terminal = talk.new_terminal(key) if is_new else talk.terminal(key)
     match request.method:
         case "terminal/create":
-            words = [string(params, "command"), *map(str, entries(member(params, "args")))]
+            words = [string(params, "command"), *map(str, entries(get(params, "args")))]
             cwd = string(params, "cwd") or None
             terminal.change(n, command=" ".join(words).strip() or None, cwd=cwd)
         case "terminal/output":
             terminal.set_output(string(result, "output"), n)
-            if member(result, "exitStatus") is not None:
-                terminal.change(n, **exit_facts(member(result, "exitStatus")))
+            if get(result, "exitStatus") is not None:
+                terminal.change(n, **exit_facts(get(result, "exitStatus")))
         case "terminal/wait_for_exit":
             terminal.change(n, **exit_facts(result))
         case "terminal/release":

@@ -25,8 +25,8 @@ from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.steps import JournalStep, Level, Steps
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.jsonpath import JSONPath, delete_at
-from acp_inspector.messages import member
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
@@ -270,7 +270,7 @@ def _without(message: Message, ignores: Iterable[Ignore]) -> Message:
             return replace(message, result=whole.get("result"))
         case ErrorResponse():
             error = whole.get("error")
-            return replace(message, message=string(error, "message"), data=member(error, "data"))
+            return replace(message, message=string(error, "message"), data=get(error, "data"))
 
 
 def _copied(value: Json) -> Json:

@@ -9,9 +9,10 @@ from typing import assert_never, cast
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.items import entries, string
 from acp_inspector.journal import Frame
-from acp_inspector.messages import DecodedFrame, FrameKind, member
+from acp_inspector.messages import DecodedFrame, FrameKind
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -87,18 +88,18 @@ def _summary(message: Message, method: str) -> str:
 def _call(method: str, params: Json) -> str:
     match method:
         case "session/update":
-            return _update(member(params, "update"))
+            return _update(get(params, "update"))
         case "session/prompt":
-            return _first(member(params, "prompt"))
+            return _first(get(params, "prompt"))
         case "session/request_permission":
-            title = string(member(params, "toolCall"), "title") or string(params, "title")
-            return f"{title} ({len(entries(member(params, 'options')))} options)"
+            title = string(get(params, "toolCall"), "title") or string(params, "title")
+            return f"{title} ({len(entries(get(params, 'options')))} options)"
         case "initialize":
-            name = string(member(params, "clientInfo") or member(params, "info"), "name")
-            return f"version {member(params, 'protocolVersion')} {name}"
+            name = string(get(params, "clientInfo") or get(params, "info"), "name")
+            return f"version {get(params, 'protocolVersion')} {name}"
         case _:
             for name in ("path", "cwd", "command", "modeId", "requestId"):
-                if (value := member(params, name)) is not None:
+                if (value := get(params, name)) is not None:
                     return f"{name} {value}"
             return ""
 
@@ -107,9 +108,9 @@ def _update(update: Json) -> str:
     name = string(update, "sessionUpdate")
     match name:
         case "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk":
-            return f"{name} {_quoted(member(update, 'content'))}"
+            return f"{name} {_quoted(get(update, 'content'))}"
         case "agent_message" | "agent_thought" | "user_message":
-            return f"{name} {_first(member(update, 'content'))}"
+            return f"{name} {_first(get(update, 'content'))}"
         case "state_update":
             parts = [string(update, key) for key in ("state", "stopReason")]
             return " ".join([name, *filter(None, parts)])
@@ -117,7 +118,7 @@ def _update(update: Json) -> str:
             parts = [string(update, key) for key in ("toolCallId", "title", "status")]
             return " ".join([name, *filter(None, parts)])
         case "plan" | "plan_update":
-            steps = entries(member(member(update, "plan") or update, "entries"))
+            steps = entries(get(get(update, "plan") or update, "entries"))
             return f"plan of {len(steps)} entries"
         case "current_mode_update":
             return f"{name} {string(update, 'currentModeId')}"
@@ -129,9 +130,9 @@ def _update(update: Json) -> str:
 
 def _result(result: Json) -> str:
     for name in ("stopReason", "sessionId", "messageId", "protocolVersion"):
-        if (value := member(result, name)) is not None:
+        if (value := get(result, name)) is not None:
             return f"{name} {value}"
-    outcome = member(result, "outcome")
+    outcome = get(result, "outcome")
     if outcome is not None:
         return " ".join(filter(None, [string(outcome, "outcome"), string(outcome, "optionId")]))
     if isinstance(result, Mapping):

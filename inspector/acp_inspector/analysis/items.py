@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
 from acp_inspector.analysis.history import HasHistory, Versioned, VersionedList
-from acp_inspector.messages import member
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json, RequestId
 
 
@@ -422,5 +422,5 @@ def _words(block: Json) -> str | None:
     """Return the words of a block of text; None for what is none."""
     if isinstance(block, _Words):
         return block
-    text = member(block, "text") if member(block, "type") == "text" else None
+    text = get(block, "text") if get(block, "type") == "text" else None
     return text if isinstance(text, str) else None

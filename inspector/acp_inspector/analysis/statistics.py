@@ -19,8 +19,8 @@ from acp_inspector.analysis.exchanges import Ending, Exchange, PairedMessage
 from acp_inspector.analysis.items import string
 from acp_inspector.analysis.words import CALL_UPDATES, STREAMED
 from acp_inspector.journal import Frame
-from acp_inspector.messages import member
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -269,7 +269,7 @@ class Statistics:
     ) -> None:
         match message:
             case Notification(method="session/update", params=params):
-                update = member(params, "update")
+                update = get(params, "update")
                 name = string(update, "sessionUpdate")
                 self._method(frame.side, message.method, name).take(share)
                 for tally in tallies:
@@ -310,7 +310,7 @@ def _session(message: Message, exchange: Exchange | None) -> str | None:
 
 def amount_of(usage: Json) -> float | None:
     """Return the cost of a usage update."""
-    amount = member(member(usage, "cost"), "amount")
+    amount = get(get(usage, "cost"), "amount")
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         return None
     return float(amount) if abs(amount) < MAX_COST else None

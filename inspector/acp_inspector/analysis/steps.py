@@ -19,8 +19,8 @@ from acp_inspector.analysis.exchanges import Exchange, PairedMessage
 from acp_inspector.analysis.items import entries, string
 from acp_inspector.analysis.words import CALL_OUTPUT, LAST_VALUE, TERMINAL_UPDATES, TEXT_CHUNKS
 from acp_inspector.journal import Frame
-from acp_inspector.messages import member
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -83,7 +83,7 @@ class Steps:
                 case Request(id=id_, method=method, params=params):
                     self._request(frame, id_, method, params)
                 case Notification(method="session/update", params=params):
-                    self._update(frame, _session(params), member(params, "update"))
+                    self._update(frame, _session(params), get(params, "update"))
                 case Notification(method=method, params=params):
                     self._add(frame, method, _session(params), params)
                 case SuccessResponse(id=id_, result=result):
@@ -130,7 +130,7 @@ class Steps:
             session = _session(value.get("result"))
         self._add(frame, f"response to {method}", session, value)
         # In version 2 the response to a prompt begins its turn, without a reason to stop.
-        has_stopped = "error" in value or member(value.get("result"), "stopReason") is not None
+        has_stopped = "error" in value or get(value.get("result"), "stopReason") is not None
         if method == "session/prompt" and has_stopped:
             self._end_turn(session)
 
@@ -157,12 +157,12 @@ class Steps:
                 self._end_turn(session)
 
     def _chunk(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
-        content = member(update, "content")
+        content = get(update, "content")
         text = string(content, "text") if string(content, "type") == "text" else None
         if text is None:
             self._add(frame, name, session, update)
             return
-        message_id = member(update, "messageId")
+        message_id = get(update, "messageId")
         last = self._last.get((frame.side, session))
         goes_on = last is not None and last.name == name and "text" in last.value
         if last is not None and goes_on and last.value["messageId"] == message_id:
@@ -176,7 +176,7 @@ class Steps:
         step = self._entity(frame, session, "tool call", value)
         last: dict[str, Json] = step.value["last"]
         if name == "tool_call_content_chunk":
-            last["content"] = [*entries(last.get("content")), member(update, "content")]
+            last["content"] = [*entries(last.get("content")), get(update, "content")]
             return
         members = cast("Mapping[str, Json]", update)
         last |= {
@@ -185,7 +185,7 @@ class Steps:
             if each not in {"sessionUpdate", "toolCallId", "status"} and value is not None
         }
         states: list[Json] = step.value["states"]
-        status = member(update, "status")
+        status = get(update, "status")
         if status is not None and states[-1:] != [status]:
             states.append(status)
 
@@ -208,7 +208,7 @@ class Steps:
         if "data" in members:
             step.value["data"].append(members.pop("data"))
         if "output" in members:
-            step.value["data"] = [member(members.pop("output"), "data")]
+            step.value["data"] = [get(members.pop("output"), "data")]
         step.value |= members
 
     def _value(self, frame: Frame, session: str | None, name: str, update: Json) -> None:

@@ -5,7 +5,7 @@ Members have the names of the protocol where it has one.
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from acp_inspector.analysis.conversation import (
     SessionError,
@@ -88,8 +88,14 @@ def item_to_json(item: Item) -> dict[str, Json]:
         case TurnEnd():
             ending = {"stopReason": item.stop_reason, "error": item.error, "usage": item.usage}
             return {"type": "turn_end", "key": item.key, **ending}
+        case Compaction():
+            more = {"status": item.status, "summary": item.summary}
+            return {"type": "compaction", "key": item.key, **more}
+        case ElicitationItem():
+            form = {"text": item.text, "mode": item.mode, "schema": item.schema}
+            return {"type": "elicitation", "key": item.key, **form, "outcome": item.outcome}
         case Notice():
-            return _notice(item)
+            return {"type": "notice", "key": item.key, "text": item.text}
         case _:
             assert_never(item)
 
@@ -108,21 +114,18 @@ def terminal_to_json(terminal: TerminalItem) -> dict[str, Json]:
     }
 
 
-def _text(item: UserMessage | AgentMessage | Thought) -> dict[str, Json]:
-    match item:
-        case UserMessage():
-            kind = "user"
-        case SessionMessage():
-            kind = "session"
-        case Thought():
-            kind = "thought"
-        case AgentMessage():
-            kind = "agent"
-        case _:
-            assert_never(item)
+_TEXT_TYPES: Final[dict[type[TextItem], str]] = {
+    UserMessage: "user",
+    AgentMessage: "agent",
+    Thought: "thought",
+    SessionMessage: "session",
+}
+
+
+def _text(item: TextItem) -> dict[str, Json]:
     words = {"messageId": item.message_id, "text": item.text, "blocks": item.blocks}
     sender = {"sender": item.sender.now} if isinstance(item, SessionMessage) else {}
-    return {"type": kind, "key": item.key, **words, **sender}
+    return {"type": _TEXT_TYPES[type(item)], "key": item.key, **words, **sender}
 
 
 def _call(item: ToolCallItem) -> dict[str, Json]:
@@ -153,18 +156,6 @@ def statuses(item: ToolCallItem) -> list[str]:
         if found[-1:] != [facts.status]:
             found.append(facts.status)
     return found
-
-
-def _notice(item: Notice) -> dict[str, Json]:
-    match item:
-        case Compaction():
-            more = {"status": item.status, "summary": item.summary}
-            return {"type": "compaction", "key": item.key, **more}
-        case ElicitationItem():
-            form = {"text": item.text, "mode": item.mode, "schema": item.schema}
-            return {"type": "elicitation", "key": item.key, **form, "outcome": item.outcome}
-        case _:
-            return {"type": "notice", "key": item.key, "text": item.text}
 
 
 def _error(error: SessionError) -> dict[str, Json]:

@@ -19,8 +19,8 @@ from acp_inspector.analysis.conversations import subject_of
 from acp_inspector.analysis.exchanges import Exchange, opposite
 from acp_inspector.analysis.items import entries, string
 from acp_inspector.analysis.words import USER_METHODS
-from acp_inspector.messages import member
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json, RequestId
 
 Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "nobody"]
@@ -192,7 +192,7 @@ def _above(
         client_waits: What the client waits for.
         works: What the agent may be working on, by session the oldest first.
     """
-    scope = member(exchange.request.params, "requestId")
+    scope = get(exchange.request.params, "requestId")
     if wait.method == "elicitation/create" and scope is not None:
         for one, its in client_waits:
             if type(its.request.id) is type(scope) and its.request.id == scope:
@@ -248,7 +248,7 @@ def request_subject(method: str, params: Json) -> str:
     """Return in a few words what a request is about; not escaped."""
     match method:
         case "session/prompt":
-            texts = (string(block, "text") for block in entries(member(params, "prompt")))
+            texts = (string(block, "text") for block in entries(get(params, "prompt")))
             return next((text for text in texts if text), "")
         case "session/request_permission":
             subject = subject_of(params)
@@ -257,7 +257,7 @@ def request_subject(method: str, params: Json) -> str:
         case "elicitation/create":
             return string(params, "message")
         case "terminal/create":
-            words = [string(params, "command"), *map(str, entries(member(params, "args")))]
+            words = [string(params, "command"), *map(str, entries(get(params, "args")))]
             return " ".join(words)
         case _:
             names = ("path", "terminalId", "modeId", "configId", "methodId", "method", "cwd")

@@ -33,7 +33,7 @@ from acp_inspector.filter.ast import (
 )
 from acp_inspector.filter.fields import FIELDS, SEVERITIES, Source
 from acp_inspector.filter.frames import EntryFields
-from acp_inspector.filter.patterns import BoundedRegex, PatternTimeoutError
+from acp_inspector.filter.patterns import PatternTimeoutError
 from acp_protocol.jsonrpc import Json, encode
 
 MAX_SEARCHED: Final = 65_536
@@ -190,9 +190,16 @@ def _condition(expression: Exists | Compare | Match | In) -> Matcher:
         case Compare(subject, sign, value):
             return _any(subject, _test(subject, sign, value))
         case Match(subject, pattern):
-            return _any(subject, _searched(pattern.compile()))
+            compiled = pattern.compile()
+            return _any(
+                subject,
+                lambda found: isinstance(found, str) and compiled.is_found_in(found[:MAX_SEARCHED]),
+            )
         case In(subject, choices):
-            return _any(subject, _one_of(choices))
+            tests = [
+                _inside(each) if isinstance(each, ValueRange) else _equals(each) for each in choices
+            ]
+            return _any(subject, lambda found: any(test(found) for test in tests))
 
 
 # Tests of a subject: of its value, or of any of its values.
@@ -256,11 +263,6 @@ def _ordered(compare: Callable[[Anything, Anything], bool], value: Value) -> _Te
     return test
 
 
-def _one_of(choices: Iterable[Value | ValueRange]) -> _Test:
-    tests = [_inside(each) if isinstance(each, ValueRange) else _equals(each) for each in choices]
-    return lambda found: any(test(found) for test in tests)
-
-
 def _inside(range_: ValueRange) -> _Test:
     low, high = range_.low, range_.high
 
@@ -287,10 +289,6 @@ def _contains(value: Value) -> _Test:
         return False
 
     return test
-
-
-def _searched(pattern: BoundedRegex[str]) -> _Test:
-    return lambda found: isinstance(found, str) and pattern.is_found_in(found[:MAX_SEARCHED])
 
 
 def _is_number(value: Json) -> bool:

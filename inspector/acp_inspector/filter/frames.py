@@ -10,8 +10,9 @@ from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes, Severity
 from acp_inspector.analysis.exchanges import Exchange, Exchanges
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.jsonpath import JSONPath, find_all
-from acp_inspector.messages import DecodedFrame, member, text_member
+from acp_inspector.messages import DecodedFrame
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import Json, Message, RequestId, encode
 
 EntryKind: TypeAlias = Literal[messages.FrameKind, "stderr", "event"]
@@ -140,21 +141,21 @@ class EntryFields:
     @property
     def update(self) -> str | None:
         """The kind of a `session/update`."""
-        return text_member(self._update(), "sessionUpdate") or None
+        return get_text(self._update(), "sessionUpdate") or None
 
     @property
     def status(self) -> str | None:
         """Of the tool call, or of what else is updated."""
-        found = text_member(self._update(), "status")
-        return found or text_member(self._tool_call(), "status") or None
+        found = get_text(self._update(), "status")
+        return found or get_text(self._tool_call(), "status") or None
 
     @property
     def tool(self) -> str | None:
-        return text_member(self._tool_call(), "toolCallId")
+        return get_text(self._tool_call(), "toolCallId")
 
     @property
     def tool_kind(self) -> str | None:
-        return text_member(self._tool_call(), "kind") or None
+        return get_text(self._tool_call(), "kind") or None
 
     @property
     def terminal(self) -> str | None:
@@ -164,7 +165,7 @@ class EntryFields:
             return None
         params = decoded.request.params if decoded.request else decoded.params
         places = (params, self._update(), decoded.result)
-        return next(filter(None, (text_member(each, "terminalId") for each in places)), None)
+        return next(filter(None, (get_text(each, "terminalId") for each in places)), None)
 
     @property
     def error(self) -> str | None:
@@ -217,14 +218,14 @@ class EntryFields:
         return self._exchanges.of(entry)
 
     def _update(self) -> Json:
-        return member(self.decoded.params, "update") if self.decoded else None
+        return get(self.decoded.params, "update") if self.decoded else None
 
     def _tool_call(self) -> Json:
         """Return the tool call of an update or of a permission request."""
         params = self.decoded.params if self.decoded else None
-        requested = member(params, "toolCall") or member(member(params, "subject"), "toolCall")
-        found = requested or member(params, "update")
-        return found if text_member(found, "toolCallId") else None
+        requested = get(params, "toolCall") or get(get(params, "subject"), "toolCall")
+        found = requested or get(params, "update")
+        return found if get_text(found, "toolCallId") else None
 
 
 def _event_line(event: JournalEvent) -> bytes:
