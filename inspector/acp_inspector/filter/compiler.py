@@ -329,9 +329,11 @@ def _found_anywhere(pattern: str) -> Matcher:
     def matches(fields: EntryFields) -> bool:
         # A character has at most four bytes.
         content = fields.raw[: 4 * MAX_SEARCHED].decode(errors="replace")[:MAX_SEARCHED]
-        # A pattern that matches the empty text matches the content too.
+        if search(content):
+            return True
+        # A pattern that matches the empty text has matched the content.
         method = (fields.request_method or "").casefold()
-        return search(content) or bool(method and search(method))
+        return bool(method) and search(method)
 
     return matches
 
