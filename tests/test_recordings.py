@@ -13,8 +13,7 @@ import pytest
 
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.replay.player import play_as_client
-from acp_inspector.replay.workspace import prepare_workspace
+from acp_inspector.replay.player import play_as_client, prepare_workspace
 from tests.interop.published import misfits
 from tools.stories import RECORDINGS
 

@@ -26,7 +26,7 @@ from acp_console.client.connection import connect_agent
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
 from acp_inspector.recording.format import Header, new_header
 from acp_inspector.recording.writer import RecordingWriter
-from acp_inspector.replay.workspace import prepare_workspace
+from acp_inspector.replay.player import prepare_workspace
 from acp_protocol.jsonrpc import Json
 from tools.stories import RECORDINGS, Chooser, FormHost, RecordingRecipe, Stage
 

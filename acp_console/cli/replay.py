@@ -16,8 +16,7 @@ from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
 from acp_console.cli.run_async import run_until_signal
 from acp_inspector.recording.reader import Recording, read_recording
-from acp_inspector.replay.player import STEP_TIMEOUT, play_as_client
-from acp_inspector.replay.workspace import prepare_workspace
+from acp_inspector.replay.player import STEP_TIMEOUT, play_as_client, prepare_workspace
 from acp_protocol.host.sanitize import escape_controls
 
 

@@ -33,7 +33,7 @@ from acp_console.render.values import cell_text, sender
 from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.statistics import Counts, Histogram, MethodStatistics
-from acp_inspector.messages import member
+from acp_protocol.json_values import get as member
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["table", "json"]

@@ -9,8 +9,8 @@ from acp_console.render.values import cell_text, format_seconds, format_size, pl
 from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.statistics import Counts, Histogram, MethodStatistics
-from acp_inspector.messages import member
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get as member
 from acp_protocol.jsonrpc import Json
 
 By: TypeAlias = Literal["method", "session", "turn"]

@@ -73,9 +73,7 @@ class Sink(Protocol):
         """Write entries; never raises."""
         ...
 
-    def close(self) -> None:
-        """Write no more."""
-        ...
+    def close(self) -> None: ...
 
 
 class Journal:
@@ -94,11 +92,9 @@ class Journal:
         return self._entries
 
     def __len__(self) -> int:
-        """Return the number of entries so far."""
         return len(self._entries)
 
     def frame(self, side: Side, raw: bytes, end: bytes = b"\n") -> Frame:
-        """Append a frame and return it."""
         frame = Frame(len(self._entries) + 1, self._clock() - self._began, side, raw, end)
         self._append(frame)
         return frame
@@ -108,13 +104,11 @@ class Journal:
         return self.frame(side, *split_ending(line))
 
     def stderr(self, text: bytes) -> StderrChunk:
-        """Append a chunk of stderr and return it."""
         entry = StderrChunk(len(self._entries) + 1, self._clock() - self._began, text)
         self._append(entry)
         return entry
 
     def event(self, name: str, **data: Json) -> JournalEvent:
-        """Append an event and return it."""
         event = JournalEvent(len(self._entries) + 1, self._clock() - self._began, name, data)
         self._append(event)
         return event

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from acp_protocol.jsonrpc import Json
 
@@ -99,6 +99,51 @@ def find_all(value: Json, path: JSONPath) -> list[Json]:
     for segment in path.segments:
         values = list(_limited(_select(value, segment) for value in values))
     return values
+
+
+def set_at(value: Json, path: JSONPath, new: Json) -> bool:
+    """Set `new` wherever `path` matches; return whether it matches anything.
+
+    A missing key is added if the path can match only one value and the object around it exists; a
+    list is never made longer.
+    """
+    names_one = all(isinstance(step, Member | Index) for step in path.segments)
+    places = _places(value, path, adds_keys=names_one)
+    for holder, key in places:
+        holder[key] = new
+    return bool(places)
+
+
+def delete_at(value: Json, path: JSONPath) -> int:
+    """Delete every value that `path` matches; return how many these are."""
+    places = _places(value, path, adds_keys=False)
+    for holder, key in reversed(places):
+        # With `..` a value may lie inside another that was just deleted, which does no harm.
+        del holder[key]
+    return len(places)
+
+
+def _places(value: Json, path: JSONPath, *, adds_keys: bool) -> list[tuple[Any, str | int]]:
+    """Return the container and the key of each value that `path` matches."""
+    *before, last = path.segments
+    found: list[tuple[Any, str | int]] = []
+    for holder in find_all(value, JSONPath(tuple(before))):
+        size = len(cast("list[Json]", holder)) if isinstance(holder, list) else 0
+        match last:
+            case Member(name) if isinstance(holder, dict):
+                keys: Iterable[str | int] = [name] if adds_keys or name in holder else []
+            case Index(number):
+                keys = [number % size] if -size <= number < size else []
+            case Wildcard():
+                keys = (
+                    list(cast("dict[str, Json]", holder))
+                    if isinstance(holder, dict)
+                    else range(size)
+                )
+            case _:
+                keys = []
+        found += ((holder, key) for key in keys)
+    return found
 
 
 def _segment(found: re.Match[str]) -> Segment:

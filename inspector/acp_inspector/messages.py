@@ -23,6 +23,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
+from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     PARSE_ERROR,
     Batch,
@@ -96,7 +97,6 @@ class DecodedFrame:
 
     @property
     def kind(self) -> FrameKind:
-        """What `message` is."""
         return _KINDS[type(self.message)]
 
     @property
@@ -133,10 +133,10 @@ class DecodedFrame:
     @property
     def method(self) -> str | None:
         """Its own method, or that of the request it responds to."""
+        if self.request is not None:
+            return self.request.method
         message = self.message
-        if isinstance(message, Request | Notification):
-            return message.method
-        return None if self.request is None else self.request.method
+        return message.method if isinstance(message, Request | Notification) else None
 
     @property
     def params(self) -> Json:
@@ -148,7 +148,7 @@ class DecodedFrame:
     def session(self) -> str | None:
         """The session that its params name, or those of the request it responds to."""
         params = self.params if self.request is None else self.request.params
-        return text_member(params, "sessionId")
+        return get_text(params, "sessionId")
 
     @property
     def result(self) -> Json:
@@ -167,7 +167,7 @@ class DecodedFrame:
         """The `update` of a `session/update`; empty for anything else."""
         message = self.message
         if isinstance(message, Notification) and message.method == "session/update":
-            found = member(message.params, "update")
+            found = get(message.params, "update")
             if isinstance(found, dict):
                 return cast("dict[str, Json]", found)
         return {}
@@ -227,7 +227,6 @@ class Decoder:
         """Frames that the dialect has not read yet, should one be recognised."""
 
     def decode(self, frame: Frame) -> DecodedFrame:
-        """Return the decoded view of the next frame."""
         decoded = DecodedFrame(frame)
         if self._dialect is None:
             name = self._recognition.feed(frame.data, frame.side)
@@ -250,18 +249,6 @@ class Decoder:
             self._earlier.clear()
         else:
             self._earlier.append(frame)
-
-
-def member(value: Json, name: str) -> Json:
-    """Return a member of what may be an object; None for what is not there."""
-    # Called many times for each frame: a plain test for what the parser makes.
-    return cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
-
-
-def text_member(value: Json, name: str) -> str | None:
-    """Return a member that is a string; None for anything else."""
-    found = member(value, name)
-    return found if isinstance(found, str) else None
 
 
 _UNREAD: Final[Json] = object()

@@ -123,7 +123,6 @@ class Annotations:
     # Filling
 
     def add_findings(self, findings: Iterable[_Finding]) -> None:
-        """Add findings of lint."""
         for finding in findings:
             self.finding_counts[finding.severity] += 1
             rank = SEVERITIES.index(finding.severity) + 1
@@ -152,7 +151,6 @@ class Annotations:
         self._places[n] = place
 
     def clear_findings(self) -> None:
-        """Remove all findings."""
         self._ranks, self._places = bytearray(), array("H")
         self.finding_counts.clear()
         self.findings_revision += 1
@@ -189,19 +187,15 @@ class Annotations:
         n = entry.seq
         verdicts = self._sets[_at(self._places, n)]
         turn = _at(self._turns, n) or None
-        schema = self._schema(n) if isinstance(entry, Frame) else None
+        schemas = self._schemas
+        place = bisect_right(schemas, n, key=lambda each: each[0])
+        schema = schemas[place - 1][1] if place and isinstance(entry, Frame) else None
         is_held, is_edited = n in self._held, n in self._edited
         if not (verdicts or turn or schema or is_held or is_edited or is_marked):
             return NO_NOTES
         return FrameNotes(turn, schema, verdicts, is_held, is_edited, is_marked)
 
-    def _schema(self, n: int) -> int | None:
-        schemas = self._schemas
-        place = bisect_right(schemas, n, key=lambda each: each[0])
-        return schemas[place - 1][1] if place else None
-
     def rules(self, n: int) -> list[str]:
-        """Return the ids of the rules that entry `n` breaks."""
         return sorted({verdict.rule for verdict in self._sets[_at(self._places, n)]})
 
     def mark(self, n: int) -> str:
@@ -224,7 +218,6 @@ class Annotations:
 
     @property
     def finding_count(self) -> int:
-        """Number of findings so far."""
         return sum(self.finding_counts.values())
 
 

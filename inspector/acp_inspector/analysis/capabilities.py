@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from acp_inspector.analysis.exchanges import Exchange, PairedMessage
-from acp_inspector.analysis.items import (
-    entries,
-    string,
-)
+from acp_inspector.analysis.items import entries, string
 from acp_inspector.analysis.words import OPENING_METHODS
 from acp_inspector.journal import Frame
-from acp_inspector.messages import member
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     METHOD_NOT_FOUND,
     ErrorResponse,
@@ -82,14 +80,14 @@ def features_of_call(method: str, params: Json, version: int) -> set[str]:
         mode = string(params, "mode") or "form"
         return {f"{CLIENT}.elicitation.{mode}"} if mode in {"form", "url"} else set()
     if method == "session/update" and version == 1:
-        return set(_update(member(params, "update")))
+        return set(_update(get(params, "update")))
     return set()
 
 
 def features_of_response(method: str, result: Json, version: int) -> set[str]:
     """Return the capabilities that a response makes use of."""
     if method == "initialize":
-        kinds = {string(each, "type") for each in entries(member(result, "authMethods"))}
+        kinds = {string(each, "type") for each in entries(get(result, "authMethods"))}
         return {f"{CLIENT}.auth.terminal"} if "terminal" in kinds else set()
     if method in OPENING_METHODS and version == 1 and _has_boolean(result):
         return {f"{CLIENT}.session.configOptions.boolean"}
@@ -98,13 +96,13 @@ def features_of_response(method: str, result: Json, version: int) -> set[str]:
 
 def _prompt(params: Json, version: int) -> Iterator[str]:
     room = f"{AGENT}.promptCapabilities" if version == 1 else f"{AGENT}.session.prompt"
-    for block in entries(member(params, "prompt")):
+    for block in entries(get(params, "prompt")):
         if name := _PROMPT.get(string(block, "type")):
             yield f"{room}.{name}"
 
 
 def _opening(params: Json, version: int) -> Iterator[str]:
-    servers = entries(member(params, "mcpServers"))
+    servers = entries(get(params, "mcpServers"))
     kinds = {string(server, "type") for server in servers}
     if version == 1:
         # Version 1 has no capability for stdio: every agent has to know it.
@@ -112,9 +110,9 @@ def _opening(params: Json, version: int) -> Iterator[str]:
     else:
         yield from (f"{AGENT}.session.mcp.{kind}" for kind in kinds & {"stdio", "http", "acp"})
     room = f"{AGENT}.sessionCapabilities" if version == 1 else f"{AGENT}.session"
-    if entries(member(params, "additionalDirectories")):
+    if entries(get(params, "additionalDirectories")):
         yield f"{room}.additionalDirectories"
-    if member(params, "systemPrompt") is not None:
+    if get(params, "systemPrompt") is not None:
         yield f"{room}.systemPrompt"
 
 
@@ -127,8 +125,8 @@ def _update(update: Json) -> Iterator[str]:
 
 
 def _has_boolean(source: Json) -> bool:
-    options = entries(member(source, "configOptions"))
-    return any(member(option, "type") == "boolean" for option in options)
+    options = entries(get(source, "configOptions"))
+    return any(get(option, "type") == "boolean" for option in options)
 
 
 Mark: TypeAlias = Literal[
@@ -183,6 +181,8 @@ class Capabilities:
     def __init__(self) -> None:
         self.version = 1
         """The protocol version that was agreed on."""
+        self._known: set[str] = set()
+        """The paths in the schema of the version that was agreed on."""
         self._rows: dict[str, Capability] = {}
         self._claims: dict[Side, tuple[Json, int]] = {}
         self._used: dict[Exchange, set[str]] = {}
@@ -244,7 +244,7 @@ class Capabilities:
 
     def _agree(self, result: Json, frame: Frame) -> None:
         self._claims["agent"] = result, frame.seq
-        version = 2 if member(result, "protocolVersion") == 2 else 1
+        version = 2 if get(result, "protocolVersion") == 2 else 1
         if version != self.version:
             self.version = version
             self._rows.clear()
@@ -253,32 +253,27 @@ class Capabilities:
 
     def _lay_out(self) -> None:
         gates = [row.gate for row in METHODS if row.version == self.version and row.gate]
-        for path in sorted({*gates, *FEATURES[self.version]}):
+        self._known = {*gates, *FEATURES[self.version]}
+        for path in sorted(self._known):
             self._row(path)
 
     def _take_claims(self) -> None:
         for row in self._rows.values():
             row.claim, row.is_claimed, row.claimed_in = None, False, None
+        # Paths that only hold capabilities; what is below any other belongs to one capability.
+        above = {each for path in self._known for each in _prefixes(path)}
+        ends = self._known - above
         for side, (source, n) in self._claims.items():
             root = AGENT if side == "agent" else CLIENT
-            claimed = member(source, root if self.version == 1 else "capabilities")
-            for path in self._paths(root):
-                self._claim(path, _at(claimed, path.split(".")[1:]), n)
+            claimed = get(source, root if self.version == 1 else "capabilities")
+            for path in [path for path in self._rows if path.split(".")[0] == root]:
+                self._claim(path, reduce(get, path.split(".")[1:], claimed), n)
             for path, value in _leaves(claimed, root):
-                if not self._is_part(path):
+                is_part = path in above or not ends.isdisjoint(_prefixes(path))
+                if not is_part:
                     self._claim(path, value, n)
             if side == "agent":
-                self._claim(_AUTH, member(source, _AUTH), n)
-
-    def _is_part(self, path: str) -> bool:
-        """Return whether a path belongs to a capability that has a row, above or below it."""
-        known = [row.path for row in self._rows.values() if row.is_known]
-        holds = any(each.startswith(f"{path}.") for each in known)
-        ends = (each for each in known if not any(it.startswith(f"{each}.") for it in known))
-        return holds or any(path.startswith(f"{each}.") for each in ends)
-
-    def _paths(self, root: str) -> list[str]:
-        return [path for path in self._rows if path.split(".")[0] == root]
+                self._claim(_AUTH, get(source, _AUTH), n)
 
     def _claim(self, path: str, value: Json, n: int) -> None:
         row = self._row(path)
@@ -288,12 +283,14 @@ class Capabilities:
     def _row(self, path: str) -> Capability:
         if path not in self._rows:
             side: Side = "client" if path.startswith(CLIENT) else "agent"
-            self._rows[path] = Capability(side, path, is_known=self._is_known(path))
+            self._rows[path] = Capability(side, path, is_known=path in self._known)
         return self._rows[path]
 
-    def _is_known(self, path: str) -> bool:
-        gates = {row.gate for row in METHODS if row.version == self.version}
-        return path in gates or path in FEATURES[self.version]
+
+def _prefixes(path: str) -> set[str]:
+    """Return the paths above a path."""
+    names = path.split(".")
+    return {".".join(names[:count]) for count in range(1, len(names))}
 
 
 def _is_claim(path: str, value: Json) -> bool:
@@ -302,14 +299,8 @@ def _is_claim(path: str, value: Json) -> bool:
         return isinstance(value, list) and len(cast("list[Json]", value)) > 0
     if path == f"{CLIENT}.elicitation":
         # An object that names no mode claims nothing.
-        return any(member(value, mode) is not None for mode in ("form", "url"))
+        return any(get(value, mode) is not None for mode in ("form", "url"))
     return value is True or isinstance(value, Mapping)
-
-
-def _at(value: Json, steps: Sequence[str]) -> Json:
-    for step in steps:
-        value = member(value, step)
-    return value
 
 
 def _leaves(value: Json, path: str, depth: int = MAX_CLAIM_DEPTH) -> Iterator[tuple[str, Json]]:

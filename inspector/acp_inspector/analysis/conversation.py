@@ -35,8 +35,8 @@ from acp_inspector.analysis.items import (
     string,
 )
 from acp_inspector.analysis.words import FINAL_STATUSES, OUTPUT
-from acp_inspector.messages import member
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
 
 
@@ -98,7 +98,6 @@ class SessionTurn:
     def end(
         self, cursor: Cursor, stop_reason: str | None, error: str | None = None, usage: Json = None
     ) -> None:
-        """End it here."""
         self.ended, self.ended_at = cursor.n, cursor.at
         self.stop_reason, self.error, self.usage = stop_reason, error, usage
 
@@ -173,7 +172,6 @@ class ItemEpoch:
         self.numbers = array("Q") if numbers is None else numbers
 
     def add(self, n: int, item: Item) -> None:
-        """Append an item that frame `n` mentions first."""
         self.items.append(item)
         self.numbers.append(n)
 
@@ -187,7 +185,6 @@ class ItemsAt(Sequence[Item]):
         self._count = bisect_right(epoch.numbers, n)
 
     def __len__(self) -> int:
-        """Return how many there were."""
         return self._count
 
     @overload
@@ -195,14 +192,12 @@ class ItemsAt(Sequence[Item]):
     @overload
     def __getitem__(self, index: slice) -> list[Item]: ...
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
-        """Return one item as it was, or several."""
         found = range(self._count)[index]
         if isinstance(found, range):
             return [self._epoch.items[place].at(self._n) for place in found]
         return self._epoch.items[found].at(self._n)
 
     def __iter__(self) -> Iterator[Item]:
-        """Yield each item as it was."""
         return (self[place] for place in range(self._count))
 
     def is_earlier(self, other: ItemsAt) -> bool:
@@ -217,42 +212,27 @@ class ItemsAt(Sequence[Item]):
 
 
 class SessionSnapshot:
-    """A session as it was after a frame; its parts are built on access."""
+    """A session as it was after frame `n`; its parts are built on access."""
 
-    def __init__(
-        self,
-        *,
-        session_id: str,
-        version: int,
-        n: int,
-        epoch: ItemEpoch,
-        surroundings: SessionInfo,
-        turns: tuple[Sequence[SessionTurn], int],
-        terminals: tuple[Sequence[TerminalItem], int],
-        troubles: Sequence[SessionError],
-    ) -> None:
-        """View a conversation, with only the first so many turns and terminals."""
-        self.session_id = session_id
-        self.version = version
+    def __init__(self, talk: Conversation, n: int, epoch: ItemEpoch, info: SessionInfo) -> None:
+        self._talk = talk
+        self.session_id = talk.session_id
+        self.version = talk.version
         self.n = n
-        """The frame after which it was so."""
-        self.info = surroundings
-        self.errors = troubles
+        self.info = info
         self.items = ItemsAt(epoch, n)
-        self._turns = turns
-        self._terminals = terminals
+
+    @property
+    def errors(self) -> list[SessionError]:
+        return self._talk.errors.at(self.n)
 
     @property
     def turns(self) -> list[SessionTurn]:
-        """Every turn that had begun until then."""
-        turns, count = self._turns
-        return [turn.at(self.n) for turn in turns[:count]]
+        return [turn.at(self.n) for turn in self._talk.turns_until(self.n)]
 
     @property
     def terminals(self) -> list[TerminalItem]:
-        """Every terminal that was named until then."""
-        terminals, count = self._terminals
-        return [terminal.at(self.n) for terminal in terminals[:count]]
+        return [terminal.at(self.n) for terminal in self._talk.terminals_until(self.n)]
 
 
 AGENT_ENDED: Final = "the agent has ended"
@@ -321,41 +301,32 @@ class Conversation:
 
     @property
     def turn(self) -> SessionTurn | None:
-        """The newest turn that has not ended."""
         return self._open_turns[-1] if self._open_turns else None
+
+    def turns_until(self, n: int) -> list[SessionTurn]:
+        return self.turns[: bisect_right(self.turns, n, key=lambda turn: turn.began)]
 
     def turn_at(self, n: int) -> SessionTurn | None:
         """Return the newest turn, if it had not ended after frame `n`."""
-        count = bisect_right(self.turns, n, key=lambda turn: turn.began)
-        turn = self.turns[count - 1] if count else None
+        turn = next(reversed(self.turns_until(n)), None)
         has_ended = turn is None or (turn.ended is not None and turn.ended <= n)
         return None if has_ended else turn
+
+    def terminals_until(self, n: int) -> list[TerminalItem]:
+        return self.terminals[: bisect_right(self._terminal_begins, n)]
 
     def at(self, n: int) -> SessionSnapshot:
         """Return its state after frame `n`, found in O(log n); items are built when looked at."""
         place = bisect_right(self._epochs, n, key=lambda epoch: epoch.begun) - 1
-        last = bisect_right(self.turns, n, key=lambda turn: turn.began)
-        count = bisect_right(self._terminal_begins, n)
-        return SessionSnapshot(
-            session_id=self.session_id,
-            version=self.version,
-            n=n,
-            epoch=self._epochs[max(place, 0)],
-            surroundings=self._surroundings.at(n),
-            turns=(self.turns, last),
-            terminals=(self.terminals, count),
-            troubles=self.errors.at(n),
-        )
+        return SessionSnapshot(self, n, self._epochs[max(place, 0)], self._surroundings.at(n))
 
     # Items
 
     def add(self, item: Item) -> ConversationChange:
-        """Append `item`."""
         self._epoch.add(self.cursor.n, item)
         return ConversationChange(self.session_id, item, is_new=True)
 
     def notice(self, text: str) -> ConversationChange:
-        """Append a line."""
         return self.add(Notice(self.next_key(Notice.key_prefix), text, self.cursor.n))
 
     def entity(self, kind: type[Notice], key: str, text: str) -> tuple[Notice, bool]:
@@ -403,14 +374,14 @@ class Conversation:
     def chunk(self, kind: type[Spoken], update: Json) -> ConversationChange:
         """Add a chunk to the message it belongs to: by its id, or to the last one of its kind."""
         message, is_new = self.text(kind, string(update, "messageId") or None)
-        message.add(member(update, "content"), self.cursor.n)
+        message.add(get(update, "content"), self.cursor.n)
         return ConversationChange(self.session_id, message, is_new)
 
     def message(self, kind: type[Spoken], update: Json) -> ConversationChange:
         """Replace or patch the whole message that the update names (version 2)."""
         found, is_new = self.text(kind, string(update, "messageId") or None)
         if "content" in (update or {}):
-            found.replace(entries(member(update, "content")), self.cursor.n)
+            found.replace(entries(get(update, "content")), self.cursor.n)
         return ConversationChange(self.session_id, found, is_new)
 
     def text(self, kind: type[Spoken], message_id: str | None) -> tuple[Spoken, bool]:
@@ -449,7 +420,6 @@ class Conversation:
         return call, True
 
     def terminal(self, key: str) -> TerminalItem:
-        """Return the terminal of that id."""
         known = self._terminals.get(key)
         return self.new_terminal(key) if known is None else known
 
@@ -461,7 +431,6 @@ class Conversation:
         return terminal
 
     def show(self, call: ToolCallItem, terminal: TerminalItem) -> None:
-        """Note that `call` shows `terminal`."""
         call.show(terminal)
         self._showers[terminal.key] = call
 
@@ -470,7 +439,6 @@ class Conversation:
         return self._showers.get(terminal.key)
 
     def open_calls(self) -> list[ToolCallItem]:
-        """Return the tool calls that have not ended."""
         return [call for call in self._calls.values() if call.facts.status not in FINAL_STATUSES]
 
     def plan_of_id(self, plan_id: str) -> tuple[PlanItem, bool]:
@@ -519,7 +487,6 @@ class Conversation:
         return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n))
 
     def end_all_turns(self) -> None:
-        """End all turns, because the agent has ended."""
         for turn in list(self._open_turns):
             self.end_turn(None, AGENT_ENDED, turn=turn)
         self.unbound.clear()
@@ -533,17 +500,14 @@ class Conversation:
 
     def update_options(self, source: Json) -> None:
         """Take over modes, options and commands, as far as a response or an update has them."""
-        if isinstance(modes := member(source, "modes"), dict):
+        if isinstance(modes := get(source, "modes"), dict):
             self.update_info(modes=modes, current_mode=string(modes, "currentModeId") or None)
-        if isinstance(member(source, "configOptions"), list):
-            self.update_info(config_options=entries(member(source, "configOptions")))
-            self._read_mode()
-        if isinstance(member(source, "availableCommands"), list):
-            self.update_info(commands=entries(member(source, "availableCommands")))
-
-    def _read_mode(self) -> None:
-        """Version 2 has its modes among the options."""
-        for option in self.info.config_options:
-            if member(option, "category") == "mode":
-                mode = string(option, "currentValue") or self.info.current_mode
-                self.update_info(current_mode=mode)
+        if isinstance(get(source, "configOptions"), list):
+            self.update_info(config_options=entries(get(source, "configOptions")))
+            # Version 2 has its modes among the options.
+            for option in self.info.config_options:
+                if get(option, "category") == "mode":
+                    mode = string(option, "currentValue") or self.info.current_mode
+                    self.update_info(current_mode=mode)
+        if isinstance(get(source, "availableCommands"), list):
+            self.update_info(commands=entries(get(source, "availableCommands")))

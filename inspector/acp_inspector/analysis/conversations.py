@@ -9,8 +9,9 @@ version 2, Prompt Lifecycle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from acp_inspector.analysis.conversation import (
     Conversation,
@@ -26,16 +27,16 @@ from acp_inspector.analysis.items import (
     ElicitationItem,
     PermissionRequest,
     ToolCallItem,
-    UserMessage,
     entries,
     string,
 )
 from acp_inspector.analysis.updates import apply_call, apply_update, exit_facts, shown
 from acp_inspector.analysis.words import CHOOSING_METHODS, CLOSING_METHODS, OPENING_METHODS
 from acp_inspector.journal import Frame
-from acp_inspector.messages import Decoder, member
+from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
@@ -45,25 +46,20 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
 )
 
+Response: TypeAlias = SuccessResponse | ErrorResponse
+Respond: TypeAlias = Callable[[Response], list[ConversationChange]]
+"""Applies the response to a request."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A request without a response, and what the response will be about."""
+    """A request without a response."""
 
     session_id: str
-    method: str
-    params: Json
-    permission: PermissionRequest | None = None
-    call: ToolCallItem | None = None
-    elicitation: ElicitationItem | None = None
-    message: UserMessage | None = None
-    turn: SessionTurn | None = None
-    n: int = 0
-    """The frame of a prompt."""
-    states: int = 0
-    """How many states the agent had sent before it (version 2)."""
-    before: ItemEpoch | None = None
-    """The items before a replay of the whole session was requested."""
+    """The session that it is about; empty for none."""
+    request: Request
+    respond: Respond | None = None
+    """Applies the response, where that takes what was known at the request."""
 
 
 class Conversations:
@@ -151,22 +147,19 @@ class Conversations:
                 self._open[exchange], changes = take_request(self, side, message)
                 return changes
             case Notification(method="session/update", params=params) if side == "agent":
-                session_id, update = member(params, "sessionId"), member(params, "update")
+                session_id, update = get(params, "sessionId"), get(params, "update")
                 if not isinstance(session_id, str):
                     return []
-                return self._update(self.get(session_id), update)
+                change = apply_update(self.get(session_id), update)
+                child = string(update, "sessionId")
+                if child and string(update, "sessionUpdate") == "subagent_update":
+                    self.get(child).update_info(parent=session_id)
+                return [change]
             case SuccessResponse() | ErrorResponse() if exchange is not None:
                 request = self._open.pop(exchange, None)
                 return [] if request is None else take_response(self, side, request, message)
             case _:
                 return []
-
-    def _update(self, talk: Conversation, update: object) -> list[ConversationChange]:
-        change = apply_update(talk, update)
-        child = string(update, "sessionId")
-        if child and string(update, "sessionUpdate") == "subagent_update":
-            self.get(child).update_info(parent=talk.session_id)
-        return [change]
 
 
 def take_request(
@@ -174,7 +167,7 @@ def take_request(
 ) -> tuple[OpenRequest, list[ConversationChange]]:
     """Apply a request to the conversations; return what its response will need."""
     session_id, method = string(request.params, "sessionId"), request.method
-    plain = OpenRequest(session_id, method, request.params)
+    plain = OpenRequest(session_id, request)
     if side == "agent":
         if method == "elicitation/create":
             return _elicit(talks, request)
@@ -186,51 +179,41 @@ def take_request(
     if method == "session/prompt":
         return _prompt(talks.get(session_id), request)
     is_replay = method == "session/load" or (
-        method == "session/resume" and member(request.params, "replayFrom") is not None
+        method == "session/resume" and get(request.params, "replayFrom") is not None
     )
     talk = talks.sessions.get(session_id)
     if is_replay and talk is not None and talk.items:
-        return OpenRequest(session_id, method, request.params, before=talk.restart()), []
+        return OpenRequest(session_id, request, _restored(talk, talk.restart())), []
     return plain, []
 
 
 def take_response(
-    talks: Conversations,
-    side: Side,
-    request: OpenRequest,
-    response: SuccessResponse | ErrorResponse,
+    talks: Conversations, side: Side, request: OpenRequest, response: Response
 ) -> list[ConversationChange]:
     """Apply the response to a request to the conversations."""
+    method = request.request.method
     result = response.result if isinstance(response, SuccessResponse) else None
-    if request.method == "initialize":
-        if member(result, "protocolVersion") == 2:
+    if method == "initialize":
+        if get(result, "protocolVersion") == 2:
             talks.version = 2
         return []
     if isinstance(response, ErrorResponse):
-        _note_error(talks, side, request, response)
-    if request.method in OPENING_METHODS:
-        return _opened(talks, request, response)
-    if not request.session_id:
+        error = SessionError(talks.cursor.n, side, method, response.code, response.message)
+        talk = talks.sessions.get(request.session_id)
+        if talk is None:
+            talks.errors.append(error)
+        else:
+            talk.errors.add(error.n, error)
+    if method in OPENING_METHODS and result is not None:
+        return _opened(talks, request.request, result)
+    if request.respond is not None:
+        return request.respond(response)
+    if not request.session_id or isinstance(response, ErrorResponse):
         return []
-    talk = talks.get(request.session_id)
-    if request.method == "session/prompt":
-        return _prompt_responded(talk, request, response)
-    if request.permission is not None:
-        outcome = member(result, "outcome")
-        request.permission.outcome = outcome if outcome is not None else {"outcome": "cancelled"}
-        request.permission.answered = talk.cursor.n
-        return [ConversationChange(request.session_id, request.call)]
-    if request.elicitation is not None:
-        request.elicitation.set_outcome(
-            {"action": "cancel"} if result is None else result, talk.cursor.n
-        )
-        return [ConversationChange(request.session_id, request.elicitation)]
-    if isinstance(response, ErrorResponse):
-        return []
-    return _succeeded(talk, request, result)
+    return _succeeded(talks.get(request.session_id), request.request, result)
 
 
-def _succeeded(talk: Conversation, request: OpenRequest, result: Json) -> list[ConversationChange]:
+def _succeeded(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:
     if request.method.startswith("terminal/"):
         return _terminal(talk, request, result)
     if request.method in CLOSING_METHODS:
@@ -244,92 +227,71 @@ def _succeeded(talk: Conversation, request: OpenRequest, result: Json) -> list[C
     return [ConversationChange(talk.session_id, None)]
 
 
-def _note_error(
-    talks: Conversations, side: Side, request: OpenRequest, response: ErrorResponse
-) -> None:
-    trouble = SessionError(talks.cursor.n, side, request.method, response.code, response.message)
-    talk = talks.sessions.get(request.session_id)
-    if talk is None:
-        talks.errors.append(trouble)
-    else:
-        talk.errors.add(trouble.n, trouble)
-
-
 # Sessions and prompts
 
 
-def _opened(
-    talks: Conversations, request: OpenRequest, response: SuccessResponse | ErrorResponse
-) -> list[ConversationChange]:
-    if isinstance(response, ErrorResponse) or response.result is None:
-        if request.before is not None:
-            talks.get(request.session_id).restore(request.before)
+def _restored(talk: Conversation, before: ItemEpoch) -> Respond:
+    """Return what restores the items before a replay that has failed."""
+
+    def respond(response: Response) -> list[ConversationChange]:
+        del response
+        talk.restore(before)
         return []
-    session_id = string(response.result, "sessionId") or request.session_id
+
+    return respond
+
+
+def _opened(talks: Conversations, request: Request, result: Json) -> list[ConversationChange]:
+    requested = string(request.params, "sessionId")
+    session_id = string(result, "sessionId") or requested
     if not session_id:
         return []
     talk = talks.get(session_id)
-    is_fork = request.method == "session/fork" and session_id != request.session_id
-    parent = request.session_id if is_fork else talk.info.parent
+    is_fork = request.method == "session/fork" and session_id != requested
+    parent = requested if is_fork else talk.info.parent
     cwd = string(request.params, "cwd") or None
     talk.update_info(cwd=cwd, opened_by=request.method, parent=parent, is_closed=False)
-    talk.update_options(response.result)
+    talk.update_options(result)
     return [ConversationChange(session_id, None)]
 
 
 def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
-    message = talk.add_prompt(member(request.params, "prompt"))
-    open_request = OpenRequest(
-        *(talk.session_id, request.method, None),
-        message=message,
-        turn=talk.begin_turn(),
-        n=talk.cursor.n,
-        states=talk.states,
-    )
-    return open_request, [ConversationChange(talk.session_id, message, is_new=True)]
+    message = talk.add_prompt(get(request.params, "prompt"))
+    turn, n, states = talk.begin_turn(), talk.cursor.n, talk.states
+
+    def respond(response: Response) -> list[ConversationChange]:
+        talk.update_info(open_prompts=talk.info.open_prompts - 1)
+        result = response.result if isinstance(response, SuccessResponse) else None
+        message_id = string(result, "messageId")
+        if message_id and "stopReason" not in (result or {}):
+            # Version 2: the prompt is in the conversation now, and work on it begins.
+            if not talk.has_message(message_id):
+                talk.bind(message, message_id)
+            if talk.states == states:
+                talk.update_info(state="running")
+            return [ConversationChange(talk.session_id, None)]
+        if message in talk.unbound:
+            talk.unbound.remove(message)
+        if isinstance(response, ErrorResponse):
+            # Version 2: a prompt that is refused while others are worked on ends nothing.
+            goes_on = turn.has_run or turn.began < n
+            error = f"{response.message} ({response.code})"
+            return [talk.end_turn(None, error, turn=None if goes_on else turn)]
+        return _turn_ended(talk, turn, result)
+
+    change = ConversationChange(talk.session_id, message, is_new=True)
+    return OpenRequest(talk.session_id, request, respond), [change]
 
 
-def _prompt_responded(
-    talk: Conversation, request: OpenRequest, response: SuccessResponse | ErrorResponse
-) -> list[ConversationChange]:
-    talk.update_info(open_prompts=talk.info.open_prompts - 1)
-    result = response.result if isinstance(response, SuccessResponse) else None
-    message_id = string(result, "messageId")
-    if message_id and "stopReason" not in (result or {}):
-        return _inserted(talk, request, message_id)
-    return _turn_ended(talk, request, response)
-
-
-def _inserted(
-    talk: Conversation, request: OpenRequest, message_id: str
-) -> list[ConversationChange]:
-    """Add a prompt of version 2 to the conversation, and begin work on it."""
-    if request.message is not None and not talk.has_message(message_id):
-        talk.bind(request.message, message_id)
-    if talk.states == request.states:
-        talk.update_info(state="running")
-    return [ConversationChange(talk.session_id, None)]
-
-
-def _turn_ended(
-    talk: Conversation, request: OpenRequest, response: SuccessResponse | ErrorResponse
-) -> list[ConversationChange]:
-    if request.message in talk.unbound:
-        talk.unbound.remove(request.message)
-    turn = request.turn
-    if isinstance(response, ErrorResponse):
-        # Version 2: a prompt that is refused while others are worked on ends nothing.
-        goes_on = turn is not None and (turn.has_run or turn.began < request.n)
-        error = f"{response.message} ({response.code})"
-        return [talk.end_turn(None, error, turn=None if goes_on else turn)]
-    stop = string(response.result, "stopReason") or None
+def _turn_ended(talk: Conversation, turn: SessionTurn, result: Json) -> list[ConversationChange]:
+    stop = string(result, "stopReason") or None
     changes: list[ConversationChange] = []
     if stop == "cancelled":
         # Version 1 has no such status: the client has to show open calls as cancelled itself.
         for call in talk.open_calls():
             call.change(talk.cursor.n, status="cancelled")
             changes.append(ConversationChange(talk.session_id, call))
-    return [*changes, talk.end_turn(stop, None, member(response.result, "usage"), turn)]
+    return [*changes, talk.end_turn(stop, None, get(result, "usage"), turn)]
 
 
 # What the agent asks
@@ -341,27 +303,31 @@ def _ask_consent(
     change = apply_call(talk, subject_of(request.params))
     call, n = change.item, talk.cursor.n
     assert isinstance(call, ToolCallItem)
-    permission = PermissionRequest(
-        request.id, entries(member(request.params, "options")), requested=n
-    )
+    permission = PermissionRequest(request.id, entries(get(request.params, "options")), requested=n)
     call.add_permission(permission, n)
-    open_request = OpenRequest(
-        talk.session_id, request.method, None, permission=permission, call=call
-    )
-    return open_request, [ConversationChange(talk.session_id, call)]
+
+    def respond(response: Response) -> list[ConversationChange]:
+        result = response.result if isinstance(response, SuccessResponse) else None
+        outcome = get(result, "outcome")
+        permission.outcome = {"outcome": "cancelled"} if outcome is None else outcome
+        permission.answered = talk.cursor.n
+        return [ConversationChange(talk.session_id, call)]
+
+    change = ConversationChange(talk.session_id, call)
+    return OpenRequest(talk.session_id, request, respond), [change]
 
 
 def subject_of(params: Json) -> Json:
     """Return what needs permission, as an update of a tool call."""
-    subject = member(params, "subject")
-    if member(subject, "type") == "tool_call":
-        return member(subject, "toolCall")
-    if member(params, "toolCall") is not None:
-        return member(params, "toolCall")
+    subject = get(params, "subject")
+    if get(subject, "type") == "tool_call":
+        return get(subject, "toolCall")
+    if get(params, "toolCall") is not None:
+        return get(params, "toolCall")
     title = string(params, "title")
-    if member(subject, "type") == "command":
-        command = {"command": member(subject, "command"), "cwd": member(subject, "cwd")}
-        called = {"toolCallId": member(subject, "toolCallId")}
+    if get(subject, "type") == "command":
+        command = {"command": get(subject, "command"), "cwd": get(subject, "cwd")}
+        called = {"toolCallId": get(subject, "toolCallId")}
         return {**called, "title": title, "kind": "execute", "rawInput": command}
     return {"title": title}
 
@@ -369,23 +335,26 @@ def subject_of(params: Json) -> Json:
 def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
     """Add an elicitation, for a session or for a request of the client."""
     params = request.params
-    session_id = string(params, "sessionId") or talks.session_of_request(
-        member(params, "requestId")
-    )
+    session_id = string(params, "sessionId") or talks.session_of_request(get(params, "requestId"))
     if not session_id:
-        return OpenRequest("", request.method, params), []
+        return OpenRequest("", request), []
     talk = talks.get(session_id)
     text = f"asks you: {string(params, 'message')}"
     elicitation = ElicitationItem(talk.next_key(ElicitationItem.key_prefix), text, talk.cursor.n)
     elicitation.request_id = request.id
     elicitation.mode = string(params, "mode")
-    schema = member(params, "requestedSchema")
-    elicitation.schema = member(params, "url") if schema is None else schema
-    open_request = OpenRequest(session_id, request.method, None, elicitation=elicitation)
-    return open_request, [talk.add(elicitation)]
+    schema = get(params, "requestedSchema")
+    elicitation.schema = get(params, "url") if schema is None else schema
+
+    def respond(response: Response) -> list[ConversationChange]:
+        result = response.result if isinstance(response, SuccessResponse) else None
+        elicitation.set_outcome({"action": "cancel"} if result is None else result, talk.cursor.n)
+        return [ConversationChange(session_id, elicitation)]
+
+    return OpenRequest(session_id, request, respond), [talk.add(elicitation)]
 
 
-def _terminal(talk: Conversation, request: OpenRequest, result: Json) -> list[ConversationChange]:
+def _terminal(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:
     """Version 1: what the agent learns of the client's terminals."""
     params, n = request.params, talk.cursor.n
     key = string(result if request.method == "terminal/create" else params, "terminalId")
@@ -396,13 +365,13 @@ def _terminal(talk: Conversation, request: OpenRequest, result: Json) -> list[Co
     terminal = talk.new_terminal(key) if is_new else talk.terminal(key)
     match request.method:
         case "terminal/create":
-            words = [string(params, "command"), *map(str, entries(member(params, "args")))]
+            words = [string(params, "command"), *map(str, entries(get(params, "args")))]
             cwd = string(params, "cwd") or None
             terminal.change(n, command=" ".join(words).strip() or None, cwd=cwd)
         case "terminal/output":
             terminal.set_output(string(result, "output"), n)
-            if member(result, "exitStatus") is not None:
-                terminal.change(n, **exit_facts(member(result, "exitStatus")))
+            if get(result, "exitStatus") is not None:
+                terminal.change(n, **exit_facts(get(result, "exitStatus")))
         case "terminal/wait_for_exit":
             terminal.change(n, **exit_facts(result))
         case "terminal/release":

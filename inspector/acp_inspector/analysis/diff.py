@@ -12,22 +12,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher, unified_diff
+from itertools import islice, zip_longest
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.id_map import GENERATED_IDS, TIMESTAMPS, IdMap
-from acp_inspector.analysis.items import (
-    string,
-)
+from acp_inspector.analysis.items import string
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.steps import JournalStep, Level, Steps
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.jsonpath import JSONPath, Member, find_all
-from acp_inspector.messages import member
+from acp_inspector.jsonpath import JSONPath, delete_at
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
@@ -42,6 +41,8 @@ Kind: TypeAlias = Literal["changed", "left only", "right only"]
 
 ABSENT: Final = "«absent»"
 """Replaces the value of a missing member."""
+MAX_FRAMES: Final = 5
+"""Frame numbers that are named of one step, at most."""
 _DEPTH: Final = 100
 """Levels of nesting that are compared one by one; deeper values are compared as a whole."""
 _MANY: Final = 2_000
@@ -79,6 +80,30 @@ class JournalComparison:
     differences: tuple[StepDifference, ...]
     compared: tuple[int, int]
     """Steps of the left and of the right."""
+
+
+def frame_numbers(numbers: Sequence[int]) -> str:
+    """Return the numbers of frames in words, e.g. `frames 3, 4`."""
+    more = "…" if len(numbers) > MAX_FRAMES else ""
+    word = "frame" if len(numbers) == 1 else "frames"
+    return f"{word} {', '.join(map(str, numbers[:MAX_FRAMES]))}{more}"
+
+
+def value_lines(difference: StepDifference) -> Iterator[str]:
+    """Yield both values, marked by - and +; of texts of several lines only what differs.
+
+    They are not safe to show.
+    """
+    left, right = difference.left, difference.right
+    has_both = difference.kind == "changed"
+    if has_both and isinstance(left, str) and isinstance(right, str) and "\n" in left + right:
+        lines = unified_diff(left.splitlines(), right.splitlines(), lineterm="", n=1)
+        yield from islice(lines, 2, None)
+        return
+    for mark, value, lacks in (("-", left, "right only"), ("+", right, "left only")):
+        if difference.kind != lacks:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield f"{mark} {text}"
 
 
 class FrameSelector(Protocol):
@@ -221,33 +246,31 @@ def _is_ignored(
 
 def _without(message: Message, ignores: Iterable[Ignore]) -> Message:
     """Return a message without the places that are ignored, and count these."""
-    for ignore in ignores:
-        if isinstance(ignore.what, JSONPath):
-            message = _cut(message, ignore, ignore.what)
-    return message
-
-
-def _cut(message: Message, ignore: Ignore, path: JSONPath) -> Message:
+    paths = [(ignore, ignore.what) for ignore in ignores if isinstance(ignore.what, JSONPath)]
     match message:
-        case Request(params=value) | Notification(params=value):
-            whole: dict[str, Json] = {"method": message.method, "params": _copied(value)}
-        case SuccessResponse(result=value):
-            whole = {"result": _copied(value)}
-        case ErrorResponse(code=code, message=text, data=data):
-            whole = {"error": {"code": code, "message": text, "data": _copied(data)}}
+        case Request() | Notification():
+            whole: dict[str, Json] = {"method": message.method, "params": _copied(message.params)}
+        case SuccessResponse():
+            whole = {"result": _copied(message.result)}
+        case ErrorResponse(code=code, message=text):
+            whole = {"error": {"code": code, "message": text, "data": _copied(message.data)}}
         case _:
             return message
-    last = path.segments[-1]
-    if not isinstance(last, Member):
+    deleted = 0
+    for ignore, path in paths:
+        count = delete_at(whole, path)
+        ignore.applied += count
+        deleted += count
+    if not deleted:
         return message
-    places = find_all(whole, JSONPath(path.segments[:-1])) if len(path.segments) > 1 else [whole]
-    holders = [cast("dict[str, Json]", place) for place in places if isinstance(place, dict)]
-    before = ignore.applied
-    for holder in holders:
-        if last.name in holder:
-            del holder[last.name]
-            ignore.applied += 1
-    return message if ignore.applied == before else _rebuilt(message, whole)
+    match message:
+        case Request() | Notification():
+            return replace(message, params=whole.get("params"))
+        case SuccessResponse():
+            return replace(message, result=whole.get("result"))
+        case ErrorResponse():
+            error = whole.get("error")
+            return replace(message, message=string(error, "message"), data=get(error, "data"))
 
 
 def _copied(value: Json) -> Json:
@@ -255,21 +278,6 @@ def _copied(value: Json) -> Json:
         return json.loads(json.dumps(value))
     except RecursionError:
         return value
-
-
-def _rebuilt(message: Message, whole: dict[str, Json]) -> Message:
-    match message:
-        case Request(id=id_, method=method, raw=raw):
-            return Request(id_, method, whole.get("params"), raw)
-        case Notification(method=method, raw=raw):
-            return Notification(method, whole.get("params"), raw)
-        case SuccessResponse(id=id_, raw=raw):
-            return SuccessResponse(id_, whole.get("result"), raw)
-        case ErrorResponse(id=id_, code=code, raw=raw):
-            error = whole.get("error")
-            return ErrorResponse(id_, code, string(error, "message"), member(error, "data"), raw)
-        case _:
-            return message
 
 
 # Comparing
@@ -286,13 +294,12 @@ def _paired_sessions(
     left: Sequence[JournalStep], right: Sequence[JournalStep]
 ) -> list[tuple[str | None, str | None]]:
     """Pair the sessions in the order of their first step; what belongs to none comes first."""
-    ours = list(dict.fromkeys(step.session for step in left if step.session is not None))
-    theirs = list(dict.fromkeys(step.session for step in right if step.session is not None))
-    missing = "\0"
-    longest = max(len(ours), len(theirs))
-    ours += [missing] * (longest - len(ours))
-    theirs += [missing] * (longest - len(theirs))
-    return [(None, None), *zip(ours, theirs, strict=True)]
+    ours, theirs = (
+        dict.fromkeys(step.session for step in steps if step.session is not None)
+        for steps in (left, right)
+    )
+    # No session is called so: one that the other journal does not have is compared with nothing.
+    return [(None, None), *zip_longest(ours, theirs, fillvalue="\0")]
 
 
 def _paired_turns(

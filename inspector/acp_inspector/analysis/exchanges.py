@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Frame
-from acp_inspector.messages import DecodedFrame, member, text_member
+from acp_inspector.messages import DecodedFrame
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     REQUEST_CANCELLED,
     Batch,
@@ -59,13 +60,11 @@ class Exchange:
 
     @property
     def requester(self) -> Side:
-        """The side that has sent the request."""
         return self.request_frame.side
 
     @property
     def session(self) -> str | None:
-        """The session that it is about."""
-        return text_member(self.request.params, "sessionId")
+        return get_text(self.request.params, "sessionId")
 
     @property
     def latency(self) -> float | None:
@@ -245,7 +244,7 @@ class Exchanges:
             case SuccessResponse() | ErrorResponse():
                 return self._answer(frame, message)
             case Notification(method="$/cancel_request", params=params):
-                self._withdraw(frame, member(params, "requestId"))
+                self._withdraw(frame, get(params, "requestId"))
             case InvalidMessage(id=id_, is_response=False) if id_ is not None and not self._is_lean:
                 self._broken[frame.side, id_key(id_)] = frame
             case _:
@@ -356,7 +355,7 @@ class Exchanges:
 
     def _end_turn(self, prompt: Exchange, response: SuccessResponse | ErrorResponse) -> None:
         """Version 1: what the agent has requested in a turn needs no response after its end."""
-        if isinstance(response, SuccessResponse) and member(response.result, "stopReason") is None:
+        if isinstance(response, SuccessResponse) and get(response.result, "stopReason") is None:
             return
         for exchange in self._concerns.pop(prompt.session, ()):
             exchange.is_moot = exchange.response_frame is None
@@ -370,7 +369,6 @@ class Exchanges:
 
 
 def opposite(side: Side) -> Side:
-    """Return the opposite side."""
     return "agent" if side == "client" else "client"
 
 
@@ -379,8 +377,8 @@ def ending_of(response: SuccessResponse | ErrorResponse) -> Ending:
     if isinstance(response, ErrorResponse):
         return "cancelled" if response.code == REQUEST_CANCELLED else "error"
     result = response.result
-    outcome = member(member(result, "outcome"), "outcome")
-    words = {str(member(result, "stopReason")), str(outcome), str(member(result, "action"))}
+    outcome = get(get(result, "outcome"), "outcome")
+    words = {str(get(result, "stopReason")), str(outcome), str(get(result, "action"))}
     return "cancelled" if words & {"cancelled", "cancel"} else "result"
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import assert_never, cast
 
 from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.analysis.items import entries, string
 from acp_inspector.journal import Frame
-from acp_inspector.messages import DecodedFrame, FrameKind, member
+from acp_inspector.messages import DecodedFrame, FrameKind
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -75,8 +77,8 @@ def _summary(message: Message, method: str) -> str:
             return _result(result)
         case ErrorResponse(code=code, message=text):
             return f"{code} {text}"
-        case Batch(entries=entries):
-            return f"{len(entries)} entries"
+        case Batch():
+            return f"{len(message.entries)} entries"
         case InvalidMessage(reason=reason):
             return reason
         case _:
@@ -86,73 +88,62 @@ def _summary(message: Message, method: str) -> str:
 def _call(method: str, params: Json) -> str:
     match method:
         case "session/update":
-            return _update(member(params, "update"))
+            return _update(get(params, "update"))
         case "session/prompt":
-            return _quoted(_block(_first(member(params, "prompt"))))
+            return _first(get(params, "prompt"))
         case "session/request_permission":
-            options = member(params, "options")
-            count = len(cast("list[Json]", options)) if isinstance(options, list) else 0
-            title = _text(member(params, "toolCall"), "title") or _text(params, "title")
-            return f"{title} ({count} options)"
+            title = string(get(params, "toolCall"), "title") or string(params, "title")
+            return f"{title} ({len(entries(get(params, 'options')))} options)"
         case "initialize":
-            name = _text(member(params, "clientInfo") or member(params, "info"), "name")
-            return f"version {member(params, 'protocolVersion')} {name}"
+            name = string(get(params, "clientInfo") or get(params, "info"), "name")
+            return f"version {get(params, 'protocolVersion')} {name}"
         case _:
             for name in ("path", "cwd", "command", "modeId", "requestId"):
-                if (value := member(params, name)) is not None:
+                if (value := get(params, name)) is not None:
                     return f"{name} {value}"
             return ""
 
 
 def _update(update: Json) -> str:
-    name = _text(update, "sessionUpdate")
+    name = string(update, "sessionUpdate")
     match name:
         case "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk":
-            return f"{name} {_quoted(_block(member(update, 'content')))}"
+            return f"{name} {_quoted(get(update, 'content'))}"
         case "agent_message" | "agent_thought" | "user_message":
-            return f"{name} {_quoted(_block(_first(member(update, 'content'))))}"
+            return f"{name} {_first(get(update, 'content'))}"
         case "state_update":
-            parts = [_text(update, key) for key in ("state", "stopReason")]
+            parts = [string(update, key) for key in ("state", "stopReason")]
             return " ".join([name, *filter(None, parts)])
         case "tool_call" | "tool_call_update":
-            parts = [_text(update, key) for key in ("toolCallId", "title", "status")]
+            parts = [string(update, key) for key in ("toolCallId", "title", "status")]
             return " ".join([name, *filter(None, parts)])
         case "plan" | "plan_update":
-            entries = member(member(update, "plan") or update, "entries")
-            count = len(cast("list[Json]", entries)) if isinstance(entries, list) else 0
-            return f"plan of {count} entries"
+            steps = entries(get(get(update, "plan") or update, "entries"))
+            return f"plan of {len(steps)} entries"
         case "current_mode_update":
-            return f"{name} {_text(update, 'currentModeId')}"
+            return f"{name} {string(update, 'currentModeId')}"
         case "session_info_update":
-            return f"{name} {_text(update, 'title')}"
+            return f"{name} {string(update, 'title')}"
         case _:
             return name
 
 
 def _result(result: Json) -> str:
     for name in ("stopReason", "sessionId", "messageId", "protocolVersion"):
-        if (value := member(result, name)) is not None:
+        if (value := get(result, name)) is not None:
             return f"{name} {value}"
-    outcome = member(result, "outcome")
+    outcome = get(result, "outcome")
     if outcome is not None:
-        return " ".join(filter(None, [_text(outcome, "outcome"), _text(outcome, "optionId")]))
+        return " ".join(filter(None, [string(outcome, "outcome"), string(outcome, "optionId")]))
     if isinstance(result, Mapping):
         return ", ".join(str(key) for key in cast("Mapping[str, Json]", result))
     return str(result)
 
 
-def _block(block: Json) -> str:
-    return _text(block, "text") or f"[{_text(block, 'type') or 'nothing'}]"
+def _first(blocks: Json) -> str:
+    return _quoted((entries(blocks) or [None])[0])
 
 
-def _quoted(text: str) -> str:
+def _quoted(block: Json) -> str:
+    text = string(block, "text") or f"[{string(block, 'type') or 'nothing'}]"
     return f'"{text[:SUMMARY_WIDTH]}"'
-
-
-def _first(value: Json) -> Json:
-    return cast("list[Json]", value)[0] if isinstance(value, list) and value else None
-
-
-def _text(value: Json, name: str) -> str:
-    found = member(value, name)
-    return found if isinstance(found, str) else ""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -26,7 +26,6 @@ class Versioned(Generic[T]):
 
     @property
     def now(self) -> T:
-        """The value after the last frame."""
         return self._values[-1]
 
     @property
@@ -45,6 +44,10 @@ class Versioned(Generic[T]):
     def at(self, n: int) -> T:
         """Return the value after frame `n`, in O(log n)."""
         return self._values[max(bisect_right(self._numbers, n) - 1, 0)]
+
+    def snapshot(self, n: int) -> Versioned[T]:
+        """Return its value after frame `n`, without a history."""
+        return Versioned(self.at(n))
 
     def until(self, n: int) -> Versioned[T]:
         """Return a copy that ends with frame `n`."""
@@ -73,7 +76,6 @@ class VersionedList(Generic[T]):
         """Where among the values each replacement begins."""
 
     def __len__(self) -> int:
-        """Return how many values it holds now."""
         return len(self._values) - self._begins[-1]
 
     @property
@@ -87,7 +89,6 @@ class VersionedList(Generic[T]):
         return max(self._begun[-1], self._numbers[-1] if self._numbers else 0)
 
     def add(self, n: int, value: T) -> None:
-        """Append `value` at frame `n`."""
         self._values.append(value)
         self._numbers.append(n)
 
@@ -103,10 +104,37 @@ class VersionedList(Generic[T]):
         return self._values[place:]
 
     def now(self) -> list[T]:
-        """Return the values after the last frame."""
         return self._values[self._begins[-1] :]
 
+    def snapshot(self, n: int) -> VersionedList[T]:
+        """Return its values after frame `n`, without a history."""
+        return VersionedList(self.at(n))
+
     def at(self, n: int) -> list[T]:
-        """Return the values after frame `n`."""
         begin = self._begins[max(bisect_right(self._begun, n) - 1, 0)]
         return self._values[begin : bisect_right(self._numbers, n)]
+
+
+class HasHistory:
+    """An object whose changing slots are `Versioned` or `VersionedList`."""
+
+    __slots__ = ()
+
+    @property
+    def last(self) -> int:
+        """The frame that changed it last."""
+        return max(slot.last for _, slot in self._slots() if isinstance(slot, _VERSIONED))
+
+    def at(self, n: int) -> Self:
+        copy = object.__new__(type(self))
+        for name, slot in self._slots():
+            setattr(copy, name, slot.snapshot(n) if isinstance(slot, _VERSIONED) else slot)
+        return copy
+
+    def _slots(self) -> Iterator[tuple[str, Any]]:
+        for base in type(self).__mro__:
+            for name in getattr(base, "__slots__", ()):
+                yield name, getattr(self, name)
+
+
+_VERSIONED: Final = (Versioned, VersionedList)

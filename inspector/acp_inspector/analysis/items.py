@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
-from acp_inspector.analysis.history import Versioned, VersionedList
-from acp_inspector.messages import member
+from acp_inspector.analysis.history import HasHistory, Versioned, VersionedList
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json, RequestId
 
 
@@ -31,7 +31,6 @@ class PermissionRequest:
     """The frame of the response."""
 
     def at(self, n: int) -> PermissionRequest:
-        """Return it as it was after frame `n`."""
         is_answered = self.answered is not None and self.answered <= n
         return self if is_answered else replace(self, outcome=None, answered=None)
 
@@ -48,33 +47,25 @@ class TerminalFacts:
     is_released: bool = False
 
 
-class TerminalItem:
+class TerminalItem(HasHistory):
     """A terminal: one that the agent shows (version 2), or the client's as the agent sees it."""
 
     __slots__ = ("_facts", "_output", "key")
 
-    def __init__(self, key: str, facts: TerminalFacts | None = None) -> None:
+    def __init__(self, key: str) -> None:
         self.key = key
-        self._facts = Versioned(facts or TerminalFacts())
+        self._facts = Versioned(TerminalFacts())
         self._output = VersionedList[bytes]()
 
     @property
     def facts(self) -> TerminalFacts:
-        """What is known of it beside its output."""
         return self._facts.now
 
     @property
     def text(self) -> str:
-        """All of its output so far."""
         return b"".join(self._output.now()).decode(errors="replace")
 
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return max(self._facts.last, self._output.last)
-
     def change(self, n: int, **facts: Any) -> None:
-        """Change some facts at frame `n`."""
         self._facts.set(n, replace(self._facts.now, **facts))
 
     def add(self, data: str, n: int = 0) -> None:
@@ -94,13 +85,6 @@ class TerminalItem:
             self._output.replace(n, [output])
         elif len(output) > len(known):
             self._output.add(n, output[len(known) :])
-
-    def at(self, n: int) -> TerminalItem:
-        """Return it as it was after frame `n`."""
-        copy = TerminalItem(self.key, self._facts.at(n))
-        for piece in self._output.at(n):
-            copy._output.add(0, piece)
-        return copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,23 +114,19 @@ class ToolCallItem:
 
     @property
     def facts(self) -> CallFacts:
-        """What is known of it beside its content."""
         return self._facts.now
 
     @property
     def content(self) -> list[Json]:
-        """What it brought so far."""
         return self._content.now()
 
     @property
     def permission(self) -> PermissionRequest | None:
-        """The last permission request about it."""
         requests = self._permissions.now()
         return requests[-1] if requests else None
 
     @property
     def permissions(self) -> list[PermissionRequest]:
-        """Every permission request about it."""
         return self._permissions.now()
 
     @property
@@ -170,33 +150,25 @@ class ToolCallItem:
         return max(self._facts.last, self._content.last, *permission_frames, *shown)
 
     def change(self, n: int, **facts: Any) -> None:
-        """Change some facts at frame `n`."""
         self._facts.set(n, replace(self._facts.now, **facts))
 
     def replace(self, content: list[Json], n: int) -> None:
-        """Take `content` for all that it brought."""
         self._content.replace(n, content)
 
     def add(self, content: Json, n: int) -> None:
-        """Append one piece of content."""
         self._content.add(n, content)
 
     def show(self, terminal: TerminalItem) -> None:
-        """Add a terminal that its content may show."""
         self._terminals[terminal.key] = terminal
 
     def add_permission(self, permission: PermissionRequest, n: int) -> None:
-        """Add a permission request about it."""
         self._permissions.add(n, permission)
 
     def at(self, n: int) -> ToolCallItem:
-        """Return it as it was after frame `n`."""
         copy = ToolCallItem(self.key)
         copy._facts = self._facts.until(n)
-        for content in self._content.at(n):
-            copy.add(content, 0)
-        for permission in self._permissions.at(n):
-            copy.add_permission(permission.at(n), 0)
+        copy._content = self._content.snapshot(n)
+        copy._permissions = VersionedList(each.at(n) for each in self._permissions.at(n))
         for key in terminal_keys(copy.content):
             if key in self._terminals:
                 copy.show(self._terminals[key].at(n))
@@ -229,7 +201,6 @@ def string(value: Json, name: str) -> str:
 
 
 def entries(value: Json) -> list[Json]:
-    """Return the entries of what may be a list."""
     return cast("list[Json]", value) if isinstance(value, list) else []
 
 
@@ -239,7 +210,7 @@ class _Words(str):
     __slots__ = ()
 
 
-class TextItem:
+class TextItem(HasHistory):
     """Text that grows by chunks."""
 
     __slots__ = ("_begin", "_content", "_id", "_read", "_text", "key")
@@ -250,8 +221,7 @@ class TextItem:
         self._id = Versioned(message_id, n)
         self._content = VersionedList[Json]()
         # What has been read of the content, so that a long text is not joined again and again.
-        self._text = ""
-        self._read = self._begin = 0
+        self.forget_text()
 
     @property
     def message_id(self) -> str | None:
@@ -260,10 +230,8 @@ class TextItem:
 
     @property
     def text(self) -> str:
-        """All of it so far."""
         if self._begin != self._content.begin:
-            self._begin = self._read = self._content.begin
-            self._text = ""
+            self.forget_text()
         if fresh := self._content.since(self._read):
             self._read += len(fresh)
             self._text += "".join(_words(block) or "" for block in fresh)
@@ -271,36 +239,30 @@ class TextItem:
 
     @property
     def content(self) -> list[Json]:
-        """All blocks of it so far."""
         return list(map(_block, self._content.now()))
 
     @property
     def blocks(self) -> list[Json]:
-        """Content that is no text."""
         return [block for block in self._content.now() if _words(block) is None]
 
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return max(self._content.last, self._id.last)
-
     def replace(self, blocks: list[Json], n: int = 0) -> None:
-        """Take `blocks` for all of the content, from frame `n` on."""
         self._content.replace(n, map(_lean, blocks))
 
     def add(self, block: Json, n: int = 0) -> None:
-        """Append a content block at frame `n`."""
         self._content.add(n, _lean(block))
 
     def bind(self, message_id: str, n: int) -> None:
-        """Give it a message id from frame `n` on."""
         self._id.set(n, message_id)
 
     def at(self, n: int) -> Self:
-        """Return it as it was after frame `n`."""
-        copy = type(self)(self.key, self._id.at(n))
-        copy.replace(list(map(_block, self._content.at(n))))
+        copy = super().at(n)
+        copy.forget_text()
         return copy
+
+    def forget_text(self) -> None:
+        """Join the text anew when it is asked for."""
+        self._text = ""
+        self._read = self._begin = self._content.begin
 
 
 class UserMessage(TextItem):
@@ -334,40 +296,23 @@ class SessionMessage(AgentMessage):
         super().__init__(key, message_id, n=n)
         self.sender = Versioned("")
 
-    def at(self, n: int) -> Self:
-        """Return it as it was after frame `n`."""
-        copy = super().at(n)
-        copy.sender = Versioned(self.sender.at(n))
-        return copy
 
-
-class PlanItem:
+class PlanItem(HasHistory):
     """What the agent intends; replaced as a whole."""
 
     __slots__ = ("_entries", "key", "plan_id")
 
-    def __init__(self, key: str, plan_id: str = "", steps: list[Json] | None = None) -> None:
+    def __init__(self, key: str, plan_id: str = "") -> None:
         self.key = key
         self.plan_id = plan_id
-        self._entries = Versioned(steps or [])
+        self._entries = Versioned[list[Json]]([])
 
     @property
     def entries(self) -> list[Json]:
-        """The steps."""
         return self._entries.now
 
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return self._entries.last
-
     def replace(self, steps: list[Json], n: int = 0) -> None:
-        """Take `steps` for the whole plan, from frame `n` on."""
         self._entries.set(n, steps)
-
-    def at(self, n: int) -> PlanItem:
-        """Return it as it was after frame `n`."""
-        return PlanItem(self.key, self.plan_id, self._entries.at(n))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -386,7 +331,7 @@ class TurnEnd:
         return self
 
 
-class Notice:
+class Notice(HasHistory):
     """Something worth a line."""
 
     __slots__ = ("_text", "key")
@@ -398,22 +343,11 @@ class Notice:
 
     @property
     def text(self) -> str:
-        """The line."""
         return self._text.now
 
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return self._text.last
-
     def rewrite(self, text: str, n: int) -> None:
-        """Change the line to `text` from frame `n` on."""
         if text != self._text.now:
             self._text.set(n, text)
-
-    def at(self, n: int) -> Self:
-        """Return it as it was after frame `n`."""
-        return type(self)(self.key, self._text.at(n))
 
 
 class Compaction(Notice):
@@ -429,18 +363,12 @@ class Compaction(Notice):
 
     @property
     def status(self) -> str:
-        """How far it is."""
         return self._status.now
 
     @property
     def summary(self) -> list[Json]:
         """What replaces everything before it."""
         return self._summary.now()
-
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return max(self._text.last, self._status.last, self._summary.last)
 
     def change(self, n: int, status: str, summary: list[Json] | None) -> None:
         """Apply an update at frame `n`; `summary` None leaves the summary as it is."""
@@ -450,14 +378,7 @@ class Compaction(Notice):
             self._summary.replace(n, summary)
 
     def add(self, block: Json, n: int) -> None:
-        """Append a block of the summary at frame `n`."""
         self._summary.add(n, block)
-
-    def at(self, n: int) -> Self:
-        """Return it as it was after frame `n`."""
-        copy = super().at(n)
-        copy.change(0, self._status.at(n), self._summary.at(n))
-        return copy
 
 
 class ElicitationItem(Notice):
@@ -476,24 +397,10 @@ class ElicitationItem(Notice):
 
     @property
     def outcome(self) -> Json:
-        """What the user did."""
         return self._outcome.now
 
-    @property
-    def last(self) -> int:
-        """The frame that changed it last."""
-        return max(self._text.last, self._outcome.last)
-
     def set_outcome(self, outcome: Json, n: int) -> None:
-        """Close it at frame `n`."""
         self._outcome.set(n, outcome)
-
-    def at(self, n: int) -> Self:
-        """Return it as it was after frame `n`."""
-        copy = super().at(n)
-        copy.request_id, copy.mode, copy.schema = self.request_id, self.mode, self.schema
-        copy.set_outcome(self._outcome.at(n), 0)
-        return copy
 
 
 Item: TypeAlias = UserMessage | AgentMessage | Thought | ToolCallItem | PlanItem | TurnEnd | Notice
@@ -515,5 +422,5 @@ def _words(block: Json) -> str | None:
     """Return the words of a block of text; None for what is none."""
     if isinstance(block, _Words):
         return block
-    text = member(block, "text") if member(block, "type") == "text" else None
+    text = get(block, "text") if get(block, "type") == "text" else None
     return text if isinstance(text, str) else None

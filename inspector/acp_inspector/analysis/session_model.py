@@ -61,7 +61,6 @@ class SessionModel:
         return self._decoder.dialect
 
     def read(self, entries: Iterable[Entry]) -> None:
-        """Take the next entries."""
         for entry in entries:
             self.apply(entry)
 
@@ -107,7 +106,11 @@ class SessionModel:
         then = self._times[known - 1] if known else 0.0
         talks = self.conversations.sessions.values()
         turns = [turn for talk in talks if talk.version >= 2 and (turn := talk.turn_at(n))]
-        asking = [turn.session_id for turn in turns if self._is_asking(turn.session_id, n)]
+        asking = [
+            turn.session_id
+            for turn in turns
+            if self.conversations.sessions[turn.session_id].at(n).info.state == "requires_action"
+        ]
         known_then = WaitContext(
             n=n,
             at=then if at is None else at,
@@ -127,9 +130,6 @@ class SessionModel:
             return entry
         n, at = entry.seq if is_next else self.n + 1, entry.time if is_time else self.at
         return replace(entry, seq=n, time=at)
-
-    def _is_asking(self, session_id: str, n: int) -> bool:
-        return self.conversations.sessions[session_id].at(n).info.state == "requires_action"
 
     def _note(self, event: JournalEvent) -> None:
         match event.name, event.data:

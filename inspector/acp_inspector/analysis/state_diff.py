@@ -6,8 +6,8 @@ The states may be of one model at two frames, which is cheap, or of two models.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias, assert_never
+from dataclasses import dataclass, fields
+from typing import Final, TypeAlias
 
 from acp_inspector.analysis.conversation import SessionInfo, SessionSnapshot
 from acp_inspector.analysis.items import Item, TextItem
@@ -94,29 +94,22 @@ StateChange: TypeAlias = (
 )
 
 
+_NAMES: Final[dict[type[StateChange], str]] = {
+    SessionAppeared: "SessionAppeared",
+    SessionVanished: "SessionVanished",
+    ItemAppeared: "ItemAppeared",
+    ItemVanished: "ItemVanished",
+    TextGrew: "TextGrew",
+    ItemChanged: "ItemChanged",
+    SurroundingsChanged: "SurroundingsChanged",
+}
+"""The names in JSON; scripts rely on them, whatever the classes are called."""
+
+
 def change_to_json(change: StateChange) -> dict[str, Json]:
-    """Return a change; its `change` key is a name that does not depend on the class."""
-    match change:
-        case SessionAppeared(session_id):
-            return {"change": "SessionAppeared", "session_id": session_id}
-        case SessionVanished(session_id):
-            return {"change": "SessionVanished", "session_id": session_id}
-        case ItemAppeared(session_id, key, item):
-            found = {"session_id": session_id, "key": key, "item": dict(item)}
-            return {"change": "ItemAppeared", **found}
-        case ItemVanished(session_id, key, item):
-            found = {"session_id": session_id, "key": key, "item": dict(item)}
-            return {"change": "ItemVanished", **found}
-        case TextGrew(session_id, key, more):
-            return {"change": "TextGrew", "session_id": session_id, "key": key, "more": more}
-        case ItemChanged(session_id, key, name, before, after):
-            where = {"session_id": session_id, "key": key, "member": name}
-            return {"change": "ItemChanged", **where, "before": before, "after": after}
-        case SurroundingsChanged(session_id, name, before, after):
-            where = {"session_id": session_id, "member": name}
-            return {"change": "SurroundingsChanged", **where, "before": before, "after": after}
-        case _:
-            assert_never(change)
+    """Return a change; its `change` key says which it is."""
+    members = {each.name: getattr(change, each.name) for each in fields(change)}
+    return {"change": _NAMES[type(change)], **members}
 
 
 def state_changes(

@@ -16,13 +16,11 @@ from typing import Final
 from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Ending, Exchange, PairedMessage
-from acp_inspector.analysis.items import (
-    string,
-)
+from acp_inspector.analysis.items import string
 from acp_inspector.analysis.words import CALL_UPDATES, STREAMED
 from acp_inspector.journal import Frame
-from acp_inspector.messages import member
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -64,31 +62,28 @@ class Histogram:
         self._bars = [0] * (len(BOUNDS) + 1)
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self._values)
 
     def add(self, seconds: float) -> None:
-        """Take one more."""
         self._values.append(seconds)
         self._summary = None
         self._bars[bisect_left(BOUNDS, seconds)] += 1
 
     def summary(self) -> DurationSummary:
         """Return their summary; percentiles lie between the values that are there."""
-        if self._summary is None:
-            self._summary = self._summarise()
-        return self._summary
-
-    def _summarise(self) -> DurationSummary:
         values = self._values
         if not values:
             return DurationSummary(0, 0.0)
-        least, most, total = min(values), max(values), math.fsum(values)
-        if len(values) == 1:
-            return DurationSummary(1, total, least, total, total, total, total, most)
-        cuts = statistics.quantiles(values, n=100, method="inclusive")
-        mean = total / len(values)
-        return DurationSummary(len(values), total, least, mean, cuts[49], cuts[89], cuts[98], most)
+        if self._summary is None:
+            total, count = math.fsum(values), len(values)
+            # Of a single value every percentile is that value.
+            several = [*values, *values] if count == 1 else values
+            cuts = statistics.quantiles(several, n=100, method="inclusive")
+            percentiles = cuts[49], cuts[89], cuts[98]
+            self._summary = DurationSummary(
+                count, total, min(values), total / count, *percentiles, max(values)
+            )
+        return self._summary
 
     def histogram(self) -> list[tuple[float | None, int]]:
         """Return the bars that are not empty: up to how many seconds, and how many there are.
@@ -121,17 +116,14 @@ class MethodStatistics:
     latencies: Histogram = field(default_factory=Histogram)
 
     def take(self, size: int) -> None:
-        """Count a notification."""
         self.count += 1
         self.bytes += size
 
     def ask(self, size: int) -> None:
-        """Count a request."""
         self.take(size)
         self.endings["open"] = self.endings.get("open", 0) + 1
 
     def close(self, exchange: Exchange, size: int) -> None:
-        """Count a response."""
         self.bytes += size
         # A filter may have excluded the request.
         self.endings["open"] = max(self.endings.get("open", 0) - 1, 0)
@@ -177,7 +169,6 @@ class Counts:
 
     @property
     def failed_calls(self) -> int:
-        """Tool calls that failed."""
         return sum(status == "failed" for status in self.tool_calls.values())
 
     @property
@@ -195,7 +186,6 @@ class Counts:
         self.last = frame.time
 
     def update(self, at: float, name: str, update: Json) -> None:
-        """Count an update."""
         if name in STREAMED:
             self.chunks += 1
             if self._chunk is not None:
@@ -279,7 +269,7 @@ class Statistics:
     ) -> None:
         match message:
             case Notification(method="session/update", params=params):
-                update = member(params, "update")
+                update = get(params, "update")
                 name = string(update, "sessionUpdate")
                 self._method(frame.side, message.method, name).take(share)
                 for tally in tallies:
@@ -320,7 +310,7 @@ def _session(message: Message, exchange: Exchange | None) -> str | None:
 
 def amount_of(usage: Json) -> float | None:
     """Return the cost of a usage update."""
-    amount = member(member(usage, "cost"), "amount")
+    amount = get(get(usage, "cost"), "amount")
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         return None
     return float(amount) if abs(amount) < MAX_COST else None

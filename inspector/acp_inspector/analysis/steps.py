@@ -16,14 +16,11 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_inspector.analysis.exchanges import Exchange, PairedMessage
-from acp_inspector.analysis.items import (
-    entries,
-    string,
-)
+from acp_inspector.analysis.items import entries, string
 from acp_inspector.analysis.words import CALL_OUTPUT, LAST_VALUE, TERMINAL_UPDATES, TEXT_CHUNKS
 from acp_inspector.journal import Frame
-from acp_inspector.messages import member
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -86,7 +83,7 @@ class Steps:
                 case Request(id=id_, method=method, params=params):
                     self._request(frame, id_, method, params)
                 case Notification(method="session/update", params=params):
-                    self._update(frame, _session(params), member(params, "update"))
+                    self._update(frame, _session(params), get(params, "update"))
                 case Notification(method=method, params=params):
                     self._add(frame, method, _session(params), params)
                 case SuccessResponse(id=id_, result=result):
@@ -132,7 +129,9 @@ class Steps:
             # It comes before everything else in the session that it opens.
             session = _session(value.get("result"))
         self._add(frame, f"response to {method}", session, value)
-        if method == "session/prompt" and ("error" in value or _has_stopped(value)):
+        # In version 2 the response to a prompt begins its turn, without a reason to stop.
+        has_stopped = "error" in value or get(value.get("result"), "stopReason") is not None
+        if method == "session/prompt" and has_stopped:
             self._end_turn(session)
 
     def _end_turn(self, session: str | None) -> None:
@@ -158,12 +157,12 @@ class Steps:
                 self._end_turn(session)
 
     def _chunk(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
-        content = member(update, "content")
+        content = get(update, "content")
         text = string(content, "text") if string(content, "type") == "text" else None
         if text is None:
             self._add(frame, name, session, update)
             return
-        message_id = member(update, "messageId")
+        message_id = get(update, "messageId")
         last = self._last.get((frame.side, session))
         goes_on = last is not None and last.name == name and "text" in last.value
         if last is not None and goes_on and last.value["messageId"] == message_id:
@@ -173,17 +172,11 @@ class Steps:
         self._add(frame, name, session, {"messageId": message_id, "text": text})
 
     def _call(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
-        key = string(update, "toolCallId")
-        step = self._entities.get((session, f"call {key}"))
-        if step is None:
-            value = {"toolCallId": key, "states": list[Json](), "last": dict[str, Json]()}
-            step = self._add(frame, "tool call", session, value)
-            self._entities[session, f"call {key}"] = step
-        else:
-            step.frames.append(frame.seq)
+        value: Json = {"toolCallId": string(update, "toolCallId"), "states": [], "last": {}}
+        step = self._entity(frame, session, "tool call", value)
         last: dict[str, Json] = step.value["last"]
         if name == "tool_call_content_chunk":
-            last["content"] = [*entries(last.get("content")), member(update, "content")]
+            last["content"] = [*entries(last.get("content")), get(update, "content")]
             return
         members = cast("Mapping[str, Json]", update)
         last |= {
@@ -192,26 +185,30 @@ class Steps:
             if each not in {"sessionUpdate", "toolCallId", "status"} and value is not None
         }
         states: list[Json] = step.value["states"]
-        status = member(update, "status")
+        status = get(update, "status")
         if status is not None and states[-1:] != [status]:
             states.append(status)
 
-    def _terminal(self, frame: Frame, session: str | None, update: Json) -> None:
-        key = string(update, "terminalId")
-        step = self._entities.get((session, f"terminal {key}"))
+    def _entity(self, frame: Frame, session: str | None, name: str, value: Json) -> JournalStep:
+        """Return the step of a tool call or terminal; it begins with `value`, its id first."""
+        key = (session, f"{name} {next(iter(value.values()))}")
+        step = self._entities.get(key)
         if step is None:
-            value: Json = {"terminalId": key, "data": list[Json]()}
-            step = self._add(frame, "terminal", session, value)
-            self._entities[session, f"terminal {key}"] = step
+            step = self._entities[key] = self._add(frame, name, session, value)
         else:
             step.frames.append(frame.seq)
+        return step
+
+    def _terminal(self, frame: Frame, session: str | None, update: Json) -> None:
+        value: Json = {"terminalId": string(update, "terminalId"), "data": []}
+        step = self._entity(frame, session, "terminal", value)
         members = dict(cast("Mapping[str, Json]", update))
         for name in ("sessionUpdate", "terminalId"):
             members.pop(name, None)
         if "data" in members:
             step.value["data"].append(members.pop("data"))
         if "output" in members:
-            step.value["data"] = [member(members.pop("output"), "data")]
+            step.value["data"] = [get(members.pop("output"), "data")]
         step.value |= members
 
     def _value(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
@@ -240,11 +237,6 @@ def shape(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
                 kept[name] = left
         return kept
     return None
-
-
-def _has_stopped(answer: Mapping[str, Json]) -> bool:
-    """Return whether the response to a prompt ends its turn: in version 2 it begins it."""
-    return member(answer.get("result"), "stopReason") is not None
 
 
 def _session(params: Json) -> str | None:

@@ -5,7 +5,7 @@ Members have the names of the protocol where it has one.
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from acp_inspector.analysis.conversation import (
     SessionError,
@@ -19,7 +19,6 @@ from acp_inspector.analysis.items import (
     ElicitationItem,
     Item,
     Notice,
-    PermissionRequest,
     PlanItem,
     SessionMessage,
     TerminalItem,
@@ -33,7 +32,6 @@ from acp_protocol.jsonrpc import Json
 
 
 def session_to_json(snapshot: SessionSnapshot) -> dict[str, Json]:
-    """Return everything that is known of a session."""
     return {
         "sessionId": snapshot.session_id,
         "version": snapshot.version,
@@ -41,7 +39,7 @@ def session_to_json(snapshot: SessionSnapshot) -> dict[str, Json]:
         "turns": [turn_to_json(turn) for turn in snapshot.turns],
         "items": [item_to_json(item) for item in snapshot.items],
         "terminals": [terminal_to_json(terminal) for terminal in snapshot.terminals],
-        "errors": [_trouble(trouble) for trouble in snapshot.errors],
+        "errors": [_error(error) for error in snapshot.errors],
     }
 
 
@@ -90,14 +88,19 @@ def item_to_json(item: Item) -> dict[str, Json]:
         case TurnEnd():
             ending = {"stopReason": item.stop_reason, "error": item.error, "usage": item.usage}
             return {"type": "turn_end", "key": item.key, **ending}
+        case Compaction():
+            more = {"status": item.status, "summary": item.summary}
+            return {"type": "compaction", "key": item.key, **more}
+        case ElicitationItem():
+            form = {"text": item.text, "mode": item.mode, "schema": item.schema}
+            return {"type": "elicitation", "key": item.key, **form, "outcome": item.outcome}
         case Notice():
-            return _notice(item)
+            return {"type": "notice", "key": item.key, "text": item.text}
         case _:
             assert_never(item)
 
 
 def terminal_to_json(terminal: TerminalItem) -> dict[str, Json]:
-    """Return a terminal with its output."""
     facts = terminal.facts
     return {
         "terminalId": terminal.key,
@@ -111,21 +114,18 @@ def terminal_to_json(terminal: TerminalItem) -> dict[str, Json]:
     }
 
 
-def _text(item: UserMessage | AgentMessage | Thought) -> dict[str, Json]:
-    match item:
-        case UserMessage():
-            kind = "user"
-        case SessionMessage():
-            kind = "session"
-        case Thought():
-            kind = "thought"
-        case AgentMessage():
-            kind = "agent"
-        case _:
-            assert_never(item)
+_TEXT_TYPES: Final[dict[type[TextItem], str]] = {
+    UserMessage: "user",
+    AgentMessage: "agent",
+    Thought: "thought",
+    SessionMessage: "session",
+}
+
+
+def _text(item: TextItem) -> dict[str, Json]:
     words = {"messageId": item.message_id, "text": item.text, "blocks": item.blocks}
     sender = {"sender": item.sender.now} if isinstance(item, SessionMessage) else {}
-    return {"type": kind, "key": item.key, **words, **sender}
+    return {"type": _TEXT_TYPES[type(item)], "key": item.key, **words, **sender}
 
 
 def _call(item: ToolCallItem) -> dict[str, Json]:
@@ -142,7 +142,9 @@ def _call(item: ToolCallItem) -> dict[str, Json]:
         "locations": list(facts.locations),
         "rawInput": facts.raw_input,
         "rawOutput": facts.raw_output,
-        "permissions": [_permission(permission) for permission in item.permissions],
+        "permissions": [
+            {"options": each.options, "outcome": each.outcome} for each in item.permissions
+        ],
         "terminals": [terminal_to_json(terminal) for terminal in item.terminals.values()],
     }
 
@@ -156,27 +158,11 @@ def statuses(item: ToolCallItem) -> list[str]:
     return found
 
 
-def _permission(permission: PermissionRequest) -> dict[str, Json]:
-    return {"options": permission.options, "outcome": permission.outcome}
-
-
-def _notice(item: Notice) -> dict[str, Json]:
-    match item:
-        case Compaction():
-            more = {"status": item.status, "summary": item.summary}
-            return {"type": "compaction", "key": item.key, **more}
-        case ElicitationItem():
-            form = {"text": item.text, "mode": item.mode, "schema": item.schema}
-            return {"type": "elicitation", "key": item.key, **form, "outcome": item.outcome}
-        case _:
-            return {"type": "notice", "key": item.key, "text": item.text}
-
-
-def _trouble(trouble: SessionError) -> dict[str, Json]:
+def _error(error: SessionError) -> dict[str, Json]:
     return {
-        "n": trouble.n,
-        "from": trouble.side,
-        "method": trouble.method,
-        "code": trouble.code,
-        "message": trouble.message,
+        "n": error.n,
+        "from": error.side,
+        "method": error.method,
+        "code": error.code,
+        "message": error.message,
     }

@@ -24,7 +24,7 @@ from acp_inspector.analysis.items import (
     string,
     terminal_keys,
 )
-from acp_inspector.messages import member
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
 
 Apply: TypeAlias = Callable[[Conversation, Json], ConversationChange]
@@ -50,16 +50,16 @@ def apply_call(talk: Conversation, update: Json) -> ConversationChange:
             facts[name] = value
         elif _is_cleared(talk, update, name):
             facts[name] = unset
-    locations = member(update, "locations")
+    locations = get(update, "locations")
     if isinstance(locations, list) or _is_cleared(talk, update, "locations"):
         facts["locations"] = entries(locations)
     for name, attribute in (("rawInput", "raw_input"), ("rawOutput", "raw_output")):
-        value = member(update, name)
+        value = get(update, name)
         if value is not None or _is_cleared(talk, update, name):
             facts[attribute] = value
     if facts:
         call.change(talk.cursor.n, **facts)
-    content = member(update, "content")
+    content = get(update, "content")
     if isinstance(content, list) or _is_cleared(talk, update, "content"):
         call.replace(entries(content), talk.cursor.n)
         _show_terminals(talk, call, entries(content))
@@ -80,7 +80,7 @@ def _show_terminals(talk: Conversation, call: ToolCallItem, content: list[Json])
 
 def _call_chunk(talk: Conversation, update: Json) -> ConversationChange:
     call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
-    content = member(update, "content")
+    content = get(update, "content")
     call.add(content, talk.cursor.n)
     _show_terminals(talk, call, [content])
     return ConversationChange(talk.session_id, call, is_new)
@@ -104,7 +104,7 @@ def _terminal(talk: Conversation, update: Json) -> ConversationChange:
 
 def exit_facts(status: Json) -> dict[str, Any]:
     """Return what an exit status says of a terminal; None says that it has not ended."""
-    code = member(status, "exitCode")
+    code = get(status, "exitCode")
     return {
         "is_over": status is not None,
         "exit_code": code if isinstance(code, int) else None,
@@ -128,7 +128,7 @@ def _user_chunk(talk: Conversation, update: Json) -> ConversationChange:
     if _bound(talk, update):
         return ConversationChange(talk.session_id, None)
     last = next((item for item in reversed(talk.items) if isinstance(item, UserMessage)), None)
-    text = member(member(update, "content"), "text")
+    text = get(get(update, "content"), "text")
     is_known = last is not None and isinstance(text, str) and text in last.text
     if talk.info.is_busy and is_known and not string(update, "messageId"):
         return ConversationChange(talk.session_id, None)
@@ -154,7 +154,7 @@ def _state(talk: Conversation, update: Json) -> ConversationChange:
     before, state = talk.info.state, string(update, "state") or "unknown"
     talk.states += 1
     talk.update_info(state=state)
-    if isinstance(background := member(update, "background"), list):
+    if isinstance(background := get(update, "background"), list):
         talk.update_info(background=entries(background))
     if state != "idle":
         turn = talk.begin_turn(is_prompted=False)
@@ -162,19 +162,17 @@ def _state(talk: Conversation, update: Json) -> ConversationChange:
         return ConversationChange(talk.session_id, None)
     if before in {None, "idle"}:
         return ConversationChange(talk.session_id, None)
-    error = member(update, "error")
-    error_text = (
-        f"{string(error, 'message')} ({member(error, 'code')})" if error is not None else None
-    )
+    error = get(update, "error")
+    error_text = f"{string(error, 'message')} ({get(error, 'code')})" if error is not None else None
     stop = string(update, "stopReason") or None
-    return talk.end_turn(stop, error_text, member(update, "usage"), talk.turn)
+    return talk.end_turn(stop, error_text, get(update, "usage"), talk.turn)
 
 
 def _plan(talk: Conversation, update: Json) -> ConversationChange:
-    source = member(update, "plan") if "plan" in (update or {}) else update
+    source = get(update, "plan") if "plan" in (update or {}) else update
     plan, is_new = talk.plan_of_id(string(source, "planId"))
-    steps = entries(member(source, "entries"))
-    if isinstance(text := member(source, "content"), str):
+    steps = entries(get(source, "entries"))
+    if isinstance(text := get(source, "content"), str):
         steps = [{"content": line} for line in text.splitlines() if line.strip()]
     plan.replace(steps, talk.cursor.n)
     return ConversationChange(talk.session_id, plan, is_new)
@@ -210,21 +208,21 @@ def _compacted(talk: Conversation, update: Json) -> tuple[Compaction, bool]:
 def _compaction(talk: Conversation, update: Json) -> ConversationChange:
     line, is_new = _compacted(talk, update)
     has_summary = isinstance(update, dict) and "summary" in update
-    summary = entries(member(update, "summary")) if has_summary else None
+    summary = entries(get(update, "summary")) if has_summary else None
     line.change(talk.cursor.n, string(update, "status") or "in_progress", summary)
     return ConversationChange(talk.session_id, line, is_new)
 
 
 def _compaction_chunk(talk: Conversation, update: Json) -> ConversationChange:
     line, is_new = _compacted(talk, update)
-    line.add(member(update, "content"), talk.cursor.n)
+    line.add(get(update, "content"), talk.cursor.n)
     return ConversationChange(talk.session_id, line, is_new)
 
 
 def _subagent(talk: Conversation, update: Json) -> ConversationChange:
     child = string(update, "sessionId")
     title = string(update, "title") or string(update, "description")
-    state = string(member(update, "state"), "state")
+    state = string(get(update, "state"), "state")
     text = ", ".join(part for part in (title, state) if part) or child
     line, is_new = talk.entity(Notice, f"subagent {child}", "subagent")
     line.rewrite(f"subagent: {text}", talk.cursor.n)
@@ -236,7 +234,7 @@ def _session_message(talk: Conversation, update: Json) -> ConversationChange:
     if sender := string(update, "senderSessionId"):
         message.sender.set(talk.cursor.n, sender)
     if "content" in (update or {}):
-        message.replace(entries(member(update, "content")), talk.cursor.n)
+        message.replace(entries(get(update, "content")), talk.cursor.n)
     return ConversationChange(talk.session_id, message, is_new)
 
 
@@ -249,7 +247,7 @@ def _usage(talk: Conversation, update: Json) -> ConversationChange:
     usage: dict[str, Json] = {}
     if talk.version >= 2 and "cost" not in (update or {}):
         # Version 2: a cost that is not sent again stays.
-        usage = {"cost": cost} if (cost := member(talk.info.usage, "cost")) is not None else {}
+        usage = {"cost": cost} if (cost := get(talk.info.usage, "cost")) is not None else {}
     values = cast("Mapping[str, Json]", update).items()
     usage |= {name: value for name, value in values if name != "sessionUpdate"}
     talk.update_info(usage=usage)

@@ -17,13 +17,10 @@ from typing import Final, Literal, TypeAlias
 from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.conversations import subject_of
 from acp_inspector.analysis.exchanges import Exchange, opposite
-from acp_inspector.analysis.items import (
-    entries,
-    string,
-)
+from acp_inspector.analysis.items import entries, string
 from acp_inspector.analysis.words import USER_METHODS
-from acp_inspector.messages import member
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json, RequestId
 
 Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "nobody"]
@@ -195,10 +192,10 @@ def _above(
         client_waits: What the client waits for.
         works: What the agent may be working on, by session the oldest first.
     """
-    scope = member(exchange.request.params, "requestId")
+    scope = get(exchange.request.params, "requestId")
     if wait.method == "elicitation/create" and scope is not None:
         for one, its in client_waits:
-            if _is_same_id(its.request.id, scope):
+            if type(its.request.id) is type(scope) and its.request.id == scope:
                 yield one
         return
     seen: set[str | None] = set()
@@ -207,10 +204,6 @@ def _above(
         if is_meant and one.session not in seen:
             seen.add(one.session)
             yield one
-
-
-def _is_same_id(one: RequestId, two: Json) -> bool:
-    return type(one) is type(two) and one == two
 
 
 def _queue(waits: Sequence[PendingWait], turns: Sequence[PendingWait]) -> None:
@@ -255,7 +248,7 @@ def request_subject(method: str, params: Json) -> str:
     """Return in a few words what a request is about; not escaped."""
     match method:
         case "session/prompt":
-            texts = (string(block, "text") for block in entries(member(params, "prompt")))
+            texts = (string(block, "text") for block in entries(get(params, "prompt")))
             return next((text for text in texts if text), "")
         case "session/request_permission":
             subject = subject_of(params)
@@ -264,7 +257,7 @@ def request_subject(method: str, params: Json) -> str:
         case "elicitation/create":
             return string(params, "message")
         case "terminal/create":
-            words = [string(params, "command"), *map(str, entries(member(params, "args")))]
+            words = [string(params, "command"), *map(str, entries(get(params, "args")))]
             return " ".join(words)
         case _:
             names = ("path", "terminalId", "modeId", "configId", "methodId", "method", "cwd")

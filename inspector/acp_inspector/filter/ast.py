@@ -136,7 +136,8 @@ def format_expression(expression: Expression) -> str:
         case Pattern(pattern, ignores_case):
             return _pattern(pattern, ignores_case=ignores_case)
         case Exists(subject):
-            return _bare(subject) or f"{subject} exists"
+            is_flag = isinstance(subject, str) and FIELDS[subject].stands_alone
+            return str(subject) if is_flag else f"{subject} exists"
         case Compare(subject, operator, value):
             return f"{subject} {operator} {_value(subject, value)}"
         case Match(subject, pattern):
@@ -162,11 +163,6 @@ def quote(text: str) -> str:
 
 def _inner(term: Expression) -> str:
     return f"({format_expression(term)})" if isinstance(term, And | Or) else format_expression(term)
-
-
-def _bare(subject: Subject) -> str:
-    is_flag = isinstance(subject, str) and FIELDS[subject].stands_alone
-    return str(subject) if is_flag else ""
 
 
 def _pattern(pattern: str, *, ignores_case: bool) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any as Anything
 from typing import Final, TypeAlias, assert_never, cast
 
@@ -32,12 +33,13 @@ from acp_inspector.filter.ast import (
 )
 from acp_inspector.filter.fields import FIELDS, SEVERITIES, Source
 from acp_inspector.filter.frames import EntryFields
-from acp_inspector.filter.patterns import BoundedRegex, PatternTimeoutError
+from acp_inspector.filter.patterns import PatternTimeoutError
 from acp_protocol.jsonrpc import Json, encode
 
 MAX_SEARCHED: Final = 65_536
 """Most characters of a text that a pattern searches; the rest is ignored."""
 
+Leaf: TypeAlias = ContainsText | Pattern | Exists | Compare | Match | In
 Matcher: TypeAlias = Callable[[EntryFields], bool]
 _Test: TypeAlias = Callable[[Anything], bool]
 _ORDER: Final[dict[str, Callable[[Anything, Anything], bool]]] = {
@@ -90,7 +92,7 @@ class Filter:
     @property
     def has_patterns(self) -> bool:
         """Whether it contains patterns, which may take long."""
-        return _has_patterns(self.expression)
+        return any(isinstance(leaf, Pattern | Match) for leaf in leaves(self.expression))
 
     @property
     def needs_exchanges(self) -> bool:
@@ -124,10 +126,31 @@ def compile_filter(text: str) -> Filter:
         expression = parse_expression(text)
     else:
         expression = And(())
-    return Filter(text, expression, _needs(expression), _matcher(expression))
+    fields = frozenset(map(_name, leaves(expression)))
+    return Filter(text, expression, fields, matcher_of(expression))
 
 
-def _matcher(expression: Expression) -> Matcher:
+def leaves(expression: Expression) -> Iterator[Leaf]:
+    """Yield the conditions that `not`, `and` and `or` join."""
+    match expression:
+        case Not(term):
+            yield from leaves(term)
+        case And(terms) | Or(terms):
+            for term in terms:
+                yield from leaves(term)
+        case _:
+            yield expression
+
+
+def _name(leaf: Leaf) -> str:
+    match leaf:
+        case ContainsText() | Pattern():
+            return "text"
+        case Exists(subject) | Compare(subject) | Match(subject) | In(subject):
+            return subject if isinstance(subject, str) else "$"
+
+
+def matcher_of(expression: Expression) -> Matcher:
     """Return a function that matches entries; it raises only `PatternTimeoutError`."""
     match expression:
         case ContainsText(text):
@@ -137,55 +160,24 @@ def _matcher(expression: Expression) -> Matcher:
         case Exists() | Compare() | Match() | In():
             return _condition(expression)
         case Not(term):
-            inner = _matcher(term)
+            inner = matcher_of(term)
             return lambda fields: not inner(fields)
+        case And(()):
+            return lambda fields: True
         case And(terms):
-            return _all_of([_matcher(term) for term in terms])
+            return reduce(_both, map(matcher_of, terms))
         case Or(terms):
-            return _any_of([_matcher(term) for term in terms])
+            return reduce(_either, map(matcher_of, terms))
         case _:
             assert_never(expression)
 
 
-def _needs(expression: Expression) -> frozenset[str]:
-    """Return the names of the fields that are read."""
-    match expression:
-        case ContainsText() | Pattern():
-            return frozenset({"text"})
-        case Not(term):
-            return _needs(term)
-        case And(terms) | Or(terms):
-            return frozenset[str]().union(*(_needs(term) for term in terms))
-        case Exists(subject) | Compare(subject) | Match(subject) | In(subject):
-            return frozenset({subject if isinstance(subject, str) else "$"})
-        case _:
-            assert_never(expression)
+def _both(first: Matcher, second: Matcher) -> Matcher:
+    return lambda fields: first(fields) and second(fields)
 
 
-def _has_patterns(expression: Expression) -> bool:
-    match expression:
-        case Pattern() | Match():
-            return True
-        case Not(term):
-            return _has_patterns(term)
-        case And(terms) | Or(terms):
-            return any(map(_has_patterns, terms))
-        case _:
-            return False
-
-
-def _all_of(terms: Sequence[Matcher]) -> Matcher:
-    if len(terms) == 2:
-        first, second = terms
-        return lambda fields: first(fields) and second(fields)
-    return lambda fields: all(term(fields) for term in terms)
-
-
-def _any_of(terms: Sequence[Matcher]) -> Matcher:
-    if len(terms) == 2:
-        first, second = terms
-        return lambda fields: first(fields) or second(fields)
-    return lambda fields: any(term(fields) for term in terms)
+def _either(first: Matcher, second: Matcher) -> Matcher:
+    return lambda fields: first(fields) or second(fields)
 
 
 def _condition(expression: Exists | Compare | Match | In) -> Matcher:
@@ -193,13 +185,21 @@ def _condition(expression: Exists | Compare | Match | In) -> Matcher:
         case Exists(subject):
             return _exists(subject)
         case Compare(subject, "!=", value):
-            return _differs(subject, _equals(value))
+            exists, equals = _exists(subject), _any(subject, _equals(value))
+            return lambda fields: exists(fields) and not equals(fields)
         case Compare(subject, sign, value):
             return _any(subject, _test(subject, sign, value))
         case Match(subject, pattern):
-            return _any(subject, _searched(pattern.compile()))
+            compiled = pattern.compile()
+            return _any(
+                subject,
+                lambda found: isinstance(found, str) and compiled.is_found_in(found[:MAX_SEARCHED]),
+            )
         case In(subject, choices):
-            return _any(subject, _one_of(choices))
+            tests = [
+                _inside(each) if isinstance(each, ValueRange) else _equals(each) for each in choices
+            ]
+            return _any(subject, lambda found: any(test(found) for test in tests))
 
 
 # Tests of a subject: of its value, or of any of its values.
@@ -219,17 +219,11 @@ def _any(subject: Subject, test: _Test) -> Matcher:
     return matches
 
 
-def _differs(subject: Subject, test: _Test) -> Matcher:
-    """Match if there are values, and the test holds for none of them."""
-    exists, equals = _exists(subject), _any(subject, test)
-    return lambda fields: exists(fields) and not equals(fields)
-
-
 def _exists(subject: Subject) -> Matcher:
     if not isinstance(subject, str):
         return lambda fields: bool(fields.values(subject))
     read = FIELDS[subject].read
-    if FIELDS[subject].is_many:
+    if FIELDS[subject].is_many or FIELDS[subject].type == "flag":
         return lambda fields: bool(read(fields))
     return lambda fields: read(fields) is not None
 
@@ -269,11 +263,6 @@ def _ordered(compare: Callable[[Anything, Anything], bool], value: Value) -> _Te
     return test
 
 
-def _one_of(choices: Iterable[Value | ValueRange]) -> _Test:
-    tests = [_inside(each) if isinstance(each, ValueRange) else _equals(each) for each in choices]
-    return lambda found: any(test(found) for test in tests)
-
-
 def _inside(range_: ValueRange) -> _Test:
     low, high = range_.low, range_.high
 
@@ -302,10 +291,6 @@ def _contains(value: Value) -> _Test:
     return test
 
 
-def _searched(pattern: BoundedRegex[str]) -> _Test:
-    return lambda found: isinstance(found, str) and pattern.is_found_in(found[:MAX_SEARCHED])
-
-
 def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -316,12 +301,18 @@ def _is_number(value: Json) -> bool:
 def _anywhere(text: str) -> Matcher:
     wanted = text.casefold()
     spellings = {each for form in (text, wanted) for each in _spellings(form)}
-    if wanted.isascii():
-        return _in_bytes(wanted, [spelling.encode() for spelling in spellings])
+    encoded = [spelling.encode() for spelling in spellings]
+    is_ascii = wanted.isascii()
 
     def matches(fields: EntryFields) -> bool:
-        content = fields.raw.decode(errors="replace").casefold()
-        return any(each in content for each in spellings) or wanted in _request_method(fields)
+        if is_ascii:
+            content = fields.raw.lower()
+            is_found = any(each in content for each in encoded)
+        else:
+            # Lower-casing bytes changes nothing beyond ASCII.
+            decoded = fields.raw.decode(errors="replace").casefold()
+            is_found = any(each in decoded for each in spellings)
+        return is_found or wanted in (fields.request_method or "").casefold()
 
     return matches
 
@@ -332,28 +323,19 @@ def _spellings(text: str) -> Iterable[str]:
         yield each.casefold()
 
 
-def _in_bytes(wanted: str, spellings: Sequence[bytes]) -> Matcher:
-    def matches(fields: EntryFields) -> bool:
-        content = fields.raw.lower()
-        return any(each in content for each in spellings) or wanted in _request_method(fields)
-
-    return matches
-
-
 def _found_anywhere(pattern: str) -> Matcher:
     search = Pattern(pattern, ignores_case=True).compile().is_found_in
 
     def matches(fields: EntryFields) -> bool:
         # A character has at most four bytes.
         content = fields.raw[: 4 * MAX_SEARCHED].decode(errors="replace")[:MAX_SEARCHED]
-        # A pattern that matches the empty text matches the content too.
-        return search(content) or bool((method := _request_method(fields)) and search(method))
+        if search(content):
+            return True
+        # A pattern that matches the empty text has matched the content.
+        method = (fields.request_method or "").casefold()
+        return bool(method) and search(method)
 
     return matches
-
-
-def _request_method(fields: EntryFields) -> str:
-    return (fields.request_method or "").casefold()
 
 
 # Prefilters.

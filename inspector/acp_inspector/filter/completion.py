@@ -6,19 +6,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from acp_inspector.filter.ast import quote
 from acp_inspector.filter.fields import FIELDS, OPERATORS, Field
-from acp_inspector.filter.grammar import COMPARE, KEYWORDS, PATH, REGEX, STRING, WORD
+from acp_inspector.filter.grammar import KEYWORDS, MAX_EXPRESSION, WORD, parser
 from acp_protocol.schema.methods import METHODS
 
-_Context: TypeAlias = Literal["condition", "operator", "value", "in", "list", "comma", "connective"]
-
-_TOKEN: Final = re.compile(
-    rf"(?P<string>{STRING})|(?P<regex>{REGEX})|(?P<path>{PATH})|(?P<compare>{COMPARE})"
-    rf"|(?P<word>{WORD})|(?P<open>\()|(?P<close>\))|(?P<comma>,)|(?P<other>\S)"
-)
+_CONDITION: Final = frozenset({"NOT", "LPAR"})
+"""Terminals that only a new condition begins with."""
 _PARTIAL: Final = re.compile(r"[=!<>~]+$|[^\s()=!<>~,\"']*$")
 _REST: Final = re.compile(r"[^\s()=!<>~,\"']*")
 _PATHS: Final = (
@@ -60,8 +56,11 @@ def completions(
 ) -> list[Completion]:
     """Return the completions at `position`; those that start with the typed text come first.
 
-    `seen` has values of fields from the journal. There are no completions within quotes.
+    `seen` has values of fields from the journal. There are no completions within quotes, nor behind
+    a syntax error.
     """
+    if len(text) > MAX_EXPRESSION:
+        return []
     position = min(max(position, 0), len(text))
     before = text[:position]
     found = _PARTIAL.search(before)
@@ -70,80 +69,56 @@ def completions(
     is_sign = partial[:1] in {*"=!<>~"} and bool(partial)
     rest = None if is_sign else _REST.match(text, position)
     end = rest.end() if rest else position
-    context, subject = _context(before[:start])
-    if context is None:
-        return []
-    candidates = _candidates(context, subject, partial, seen or {})
-    return [
-        Completion(word, about, start, end) for word, about in _ranked(candidates, partial.lower())
-    ]
+    candidates = list(_candidates(before[:start], partial, seen or {}))
+    typed = partial.lower()
+    first = [each for each in candidates if each[0].lower().startswith(typed)]
+    second = [each for each in candidates if typed in each[0].lower() and each not in first]
+    return [Completion(word, about, start, end) for word, about in first + second]
 
 
-def _context(before: str) -> tuple[_Context | None, str]:
-    """Return what can follow `before`, and the current subject; None within quotes."""
-    context: _Context = "condition"
+def _parsed(before: str) -> tuple[set[str], str]:
+    """Return the terminals that can follow `before`, and the subject of its last condition.
+
+    Nothing can follow a syntax error.
+    """
+    from lark.exceptions import UnexpectedInput
+
+    state = parser().parse_interactive(before)
     subject = ""
-    for token in _TOKEN.finditer(before):
-        kind, word = token.lastgroup or "", token[0]
-        if kind == "other" and word in "\"'":
-            return None, ""
-        if kind == "word" and word.lower() in KEYWORDS:
-            kind = word.lower()
-        if context == "condition" and kind in {"word", "path"}:
-            subject = word
-            context = "operator" if kind == "path" or word in FIELDS else "connective"
-        else:
-            context = _next(context, kind)
-    return context, subject
-
-
-def _next(context: _Context, kind: str) -> _Context:
-    if kind in {"and", "or"}:
-        return "condition"
-    match context, kind:
-        case "condition", "open" | "not":
-            return "condition"
-        case "operator", "compare" | "contains":
-            return "value"
-        case "operator", "in":
-            return "in"
-        case "operator", "not":
-            return "operator"
-        case "in", "open":
-            return "list"
-        case "list" | "comma", "comma":
-            return "list"
-        case "list", "string" | "word":
-            return "comma"
-        case _:
-            return "connective"
+    try:
+        for token in state.iter_parse():
+            if state.choices().keys() >= _CONDITION:
+                subject = str(token)
+    except UnexpectedInput:
+        return set(), subject
+    return state.accepts(), subject
 
 
 def _candidates(
-    context: _Context, subject: str, partial: str, seen: Mapping[str, Sequence[str]]
+    before: str, partial: str, seen: Mapping[str, Sequence[str]]
 ) -> Iterable[tuple[str, str]]:
-    match context:
-        case "condition":
-            paths = _PATHS if partial.startswith("$") else ()
-            yield from ((path, "a path in the message") for path in paths)
-            yield from ((field.name, field.description) for field in FIELDS.values())
-            yield "not", _DESCRIPTIONS["not"]
-        case "operator":
-            field = FIELDS.get(subject)
-            for operator in OPERATORS[field.type if field else "json"]:
+    accepted, subject = _parsed(before)
+    field = FIELDS.get(subject)
+    if accepted >= _CONDITION:
+        paths = _PATHS if partial.startswith("$") else ()
+        yield from ((path, "a path in the message") for path in paths)
+        yield from ((each.name, each.description) for each in FIELDS.values())
+        yield "not", _DESCRIPTIONS["not"]
+    elif "EXISTS" in accepted and (field or subject.startswith("$")):
+        for operator in OPERATORS[field.type if field else "json"]:
+            if "COMPARE" in accepted or operator.upper() in accepted:
                 yield operator, _DESCRIPTIONS[operator]
-            if field and field.stands_alone:
-                yield from _connectives()
-        case "value" | "list":
-            if subject in FIELDS:
-                yield from _values(FIELDS[subject], seen.get(subject, ()))
-        case "in":
-            yield "(", "a list"
-        case "comma":
-            yield ",", "one more"
-            yield ")", "the end of the list"
-        case "connective":
+        if field and field.stands_alone and "_AND" in accepted:
             yield from _connectives()
+    elif "LPAR" in accepted:
+        yield "(", "a list"
+    elif "STRING" in accepted:
+        yield from _values(field, seen.get(subject, ())) if field else ()
+    elif "COMMA" in accepted:
+        yield ",", "one more"
+        yield ")", "the end of the list"
+    elif "_AND" in accepted:
+        yield from _connectives()
 
 
 def _connectives() -> Iterable[tuple[str, str]]:
@@ -169,10 +144,3 @@ def _methods() -> dict[str, str]:
 def _quoted_if_needed(word: str) -> str:
     is_plain = re.fullmatch(WORD, word) and not word.startswith(("/", "$"))
     return word if is_plain and word.lower() not in KEYWORDS else quote(word)
-
-
-def _ranked(candidates: Iterable[tuple[str, str]], partial: str) -> Iterable[tuple[str, str]]:
-    known = list(candidates)
-    first = [each for each in known if each[0].lower().startswith(partial)]
-    second = [each for each in known if partial in each[0].lower() and each not in first]
-    return first + second

@@ -42,7 +42,6 @@ class EntryList:
         self.extend(entries)
 
     def extend(self, entries: Iterable[Entry]) -> None:
-        """Append entries."""
         new = list(entries)
         self._entries += new
         envelopes = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias
 
 from acp_inspector.filter.frames import EntryFields
@@ -68,8 +69,8 @@ class Field:
     """What is needed to read it."""
     description: str
     """One line to show to the user."""
-    read: Callable[[EntryFields], Any]
-    """Returns the value, None if absent; a sequence of values if `is_many`."""
+    attribute: str
+    """The attribute of `EntryFields` that holds its value, or a sequence of values if `is_many`."""
     values: tuple[str, ...] = ()
     """The known values."""
     is_open: bool = False
@@ -82,157 +83,74 @@ class Field:
     def operators(self) -> tuple[Operator, ...]:
         return OPERATORS[self.type]
 
+    @property
+    def read(self) -> Callable[[EntryFields], Any]:
+        """Returns the value; None if absent, False or empty for a flag or several values."""
+        return attrgetter(self.attribute)
+
 
 _ALL: Final = (
-    Field("n", "number", "entry", "number of the entry, from 1", lambda fields: fields.seq),
-    Field("t", "time", "entry", "time since the start", lambda fields: fields.time),
-    Field("from", "text", "entry", "the sender", lambda fields: fields.side, SIDES),
-    Field("kind", "text", "message", "kind of entry", lambda fields: fields.kind, KINDS),
-    Field(
-        "method",
-        "text",
-        "exchanges",
-        "method of the message or its request",
-        lambda fields: fields.method,
-    ),
-    Field(
-        "id", "id", "message", 'request id; 1 is not "1"', lambda fields: fields.ids, is_many=True
-    ),
-    Field(
-        "session",
-        "text",
-        "exchanges",
-        "session of the message or its request",
-        lambda fields: fields.session,
-    ),
-    Field(
-        "update",
-        "text",
-        "message",
-        "kind of update",
-        lambda fields: fields.update,
-        UPDATES,
-        is_open=True,
-    ),
+    Field("n", "number", "entry", "number of the entry, from 1", "seq"),
+    Field("t", "time", "entry", "time since the start", "time"),
+    Field("from", "text", "entry", "the sender", "side", SIDES),
+    Field("kind", "text", "message", "kind of entry", "kind", KINDS),
+    Field("method", "text", "exchanges", "method of the message or its request", "method"),
+    Field("id", "id", "message", 'request id; 1 is not "1"', "ids", is_many=True),
+    Field("session", "text", "exchanges", "session of the message or its request", "session"),
+    Field("update", "text", "message", "kind of update", "update", UPDATES, is_open=True),
     Field(
         "status",
         "text",
         "message",
         "status of the tool call or update",
-        lambda fields: fields.status,
+        "status",
         STATUSES,
         is_open=True,
     ),
-    Field("tool", "text", "message", "id of the tool call", lambda fields: fields.tool),
+    Field("tool", "text", "message", "id of the tool call", "tool"),
+    Field("tool.kind", "text", "message", "kind of tool", "tool_kind", TOOL_KINDS, is_open=True),
+    Field("terminal", "text", "message", "id of the terminal", "terminal"),
+    Field("error", "text", "message", "message of an error response", "error", stands_alone=True),
     Field(
-        "tool.kind",
-        "text",
-        "message",
-        "kind of tool",
-        lambda fields: fields.tool_kind,
-        TOOL_KINDS,
-        is_open=True,
+        "malformed", "text", "message", "why it is no valid message", "malformed", stands_alone=True
     ),
-    Field("terminal", "text", "message", "id of the terminal", lambda fields: fields.terminal),
-    Field(
-        "error",
-        "text",
-        "message",
-        "message of an error response",
-        lambda fields: fields.error,
-        stands_alone=True,
-    ),
-    Field(
-        "malformed",
-        "text",
-        "message",
-        "why it is no valid message",
-        lambda fields: fields.malformed,
-        stands_alone=True,
-    ),
-    Field("code", "number", "message", "code of an error response", lambda fields: fields.code),
-    Field(
-        "latency",
-        "time",
-        "exchanges",
-        "time from request to response",
-        lambda fields: fields.latency,
-    ),
-    Field("size", "size", "entry", "bytes", lambda fields: fields.size),
-    Field(
-        "text",
-        "text",
-        "entry",
-        "the whole text",
-        lambda fields: fields.raw.decode(errors="replace"),
-    ),
-    Field(
-        "turn", "number", "notes", "number of the prompt, from 1", lambda fields: fields.notes.turn
-    ),
+    Field("code", "number", "message", "code of an error response", "code"),
+    Field("latency", "time", "exchanges", "time from request to response", "latency"),
+    Field("size", "size", "entry", "bytes", "size"),
+    Field("text", "text", "entry", "the whole text", "text"),
+    Field("turn", "number", "notes", "number of the prompt, from 1", "notes.turn"),
     Field(
         "finding",
         "severity",
         "notes",
         "severity of a finding",
-        lambda fields: [each.severity for each in fields.notes.violations],
+        "severities",
         SEVERITIES,
         stands_alone=True,
         is_many=True,
     ),
-    Field(
-        "rule",
-        "text",
-        "notes",
-        "rule of a finding",
-        lambda fields: [each.rule for each in fields.notes.violations],
-        stands_alone=True,
-        is_many=True,
-    ),
-    Field(
-        "held",
-        "flag",
-        "notes",
-        "paused at a breakpoint",
-        lambda fields: fields.notes.is_held or None,
-        stands_alone=True,
-    ),
+    Field("rule", "text", "notes", "rule of a finding", "rules", stands_alone=True, is_many=True),
+    Field("held", "flag", "notes", "paused at a breakpoint", "notes.is_held", stands_alone=True),
     Field(
         "edited",
         "flag",
         "notes",
         "changed by a breakpoint, rule or add-on",
-        lambda fields: fields.notes.is_edited or None,
+        "notes.is_edited",
         stands_alone=True,
     ),
-    Field(
-        "marked",
-        "flag",
-        "notes",
-        "marked by the user",
-        lambda fields: fields.notes.is_marked or None,
-        stands_alone=True,
-    ),
+    Field("marked", "flag", "notes", "marked by the user", "notes.is_marked", stands_alone=True),
     Field(
         "pending",
         "flag",
         "exchanges",
         "request without a response",
-        lambda fields: fields.is_pending or None,
+        "is_pending",
         stands_alone=True,
     ),
-    Field(
-        "stderr", "text", "entry", "text on stderr", lambda fields: fields.stderr, stands_alone=True
-    ),
-    Field(
-        "event", "text", "entry", "name of an event", lambda fields: fields.event, stands_alone=True
-    ),
-    Field(
-        "schema",
-        "number",
-        "notes",
-        "protocol version used to read it",
-        lambda fields: fields.notes.version,
-    ),
+    Field("stderr", "text", "entry", "text on stderr", "stderr", stands_alone=True),
+    Field("event", "text", "entry", "name of an event", "event", stands_alone=True),
+    Field("schema", "number", "notes", "protocol version used to read it", "notes.version"),
 )
 
 FIELDS: Final[dict[str, Field]] = {field.name: field for field in _ALL}

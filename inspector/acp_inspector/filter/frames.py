@@ -1,54 +1,27 @@
-"""The fields of an entry that filters read.
-
-The message is parsed once, when the first field of it is read. Fields that are absent are None or
-empty.
-"""
+"""The fields of an entry that filters read; absent ones are None or empty."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, Literal, TypeAlias, cast
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
-from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes
+from acp_inspector import messages
+from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes, Severity
 from acp_inspector.analysis.exchanges import Exchange, Exchanges
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.jsonpath import JSONPath, Member, find_all
+from acp_inspector.jsonpath import JSONPath, find_all
+from acp_inspector.messages import DecodedFrame
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import (
-    Batch,
-    ErrorResponse,
-    InvalidMessage,
-    Json,
-    Message,
-    Notification,
-    Request,
-    RequestId,
-    SuccessResponse,
-    encode,
-    parse,
-    read_message,
-)
+from acp_protocol.json_values import get, get_text
+from acp_protocol.jsonrpc import Json, Message, RequestId, encode
 
-FrameKind: TypeAlias = Literal[
-    "request", "notification", "result", "error", "batch", "malformed", "stderr", "event"
-]
-
-_KINDS: Final[dict[type[Message], FrameKind]] = {
-    Request: "request",
-    Notification: "notification",
-    SuccessResponse: "result",
-    ErrorResponse: "error",
-    Batch: "batch",
-    InvalidMessage: "malformed",
-}
-_ENVELOPE: Final = frozenset({"id", "method", "params", "result"})
-_ERROR: Final = frozenset({"code", "message", "data"})
+EntryKind: TypeAlias = Literal[messages.FrameKind, "stderr", "event"]
 
 
 class EntryFields:
-    """The fields of one entry."""
+    """The fields of one entry; its message is parsed once, when a field needs it."""
 
-    __slots__ = ("_document", "_entry", "_exchanges", "_message", "_notes")
+    __slots__ = ("_decoded", "_entry", "_exchanges", "_message", "_notes")
 
     def __init__(
         self,
@@ -69,14 +42,13 @@ class EntryFields:
         self._entry: Entry | None = entry
         self._exchanges = exchanges
         self._message = message
-        self._document: Json = None
         self._notes: FrameNotes | None = notes
+        self._decoded: DecodedFrame | None = None
 
     @property
     def entry(self) -> Entry:
-        entry = self._entry
-        assert entry is not None
-        return entry
+        assert self._entry is not None
+        return self._entry
 
     @property
     def notes(self) -> FrameNotes:
@@ -107,101 +79,114 @@ class EntryFields:
     def raw(self) -> bytes:
         """The bytes of the entry; of an event, its JSON."""
         entry = self.entry
-        match entry:
-            case Frame(data=raw):
-                return raw
-            case StderrChunk(data=text):
-                return text
-            case JournalEvent():
-                return _event_line(entry)
+        return _event_line(entry) if isinstance(entry, JournalEvent) else entry.data
 
     @property
-    def kind(self) -> FrameKind:
-        message = self._read()
-        if message is not None:
-            return _KINDS[type(message)]
+    def text(self) -> str:
+        """The whole text."""
+        return self.raw.decode(errors="replace")
+
+    @property
+    def severities(self) -> list[Severity]:
+        """Of the findings."""
+        return [each.severity for each in self.notes.violations]
+
+    @property
+    def rules(self) -> list[str]:
+        return [each.rule for each in self.notes.violations]
+
+    @property
+    def decoded(self) -> DecodedFrame | None:
+        """The decoded frame, with the request it responds to; None for stderr and events."""
+        if self._decoded is None and isinstance(entry := self.entry, Frame):
+            exchange = self._exchange()
+            if exchange is None:
+                self._decoded = DecodedFrame(entry, self._message)
+            elif exchange.request_frame.seq == entry.seq:
+                self._decoded = DecodedFrame(entry, exchange.request)
+            else:
+                self._decoded = DecodedFrame(entry, self._message)
+                self._decoded.request = exchange.request
+                self._decoded.request_frame = exchange.request_frame
+        return self._decoded
+
+    @property
+    def kind(self) -> EntryKind:
+        if decoded := self.decoded:
+            return decoded.kind
         return "stderr" if isinstance(self.entry, StderrChunk) else "event"
 
     @property
     def method(self) -> str | None:
         """Of the message, or of the request that it responds to."""
-        if exchange := self._exchange():
-            return exchange.request.method
-        message = self._read()
-        return message.method if isinstance(message, Request | Notification) else None
+        return self.decoded.method if self.decoded else None
 
     @property
     def request_method(self) -> str | None:
         """The method of the request that the entry responds to."""
-        exchange = self._exchange()
-        return exchange.request.method if exchange and self._is_response_of(exchange) else None
+        request = self.decoded.request if self.decoded else None
+        return request.method if request else None
 
     @property
     def ids(self) -> Sequence[RequestId]:
         """The id, if there is one."""
-        message = self._read()
-        return (
-            (message.id,) if isinstance(message, Request | SuccessResponse | ErrorResponse) else ()
-        )
+        decoded = self.decoded
+        return (decoded.id,) if decoded and decoded.has_id else ()
 
     @property
     def session(self) -> str | None:
         """Of the message, or of the request that it responds to."""
-        return _text(self._params(), "sessionId")
+        return (self.decoded and self.decoded.session) or None
 
     @property
     def update(self) -> str | None:
         """The kind of a `session/update`."""
-        return _text(self._update(), "sessionUpdate")
+        return get_text(self._update(), "sessionUpdate") or None
 
     @property
     def status(self) -> str | None:
         """Of the tool call, or of what else is updated."""
-        return _text(self._update(), "status") or _text(self._tool_call(), "status")
+        found = get_text(self._update(), "status")
+        return found or get_text(self._tool_call(), "status") or None
 
     @property
     def tool(self) -> str | None:
-        """Id of the tool call."""
-        return _text(self._tool_call(), "toolCallId")
+        return get_text(self._tool_call(), "toolCallId")
 
     @property
     def tool_kind(self) -> str | None:
-        """Kind of the tool."""
-        return _text(self._tool_call(), "kind")
+        return get_text(self._tool_call(), "kind") or None
 
     @property
     def terminal(self) -> str | None:
         """Id of the terminal: in the params, in the update, or in the result that created it."""
-        name = "terminalId"
-        found = _text(self._params(), name) or _text(self._update(), name)
-        if found:
-            return found
-        message = self._read()
-        return _text(message.result, name) if isinstance(message, SuccessResponse) else None
+        decoded = self.decoded
+        if decoded is None:
+            return None
+        params = decoded.request.params if decoded.request else decoded.params
+        places = (params, self._update(), decoded.result)
+        return next(filter(None, (get_text(each, "terminalId") for each in places)), None)
 
     @property
     def error(self) -> str | None:
         """The message of an error response."""
-        message = self._read()
-        return message.message if isinstance(message, ErrorResponse) else None
+        response = self.decoded.error if self.decoded else None
+        return response.message if response else None
 
     @property
     def malformed(self) -> str | None:
         """Why the frame is no valid message."""
-        message = self._read()
-        return message.reason if isinstance(message, InvalidMessage) else None
+        return (self.decoded and self.decoded.reason) or None
 
     @property
     def code(self) -> int | None:
-        """The code of an error response."""
-        message = self._read()
-        return message.code if isinstance(message, ErrorResponse) else None
+        response = self.decoded.error if self.decoded else None
+        return response.code if response else None
 
     @property
     def latency(self) -> float | None:
         """Seconds since the request, for a response."""
-        exchange = self._exchange()
-        return exchange.latency if exchange and self._is_response_of(exchange) else None
+        return self.decoded.latency if self.decoded else None
 
     @property
     def is_pending(self) -> bool:
@@ -220,38 +205,11 @@ class EntryFields:
         return entry.name if isinstance(entry, JournalEvent) else None
 
     def values(self, path: JSONPath) -> Sequence[Json]:
-        """Return the values at `path` in the message, or in the data of an event.
-
-        The bytes are parsed again only for a path to members that JSON-RPC does not define.
-        """
+        """Return the values at `path` in the message, or in the data of an event."""
         entry = self.entry
         if isinstance(entry, JournalEvent):
             return find_all({"event": entry.name} | dict(entry.data), path)
-        if isinstance(entry, StderrChunk):
-            return ()
-        message = self._read()
-        if isinstance(message, Batch | InvalidMessage | None) or not _is_in_envelope(path):
-            return find_all(self._whole(), path)
-        return find_all(_envelope(message), path)
-
-    def _read(self) -> Message | None:
-        entry = self.entry
-        if self._message is None and isinstance(entry, Frame):
-            exchange = self._exchange()
-            if exchange and exchange.request_frame.seq == entry.seq:
-                self._message = exchange.request
-            else:
-                self._message = read_message(entry.data)
-        return self._message
-
-    def _whole(self) -> Json:
-        """Return the parsed bytes; an empty string if they are no JSON."""
-        if self._document is None:
-            try:
-                self._document = parse(self.raw)
-            except ValueError:
-                self._document = ""
-        return self._document
+        return find_all(self.decoded.value, path) if self.decoded else ()
 
     def _exchange(self) -> Exchange | None:
         entry = self.entry
@@ -259,57 +217,15 @@ class EntryFields:
             return None
         return self._exchanges.of(entry)
 
-    def _is_response_of(self, exchange: Exchange) -> bool:
-        return exchange.response_frame is not None and exchange.response_frame.seq == self.seq
-
-    def _params(self) -> Json:
-        """Return the params of the message, or of the request that it responds to."""
-        exchange = self._exchange()
-        return exchange.request.params if exchange else self._own_params()
-
-    def _own_params(self) -> Json:
-        message = self._read()
-        return message.params if isinstance(message, Request | Notification) else None
-
     def _update(self) -> Json:
-        return _member(self._own_params(), "update")
+        return get(self.decoded.params, "update") if self.decoded else None
 
     def _tool_call(self) -> Json:
         """Return the tool call of an update or of a permission request."""
-        params = self._own_params()
-        subject = _member(params, "subject")
-        requested = _member(params, "toolCall") or _member(subject, "toolCall")
-        found = requested or _member(params, "update")
-        return found if _text(found, "toolCallId") else None
-
-
-def _is_in_envelope(path: JSONPath) -> bool:
-    """Return whether the path leads to members that JSON-RPC defines."""
-    match path.segments:
-        case (Member("error"), Member(name), *_):
-            return name in _ERROR
-        case (Member(name), *_):
-            return name in _ENVELOPE
-        case _:
-            return False
-
-
-def _envelope(message: Message) -> Json:
-    match message:
-        case Request(id=id_, method=method, params=params):
-            return {"id": id_, "method": method} | _some("params", params)
-        case Notification(method=method, params=params):
-            return {"method": method} | _some("params", params)
-        case SuccessResponse(id=id_, result=result):
-            return {"id": id_, "result": result}
-        case ErrorResponse(id=id_, code=code, message=text, data=data):
-            return {"id": id_, "error": {"code": code, "message": text} | _some("data", data)}
-        case Batch() | InvalidMessage():
-            return None
-
-
-def _some(name: str, value: Json) -> dict[str, Json]:
-    return {} if value is None else {name: value}
+        params = self.decoded.params if self.decoded else None
+        requested = get(params, "toolCall") or get(get(params, "subject"), "toolCall")
+        found = requested or get(params, "update")
+        return found if get_text(found, "toolCallId") else None
 
 
 def _event_line(event: JournalEvent) -> bytes:
@@ -318,12 +234,3 @@ def _event_line(event: JournalEvent) -> bytes:
     except ValueError:
         # A recording may contain NaN, which is no JSON.
         return repr(dict(event.data)).encode(errors="replace")
-
-
-def _text(value: Json, name: str) -> str | None:
-    found = _member(value, name)
-    return found if isinstance(found, str) and found else None
-
-
-def _member(value: Json, name: str) -> Json:
-    return cast("Mapping[str, Json]", value).get(name) if isinstance(value, Mapping) else None

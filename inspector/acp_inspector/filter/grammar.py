@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -76,7 +75,7 @@ def parse(text: str) -> Tree[Token]:
     from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
     try:
-        return _parser()(text)
+        return parser().parse(text)
     except UnexpectedCharacters as problem:
         position: int = problem.pos_in_stream
         raise _invalid_character(text, position) from None
@@ -86,12 +85,11 @@ def parse(text: str) -> Tree[Token]:
 
 
 @cache
-def _parser() -> Callable[[str], Tree[Token]]:
-    """Return the parser, built for the first expression."""
+def parser() -> Any:
+    """Return the `Lark` parser, built for the first expression; its types are incomplete."""
     from lark import Lark
 
-    parser: Any = Lark(GRAMMAR, parser="lalr", lexer="basic")
-    return parser.parse
+    return Lark(GRAMMAR, parser="lalr", lexer="basic")
 
 
 def _invalid_character(text: str, position: int) -> FilterError:

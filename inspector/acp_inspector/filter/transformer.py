@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Final, cast
 
-from lark import Token
+from lark import Token, Tree
 from lark.exceptions import VisitError
 from lark.visitors import Transformer_NonRecursive
 
@@ -64,17 +63,24 @@ def parse_expression(text: str) -> Expression:
         FilterError: it is invalid.
     """
     tree = parse(text)
+    if _depth(tree) > MAX_DEPTH:
+        raise FilterError(text, 0, f"conditions are nested at most {MAX_DEPTH} deep")
     try:
         return cast("Expression", _Conditions(text).transform(tree))
     except VisitError as problem:
         raise problem.orig_exc from None
 
 
-class _Nested(NamedTuple):
-    """A condition, and the depth of parentheses and `not` in it."""
-
-    expression: Expression
-    depth: int
+def _depth(tree: Tree[Token]) -> int:
+    """Return how deep parentheses and `not` are nested; not recursive, as they may be hostile."""
+    deepest = 0
+    stack: list[tuple[Tree[Token], int]] = [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        depth += node.data in {"condition", "negated"}
+        deepest = max(deepest, depth)
+        stack += ((child, depth) for child in node.children if isinstance(child, Tree))
+    return deepest
 
 
 class _Conditions(Transformer_NonRecursive[Token, Any]):
@@ -84,53 +90,43 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
         super().__init__()
         self._text = text
 
-    def start(self, children: list[_Nested]) -> Expression:
-        return children[0].expression if children else And(())
+    def start(self, terms: list[Expression]) -> Expression:
+        return terms[0] if terms else And(())
 
-    def disjunction(self, terms: list[_Nested]) -> _Nested:
-        depth = max(term.depth for term in terms)
-        return _Nested(disjunction([term.expression for term in terms]), depth)
+    def disjunction(self, terms: list[Expression]) -> Expression:
+        return disjunction(terms)
 
-    def conjunction(self, terms: list[_Nested]) -> _Nested:
-        depth = max(term.depth for term in terms)
-        return _Nested(conjunction([term.expression for term in terms]), depth)
+    def conjunction(self, terms: list[Expression]) -> Expression:
+        return conjunction(terms)
 
-    def condition(self, terms: list[_Nested]) -> _Nested:
-        return self._deeper(terms[0].expression, terms[0].depth)
+    def condition(self, terms: list[Expression]) -> Expression:
+        return terms[0]
 
-    def negated(self, children: list[Any]) -> _Nested:
-        term = cast("_Nested", children[-1])
-        return self._deeper(negation(term.expression), term.depth)
+    def negated(self, children: list[Any]) -> Expression:
+        return negation(children[-1])
 
-    def _deeper(self, expression: Expression, depth: int) -> _Nested:
-        if depth >= MAX_DEPTH:
-            sentence = f"conditions are nested at most {MAX_DEPTH} deep"
-            raise FilterError(self._text, 0, sentence)
-        return _Nested(expression, depth + 1)
+    def text(self, tokens: list[Token]) -> Expression:
+        return ContainsText(_text(tokens[0]))
 
-    def text(self, tokens: list[Token]) -> _Nested:
-        return _Nested(ContainsText(_unquoted(tokens[0])), 0)
+    def pattern(self, tokens: list[Token]) -> Expression:
+        return Pattern(self._pattern(tokens[0]).pattern)
 
-    def pattern(self, tokens: list[Token]) -> _Nested:
-        return _Nested(Pattern(_read_pattern(self._literal(tokens[0])).pattern), 0)
-
-    def path(self, tokens: list[Token]) -> _Nested:
+    def path(self, tokens: list[Token]) -> Expression:
         self._subject(tokens[0])
         raise self._error(tokens[0], "a path needs an operator", f"write `{tokens[0]} exists`")
 
-    def words(self, tokens: list[Token]) -> _Nested:
+    def words(self, tokens: list[Token]) -> Expression:
         """Transform words without quotes: a flag, or text to search for."""
         first, last = tokens[0], tokens[-1]
-        begin, end = first.start_pos or 0, last.end_pos or 0
-        text = self._text[begin:end]
+        text = self._text[first.start_pos or 0 : last.end_pos or 0]
         for token in tokens:
             if token in _SIGNS:
                 raise self._error(token, f"`{token}` is no word", f"write `{_SIGNS[token]}`")
         field = FIELDS.get(first)
         if field is None:
-            return _Nested(ContainsText(text), 0)
+            return ContainsText(text)
         if len(tokens) == 1 and field.stands_alone:
-            return _Nested(Exists(field.name), 0)
+            return Exists(field.name)
         suggestion = f'to look for the text, write "{text}"'
         if field.stands_alone:
             sentence = f"`{first}` is not connected to the words after it"
@@ -138,42 +134,41 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
         sentence = f"`{first}` needs an operator ({' '.join(field.operators)})"
         raise self._error(first, sentence, suggestion)
 
-    def compare(self, children: list[Token]) -> _Nested:
+    def compare(self, children: list[Token]) -> Expression:
         word, sign, literal = children
         subject = self._operand(word, sign)
-        written = self._literal(literal)
         operator = cast("Comparison", str(sign))
         if sign == "~":
-            return _Nested(Match(subject, _read_pattern(written)), 0)
-        value = _read_value(written, subject)
+            return Match(subject, self._pattern(literal))
+        value = self._value(literal, subject)
         if operator in {"<", "<=", ">", ">="} and not isinstance(subject, str):
-            _check_order(written, value)
-        return _Nested(_of_entry(Compare(subject, operator, value)), 0)
+            self._check_order(literal, value)
+        return _of_entry(Compare(subject, operator, value))
 
-    def contains(self, children: list[Token]) -> _Nested:
+    def contains(self, children: list[Token]) -> Expression:
+        literal = children[-1]
         subject = self._operand(children[0], children[-2])
-        written = self._literal(children[-1])
-        if written.form == "REGEX":
-            raise written.error("a pattern is only allowed after `~`", "write ~ for contains")
+        if literal.type == "REGEX":
+            sentence = "a pattern is only allowed after `~`"
+            raise self._error(literal, sentence, "write ~ for contains")
         is_path = not isinstance(subject, str)
-        value = _read_value(written, subject) if is_path else written.text
-        return self._negated_if(children[1], Compare(subject, "contains", value))
+        value = self._value(literal, subject) if is_path else _text(literal)
+        return _negated_if(children[1], Compare(subject, "contains", value))
 
-    def within(self, children: list[Any]) -> _Nested:
+    def within(self, children: list[Any]) -> Expression:
         subject = self._operand(children[0], children[-2])
         literals: Token | list[Token] = children[-1]
         if isinstance(literals, Token):
-            written = self._literal(literals)
-            choice = _read_choice(written, subject)
+            choice = self._choice(literals, subject)
             if not isinstance(choice, ValueRange):
-                suggestion = f"write `in ({written.written})`"
-                raise written.error("`in` takes a list or a range", suggestion)
-            return self._negated_if(children[1], In(subject, (choice,)))
-        choices = tuple(_read_choice(self._literal(each), subject) for each in literals)
-        return self._negated_if(children[1], _of_entry(In(subject, choices)))
+                suggestion = f"write `in ({literals})`"
+                raise self._error(literals, "`in` takes a list or a range", suggestion)
+            return _negated_if(children[1], In(subject, (choice,)))
+        choices = tuple(self._choice(each, subject) for each in literals)
+        return _negated_if(children[1], _of_entry(In(subject, choices)))
 
-    def exists(self, children: list[Token]) -> _Nested:
-        return self._negated_if(children[1], Exists(self._operand(children[0], children[-1])))
+    def exists(self, children: list[Token]) -> Expression:
+        return _negated_if(children[1], Exists(self._operand(children[0], children[-1])))
 
     def subject(self, tokens: list[Token]) -> Token:
         return tokens[0]
@@ -183,10 +178,6 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
 
     def choices(self, literals: list[Token]) -> list[Token]:
         return literals
-
-    def _negated_if(self, token: Token, positive: Expression) -> _Nested:
-        """Return the negation if `token` is `not`."""
-        return _Nested(negation(positive) if token.type == "NOT" else positive, 0)
 
     def _operand(self, word: Token, token: Token) -> Subject:
         """Return the subject, and check that it supports the operator."""
@@ -212,24 +203,134 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
             return str(token)
         guess = did_you_mean(token, FIELDS)
         shown = f"`{token}`" if len(token) <= 40 else "this name"
-        raise self._error(token, f"there is no field {shown}", guess or _all_fields())
+        suggestion = guess or f"there are: {' '.join(FIELDS)}"
+        raise self._error(token, f"there is no field {shown}", suggestion)
 
-    def _literal(self, token: Token) -> _Literal:
-        form = cast("_Form", token.type)
-        return _Literal(self._text, token.start_pos or 0, str(token), form)
+    def _value(self, token: Token, subject: Subject) -> Value:
+        """Convert a literal to the type of its subject."""
+        if token.type == "REGEX":
+            sentence = "a pattern is only allowed after `~`"
+            raise self._error(token, sentence, "write ~, or put it in quotes")
+        if not isinstance(subject, str):
+            return self._json(token)
+        field = FIELDS[subject]
+        match field.type:
+            case "number" | "time" | "size":
+                amount = self._amount(token, token, field.type)
+                if amount is None:
+                    shown = token if len(token) <= MAX_NUMBER else "this"
+                    sentence = f"{field.name} is {_EXPECTED[field.type]}, not {shown}"
+                    raise self._error(token, sentence)
+                return amount
+            case "id":
+                return self._json(token)
+            case _:
+                return self._word(token, field)
+
+    def _choice(self, token: Token, subject: Subject) -> Value | ValueRange:
+        """Convert a literal to a value or range of the type of its subject."""
+        found = _RANGE.fullmatch(token) if token.type == "WORD" else None
+        if not found or not (found[1] or found[2]):
+            return self._value(token, subject)
+        type_ = FIELDS[subject].type if isinstance(subject, str) else "json"
+        if type_ not in {"number", "time", "size", "json"}:
+            sentence = f"{subject} has no order, so it takes no ranges"
+            raise self._error(token, sentence, "list its values")
+        low, high = (self._end(token, end, type_) for end in (found[1], found[2]))
+        if low is not None and high is not None and low > high:
+            raise self._error(token, "the range ends before it begins")
+        return ValueRange(low, high)
+
+    def _end(self, token: Token, end: str | None, type_: ValueType) -> int | float | None:
+        if end is None:
+            return None
+        amount = self._amount(token, end, type_)
+        if amount is None:
+            raise self._error(token, f"{end} is not {_EXPECTED.get(type_, 'a number')}")
+        return amount
+
+    def _pattern(self, token: Token) -> Pattern:
+        """Convert a literal of any form to a pattern."""
+        text, ignores_case = _text(token), False
+        if token.type == "REGEX":
+            ignores_case = text.endswith("i")
+            text = text[1 : -2 if ignores_case else -1]
+        text = _ESCAPE.sub(lambda pair: "/" if pair[1] == "/" else pair[0], text)
+        if len(text) > MAX_PATTERN:
+            raise self._error(token, f"a pattern has at most {MAX_PATTERN} characters")
+        pattern = Pattern(text, ignores_case)
+        try:
+            pattern.compile()
+        except PatternError as problem:
+            raise self._error(token, f"the pattern cannot be used: {problem}") from None
+        return pattern
+
+    def _json(self, token: Token) -> Value:
+        """Convert a literal to a JSON value; a quoted one is always text."""
+        if token.type == "STRING":
+            return _text(token)
+        if token in _CONSTANTS:
+            return _CONSTANTS[token]
+        found = _QUANTITY.fullmatch(token)
+        return self._number(token, found[1]) if found and not found[2] else str(token)
+
+    def _amount(self, token: Token, text: str, type_: ValueType) -> int | float | None:
+        """Return a number, of times in seconds and of sizes in bytes; None if it is invalid."""
+        found = _QUANTITY.fullmatch(text)
+        if not found:
+            return None
+        number, unit = self._number(token, found[1]), found[2].lower()
+        if not unit:
+            return float(number) if type_ == "time" else number
+        if unit not in UNITS.get(type_, {}):
+            return None
+        times, parts = UNITS[type_][unit]
+        return number * times / parts if type_ == "time" else number * times
+
+    def _number(self, token: Token, text: str) -> int | float:
+        if len(text) > MAX_NUMBER:
+            raise self._error(token, "the number is too long")
+        number = int(text) if text.lstrip("+-").isdigit() else float(text)
+        if not math.isfinite(number):
+            raise self._error(token, "the number is too large")
+        return number
+
+    def _word(self, token: Token, field: Field) -> str:
+        text = _text(token)
+        if not field.values or text in field.values:
+            return text
+        if field.is_open and (token.type == "STRING" or text.startswith("_")):
+            return text
+        guess = did_you_mean(text, field.values)
+        if field.is_open and not guess:
+            guess = "to use it anyway, put it in quotes"
+        if field.name == "kind" and text in FIELDS["tool.kind"].values:
+            guess = f"did you mean `tool.kind == {text}`?"
+        shown = f'"{text}"' if len(text) <= MAX_NUMBER else "this"
+        known = f"{', '.join(field.values[:-1])} or {field.values[-1]}"
+        raise self._error(token, f"{field.name} is never {shown}, but {known}", guess)
+
+    def _check_order(self, token: Token, value: Value) -> None:
+        """Reject values that cannot be ordered against a value in a message."""
+        if isinstance(value, bool) or value is None:
+            raise self._error(token, f"{token} cannot be compared by order")
+        if isinstance(value, str) and token.type == "WORD":
+            sentence = "a value in a message is compared with a number without a unit"
+            raise self._error(token, sentence, "put text in quotes")
 
     def _error(self, token: Token, sentence: str, suggestion: str = "") -> FilterError:
         at, length = token.start_pos or 0, len(token)
         return FilterError(self._text, at, sentence, suggestion, length=length)
 
 
-def _check_order(written: _Literal, value: Value) -> None:
-    """Reject values that cannot be ordered against a value in a message."""
-    if isinstance(value, bool) or value is None:
-        raise written.error(f"{written.written} cannot be compared by order")
-    if isinstance(value, str) and written.form == "WORD":
-        sentence = "a value in a message is compared with a number without a unit"
-        raise written.error(sentence, "put text in quotes")
+def _text(token: Token) -> str:
+    """Return the text of a literal, without its quotes."""
+    return _ESCAPE.sub(r"\1", token[1:-1]) if token.type == "STRING" else str(token)
+
+
+def _negated_if(token: Token, positive: Expression) -> Expression:
+    """Return the negation if `token` is `not`."""
+    return negation(positive) if token.type == "NOT" else positive
 
 
 def _of_entry(condition: Compare | In) -> Expression:
@@ -243,162 +344,3 @@ def _of_entry(condition: Compare | In) -> Expression:
             return disjunction([Exists(str(word)) for word in choices])
         case _:
             return condition
-
-
-def _all_fields() -> str:
-    return f"there are: {' '.join(FIELDS)}"
-
-
-_Form: TypeAlias = Literal["WORD", "STRING", "REGEX"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Literal:
-    """A value in an expression."""
-
-    expression: str
-    position: int
-    written: str
-    form: _Form
-
-    @property
-    def text(self) -> str:
-        """The text without quotes."""
-        return _unquoted(self.written) if self.form == "STRING" else self.written
-
-    def error(self, sentence: str, suggestion: str = "") -> FilterError:
-        length = len(self.written)
-        return FilterError(self.expression, self.position, sentence, suggestion, length=length)
-
-
-def _unquoted(written: str) -> str:
-    """Return the text of a quoted string."""
-    return _ESCAPE.sub(r"\1", written[1:-1])
-
-
-def _read_value(written: _Literal, subject: Subject) -> Value:
-    """Convert a literal to the type of its subject.
-
-    Raises:
-        FilterError: it has another type.
-    """
-    if written.form == "REGEX":
-        raise written.error("a pattern is only allowed after `~`", "write ~, or put it in quotes")
-    if not isinstance(subject, str):
-        return _json(written)
-    field = FIELDS[subject]
-    match field.type:
-        case "number" | "time" | "size":
-            return _quantity(written, field)
-        case "id":
-            return _json(written)
-        case _:
-            return _word(written, field)
-
-
-def _read_choice(written: _Literal, subject: Subject) -> Value | ValueRange:
-    """Convert a literal to a value or range of the type of its subject.
-
-    Raises:
-        FilterError: it has another type.
-    """
-    found = _RANGE.fullmatch(written.written) if written.form == "WORD" else None
-    if not found or not (found[1] or found[2]):
-        return _read_value(written, subject)
-    field = FIELDS[subject] if isinstance(subject, str) else None
-    type_ = field.type if field else "json"
-    if type_ not in {"number", "time", "size", "json"}:
-        raise written.error(f"{subject} has no order, so it takes no ranges", "list its values")
-    low, high = (_end(written, end, type_) for end in (found[1], found[2]))
-    if low is not None and high is not None and low > high:
-        raise written.error("the range ends before it begins")
-    return ValueRange(low, high)
-
-
-def _read_pattern(written: _Literal) -> Pattern:
-    """Convert a literal of any form to a pattern.
-
-    Raises:
-        FilterError: it is invalid.
-    """
-    text, ignores_case = written.text, False
-    if written.form == "REGEX":
-        ignores_case = text.endswith("i")
-        text = text[1 : -2 if ignores_case else -1]
-    text = _ESCAPE.sub(lambda pair: "/" if pair[1] == "/" else pair[0], text)
-    if len(text) > MAX_PATTERN:
-        raise written.error(f"a pattern has at most {MAX_PATTERN} characters")
-    try:
-        Pattern(text, ignores_case).compile()
-    except PatternError as problem:
-        raise written.error(f"the pattern cannot be used: {problem}") from None
-    return Pattern(text, ignores_case)
-
-
-def _json(written: _Literal) -> Value:
-    """Convert a literal to a JSON value; a quoted one is always text."""
-    if written.form == "STRING":
-        return written.text
-    if written.text in _CONSTANTS:
-        return _CONSTANTS[written.text]
-    found = _QUANTITY.fullmatch(written.text)
-    return _number(written, found[1]) if found and not found[2] else written.text
-
-
-def _quantity(written: _Literal, field: Field) -> int | float:
-    amount = _amount(written, written.written, field.type)
-    if amount is None:
-        shown = written.written if len(written.written) <= MAX_NUMBER else "this"
-        raise written.error(f"{field.name} is {_EXPECTED[field.type]}, not {shown}")
-    return amount
-
-
-def _end(written: _Literal, end: str | None, type_: ValueType) -> int | float | None:
-    if end is None:
-        return None
-    amount = _amount(written, end, type_)
-    if amount is None:
-        raise written.error(f"{end} is not {_EXPECTED.get(type_, 'a number')}")
-    return amount
-
-
-def _amount(written: _Literal, text: str, type_: ValueType) -> int | float | None:
-    """Return a number, of times in seconds and of sizes in bytes; None if it is invalid."""
-    found = _QUANTITY.fullmatch(text)
-    if not found:
-        return None
-    number, unit = _number(written, found[1]), found[2].lower()
-    if not unit:
-        return float(number) if type_ == "time" else number
-    if unit not in UNITS.get(type_, {}):
-        return None
-    times, parts = UNITS[type_][unit]
-    return number * times / parts if type_ == "time" else number * times
-
-
-def _number(written: _Literal, text: str) -> int | float:
-    if len(text) > MAX_NUMBER:
-        raise written.error("the number is too long")
-    number = int(text) if text.lstrip("+-").isdigit() else float(text)
-    if not math.isfinite(number):
-        raise written.error("the number is too large")
-    return number
-
-
-def _word(written: _Literal, field: Field) -> str:
-    text = written.text
-    if not field.values or text in field.values:
-        return text
-    if field.is_open and (written.form == "STRING" or text.startswith("_")):
-        return text
-    guess = did_you_mean(text, field.values)
-    if field.is_open and not guess:
-        guess = "to use it anyway, put it in quotes"
-    if field.name == "kind" and text in FIELDS["tool.kind"].values:
-        guess = f"did you mean `tool.kind == {text}`?"
-    shown = f'"{text}"' if len(text) <= MAX_NUMBER else "this"
-    raise written.error(f"{field.name} is never {shown}, but {_listed(field.values)}", guess)
-
-
-def _listed(words: tuple[str, ...]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"

@@ -25,9 +25,9 @@ from acp_inspector.intercept.message import (
     InterceptError,
     check_single_line,
     encode,
+    parse_or_none,
 )
 from acp_inspector.journal import Frame
-from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
@@ -68,10 +68,7 @@ class AddonFrame:
 
     @cached_property
     def _json(self) -> Json:
-        try:
-            return jsonrpc.parse(self.raw)
-        except ValueError:
-            return None
+        return parse_or_none(self.raw)
 
 
 class Flow:
@@ -187,7 +184,6 @@ class Addon:
 
     @property
     def name(self) -> str:
-        """The name of the file."""
         return self._path.name
 
     def process(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:

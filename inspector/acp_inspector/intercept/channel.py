@@ -156,7 +156,6 @@ class ReorderBuffer:
         return None
 
     def take_all(self) -> list[InterceptedFrame]:
-        """Take out all."""
         frames = [waiting.frame for waiting in self._waiting]
         self._waiting.clear()
         return frames

@@ -182,7 +182,6 @@ class InterceptController:
 
     @property
     def is_paused(self) -> bool:
-        """Whether everything is paused."""
         return self._is_paused
 
     @property
@@ -321,7 +320,6 @@ class InterceptController:
             return self._changed.wait_for(is_there, seconds)
 
     def read(self, number: int) -> bytes:
-        """Return all bytes of a paused frame."""
         with self._changed:
             return self._paused(number)[1].frame.raw
 

@@ -15,7 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
-from acp_inspector.intercept.message import InterceptedFrame, check_single_line, encode
+from acp_inspector.intercept.message import (
+    InterceptedFrame,
+    check_single_line,
+    encode,
+    parse_or_none,
+)
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Batch, InvalidMessage, Json, Request, RequestId
@@ -32,14 +37,10 @@ _Key: TypeAlias = tuple[Side, str]
 """The sender, and the id as JSON represents it, valid or not."""
 
 
-def _random_token() -> str:
-    return os.urandom(4).hex()
-
-
 class IdSpace:
     """Gives ids to injected requests."""
 
-    def __init__(self, token: Callable[[], str] = _random_token) -> None:
+    def __init__(self, token: Callable[[], str] = lambda: os.urandom(4).hex()) -> None:
         self._token = token
         self._issued = 0
         self._foreign: set[str] = set()
@@ -177,7 +178,7 @@ class Injections:
                 return False
         message = jsonrpc.read_message(raw)
         entries = message.entries if isinstance(message, Batch) else (message,)
-        value = jsonrpc.parse(raw) if not isinstance(message, InvalidMessage) else _parsed(raw)
+        value = parse_or_none(raw)
         values: list[Json] = value if isinstance(message, Batch) else [value]
         sender: Side = "client" if frame.frame.side == "agent" else "agent"
         with self._lock:
@@ -215,7 +216,7 @@ class Injections:
                 not message.entries or any(isinstance(it, InvalidMessage) for it in message.entries)
             )
         )
-        value: Any = _parsed(line)
+        value: Any = parse_or_none(line)
         entries: list[Any] = value if isinstance(message, Batch) else [value]
         keys: list[_Key] = []
         ids: list[str] = []
@@ -247,13 +248,6 @@ def _deliver(frame: InterceptedFrame, values: list[Json], found: list[Injection 
     for injection in ours:
         injection.set_response(frame.frame.data)
     return not rest
-
-
-def _parsed(raw: bytes) -> Json:
-    try:
-        return jsonrpc.parse(raw)
-    except ValueError:
-        return None
 
 
 def _id_json(id_: Json) -> str:

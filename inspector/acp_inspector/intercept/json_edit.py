@@ -1,6 +1,6 @@
-"""Editing a frame's JSON: by hand in an editor, and by path in rules.
+"""Editing a frame's JSON by hand in an editor.
 
-For an editor a frame is written on several lines and later joined to one. Only white space between
+A frame is written on several lines and later joined to one. Only white space between
 tokens is added or removed, so the order of fields, the digits of numbers and duplicate keys survive
 an edit elsewhere.
 """
@@ -11,12 +11,10 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NoReturn, cast
+from typing import Final, NoReturn
 
-from acp_inspector.jsonpath import Descendants, Index, JSONPath, Member, Segment, Wildcard, find_all
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
-from acp_protocol.jsonrpc import Json
 
 INDENT: Final = "  "
 MAX_PICTURE_CHARS: Final = 60
@@ -44,7 +42,6 @@ class SyntaxProblem:
     """The text there, safe to show, with a caret below."""
 
     def __str__(self) -> str:
-        """Return position and reason."""
         return f"line {self.line}, column {self.column}: {self.reason}"
 
 
@@ -90,7 +87,8 @@ def find_syntax_error(text: str) -> SyntaxProblem | None:
     try:
         _DECODER.decode(text)
     except json.JSONDecodeError as problem:
-        return _problem_at(text, problem.pos, _reason(problem))
+        reason = problem.msg[:1].lower() + problem.msg[1:].removesuffix(" at")
+        return _problem_at(text, problem.pos, reason)
     except _NotANumberError as problem:
         found = re.search(rf"(?<![\w\"]){re.escape(problem.name)}(?![\w\"])", text)
         return _problem_at(
@@ -116,10 +114,6 @@ def _refuse(name: str) -> NoReturn:
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
-
-
-def _reason(problem: json.JSONDecodeError) -> str:
-    return problem.msg[:1].lower() + problem.msg[1:].removesuffix(" at")
 
 
 def _problem_at(text: str, position: int, reason: str) -> SyntaxProblem:
@@ -163,62 +157,3 @@ def _escape(char: str) -> str:
 
 def _encoded(text: str) -> bytes:
     return _SURROGATE.sub(lambda found: _escape(found[0]), text).encode()
-
-
-# By path.
-
-
-def set_at(value: Json, path: JSONPath, new: Json) -> bool:
-    """Set `new` wherever `path` matches; return whether it matches anything.
-
-    A missing key is added if the path can match only one value and the object around it exists; a
-    list is never made longer.
-    """
-    names_one = all(isinstance(step, Member | Index) for step in path.segments)
-    locations = list(_locations(value, path, adds_keys=names_one))
-    for holder, key in locations:
-        holder[key] = new
-    return bool(locations)
-
-
-def delete_at(value: Json, path: JSONPath) -> bool:
-    """Delete every value that `path` matches; return whether it matches anything."""
-    locations = list(_locations(value, path, adds_keys=False))
-    for holder, key in reversed(locations):
-        # With `..` a value may lie inside another that was just deleted, which does no harm.
-        del holder[key]
-    return bool(locations)
-
-
-def _locations(value: Json, path: JSONPath, *, adds_keys: bool) -> Iterator[tuple[Json, Json]]:
-    """Yield the container and the key of each value that `path` matches."""
-    *before, last = path.segments
-    for holder in find_all(value, JSONPath(tuple(before))):
-        if isinstance(holder, dict):
-            fields = cast("dict[str, Json]", holder)
-            for name in _names(fields, last, adds_keys=adds_keys):
-                yield fields, name
-        elif isinstance(holder, list):
-            items = cast("list[Json]", holder)
-            for index in _indexes(items, last):
-                yield items, index
-
-
-def _names(fields: dict[str, Json], last: Segment, *, adds_keys: bool) -> list[str]:
-    match last:
-        case Member(name):
-            return [name] if adds_keys or name in fields else []
-        case Wildcard():
-            return list(fields)
-        case Index() | Descendants():
-            return []
-
-
-def _indexes(items: list[Json], last: Segment) -> list[int]:
-    match last:
-        case Index(number):
-            return [number % len(items)] if -len(items) <= number < len(items) else []
-        case Wildcard():
-            return list(range(len(items)))
-        case Member() | Descendants():
-            return []

@@ -8,24 +8,14 @@ requests are remembered, within bounds, as soon as an expression needs them.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import (
-    ErrorResponse,
-    Request,
-    RequestId,
-    SuccessResponse,
-    id_key,
-    read_message,
-)
 
 if TYPE_CHECKING:
-    from acp_inspector.analysis.exchanges import Exchange
+    from acp_inspector.analysis.exchanges import Exchanges
     from acp_inspector.filter.compiler import Filter
     from acp_inspector.filter.frames import EntryFields
 
@@ -64,51 +54,11 @@ def compile_live(expression: str) -> Filter:
     return compiled
 
 
-class LiveExchanges:
-    """The requests that wait for a response, and the exchange of each side's newest frame."""
-
-    def __init__(self) -> None:
-        self._pending: OrderedDict[tuple[Side, tuple[str, RequestId]], Exchange] = OrderedDict()
-        self._newest: dict[Side, tuple[int, Exchange | None]] = {}
-
-    def __len__(self) -> int:
-        return len(self._pending)
-
-    def add(self, frame: Frame) -> None:
-        """Remember the request in a frame, or find the one that it responds to."""
-        from acp_inspector.analysis.exchanges import Exchange
-
-        exchange: Exchange | None = None
-        match read_message(frame.data):
-            case Request() as request:
-                exchange = Exchange(frame, request)
-                # What is remembered holds neither the bytes nor large params.
-                params = request.params if len(request.raw) <= MAX_REQUEST_BYTES else None
-                self._pending[frame.side, id_key(request.id)] = Exchange(
-                    replace(frame, data=b""), replace(request, params=params, raw=b"")
-                )
-                if len(self._pending) > MAX_PENDING:
-                    self._pending.popitem(last=False)
-            case SuccessResponse(id=id_) | ErrorResponse(id=id_):
-                sender: Side = "agent" if frame.side == "client" else "client"
-                exchange = self._pending.pop((sender, id_key(id_)), None)
-                if exchange is not None:
-                    exchange.response_frame = frame
-            case _:
-                pass
-        self._newest[frame.side] = frame.seq, exchange
-
-    def of(self, frame: Frame) -> Exchange | None:
-        """Return the exchange of a frame, if that is the newest of its side."""
-        seq, exchange = self._newest.get(frame.side, (0, None))
-        return exchange if seq == frame.seq else None
-
-
 class LiveFilters:
     """Compiles expressions for the frames of one connection, and remembers its requests."""
 
     def __init__(self) -> None:
-        self._pending: LiveExchanges | None = None
+        self._exchanges: Exchanges | None = None
         self._lock = threading.Lock()
         self._fields: dict[Side, tuple[Frame, EntryFields]] = {}
 
@@ -121,15 +71,19 @@ class LiveFilters:
         Source: docs/filters.md.
         """
         compiled = compile_live(expression)
-        if compiled.needs_exchanges and self._pending is None:
-            self._pending = LiveExchanges()
+        if compiled.needs_exchanges and self._exchanges is None:
+            from acp_inspector.analysis.exchanges import Exchanges
+
+            self._exchanges = Exchanges(
+                is_lean=True, max_open=MAX_PENDING, max_request_bytes=MAX_REQUEST_BYTES
+            )
         return lambda frame: compiled.matches_or_raise(self._fields_of(frame))
 
     def add(self, frame: Frame) -> None:
         """Remember a frame before any filter looks at it."""
-        if self._pending is not None:
+        if self._exchanges is not None:
             with self._lock:
-                self._pending.add(frame)
+                self._exchanges.apply(frame)
 
     def _fields_of(self, frame: Frame) -> EntryFields:
         """Return the fields of a frame, which is parsed once for all filters."""
@@ -137,8 +91,6 @@ class LiveFilters:
         if known is None or known[0] is not frame:
             from acp_inspector.filter.frames import EntryFields
 
-            # It uses only the exchange of this frame.
-            exchanges: Any = self._pending
-            known = frame, EntryFields(frame, exchanges)
+            known = frame, EntryFields(frame, self._exchanges)
             self._fields[frame.side] = known
         return known[1]

@@ -42,9 +42,7 @@ class EventSink(Protocol):
         """Record a frame that did not come from a peer; return its number."""
         ...
 
-    def event(self, name: str, **data: Json) -> object:
-        """Record an event."""
-        ...
+    def event(self, name: str, **data: Json) -> object: ...
 
 
 class Hook(Protocol):
@@ -270,6 +268,14 @@ def encode(value: Json) -> bytes:
         return jsonrpc.encode(value)
     except (TypeError, ValueError, RecursionError) as problem:
         raise InterceptError(f"not representable as JSON: {problem}") from None
+
+
+def parse_or_none(raw: bytes) -> Json:
+    """Return the JSON value in `raw`; None if it is not JSON."""
+    try:
+        return jsonrpc.parse(raw)
+    except ValueError:
+        return None
 
 
 def check_single_line(raw: bytes) -> None:

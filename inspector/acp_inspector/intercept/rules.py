@@ -18,7 +18,6 @@ from typing import Any, Final, TypeAlias, cast
 
 from acp_inspector.filter.errors import FilterError, did_you_mean
 from acp_inspector.filter.patterns import BoundedRegex
-from acp_inspector.intercept.json_edit import delete_at, set_at
 from acp_inspector.intercept.live_filter import Matcher
 from acp_inspector.intercept.message import (
     MAX_COPIES,
@@ -27,8 +26,9 @@ from acp_inspector.intercept.message import (
     InterceptedFrame,
     InterceptError,
     encode,
+    parse_or_none,
 )
-from acp_inspector.jsonpath import JSONPathError, parse_path
+from acp_inspector.jsonpath import JSONPathError, delete_at, parse_path, set_at
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
@@ -326,10 +326,6 @@ def _signal(table: _Table, key: str) -> int:
         raise table.error(key, "is no signal here; try `KILL`, `TERM` or `SEGV`") from None
 
 
-def _check_nothing(table: _Table, values: dict[str, Any]) -> None:
-    del table, values
-
-
 def _check_rewrite(table: _Table, values: dict[str, Any]) -> None:
     """Compile the pattern, and find references to groups that it does not have."""
     try:
@@ -350,25 +346,16 @@ def _check_answer(table: _Table, values: Mapping[str, Any]) -> None:
 _Values: TypeAlias = Mapping[str, Any]
 
 
-def _set(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
-    del rng
-    message = _parsed(frame)
+def _set(frame: InterceptedFrame, values: _Values, by: str) -> None:
+    message = parse_or_none(frame.raw)
     if set_at(message, values["path"], values["value"]):
         frame.edit(encode(message), by)
 
 
-def _delete(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
-    del rng
-    message = _parsed(frame)
+def _delete(frame: InterceptedFrame, values: _Values, by: str) -> None:
+    message = parse_or_none(frame.raw)
     if delete_at(message, values["path"]):
         frame.edit(encode(message), by)
-
-
-def _parsed(frame: InterceptedFrame) -> Json:
-    try:
-        return jsonrpc.parse(frame.raw)
-    except ValueError:
-        return None
 
 
 def _delay(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
@@ -387,8 +374,7 @@ def _corrupt(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> 
     frame.edit(bytes(line), by, "corrupted")
 
 
-def _answer(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
-    del rng
+def _answer(frame: InterceptedFrame, values: _Values, by: str) -> None:
     if isinstance(jsonrpc.read_message(frame.raw), Request):
         frame.answer(by, result=values["result"], error=values["error"])
 
@@ -400,7 +386,7 @@ class RuleAction:
     fields: Mapping[str, _Reader]
     run: Callable[[InterceptedFrame, _Values, str, Random], None]
     """Does it; gets the frame, a value for each field, the rule's name and its random numbers."""
-    check: Callable[[_Table, dict[str, Any]], None] = _check_nothing
+    check: Callable[[_Table, dict[str, Any]], object] = lambda table, values: None
     """Checks the values together."""
 
 
@@ -414,8 +400,8 @@ ACTIONS: Final[Mapping[str, RuleAction]] = {
         lambda frame, v, by, _: frame.edit(v["pattern"].substitute(v["with"], frame.raw), by),
         _check_rewrite,
     ),
-    "set": RuleAction({"path": _path, "value": _json}, _set),
-    "delete": RuleAction({"path": _path}, _delete),
+    "set": RuleAction({"path": _path, "value": _json}, lambda frame, v, by, _: _set(frame, v, by)),
+    "delete": RuleAction({"path": _path}, lambda frame, v, by, _: _delete(frame, v, by)),
     # Together, seconds and jitter stay below what a single wait may be.
     "delay": RuleAction(
         {"seconds": _seconds(most=MAX_WAIT_S / 2), "jitter": _seconds(0.0, MAX_WAIT_S / 2)}, _delay
@@ -450,7 +436,9 @@ ACTIONS: Final[Mapping[str, RuleAction]] = {
     "hang": RuleAction({}, lambda frame, v, by, _: frame.hang(by)),
     "crash": RuleAction({"signal": _signal}, lambda frame, v, by, _: frame.crash(v["signal"], by)),
     "answer": RuleAction(
-        {"result": _optional_json, "error": _optional_error}, _answer, _check_answer
+        {"result": _optional_json, "error": _optional_error},
+        lambda frame, v, by, _: _answer(frame, v, by),
+        _check_answer,
     ),
 }
 """What rules can do: the key in the file, its fields, and what it does to a frame."""

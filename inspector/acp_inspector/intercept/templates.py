@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import NoneType
 from typing import Any, Final, Literal, Union, cast
 
@@ -92,10 +92,6 @@ class _Filled:
             return info.args[0]
         if info.origin is list:
             return [] if name in _EMPTY else [self.value(info.args[0], "", depth + 1)]
-        return _plain(info.origin or info.type_)
-
-
-def _plain(kind: Any) -> Json:
-    # Any other type may hold anything.
-    make: Callable[[], Any] = cast("Any", kind if kind in _PLAIN else dict)
-    return make()
+        kind: Any = info.origin or info.type_
+        # Any other type may hold anything.
+        return cast("Json", kind() if kind in _PLAIN else {})

@@ -22,7 +22,7 @@ from acp_inspector.analysis.id_map import IdMap
 from acp_inspector.analysis.steps import JournalStep, Steps
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.messages import Decoder
-from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.result import ReplayResult
 from acp_protocol.concurrency import BackgroundTasks
@@ -67,6 +67,7 @@ async def play_as_client(
     *,
     timeout: float = STEP_TIMEOUT,
     settle: float = SETTLE_SECONDS,
+    quiet: float = QUIET_SECONDS,
     ignores: Sequence[Ignore] = (),
     allows_redacted: bool = False,
 ) -> ReplayResult:
@@ -78,6 +79,7 @@ async def play_as_client(
         cwd: where it works.
         timeout: seconds for each wait.
         settle: seconds in which the agent may still send too much at the end.
+        quiet: seconds of silence after which an agent that owes no response counts as finished.
         ignores: what is not compared; each counts how often it applied.
         allows_redacted: send placeholders where the recording has no secrets any more.
 
@@ -95,7 +97,7 @@ async def play_as_client(
         player = RecordingPlayer(
             recording.frames, ProcessTransport(child), str(cwd), ignores, is_redacted=is_redacted
         )
-        result = await player.play(time_limit=timeout, settle=settle)
+        result = await player.play(time_limit=timeout, settle=settle, quiet=quiet)
         if not result.errors or player.is_connected:
             return result
         with anyio.move_on_after(1):
@@ -104,6 +106,30 @@ async def play_as_client(
         tail = "".join(f"\n    | {line}" for line in ended.stderr_tail)
         errors = (*result.errors, f"{ended}{tail}")
         return replace(result, errors=errors, has_agent_ended=True)
+
+
+def prepare_workspace(header: Header, directory: Path) -> None:
+    """Write the files that the header's `meta.files` names (name: text) below `directory`.
+
+    Raises:
+        RecordingError: `meta.files` is not an object of strings, or a name leads out of the
+            directory.
+    """
+    files: Json = header.meta.get("files", {})
+    if not isinstance(files, dict):
+        raise RecordingError("the recording's meta.files is no object of names and texts")
+    roots = SandboxedFiles([directory])
+    for name, text in cast("dict[str, Json]", files).items():
+        if name.startswith("/"):
+            raise RecordingError(f"the recording's file {name!r} is refused: it is absolute")
+        if not isinstance(text, str):
+            raise RecordingError(f"the recording's file {name!r} has no text")
+        try:
+            roots.write_text(f"{directory}/{name}", text)
+        except FileRefusedError as problem:
+            raise RecordingError(
+                f"the recording's file {name!r} is refused: {problem.reason}"
+            ) from None
 
 
 class _AgentSteps:
@@ -155,7 +181,7 @@ class RecordingPlayer:
         self.is_connected = True
         """False once the agent has closed its side."""
 
-    async def play(self, *, time_limit: float, settle: float) -> ReplayResult:
+    async def play(self, *, time_limit: float, settle: float, quiet: float) -> ReplayResult:
         """Play to the end, or to the first barrier that does not open."""
         errors: list[str] = []
         if not any(frame.side == "client" for frame in self._frames):
@@ -165,11 +191,11 @@ class RecordingPlayer:
             try:
                 for frame in self._frames:
                     if frame.side == "client":
-                        await self._barrier(frame, time_limit)
+                        await self._barrier(frame, time_limit, quiet)
                         await self._send(frame)
                     self._recorded.apply(frame)
                     self._reached += 1
-                await self._barrier(None, time_limit)
+                await self._barrier(None, time_limit, quiet)
             except (BarrierError, ConnectionClosedError) as problem:
                 errors.append(str(problem))
             else:
@@ -190,14 +216,14 @@ class RecordingPlayer:
             comparison.differences, tuple(errors), self._played, comparison.compared[0], unreached
         )
 
-    async def _barrier(self, frame: Frame | None, time_limit: float) -> None:
+    async def _barrier(self, frame: Frame | None, time_limit: float, quiet: float) -> None:
         """Wait until the agent has made as many steps as it had before `frame`."""
         wanted = len(self._recorded.steps)
         with anyio.move_on_after(time_limit):
             while len(self._live.steps) < wanted and self.is_connected:
                 self._grew = anyio.Event()
                 # An agent that owes no response has sent everything a moment later.
-                quiet_timeout = None if self._live.owes_response else QUIET_SECONDS
+                quiet_timeout = None if self._live.owes_response else quiet
                 with anyio.move_on_after(quiet_timeout) as scope:
                     await self._grew.wait()
                 if scope.cancelled_caught:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import unified_diff
 
-from acp_inspector.analysis.diff import StepDifference
+from acp_inspector.analysis.diff import StepDifference, frame_numbers, value_lines
 from acp_protocol.host.sanitize import escape_controls
-from acp_protocol.jsonrpc import Json
-
-MAX_FRAMES = 5
-"""Frame numbers that are named of one step, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +51,13 @@ class ReplayResult:
 
 
 def _difference_lines(difference: StepDifference) -> Iterator[str]:
-    name = difference.name
-    if difference.kind == "right only":
-        yield f"\n* {name} is not in the recording (live {_frames(difference.right_frames)})"
-        yield f"    + {_text(difference.right)}"
-        return
-    frames = f"recorded {_frames(difference.left_frames)}"
-    if difference.kind == "left only":
-        yield f"\n* {name} is missing ({frames})"
-        yield f"    - {_text(difference.left)}"
-        return
-    where = f", at {difference.path}" if difference.path else ""
-    yield f"\n* {name}{where} ({frames})"
-    recorded, live = _text(difference.left), _text(difference.right)
-    if isinstance(difference.left, str) and "\n" in recorded + live:
-        lines = unified_diff(
-            recorded.splitlines(), live.splitlines(), "recorded", "live", lineterm="", n=1
-        )
-        yield from (f"    {line}" for line in lines)
-        return
-    yield f"    - {recorded}"
-    yield f"    + {live}"
-
-
-def _frames(numbers: tuple[int, ...]) -> str:
-    more = "…" if len(numbers) > MAX_FRAMES else ""
-    word = "frame" if len(numbers) == 1 else "frames"
-    return f"{word} {', '.join(map(str, numbers[:MAX_FRAMES]))}{more}"
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    recorded, live = map(frame_numbers, (difference.left_frames, difference.right_frames))
+    match difference.kind:
+        case "right only":
+            what = f" is not in the recording (live {live})"
+        case "left only":
+            what = f" is missing (recorded {recorded})"
+        case "changed":
+            what = f"{f', at {difference.path}' if difference.path else ''} (recorded {recorded})"
+    yield f"\n* {difference.name}{what}"
+    yield from (f"    {line}" for line in value_lines(difference))

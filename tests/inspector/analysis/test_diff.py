@@ -191,6 +191,14 @@ def test_a_place_is_ignored_wherever_it_stands() -> None:
     assert nowhere.applied == 0
 
 
+def test_an_item_of_a_list_is_ignored() -> None:
+    one, other = (frames(update("brand_new", words=["same", word])) for word in ("a", "b"))
+    for path in ("$.params.update.words[1]", "$.params.update.words[*]"):
+        ignore = Ignore("…", parse_path(path))
+        assert found(one, other, "semantic", ignore) == []
+        assert ignore.applied
+
+
 def test_the_directory_of_the_session_stands_for_itself() -> None:
     def opened(cwd: str) -> list[Said]:
         return [

@@ -53,7 +53,7 @@ JOINTS = ["and", "or"]
         ("from in (client, |", ["client", "agent"]),
         ("from in (client |", [",", ")"]),
         ("from in (client) |", JOINTS),
-        ("latency not |", NUMBER),
+        ("latency not |", ["in", "exists"]),
         ("from == agent |", JOINTS),
         ("some words |", JOINTS),
         ('"text" a|', ["and"]),

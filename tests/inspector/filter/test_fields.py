@@ -9,7 +9,7 @@ from typing import get_args
 
 from acp_inspector.analysis.annotations import Severity
 from acp_inspector.filter.fields import FIELDS, KINDS, OPERATORS, SEVERITIES, SIDES
-from acp_inspector.filter.frames import FrameKind
+from acp_inspector.filter.frames import EntryKind
 from acp_protocol.framing import Side
 from acp_protocol.schema import v1, v2
 
@@ -33,7 +33,7 @@ def literals(name: str) -> set[str]:
 
 
 def test_words_of_ours_are_those_of_their_types() -> None:
-    assert set(KINDS) == set(get_args(FrameKind))
+    assert set(KINDS) == set(get_args(EntryKind))
     assert set(SEVERITIES) == set(get_args(Severity))
     assert set(SIDES) == set(get_args(Side))
 

@@ -20,6 +20,7 @@ from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import Header, encode_header
 from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.writer import RecordingWriter
 from tests.conftest import ROOT
 from tests.inspector.filter.expressions import EXPRESSIONS
 
@@ -124,6 +125,25 @@ def test_a_field_that_the_index_knows_costs_no_look_at_a_line(
         monkeypatch.setattr(IndexedRecording, "raw_lines", None)
         monkeypatch.setattr(IndexedRecording, "__getitem__", None)
         assert len(FilterSearch(recording, wanted).find_all()) > 3
+
+
+def test_a_response_matches_by_a_request_far_before_it(tmp_path: Path) -> None:
+    payloads = [
+        b'{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s1"}}',
+        *[b'{"jsonrpc":"2.0","id":7,"method":"m"}'] * 1200,
+        b'{"jsonrpc":"2.0","id":1,"result":{}}',
+    ]
+    frames = [
+        Frame(n, n / 10, "agent" if b"result" in payload else "client", payload)
+        for n, payload in enumerate(payloads, 1)
+    ]
+    path = tmp_path / "it.acp.ndjson"
+    writer = RecordingWriter(path, Header("", "", ""))
+    writer.write(frames)
+    writer.close()
+    with IndexedRecording(path).index_all() as recording:
+        for text in ("kind == result and session == s1", "not kind == request and session == s1"):
+            assert list(FilterSearch(recording, compile_filter(text)).find_all()) == [1201], text
 
 
 def test_marks_come_from_the_notes() -> None:

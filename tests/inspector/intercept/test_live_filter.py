@@ -11,7 +11,6 @@ from acp_inspector.filter.errors import FilterError
 from acp_inspector.intercept.live_filter import (
     MAX_PENDING,
     MAX_REQUEST_BYTES,
-    LiveExchanges,
     LiveFilters,
 )
 from tests.inspector.talks import answer, ask, frames, prompt
@@ -75,43 +74,37 @@ def test_what_may_still_be_met_by_frames_is_taken() -> None:
     assert matching.compile("")
 
 
-def test_a_response_finds_its_request_once() -> None:
-    pending = LiveExchanges()
+def test_a_response_has_the_method_of_its_request_once() -> None:
+    filters = LiveFilters()
+    matches = filters.compile("method == m")
     request, response, again = frames(
         ask("client", 1, "m", a=1), answer("agent", 1, {}), answer("agent", 1, {})
     )
-    pending.add(request)
-    assert pending.of(request) is not None
-    pending.add(response)
-    exchange = pending.of(response)
-    assert exchange is not None
-    assert (exchange.request.method, exchange.request.params) == ("m", {"a": 1})
-    assert exchange.response_frame is response
-    pending.add(again)
-    assert pending.of(again) is None
-    assert pending.of(response) is None
+    for frame, expected in ((request, True), (response, True), (again, False)):
+        filters.add(frame)
+        assert matches(frame) is expected
 
 
 def test_the_oldest_requests_are_forgotten() -> None:
-    pending = LiveExchanges()
+    filters = LiveFilters()
+    matches = filters.compile("method == m")
     for frame in frames(*(ask("client", number, "m") for number in range(MAX_PENDING + 5))):
-        pending.add(frame)
-    assert len(pending) == MAX_PENDING
+        filters.add(frame)
     forgotten, kept = frames(answer("agent", 4, {}), answer("agent", 5, {}))
-    pending.add(forgotten)
-    assert pending.of(forgotten) is None
-    pending.add(kept)
-    assert pending.of(kept) is not None
+    filters.add(forgotten)
+    assert not matches(forgotten)
+    filters.add(kept)
+    assert matches(kept)
 
 
 def test_of_a_very_long_request_only_the_method_is_kept() -> None:
-    pending = LiveExchanges()
+    filters = LiveFilters()
+    by_method, by_session = filters.compile("method == m"), filters.compile("session == s1")
     request, response = frames(
-        ask("client", 1, "m", text="x" * MAX_REQUEST_BYTES), answer("agent", 1, {})
+        ask("client", 1, "m", sessionId="s1", text="x" * MAX_REQUEST_BYTES), answer("agent", 1, {})
     )
-    pending.add(request)
-    pending.add(response)
-    exchange = pending.of(response)
-    assert exchange is not None
-    assert (exchange.request.method, exchange.request.params) == ("m", None)
-    assert exchange.request.raw + exchange.request_frame.data == b""
+    filters.add(request)
+    assert by_session(request)
+    filters.add(response)
+    assert by_method(response)
+    assert not by_session(response)

@@ -246,8 +246,8 @@ def test_a_slow_rewrite_changes_nothing_and_is_reported_once(
     assert warning.startswith("r failed and is skipped: its pattern takes longer")
 
 
-def call(method: str, **params: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+def call(method: str, number: int = 1, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
 def update(kind: str) -> dict[str, Any]:
@@ -259,11 +259,11 @@ TRAFFIC: list[tuple[Side, dict[str, Any]]] = [
     ("client", call("initialize", protocolVersion=2, clientCapabilities={"terminal": True})),
     ("client", call("session/new", cwd="/home/ada/work", _meta={})),
     ("client", call("session/fork", cwd="/")),
-    ("client", call("session/prompt", prompt=[])),
+    ("client", call("session/prompt", 4, prompt=[])),
     ("agent", update("tool_call")),
     ("agent", update("plan")),
     ("agent", call("session/request_permission", options=[])),
-    ("agent", {"jsonrpc": "2.0", "id": 1, "result": {"text": "x" * 70_000}}),
+    ("agent", {"jsonrpc": "2.0", "id": 4, "result": {"text": "x" * 70_000}}),
 ]
 """What the examples of the documents are about; the last one answers the prompt."""
 STRIKES = {

@@ -14,9 +14,8 @@ import pytest
 
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.reader import Recording, read_recording
-from acp_inspector.replay.player import play_as_client
+from acp_inspector.replay.player import QUIET_SECONDS, play_as_client, prepare_workspace
 from acp_inspector.replay.result import ReplayResult
-from acp_inspector.replay.workspace import prepare_workspace
 
 FOLDER = Path(__file__).parents[3] / "recordings"
 AGENT = [sys.executable, "-m", "acp_agent"]
@@ -24,10 +23,12 @@ LIMIT = 60.0
 """Seconds after which a replay counts as hung."""
 
 
-async def play(recording: Recording, cwd: Path, command: list[str] = AGENT) -> ReplayResult:
+async def play(
+    recording: Recording, cwd: Path, command: list[str] = AGENT, *, quiet: float = QUIET_SECONDS
+) -> ReplayResult:
     prepare_workspace(recording.header, cwd)
     with anyio.fail_after(LIMIT):
-        return await play_as_client(recording, command, cwd, timeout=20)
+        return await play_as_client(recording, command, cwd, timeout=20, quiet=quiet)
 
 
 def changed(recording: Recording, change: Callable[[Frame], Entry | None]) -> Recording:
@@ -66,7 +67,8 @@ async def test_a_step_that_does_not_come_is_waited_for_and_named(tmp_path: Path)
     extra["params"] = {"sessionId": session, "update": {"sessionUpdate": "brand_new"}}
     last = recording.entries[-1]
     more = Frame(last.seq + 1, last.time, "agent", json.dumps(extra).encode())
-    result = await play(replace(recording, entries=(*recording.entries, more)), tmp_path)
+    longer = replace(recording, entries=(*recording.entries, more))
+    result = await play(longer, tmp_path, quiet=1.0)
     assert not result.is_passed
     assert "brand_new" in result.render()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.recording.format import Header, RecordingError
-from acp_inspector.replay.workspace import prepare_workspace
+from acp_inspector.replay.player import prepare_workspace
 
 
 def header(files: object) -> Header:
