@@ -21,9 +21,9 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.sessions import events
+from acp_agent.sessions.entries import HistoryItem, LocalExchange, Summary, read_entry
 from acp_agent.sessions.events import Event
-from acp_agent.sessions.log import SessionLog, Texts, read_entry
-from acp_agent.turn.history import HistoryItem, LocalExchange, Summary
+from acp_agent.sessions.log import SessionLog, Texts
 from acp_agent.turn.prompt import read_prompt
 from acp_protocol.jsonrpc import Json
 
@@ -94,7 +94,7 @@ class _Reading:
     def take(self, event: Event) -> None:
         """Add an event of the log."""
         self._take(event)
-        self.texts.take(event)
+        self.texts.add(event)
 
     def _take(self, event: Event) -> None:
         match event["what"]:

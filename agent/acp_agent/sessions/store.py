@@ -263,7 +263,7 @@ class SessionStore:
             prepare(self._database, migrations)
             # From now on who has to wait does it where others have their turn meanwhile.
             self._database.execute("PRAGMA busy_timeout = 0")
-            self.claims = SessionLocks(_made(directory / "open") if directory is not None else None)
+            self.locks = SessionLocks(_made(directory / "open") if directory is not None else None)
 
     def create(
         self, id_: str, cwd: str, directories: Sequence[str], settings: dict[str, str]
@@ -280,7 +280,7 @@ class SessionStore:
                 self._make_room()
             number = self._database.execute(statement, values).lastrowid or 0
             # Nobody else sees it before the transaction ends, and can have claimed it.
-            self.claims.take(number)
+            self.locks.take(number)
         return self._numbered(number)
 
     def get(self, id_: str) -> SessionRecord | None:
@@ -370,7 +370,7 @@ class SessionStore:
         with _sentences(), self._transaction():
             copied = self._database.execute(statement, values).lastrowid or 0
             self._database.execute(f"{events} ORDER BY place", (copied, number))
-            self.claims.take(copied)
+            self.locks.take(copied)
         return self._numbered(copied)
 
     def delete(self, number: int) -> None:
@@ -380,14 +380,14 @@ class SessionStore:
 
     def close(self) -> None:
         """Give all sessions up, and close the database."""
-        self.claims.close()
+        self.locks.close()
         with _sentences():
             self._database.close()
 
     def take(self, number: int) -> bool:
         """Claim a session; return False if another process has it."""
         with _sentences():
-            return self.claims.take(number)
+            return self.locks.take(number)
 
     def _numbered(self, number: int) -> SessionRecord:
         with _sentences():
@@ -397,7 +397,7 @@ class SessionStore:
     def _make_room(self) -> None:
         statement = "SELECT number FROM session ORDER BY updated, number"
         numbers = [number for (number,) in self._database.execute(statement)]
-        closed = (number for number in numbers if not self.claims.is_taken(number))
+        closed = (number for number in numbers if not self.locks.is_taken(number))
         for number, _ in zip(closed, range(len(numbers) - MEMORY_LIMIT + 1), strict=False):
             self.delete(number)
 
@@ -492,10 +492,6 @@ def _migrate(database: sqlite3.Connection, migrations: Migrations) -> None:
         database.execute("INSERT INTO migration VALUES (?, ?)", (number, now))
     database.execute(f"PRAGMA application_id = {APPLICATION}")
     database.execute(f"PRAGMA user_version = {len(migrations)}")
-
-
-PAGE_SIZE: Final = 50
-"""Sessions in one answer."""
 
 
 def encode_cursor(record: SessionRecord, wanted: SessionQuery) -> str:

@@ -17,9 +17,9 @@ from acp_agent.permissions.policy import PolicyRule
 from acp_agent.tools.call import Outcome, PreparedCall
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.tools.subject import Subject
-from acp_agent.turn.slash_command_list import LOCAL_COMMANDS
-from acp_agent.turn.slash_command_replies import (
-    SessionInfo,
+from acp_agent.turn.slash_commands import (
+    LOCAL_COMMANDS,
+    CommandFacts,
     code,
     help_text,
     permissions_text,
@@ -30,7 +30,7 @@ from tests.agent.conftest import selected
 
 TOOLS = builtin_tools()
 
-AROUND = SessionInfo(
+AROUND = CommandFacts(
     LOCAL_COMMANDS, "m", McpServers(TOOLS), SessionPermissions(), TokenUsage(0, 0), None, ()
 )
 

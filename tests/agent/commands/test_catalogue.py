@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.models.demo import DemoModel
-from acp_agent.turn.slash_command_list import (
+from acp_agent.turn.slash_commands import (
     COMPACT,
     HELP,
     INIT,

@@ -110,7 +110,7 @@ async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_noth
                 await it.ask("session/list")
                 await it.cancel(session_id)
         assert it.server._handlers is not None
-        session = it.server._handlers.open.awake[session_id]
+        session = it.server._handlers.sessions.awake[session_id]
         assert list(session.log.replayable()) == []
 
 
@@ -145,7 +145,7 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
         handlers = it.server._handlers
         assert handlers is not None
         if is_asleep:
-            await handlers.open.suspend(handlers.open.awake[session_id])
+            await handlers.sessions.suspend(handlers.sessions.awake[session_id])
         async with anyio.create_task_group() as tasks:
 
             async def delete() -> None:
@@ -161,9 +161,9 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
                 for _ in range(3):
                     await it.ask("session/list")
         assert (await it.ask("session/list"))["sessions"] == []
-        assert not handlers.open.awake
-        assert not handlers.open.suspended
-        assert not store.claims.is_taken(1)
+        assert not handlers.sessions.awake
+        assert not handlers.sessions.suspended
+        assert not store.locks.is_taken(1)
 
 
 @VERSIONS
@@ -176,13 +176,13 @@ async def test_a_session_sleeps_only_when_all_of_it_is_kept(
         await it.turn(session_id, "hello")
         handlers = it.server._handlers
         assert handlers is not None
-        session = handlers.open.awake[session_id]
+        session = handlers.sessions.awake[session_id]
         with locked(tmp_path / "kept"):
             session.log.update(title="it")
-            await handlers.open.suspend_idle(0.0)
-            assert session_id in handlers.open.awake
-        await handlers.open.suspend_idle(0.0)
-        assert session_id in handlers.open.suspended
+            await handlers.sessions.suspend_idle(0.0)
+            assert session_id in handlers.sessions.awake
+        await handlers.sessions.suspend_idle(0.0)
+        assert session_id in handlers.sessions.suspended
         assert session.log.current().title == "it"
 
 
@@ -196,10 +196,13 @@ async def test_a_place_is_free_as_soon_as_the_store_is(
         assert handlers is not None
         async with anyio.create_task_group() as tasks:
             with locked(tmp_path / "kept"):
-                handlers.open.awake[second].log.update(title="it")
+                handlers.sessions.awake[second].log.update(title="it")
                 tasks.start_soon(it.choose, first, "mode", "code")
                 await it.ask("session/list")
-        assert (list(handlers.open.awake), list(handlers.open.suspended)) == ([first], [second])
+        assert (list(handlers.sessions.awake), list(handlers.sessions.suspended)) == (
+            [first],
+            [second],
+        )
 
 
 @VERSIONS
@@ -212,7 +215,7 @@ async def test_where_the_store_keeps_a_place_taken_that_is_told(
         handlers = it.server._handlers
         assert handlers is not None
         with locked(tmp_path / "kept"):
-            handlers.open.awake[second].log.update(title="it")
+            handlers.sessions.awake[second].log.update(title="it")
             with pytest.raises(RequestFailedError, match="sessions cannot be kept"):
                 await it.say(first, "hello")
         assert await it.turn(first, "hello") == "end_turn"

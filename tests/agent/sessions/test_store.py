@@ -34,7 +34,7 @@ async def write():
             await retry_busy(partial(store.append, record.number, f'{{"n": {m}}}'))
         title = f"{sys.argv[2]} {n}"
         await retry_busy(partial(store.change, record.number, title=title))
-        store.claims.release(record.number)
+        store.locks.release(record.number)
 anyio.run(write)
 """
 
@@ -122,10 +122,10 @@ def test_in_memory_the_oldest_closed_session_makes_room(monkeypatch: pytest.Monk
     assert MEMORY_LIMIT > 3
     store = SessionStore()
     first, second = (store.create(name, "/", [], {}) for name in "ab")
-    store.claims.release(second.number)
+    store.locks.release(second.number)
     for name in "cdef":
         record = store.create(name, "/", [], {})
-        store.claims.release(record.number)
+        store.locks.release(record.number)
     ids = {record.id for record in store.page(SessionQuery(), 10)}
     assert first.id in ids
     assert len(ids) == 3
