@@ -35,7 +35,7 @@ from acp_agent.sessions.log import SessionLog
 from acp_agent.sessions.manager import SessionManager
 from acp_agent.sessions.restore import restore
 from acp_agent.sessions.session import Session, session_not_found
-from acp_agent.sessions.store import SessionRecord, retry_busy
+from acp_agent.sessions.store import SessionRecord
 from acp_agent.sessions.suspended import SessionSetup
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.turn.tool_calls import SessionClient
@@ -222,7 +222,7 @@ class Handlers(ABC):
         if (session := self.sessions.awake.get(session_id)) is not None:
             with self.sessions.in_use(session), session.tasks.running():
                 await self._change_servers(session, setup)
-                await retry_busy(update)
+                await store.retry(update)
                 session.move(self.workspace_for(session_id, setup.directories), setup)
                 return session
         was_closed = session_id not in self.sessions.suspended
@@ -373,7 +373,7 @@ class Handlers(ABC):
             with self.sessions.starting(session_id):
                 await servers.open(setup.servers, self.mcp_client, cwd, additional)
             try:
-                log = SessionLog(self.services.store, await retry_busy(record))
+                log = SessionLog(self.services.store, await self.services.store.retry(record))
                 session = Session(
                     log,
                     restore(log),

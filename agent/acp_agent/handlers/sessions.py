@@ -19,7 +19,6 @@ from acp_agent.sessions.store import (
     SessionRecord,
     decode_cursor,
     encode_cursor,
-    retry_busy,
 )
 from acp_agent.updates.v1 import SessionUpdates
 from acp_protocol.host.sanitize import escape_controls
@@ -64,7 +63,7 @@ class SessionHandlers:
             if query is None:
                 raise invalid_params("cursor: it was not given for this list")
         size = self._base.page_size
-        records = await retry_busy(partial(self._store.page, query, size + 1))
+        records = await self._store.retry(partial(self._store.page, query, size + 1))
         page = records[:size]
         result: dict[str, Json] = {"sessions": [self._list_entry(record) for record in page]}
         if len(records) > len(page):
@@ -105,7 +104,7 @@ class SessionHandlers:
 
     async def _unarchive(self, params: Params) -> Json:
         record = self._base.record_of(params["sessionId"])
-        await retry_busy(partial(self._store.change, record.number, is_archived=0))
+        await self._store.retry(partial(self._store.change, record.number, is_archived=0))
         return {}
 
     async def _status(self, params: Params) -> Json:
@@ -129,7 +128,7 @@ class SessionHandlers:
         title = escape_controls(words)[:MAX_TITLE_LENGTH].strip()
         if not title:
             raise invalid_params("title is empty")
-        await retry_busy(partial(self._store.change, record.number, title=title, is_named=1))
+        await self._store.retry(partial(self._store.change, record.number, title=title, is_named=1))
         if (session := self._sessions.awake.get(record.id)) is not None:
             await session.send_title()
         elif record.id in self._sessions.suspended:
@@ -144,7 +143,7 @@ class SessionHandlers:
             raise open_elsewhere(record.id)
         try:
             with self._sessions.change(record.id):
-                await retry_busy(work)
+                await self._store.retry(work)
         finally:
             self._store.locks.release(record.number)
 

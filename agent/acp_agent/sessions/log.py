@@ -27,7 +27,6 @@ from acp_agent.sessions.store import (
     StoreError,
     now,
     read_json,
-    retry_busy,
 )
 from acp_protocol.jsonrpc import Json
 
@@ -63,7 +62,7 @@ class SessionLog:
         Raises:
             StoreError: it cannot be written now, and is tried again later.
         """
-        await retry_busy(self._flush, max_wait_s)
+        await self._store.retry(self._flush, max_wait_s)
 
     def is_flushed(self) -> bool:
         """Try to write what is due; return whether everything is written."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.sessions.store import FILE, BusyError, SessionQuery, SessionStore, retry_busy
+from acp_agent.sessions.store import FILE, BusyError, SessionQuery, SessionStore
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.visits import Visit, items, visit
@@ -40,10 +40,10 @@ async def test_what_finds_the_store_busy_is_tried_again() -> None:
             raise BusyError("busy")
         return "done"
 
-    assert await retry_busy(work) == "done"
+    assert await SessionStore().retry(work) == "done"
     attempts = 0
     with pytest.raises(BusyError):
-        await retry_busy(work, 0.0)
+        await SessionStore().retry(work, 0.0)
     assert attempts == 1
 
 
@@ -116,11 +116,11 @@ async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_noth
 
 @VERSIONS
 async def test_a_store_that_stays_busy_is_told_as_such(
-    cwd: Path, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cwd: Path, version: int, tmp_path: Path
 ) -> None:
     async with visit(cwd, version, store=SessionStore(tmp_path / "kept"), unstable=True) as it:
         session_id = await it.new()
-        monkeypatch.setattr("acp_agent.sessions.store.BUSY_TIMEOUT_S", 0.02)
+        it.server.services.store.busy_timeout_s = 0.02
         with locked(tmp_path / "kept"):
             for asked in (
                 it.say(session_id, "hello"),
@@ -207,10 +207,10 @@ async def test_a_place_is_free_as_soon_as_the_store_is(
 
 @VERSIONS
 async def test_where_the_store_keeps_a_place_taken_that_is_told(
-    cwd: Path, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("acp_agent.sessions.store.BUSY_TIMEOUT_S", 0.0)
-    async with visit(cwd, version, store=SessionStore(tmp_path / "kept"), limit=1) as it:
+    store = SessionStore(tmp_path / "kept", busy_timeout_s=0.0)
+    async with visit(cwd, version, store=store, limit=1) as it:
         first, second = await it.new(), await it.new()
         handlers = it.server._handlers
         assert handlers is not None
