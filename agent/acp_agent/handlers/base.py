@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 import anyio
 from anyio.abc import TaskGroup
 
+from acp_agent.elicitation import ElicitationMode, ServerElicitation
 from acp_agent.handlers.auth import AuthHandlers
 from acp_agent.handlers.params import (
     Handler,
@@ -39,7 +40,6 @@ from acp_agent.sessions.store import SessionRecord
 from acp_agent.sessions.suspended import SessionSetup
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.turn.tool_calls import SessionClient
-from acp_agent.updates.elicitation import ElicitationMode, ServerElicitation
 from acp_agent.updates.v1 import RenderedUpdates, SessionUpdates
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc

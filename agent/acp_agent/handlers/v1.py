@@ -11,6 +11,7 @@ from pathlib import Path
 
 from anyio.abc import TaskGroup
 
+from acp_agent.elicitation import supported_modes
 from acp_agent.handlers.base import Handlers, session_busy
 from acp_agent.handlers.params import (
     CONTINUUM,
@@ -29,7 +30,6 @@ from acp_agent.sessions.options import MODE, MODEL, options_for
 from acp_agent.sessions.session import Session
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.turn.tool_calls import SessionClient
-from acp_agent.updates.elicitation import supported_modes
 from acp_agent.updates.v1 import SessionUpdates, new_message_id
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json

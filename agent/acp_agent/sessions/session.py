@@ -11,6 +11,7 @@ from typing import Final, cast
 
 import anyio
 
+from acp_agent.elicitation import UserElicitation
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.types import (
     AssistantMessage,
@@ -51,7 +52,6 @@ from acp_agent.turn.slash_commands import (
     run_command,
 )
 from acp_agent.turn.tool_calls import SessionClient, ToolContext
-from acp_agent.updates.elicitation import UserElicitation
 from acp_agent.updates.v1 import USAGE_UPDATE, SessionUpdates
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc

@@ -15,7 +15,7 @@ from acp_agent.tools.call import Tool
 from acp_agent.tools.net import PrivateHosts
 
 if TYPE_CHECKING:
-    from acp_agent.updates.elicitation import ElicitationMode, UserElicitation
+    from acp_agent.elicitation import ElicitationMode, UserElicitation
 
 
 @cache

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.elicitation import ElicitationResult
 from acp_agent.permissions.grants import PermissionSettings
 from acp_agent.permissions.policy import PolicyRule
 from acp_agent.services import AgentServices
 from acp_agent.tools.ask import AskUserTool, OpenPageTool
 from acp_agent.tools.call import ToolFailedError
-from acp_agent.updates.elicitation import ElicitationResult
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
