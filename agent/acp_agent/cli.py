@@ -19,8 +19,8 @@ from acp_agent.flags import given_settings, new_parser
 from acp_agent.models.providers import PROVIDERS, SettingsError, check_key
 from acp_agent.paths import ConfigPathError, config_file
 from acp_agent.server import AgentServer
-from acp_agent.sessions.store import StoreError
 from acp_agent.settings import PREFIX, Settings, settings_with
+from acp_agent.store.database import StoreError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES

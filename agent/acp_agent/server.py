@@ -23,8 +23,8 @@ from acp_agent.handlers.v2 import HandlersV2
 from acp_agent.numbers import is_finite
 from acp_agent.services import AgentServices
 from acp_agent.sessions.session import Session
-from acp_agent.sessions.store import SessionRecord, StoreError
 from acp_agent.sessions.suspended import SuspendedSession
+from acp_agent.store.database import SessionRecord, StoreError
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES

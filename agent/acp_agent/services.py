@@ -11,8 +11,8 @@ from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import Model
 from acp_agent.permissions.audit import AuditLog
 from acp_agent.permissions.grants import PermissionSettings
-from acp_agent.sessions.store import SessionStore
 from acp_agent.settings import Settings
+from acp_agent.store.database import SessionStore
 from acp_agent.tools.call import Tool
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_agent.models.types import AssistantMessage, PromptMessage, Stop, TextDelta
-from acp_agent.sessions.entries import LocalExchange, Summary
+from acp_agent.store.entries import LocalExchange, Summary
 from acp_agent.turn.context import SUMMARY_PROMPT, model_history
 
 SAID = AssistantMessage((TextDelta("well"),))

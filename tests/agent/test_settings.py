@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.config.continuum import ALIASES, STORAGE_PATH
 from acp_agent.config.show import toml
-from acp_agent.continuum.config import ALIASES, STORAGE_PATH
 from acp_agent.flags import new_parser
 from acp_agent.mcp.config import Limits
 from acp_agent.models.factory import ModelSettings

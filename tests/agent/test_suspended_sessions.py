@@ -11,7 +11,7 @@ import pytest
 
 from acp_agent.handlers.base import Handlers
 from acp_agent.mcp.servers import McpServers
-from acp_agent.sessions.store import SessionQuery, SessionStore
+from acp_agent.store.database import SessionQuery, SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.sessions import events
+from acp_agent.store import events
 from acp_agent.tools.call import CommandLine, output_content, terminal_content, text_content
 from acp_agent.updates.v1 import SessionUpdates
 from acp_protocol.jsonrpc import Json

@@ -25,8 +25,8 @@ from acp_agent.models.types import (
 )
 from acp_agent.server import AgentServer
 from acp_agent.services import AgentServices
-from acp_agent.sessions.store import SessionStore
 from acp_agent.settings import AuthMode, settings_with
+from acp_agent.store.database import SessionStore
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.items import (

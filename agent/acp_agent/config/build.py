@@ -12,12 +12,12 @@ from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.factory import create_model, expand_choices
 from acp_agent.models.providers import SettingsError
 from acp_agent.models.types import Model
+from acp_agent.net import PrivateHosts
 from acp_agent.permissions.audit import AuditLog
 from acp_agent.permissions.grants import PermissionSettings
 from acp_agent.services import AgentServices
-from acp_agent.sessions.store import SessionStore, StoreError
 from acp_agent.settings import McpServerSettings, Settings
-from acp_agent.tools.net import PrivateHosts
+from acp_agent.store.database import SessionStore, StoreError
 from acp_agent.tools.registry import fetch_tool
 from acp_protocol.jsonrpc import Json
 

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from acp_agent.config.continuum import ALIASES, Translation, acp_section
 from acp_agent.config.rules import RuleTable
 from acp_agent.config.source import (
     InvalidFileError,
@@ -26,7 +27,6 @@ from acp_agent.config.source import (
     read_text,
     spelled,
 )
-from acp_agent.continuum.config import ALIASES, Translation, acp_section
 from acp_agent.mcp.config import DeclarationError, configured_servers
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import ModelSettings, full_name

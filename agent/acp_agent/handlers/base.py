@@ -31,13 +31,13 @@ from acp_agent.mcp.config import DeclarationError, session_servers
 from acp_agent.mcp.servers import McpClient, McpServers
 from acp_agent.models.types import takes_images
 from acp_agent.services import AgentServices
-from acp_agent.sessions.events import Event
-from acp_agent.sessions.log import SessionLog
 from acp_agent.sessions.manager import SessionManager
 from acp_agent.sessions.restore import restore
 from acp_agent.sessions.session import Session, session_not_found
-from acp_agent.sessions.store import SessionRecord
 from acp_agent.sessions.suspended import SessionSetup
+from acp_agent.store.database import SessionRecord
+from acp_agent.store.events import Event
+from acp_agent.store.log import SessionLog
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.turn.tool_calls import SessionClient
 from acp_agent.updates.v1 import RenderedUpdates, SessionUpdates

@@ -11,7 +11,7 @@ import anyio
 
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import Model, takes_images
-from acp_agent.sessions.options import MODE, MODE_ALIASES, Option
+from acp_agent.options import MODE, MODE_ALIASES, Option
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json

@@ -14,7 +14,7 @@ from typing import Final
 from acp_agent.handlers.base import NAME, Handlers, open_elsewhere
 from acp_agent.handlers.params import Handler, Params, invalid_params
 from acp_agent.sessions.session import INFO, session_info
-from acp_agent.sessions.store import (
+from acp_agent.store.database import (
     SessionQuery,
     SessionRecord,
     decode_cursor,

@@ -24,10 +24,10 @@ from acp_agent.handlers.params import (
     requested_model,
 )
 from acp_agent.handlers.sessions import SessionHandlers
+from acp_agent.options import MODE, MODEL, options_for
 from acp_agent.services import AgentServices
-from acp_agent.sessions.log import SessionLog
-from acp_agent.sessions.options import MODE, MODEL, options_for
 from acp_agent.sessions.session import Session
+from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.turn.tool_calls import SessionClient
 from acp_agent.updates.v1 import SessionUpdates, new_message_id

@@ -28,9 +28,9 @@ from acp_agent.handlers.params import (
 )
 from acp_agent.handlers.sessions import SessionHandlers
 from acp_agent.services import AgentServices
-from acp_agent.sessions.log import SessionLog
 from acp_agent.sessions.session import Session
-from acp_agent.sessions.store import StoreError
+from acp_agent.store.database import StoreError
+from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.turn.tool_calls import SessionClient
 from acp_agent.updates.v1 import RenderedUpdates, new_message_id

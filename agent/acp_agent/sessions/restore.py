@@ -20,10 +20,10 @@ from acp_agent.models.types import (
     ToolResult,
     ToolUse,
 )
-from acp_agent.sessions import events
-from acp_agent.sessions.entries import HistoryItem, LocalExchange, Summary, read_entry
-from acp_agent.sessions.events import Event
-from acp_agent.sessions.log import SessionLog, Texts
+from acp_agent.store import events
+from acp_agent.store.entries import HistoryItem, LocalExchange, Summary, read_entry
+from acp_agent.store.events import Event
+from acp_agent.store.log import SessionLog, Texts
 from acp_agent.turn.prompt import read_prompt
 from acp_protocol.jsonrpc import Json
 

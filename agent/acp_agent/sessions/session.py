@@ -22,12 +22,7 @@ from acp_agent.models.types import (
     TokenUsage,
     is_scripted,
 )
-from acp_agent.permissions.decide import ModeId, SessionPermissions
-from acp_agent.permissions.grants import PolicyId
-from acp_agent.services import AgentServices
-from acp_agent.sessions.entries import read_usage, write_usage
-from acp_agent.sessions.log import History, SessionLog
-from acp_agent.sessions.options import (
+from acp_agent.options import (
     DEFAULT_EFFORT,
     EFFORT,
     MODE,
@@ -37,9 +32,14 @@ from acp_agent.sessions.options import (
     Option,
     options_for,
 )
+from acp_agent.permissions.decide import ModeId, SessionPermissions
+from acp_agent.permissions.grants import PolicyId
+from acp_agent.services import AgentServices
 from acp_agent.sessions.restore import RestoredSession
-from acp_agent.sessions.store import SessionRecord, StoreError
 from acp_agent.sessions.suspended import SessionSetup, SuspendedSession
+from acp_agent.store.database import SessionRecord, StoreError
+from acp_agent.store.entries import read_usage, write_usage
+from acp_agent.store.log import History, SessionLog
 from acp_agent.tools.registry import elicitation_tools
 from acp_agent.turn.context import ContextWindow, TurnContext, model_history
 from acp_agent.turn.instructions import LoadedInstructions, load_instructions

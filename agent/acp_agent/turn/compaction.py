@@ -28,7 +28,7 @@ from acp_agent.models.types import (
     TokenUsage,
     ToolResult,
 )
-from acp_agent.sessions.entries import Summary
+from acp_agent.store.entries import Summary
 from acp_agent.turn.context import (
     TurnContext,
     model_history,

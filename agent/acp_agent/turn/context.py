@@ -20,8 +20,8 @@ from acp_agent.models.types import (
     Stop,
     TokenUsage,
 )
-from acp_agent.sessions.entries import HistoryItem, LocalExchange, Summary
 from acp_agent.settings import LimitSettings
+from acp_agent.store.entries import HistoryItem, LocalExchange, Summary
 from acp_agent.turn.instructions import LoadedInstructions
 from acp_agent.turn.tool_calls import ToolContext
 from acp_protocol.jsonrpc import Json

@@ -15,6 +15,7 @@ from typing import Final
 
 import anyio
 
+from acp_agent.markdown import code, escape
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.types import (
     Model,
@@ -25,7 +26,7 @@ from acp_agent.models.types import (
     is_scripted,
 )
 from acp_agent.permissions.decide import MODES, POLICIES, SessionPermissions
-from acp_agent.sessions.entries import LocalExchange
+from acp_agent.store.entries import LocalExchange
 from acp_agent.turn.compaction import CompactionFailedError, compact
 from acp_agent.turn.context import TurnContext
 from acp_agent.turn.instructions import MAX_CHARS
@@ -67,7 +68,6 @@ directory. If there is one, improve it and keep what is right in it.
 _ALSO: Final = "\nThe user says what matters besides: {}\n"
 _COMMAND: Final = re.compile(r"/(?P<name>[a-z]+)(?P<rest>(\s.*)?)", re.DOTALL)
 _NO_GRANTS: Final = "Nothing is remembered of your answers in this session."
-_MARKUP: Final = re.compile(r"([\\`*_\[\]<>!|#])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +199,12 @@ def tools_text(facts: CommandFacts) -> str:
     for name, tool in facts.tools.items():
         first, stop, _ = " ".join(tool.offer.description.split()).partition(". ")
         about = single_line(first + stop.strip(), ABOUT_WIDTH)
-        lines.append(f"- {code(name)} ({tool.kind}): {_plain(about)}")
+        lines.append(f"- {code(name)} ({tool.kind}): {escape(about)}")
     servers = facts.tools.counts
     lines += ["", "MCP servers:" if servers else "There are no MCP servers in this session.", ""]
     lines += [f"- {code(id_)}: {_count(count, 'tool')}" for id_, count in servers.items()]
     for title, about in facts.tools.warnings:
-        lines.append(f"- {_plain(single_line(f'{title}. {about}', 3 * NAME_WIDTH))}")
+        lines.append(f"- {escape(single_line(f'{title}. {about}', 3 * NAME_WIDTH))}")
     return "\n".join(lines).rstrip()
 
 
@@ -256,26 +256,13 @@ def permissions_text(facts: CommandFacts, rest: str) -> str:
     return "\n".join(lines).rstrip()
 
 
-def code(text: str) -> str:
-    """Return `text` as code within a line, whatever backticks are in it."""
-    shown = single_line(text, NAME_WIDTH)
-    fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
-    gap = " " if "`" in (shown[:1], shown[-1:]) else ""
-    return f"{fence}{gap}{shown}{gap}{fence}"
-
-
-def _plain(text: str) -> str:
-    """Return `text` so that nothing in it is Markdown."""
-    return _MARKUP.sub(r"\\\1", text)
-
-
 def _quoted(words: str) -> str:
     """Return what a rule means, with the command in it as code and nothing else as markup."""
     before, tick, inner = words.partition("`")
     if not tick or "`" not in inner:
-        return _plain(single_line(words, NAME_WIDTH))
+        return escape(single_line(words, NAME_WIDTH))
     command, _, after = inner.rpartition("`")
-    return f"{_plain(before)}{code(command)}{_plain(after)}"
+    return f"{escape(before)}{code(command)}{escape(after)}"
 
 
 def _count(count: int, noun: str) -> str:

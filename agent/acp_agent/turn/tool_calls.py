@@ -19,7 +19,7 @@ import anyio
 from acp_agent.models.types import ToolResult, ToolUse
 from acp_agent.permissions.audit import AuditLog, AuditRecord
 from acp_agent.permissions.decide import Decision, SessionPermissions, Verdict
-from acp_agent.sessions.store import StoreError
+from acp_agent.store.database import StoreError
 from acp_agent.tools.call import (
     NAME_WIDTH,
     Content,

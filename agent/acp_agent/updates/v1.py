@@ -17,11 +17,11 @@ from typing import Final, Literal, Protocol, TypeAlias, cast
 import anyio
 
 from acp_agent.models.types import SlashCommand
-from acp_agent.sessions import events
-from acp_agent.sessions.events import Event
-from acp_agent.sessions.log import SessionLog
-from acp_agent.sessions.options import MODE, Option
-from acp_agent.sessions.store import StoreError
+from acp_agent.options import MODE, Option
+from acp_agent.store import events
+from acp_agent.store.database import StoreError
+from acp_agent.store.events import Event
+from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT, fenced
 from acp_protocol.jsonrpc import Json
 

@@ -13,9 +13,9 @@ from typing import Final, cast
 
 from acp_agent.diffs import git_move, git_patch
 from acp_agent.models.types import SlashCommand
-from acp_agent.sessions.events import Event
-from acp_agent.sessions.log import SessionLog
-from acp_agent.sessions.options import Option
+from acp_agent.options import Option
+from acp_agent.store.events import Event
+from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT
 from acp_agent.updates.v1 import Notifier, RenderedUpdates, SessionUpdates, option_entry
 from acp_protocol.jsonrpc import Json

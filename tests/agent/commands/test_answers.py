@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_agent.markdown import code
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.types import TokenUsage
 from acp_agent.permissions.decide import SessionPermissions
@@ -20,7 +21,6 @@ from acp_agent.tools.subject import Subject
 from acp_agent.turn.slash_commands import (
     LOCAL_COMMANDS,
     CommandFacts,
-    code,
     help_text,
     permissions_text,
     tools_text,

@@ -16,9 +16,9 @@ from acp_agent.models.types import (
     TextDelta,
     ToolSpec,
 )
-from acp_agent.sessions import events
-from acp_agent.sessions.log import SessionLog
-from acp_agent.sessions.store import SessionStore
+from acp_agent.store import events
+from acp_agent.store.database import SessionStore
+from acp_agent.store.log import SessionLog
 from acp_agent.turn.slash_commands import INIT_PROMPT
 from tests.agent.visits import items, visit
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.sessions.store import FILE, BusyError, SessionQuery, SessionStore
+from acp_agent.store.database import FILE, BusyError, SessionQuery, SessionStore
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.visits import Visit, items, visit

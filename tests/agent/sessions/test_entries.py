@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models import types
-from acp_agent.sessions.entries import (
+from acp_agent.store.database import StoreError
+from acp_agent.store.entries import (
     HistoryItem,
     LocalExchange,
     Summary,
@@ -19,7 +20,6 @@ from acp_agent.sessions.entries import (
     write_entry,
     write_usage,
 )
-from acp_agent.sessions.store import StoreError
 from acp_protocol.jsonrpc import Json
 
 TEXT = st.text()

@@ -17,10 +17,10 @@ from acp_agent.models.types import (
     ReasoningDelta,
     TextDelta,
 )
-from acp_agent.sessions import events
-from acp_agent.sessions.log import History, SessionLog
 from acp_agent.sessions.restore import restore
-from acp_agent.sessions.store import BusyError, SessionStore, StoreError
+from acp_agent.store import events
+from acp_agent.store.database import BusyError, SessionStore, StoreError
+from acp_agent.store.log import History, SessionLog
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from tests.agent.conftest import selected

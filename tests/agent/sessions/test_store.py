@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_agent.sessions.store import FILE, SessionQuery, SessionStore, StoreError
+from acp_agent.store.database import FILE, SessionQuery, SessionStore, StoreError
 
 LIMIT = 30
 """Seconds that another process may take."""
@@ -25,7 +25,7 @@ import sys
 from functools import partial
 from pathlib import Path
 import anyio
-from acp_agent.sessions.store import SessionStore
+from acp_agent.store.database import SessionStore
 store = SessionStore(Path(sys.argv[1]))
 async def write():
     for n in range(int(sys.argv[3])):

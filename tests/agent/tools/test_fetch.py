@@ -10,11 +10,11 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
+from acp_agent.net import PrivateHosts
 from acp_agent.services import AgentServices
 from acp_agent.tools import fetch
 from acp_agent.tools.call import Content, Outcome, PreparedCall, ToolFailedError
 from acp_agent.tools.fetch import FetchTool
-from acp_agent.tools.net import PrivateHosts
 from acp_agent.workspace import Workspace
 from tests.agent.conftest import LIMIT, selected, talk
 

@@ -18,16 +18,16 @@ from functools import partial
 from typing import Self
 
 from acp_agent.models.types import AssistantMessage
-from acp_agent.sessions import events
-from acp_agent.sessions.entries import HistoryItem, joined, write_entry
-from acp_agent.sessions.events import Event
-from acp_agent.sessions.store import (
+from acp_agent.store import events
+from acp_agent.store.database import (
     SessionRecord,
     SessionStore,
     StoreError,
     now,
     read_json,
 )
+from acp_agent.store.entries import HistoryItem, joined, write_entry
+from acp_agent.store.events import Event
 from acp_protocol.jsonrpc import Json
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
-from acp_agent.sessions.store import DAMAGED, StoreError
+from acp_agent.store.database import DAMAGED, StoreError
 from acp_protocol.jsonrpc import Json
 
 Event: TypeAlias = Mapping[str, Json]

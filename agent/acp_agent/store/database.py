@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 
-from acp_agent.sessions.locks import SessionLocks
+from acp_agent.store.locks import SessionLocks
 from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import Json
 
