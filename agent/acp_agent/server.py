@@ -22,8 +22,7 @@ from acp_agent.handlers.v1 import HandlersV1
 from acp_agent.handlers.v2 import HandlersV2
 from acp_agent.numbers import is_finite
 from acp_agent.services import AgentServices
-from acp_agent.sessions.session import Session
-from acp_agent.sessions.suspended import SuspendedSession
+from acp_agent.sessions.session import Session, SuspendedSession
 from acp_agent.store.database import SessionRecord, StoreError
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection

@@ -33,8 +33,7 @@ from acp_agent.models.types import takes_images
 from acp_agent.services import AgentServices
 from acp_agent.sessions.manager import SessionManager
 from acp_agent.sessions.restore import restore
-from acp_agent.sessions.session import Session, session_not_found
-from acp_agent.sessions.suspended import SessionSetup
+from acp_agent.sessions.session import Session, SessionSetup, session_not_found
 from acp_agent.store.database import SessionRecord
 from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog

@@ -12,8 +12,7 @@ from typing import Final
 
 import anyio
 
-from acp_agent.sessions.session import CLOSED, Session, session_not_found
-from acp_agent.sessions.suspended import SuspendedSession
+from acp_agent.sessions.session import CLOSED, Session, SuspendedSession, session_not_found
 from acp_agent.store.locks import SessionLocks
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
 
 import anyio
 
 from acp_agent.elicitation import UserElicitation
+from acp_agent.mcp.config import Server
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.types import (
     AssistantMessage,
@@ -36,7 +37,6 @@ from acp_agent.permissions.decide import ModeId, SessionPermissions
 from acp_agent.permissions.grants import PolicyId
 from acp_agent.services import AgentServices
 from acp_agent.sessions.restore import RestoredSession
-from acp_agent.sessions.suspended import SessionSetup, SuspendedSession
 from acp_agent.store.database import SessionRecord, StoreError
 from acp_agent.store.entries import read_usage, write_usage
 from acp_agent.store.log import History, SessionLog
@@ -68,6 +68,27 @@ CLOSED: Final = "The session was closed meanwhile"
 def session_not_found(session_id: str, reason: str) -> RequestFailedError:
     """Return the error for a session that does not exist, or is not open."""
     return RequestFailedError(jsonrpc.RESOURCE_NOT_FOUND, reason, {"sessionId": session_id})
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSetup:
+    """What the client wants a session to work with."""
+
+    directories: Sequence[Path]
+    """The first is its `cwd`."""
+    servers: Sequence[Server]
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendedSession:
+    """What is kept in memory of a suspended session; everything else is in the store."""
+
+    number: int
+    setup: SessionSetup
+    permissions: SessionPermissions
+    shown_warnings: set[tuple[str, str]]
+    model: str
+    history_length: int
 
 
 class PromptQueue:
