@@ -6,7 +6,7 @@ Source: ACP, Elicitation; ACP version 2, Elicitation.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Coroutine, Generator, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -144,27 +144,24 @@ class ServerElicitation:
 
     async def form(self, message: str, schema: Mapping[str, Json]) -> ElicitationResult:
         """Show a form, if that is possible; otherwise it counts as cancelled."""
-        if "form" not in self.modes or self.user is None:
-            return ElicitationResult("cancel")
-        return await self._result_of(self.user.form(message, schema))
+        return await self._relay("form", lambda user: user.form(message, schema))
 
     async def page(self, message: str, url: str) -> ElicitationResult:
         """Have a page opened, if that is possible; otherwise it counts as cancelled."""
-        if "url" not in self.modes or self.user is None:
-            return ElicitationResult("cancel")
-        return await self._result_of(self.user.page(message, url))
+        return await self._relay("url", lambda user: user.page(message, url))
 
-    async def _result_of(
-        self, pending: Coroutine[Any, Any, ElicitationResult]
+    async def _relay(
+        self,
+        mode: ElicitationMode,
+        send: Callable[[UserElicitation], Awaitable[ElicitationResult]],
     ) -> ElicitationResult:
         result = ElicitationResult("cancel")
-        if not self._is_in_turn:
-            pending.close()
+        if mode not in self.modes or self.user is None or not self._is_in_turn:
             return result
         with anyio.CancelScope() as scope:
             self._open.add(scope)
             try:
-                result = await pending
+                result = await send(self.user)
             finally:
                 self._open.discard(scope)
         return result

@@ -11,7 +11,7 @@ import anyio
 
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import Model, takes_images
-from acp_agent.options import MODE, MODE_ALIASES, Option
+from acp_agent.options import MODE, MODE_ALIASES, SessionOption
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -45,7 +45,7 @@ def markers(names: Sequence[str]) -> dict[str, Json]:
     return {name: {} for name in names}
 
 
-def option_value(option: Option, value: Json, field: str) -> str:
+def option_value(option: SessionOption, value: Json, field: str) -> str:
     """Return the value of `option` that `field` holds.
 
     Raises:
@@ -127,7 +127,7 @@ def _image_error(block: Params, model: Model) -> str | None:
     return "data is no base64" if is_empty else None
 
 
-def requested_model(params: Params, option: Option) -> str | None:
+def requested_model(params: Params, option: SessionOption) -> str | None:
     """Return the value of `option` that a prompt of a dialect asks for; None if it asks for none.
 
     The name of the provider may be left out. The demo stands in for every model.

@@ -30,7 +30,7 @@ from acp_agent.options import (
     MODEL,
     POLICY,
     THINKING,
-    Option,
+    SessionOption,
     options_for,
 )
 from acp_agent.permissions.decide import ModeId, SessionPermissions
@@ -425,11 +425,11 @@ class Session:
         self._context.tool_context.workspace = workspace
         self.setup = setup
 
-    def option(self, id_: Json) -> Option | None:
+    def option(self, id_: Json) -> SessionOption | None:
         """Return the option of that id."""
         return next((option for option in self.options if option.id == id_), None)
 
-    async def set_option(self, option: Option, value: str) -> None:
+    async def set_option(self, option: SessionOption, value: str) -> None:
         """Set `option` to a value, and notify the client."""
         before = self._chosen[option.id]
         self._chosen[option.id] = value

@@ -17,7 +17,7 @@ from typing import Final, Literal, Protocol, TypeAlias, cast
 import anyio
 
 from acp_agent.models.types import SlashCommand
-from acp_agent.options import MODE, Option
+from acp_agent.options import MODE, SessionOption
 from acp_agent.store import events
 from acp_agent.store.database import StoreError
 from acp_agent.store.events import Event
@@ -190,7 +190,7 @@ class SessionUpdates:
         """Do nothing, as in `enter_waiting`."""
 
     async def option_changed(
-        self, option: Option, chosen: Mapping[str, str], all_: Sequence[Option]
+        self, option: SessionOption, chosen: Mapping[str, str], all_: Sequence[SessionOption]
     ) -> None:
         """Send the value of an option; the mode as a mode too."""
         if option.id == MODE:
@@ -224,7 +224,9 @@ class SessionUpdates:
             "options": list(options),
         }
 
-    def settings(self, options: Sequence[Option], chosen: Mapping[str, str]) -> dict[str, Json]:
+    def settings(
+        self, options: Sequence[SessionOption], chosen: Mapping[str, str]
+    ) -> dict[str, Json]:
         """Return the options of a session as fields of a result."""
         modes = [
             {"id": choice.value, "name": choice.name, "description": choice.description}
@@ -265,7 +267,7 @@ class SessionUpdates:
         )
 
 
-def option_entry(option: Option, named: str, value: str) -> dict[str, Json]:
+def option_entry(option: SessionOption, named: str, value: str) -> dict[str, Json]:
     """Return an option as the protocol shows it; `named` is the member that holds its id."""
     return {
         named: option.id,

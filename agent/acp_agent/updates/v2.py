@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from acp_agent.diffs import git_move, git_patch
 from acp_agent.models.types import SlashCommand
-from acp_agent.options import Option
+from acp_agent.options import SessionOption
 from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT
@@ -138,7 +138,7 @@ class SessionUpdatesV2(SessionUpdates):
         await self.state("running")
 
     async def option_changed(
-        self, option: Option, chosen: Mapping[str, str], all_: Sequence[Option]
+        self, option: SessionOption, chosen: Mapping[str, str], all_: Sequence[SessionOption]
     ) -> None:
         del option
         await self.send("config_option_update", self.settings(all_, chosen))
@@ -163,7 +163,9 @@ class SessionUpdatesV2(SessionUpdates):
             "options": list(options),
         }
 
-    def settings(self, options: Sequence[Option], chosen: Mapping[str, str]) -> dict[str, Json]:
+    def settings(
+        self, options: Sequence[SessionOption], chosen: Mapping[str, str]
+    ) -> dict[str, Json]:
         """Return the options of a session as fields of a result."""
         return {
             "configOptions": [
