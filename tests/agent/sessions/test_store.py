@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_agent.store.database import FILE, SessionQuery, SessionStore, StoreError
@@ -217,20 +217,25 @@ def test_a_directory_that_cannot_be_made_is_told_in_a_sentence(tmp_path: Path) -
         SessionStore(tmp_path / "file" / "kept")
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(data=st.data())
-def test_damage_anywhere_is_a_sentence_or_does_no_harm(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of a store with a session in it."""
     directory = tmp_path_factory.mktemp("kept")
     store = SessionStore(directory)
     record = store.create("a", "/", [], {})
     for n in range(200):
         store.append(record.number, f'"{n}"')
     store.close()
-    content = bytearray((directory / FILE).read_bytes())
+    return (directory / FILE).read_bytes()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_damage_anywhere_is_a_sentence_or_does_no_harm(
+    tmp_path_factory: pytest.TempPathFactory, stored: bytes, data: st.DataObject
+) -> None:
+    directory = tmp_path_factory.mktemp("damaged")
+    content = bytearray(stored)
     for _ in range(data.draw(st.integers(1, 20))):
         place = data.draw(st.integers(0, len(content) - 1))
         content[place] = data.draw(st.integers(0, 255))
