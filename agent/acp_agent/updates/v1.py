@@ -123,18 +123,15 @@ class SessionUpdates:
     async def finish_call(self, call_id: str, members: Mapping[str, Json]) -> None:
         """Send the final status of a tool call that was interrupted."""
         self._message = None
-        await self._emit_end(events.tool(call_id, members))
+        await self._emit(events.tool(call_id, members), is_end=True)
 
     async def compaction(self, id_: str, members: Mapping[str, Json]) -> None:
         """Send a change of a compaction; as text if the client shows none."""
         self._message = None
-        event = events.compaction(id_, members)
-        if members.get("status") != "in_progress":
-            await self._emit_end(event)
-            return
-        if not self.shows_compactions:
+        is_end = members.get("status") != "in_progress"
+        if not is_end and not self.shows_compactions:
             await self.retrying("Room is made.", "What was said so far is summed up for the model.")
-        await self._emit(event)
+        await self._emit(events.compaction(id_, members), is_end=is_end)
 
     def render(self, event: Event) -> RenderedUpdates:
         """Return the updates of an event."""
@@ -242,21 +239,15 @@ class SessionUpdates:
     def _forget(self) -> None:
         """Forget what the client knows: it is sent again."""
 
-    async def _emit(self, event: Event) -> None:
-        """Store an event and send it."""
+    async def _emit(self, event: Event, *, is_end: bool = False) -> None:
+        """Store and send an event; one that `is_end` is sent even if it cannot be stored yet."""
         async with self._send_lock:
-            if self._log is not None:
-                await self._log.append_now(event)
-            for update, members in self.render(event):
-                await self._send(update, members)
-
-    async def _emit_end(self, event: Event) -> None:
-        """Send how something has ended, even if that cannot be stored yet."""
-        async with self._send_lock:
-            if self._log is not None:
+            if self._log is not None and is_end:
                 self._log.append(event)
                 with suppress(StoreError):
                     await self._log.flush(FLUSH_TIMEOUT_S)
+            elif self._log is not None:
+                await self._log.append_now(event)
             for update, members in self.render(event):
                 await self._send(update, members)
 
