@@ -14,14 +14,14 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 
-from acp_agent.config.build import build_conduct, build_mcp, build_models, build_store
+from acp_agent.config.build import build_services
 from acp_agent.flags import given_settings, new_parser
 from acp_agent.models.providers import PROVIDERS, SettingsError, check_key
 from acp_agent.paths import ConfigPathError, config_file
-from acp_agent.server import AgentServer, SessionSettings
-from acp_agent.sessions.store import StoreError
+from acp_agent.server import AgentServer
 from acp_agent.setting_types import PREFIX
 from acp_agent.settings import Settings, settings_with
+from acp_agent.store.database import StoreError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES
@@ -78,11 +78,11 @@ def _run_agent(options: argparse.Namespace) -> int:
         for note in notes:
             logger.info("%s", note)
         where = str(settings.sessions.storage or where)
-        keeping = build_store(settings)
-        server = _server(settings, keeping, options.pace)
+        services = build_services(settings, os.environ, stream_delay_s=options.pace)
+        server = AgentServer(services)
         with _admin(server, settings) as admin:
             anyio.run(_serve, server, settings.protocol.dialect, admin)
-        keeping.store.close()
+        services.store.close()
     except StoreError as error:
         logger.error("sessions in %s: %s", where, error)  # noqa: TRY400 - no traceback for a user
         return 2
@@ -145,23 +145,6 @@ def _load(options: argparse.Namespace) -> tuple[Settings, Sequence[str]]:
 
     loaded = load_settings(path, os.environ, flags)
     return loaded.settings(), loaded.notes
-
-
-def _server(settings: Settings, keeping: SessionSettings, pace: float) -> AgentServer:
-    protocol = settings.protocol
-    model, *others = build_models(settings, os.environ)
-    return AgentServer(
-        model=model,
-        others=others,
-        pace=pace,
-        newest=max(protocol.version, 2) if protocol.dialect == BATCHES else protocol.version,
-        keeping=keeping,
-        mcp=build_mcp(settings.mcp, os.environ),
-        conduct=build_conduct(settings),
-        auth=settings.auth.mode,
-        namespace=settings.agent.namespace,
-        title=settings.agent.name,
-    )
 
 
 @contextmanager

@@ -8,30 +8,25 @@ Source: ACP, Initialization, "Version Negotiation"; ACP version 2, Initializatio
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_agent.handlers.auth import AuthMode
-from acp_agent.handlers.base import SESSION_LIMIT, TITLE, Handlers
+from acp_agent.continuum.mcp_bridge import Bridge
+from acp_agent.handlers.base import Handlers
+from acp_agent.handlers.params import Params, dict_or_empty, invalid_params
 from acp_agent.handlers.v1 import HandlersV1
 from acp_agent.handlers.v2 import HandlersV2
-from acp_agent.mcp.servers import McpClient, McpSettings
-from acp_agent.models.demo import DemoModel
-from acp_agent.models.types import Model
 from acp_agent.numbers import is_finite
-from acp_agent.params import Params, dict_or_empty, invalid_params
 from acp_agent.services import AgentServices
-from acp_agent.sessions.session import Session
-from acp_agent.sessions.store import SessionRecord, SessionStore, StoreError
-from acp_agent.sessions.suspended import IDLE_TIMEOUT_S, SuspendedSession
-from acp_agent.turn.limits import Conduct
+from acp_agent.sessions.session import Session, SuspendedSession
+from acp_agent.store.database import SessionRecord, StoreError
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
+from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 
@@ -42,73 +37,22 @@ IDLE_CHECKS: Final = 4
 """Checks for idle sessions within one idle timeout."""
 UNSUPPORTED_VERSION: Final = -32022
 MAX_VERSION: Final = 65535
-"""The greatest number of a version."""
-
-
-def random_id() -> str:
-    """Return an id that cannot be guessed: a UUID of version 4, as some clients expect.
-
-    Source: RFC 9562, "UUID Version 4".
-    """
-    # Imported here, because it takes as long as much of what the agent does at its start.
-    from uuid import UUID
-
-    return str(UUID(bytes=os.urandom(16), version=4))
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
-    """Where sessions are stored, and how many are open for how long."""
-
-    store: SessionStore
-    limit: int = SESSION_LIMIT
-    """Sessions that may be awake at once."""
-    idle_timeout: float | None = IDLE_TIMEOUT_S
-    """Seconds without activity after which a session is suspended; None: never."""
-    is_unstable: bool = False
-    """Whether unstable parts of the protocol are offered."""
+"""The greatest version number of the protocol."""
 
 
 class AgentServer:
     """Handles requests of a client; set `connection` and `tasks` before the first frame is read.
 
-    `tasks` holds what runs for sessions beside their turns, such as MCP servers.
-
-    `others` are models that a session may choose instead of `model`. `newest` is the newest version
-    to speak: version 2 is a draft, and spoken only where somebody wants it. `new_id` names
-    sessions. `pace` is in seconds, see `Context.pace`. `keeping` tells where sessions are kept and
-    for how long; without it, in memory. `mcp` tells which MCP servers every session has,
-    `conduct` what its turns may do and how far they go, `auth` who is let in. `namespace` stands
-    before the names of commands, see `Staff`. `title` is what users know the agent by.
+    `tasks` runs what sessions need beside their turns, such as MCP servers.
     """
 
     connection: Connection
     tasks: TaskGroup
 
-    def __init__(
-        self,
-        *,
-        model: Model | None = None,
-        others: Sequence[Model] = (),
-        pace: float = 0.0,
-        newest: int = 1,
-        new_id: Callable[[], str] = random_id,
-        keeping: SessionSettings | None = None,
-        mcp: McpSettings | None = None,
-        conduct: Conduct | None = None,
-        auth: AuthMode = "keys",
-        namespace: str | None = None,
-        title: str = TITLE,
-    ) -> None:
-        self._models = (model or DemoModel(), *others)
-        self._pace = pace
-        self._new_id = new_id
-        self._keeping = keeping or SessionSettings(SessionStore())
-        self._mcp = mcp or McpSettings()
-        self._conduct = conduct or Conduct()
-        self._auth: AuthMode = auth
-        self._namespace = namespace
-        self._title = title
+    def __init__(self, services: AgentServices | None = None) -> None:
+        self.services = services or AgentServices()
+        protocol = self.services.settings.protocol
+        newest = max(protocol.version, 2) if protocol.dialect == BATCHES else protocol.version
         self._versions = tuple(version for version in HANDLERS if version <= newest)
         self._handlers: Handlers | None = None
         self._has_begun = False
@@ -121,16 +65,16 @@ class AgentServer:
     @property
     def open_sessions(self) -> Sequence[Session]:
         """The sessions that are open and awake."""
-        return list(self._handlers.open.awake.values()) if self._handlers is not None else []
+        return list(self._handlers.sessions.awake.values()) if self._handlers is not None else []
 
     @property
     def suspended_sessions(self) -> Mapping[str, SuspendedSession]:
         """The suspended sessions, by id."""
-        return dict(self._handlers.open.suspended) if self._handlers is not None else {}
+        return dict(self._handlers.sessions.suspended) if self._handlers is not None else {}
 
     def session_record(self, session_id: str) -> SessionRecord | None:
         """Return the record of a session; None if there is none."""
-        return self._keeping.store.get(session_id)
+        return self.services.store.get(session_id)
 
     async def handle_request(self, request: Request) -> Json:
         """Return the result of a request of the client."""
@@ -139,8 +83,7 @@ class AgentServer:
         handlers = self._handlers
         if handlers is None:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "The first request is initialize")
-        if handlers.version >= 2 and request.id is None:
-            raise RequestFailedError(jsonrpc.INVALID_REQUEST, "A request needs an id")
+        _check_id(request, handlers.version)
         self._has_begun = True
         handler = handlers.handlers.get(request.method)
         if handler is None:
@@ -150,7 +93,7 @@ class AgentServer:
         try:
             return await handler(_read(request, handlers.version))
         except StoreError as problem:
-            logger.error("%s: %s", request.method, problem)  # noqa: TRY400 - a sentence says it all
+            logger.error("%s: %s", request.method, problem)  # noqa: TRY400 - the message is enough
             sentence = f"The sessions cannot be kept: {problem}"
             raise RequestFailedError(jsonrpc.INTERNAL_ERROR, sentence) from None
 
@@ -166,19 +109,35 @@ class AgentServer:
 
     async def suspend_idle(self) -> None:
         """Suspend sessions that have been idle for too long; runs until cancelled."""
-        timeout = self._keeping.idle_timeout
+        timeout = self.services.settings.sessions.idle_timeout
         while timeout is not None:
             await anyio.sleep(timeout / IDLE_CHECKS)
             if self._handlers is not None:
-                await self._handlers.open.suspend_idle(timeout)
+                await self._handlers.sessions.suspend_idle(timeout)
+
+    def new_handlers(self, version: int) -> Handlers:
+        """Return handlers of that version, with the methods of dialects."""
+        handlers = HANDLERS[version](self.services, self.connection, self.tasks)
+        mcp = self.services.mcp
+        if version == 1 and mcp.configured:
+            bridge = Bridge(
+                mcp.configured,
+                self.connection,
+                self.tasks,
+                cwd=Path.cwd(),
+                new_id=self.services.new_id,
+                limits=mcp.limits,
+                allowed=mcp.allowed,
+            )
+            handlers.handlers.update(bridge.handlers)
+        return handlers
 
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "initialize comes too late")
         requested = dict_or_empty(request.params)
-        version = self._agreed(requested)
-        if version >= 2 and request.id is None:
-            raise RequestFailedError(jsonrpc.INVALID_REQUEST, "A request needs an id")
+        version = self._negotiate(requested)
+        _check_id(request, version)
         if self._handlers is not None and version < self._handlers.version:
             raise RequestFailedError(
                 jsonrpc.INVALID_REQUEST, f"Version {self._handlers.version} was agreed on already"
@@ -186,7 +145,7 @@ class AgentServer:
         is_newer = requested["protocolVersion"] > version
         # A client that wants a newer version sends params that we cannot check.
         params = requested if is_newer else _read(request, version)
-        handlers = HANDLERS[version](self.services())
+        handlers = self.new_handlers(version)
         result = handlers.initialized(params)
         # Only now: an attempt that fails leaves an earlier agreement as it was.
         self._handlers = handlers
@@ -194,30 +153,7 @@ class AgentServer:
             self.connection.disallow_batches()
         return result
 
-    def services(self) -> AgentServices:
-        """Return what the sessions of the connection work with."""
-        keeping, conduct = self._keeping, self._conduct
-        return AgentServices(
-            client=self.connection,
-            models=self._models,
-            store=keeping.store,
-            new_id=self._new_id,
-            mcp_client=McpClient(self.connection, self.tasks, self._mcp.limits),
-            mcp=self._mcp,
-            session_limit=keeping.limit,
-            is_unstable=keeping.is_unstable,
-            auth=self._auth,
-            title=self._title,
-            namespace=self._namespace,
-            pace=self._pace,
-            rules=conduct.rules,
-            audit=conduct.audit,
-            limits=conduct.limits,
-            tools=conduct.tools,
-            instructions=conduct.instructions,
-        )
-
-    def _agreed(self, params: Params) -> int:
+    def _negotiate(self, params: Params) -> int:
         """Return the version to speak, before anything else in the params is checked."""
         if "protocolVersion" not in params:
             raise invalid_params("params.protocolVersion is missing")
@@ -237,19 +173,23 @@ class AgentServer:
         return max(spoken)
 
 
+def _check_id(request: Request, version: int) -> None:
+    if version >= 2 and request.id is None:
+        raise RequestFailedError(jsonrpc.INVALID_REQUEST, "A request needs an id")
+
+
 def _read(request: Request, version: int) -> Params:
     """Return the params as lenient readers take them; refuse those that do not fit the schema."""
     if not is_finite(request.params):
         raise invalid_params("a number is out of range")
-    # The shapes come in with the first request, not with the start of the agent.
+    # The schema is imported with the first request, not at the agent's start.
     from acp_protocol.schema.methods import find_method
     from acp_protocol.schema.validate import parse_params
 
     row = find_method(request.method, version, kind="request")
     if row is not None and row.sent_by == "agent":
-        # A request of a dialect, whose name is taken by one that goes the other way.
+        # A dialect uses this name for a request in the other direction.
         return dict_or_empty(request.params)
-
     params, errors = parse_params(request.method, request.params, version, kind="request")
     if wrong := [str(error) for error in errors if not error.is_tolerated]:
         raise invalid_params("; ".join(wrong))

@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from acp_agent.handlers.auth import AuthMode
-from acp_agent.mcp.servers import McpClient, McpSettings
+from acp_agent.mcp.servers import McpSettings
+from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import Model
 from acp_agent.permissions.audit import AuditLog
 from acp_agent.permissions.grants import PermissionSettings
-from acp_agent.sessions.store import SessionStore
+from acp_agent.settings import Settings
+from acp_agent.store.database import SessionStore
 from acp_agent.tools.call import Tool
-from acp_agent.turn.limits import TurnLimits
-from acp_agent.turn.tool_calls import SessionClient
+
+
+def random_id() -> str:
+    """Return an id that cannot be guessed: a UUID of version 4, as some clients expect.
+
+    Source: RFC 9562, "UUID Version 4".
+    """
+    # Imported here because the import is a large part of the agent's start.
+    from uuid import UUID
+
+    return str(UUID(bytes=os.urandom(16), version=4))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentServices:
-    """The client, the models, the store, and how sessions and their turns behave."""
+    """The settings of the agent, and what is built from them."""
 
-    client: SessionClient
-    models: Sequence[Model]
+    settings: Settings = field(default_factory=Settings)
+    models: Sequence[Model] = field(default_factory=lambda: (DemoModel(),))
     """The models that a session can choose from; the first is the default."""
-    store: SessionStore
-    new_id: Callable[[], str]
-    """Returns the id of a new session."""
-    mcp_client: McpClient
-    mcp: McpSettings
-    session_limit: int
-    """Sessions that may be awake at once."""
-    is_unstable: bool
-    """Whether unstable parts of the protocol are offered."""
-    auth: AuthMode
-    title: str
-    """The name of the agent on screens."""
-    namespace: str | None
-    """Precedes, with a colon, the names of commands, so that several agents of one client can have
-    commands of the same names."""
-    pace: float
-    """Seconds between two pieces of a streamed reply."""
-    rules: PermissionSettings
-    audit: AuditLog | None
+    store: SessionStore = field(default_factory=SessionStore)
+    mcp: McpSettings = field(default_factory=McpSettings)
+    permissions: PermissionSettings = field(default_factory=PermissionSettings)
+    audit: AuditLog | None = None
     """Where each decision about a tool call is recorded."""
-    limits: TurnLimits
-    tools: Mapping[str, Tool]
+    tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     """Tools that replace those of the same names."""
-    instructions: tuple[str, ...]
-    """Names of the files in which a project says how it wants to be worked in."""
+    new_id: Callable[[], str] = random_id
+    """Returns the id of a new session."""
+    stream_delay_s: float = 0.0
+    """Seconds between two pieces of a streamed reply."""

@@ -260,7 +260,7 @@ def _parse_files(raw: object) -> tuple[str, ...]:
 
 def _parse_hosts(raw: object) -> tuple[str, ...]:
     # Little else at start-up needs this module, and it takes time.
-    from acp_agent.tools.net import PrivateHosts
+    from acp_agent.net import PrivateHosts
 
     hosts = list_of().validate(raw)
     PrivateHosts(hosts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +14,7 @@ import pytest
 
 from acp_agent.models.types import Model
 from acp_agent.server import AgentServer
-from acp_agent.turn.limits import Conduct
+from acp_agent.services import AgentServices
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
@@ -122,7 +122,7 @@ async def talk(
     capabilities: Json = None,
     model: Model | None = None,
     mode: str = "ask",
-    conduct: Conduct | None = None,
+    services: AgentServices | None = None,
 ) -> AsyncGenerator[Talk]:
     """Open a session in `cwd`; at the end, all that the agent said must fit the schema."""
     ours, theirs = memory_pair()
@@ -135,7 +135,8 @@ async def talk(
             wire.append(line)
 
     new_id = map("session_{}".format, names).__next__
-    server = AgentServer(model=model, new_id=new_id, conduct=conduct)
+    services = replace(services or AgentServices(), new_id=new_id)
+    server = AgentServer(services if model is None else replace(services, models=[model]))
     server.connection = Connection(theirs, server)
     with anyio.fail_after(LIMIT):
         async with (

@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import (
     HistoryEntry,
     Model,
@@ -20,6 +21,8 @@ from acp_agent.models.types import (
     ToolSpec,
 )
 from acp_agent.server import AgentServer
+from acp_agent.services import AgentServices
+from acp_agent.settings import settings_with
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
@@ -159,7 +162,12 @@ async def before_hello(
 ) -> AsyncGenerator[tuple[Connection, ClientV2]]:
     ours, theirs = memory_pair()
     names, client = count(1), ClientV2(answer)
-    server = AgentServer(model=model, newest=newest, new_id=lambda: f"session_{next(names)}")
+    services = AgentServices(
+        settings=settings_with({"protocol.version": newest}),
+        models=[model or DemoModel()],
+        new_id=lambda: f"session_{next(names)}",
+    )
+    server = AgentServer(services)
     server.connection = Connection(theirs, server)
     with anyio.fail_after(LIMIT):
         async with (

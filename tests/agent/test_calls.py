@@ -14,9 +14,9 @@ from acp_agent.models.types import ToolSpec
 from acp_agent.permissions.audit import AuditLog
 from acp_agent.permissions.grants import PermissionSettings
 from acp_agent.permissions.policy import PolicyRule
+from acp_agent.services import AgentServices
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, ToolKind
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.turn.limits import Conduct
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json, Request
 from tests.agent.conftest import Answerer, selected, talk
@@ -118,7 +118,9 @@ async def test_the_rules_decide_before_anybody_is_asked_and_all_is_written_down(
     rules = PermissionSettings("allow_all", frozenset(), frozenset({"execute"}))
     answers: dict[str, Json] = {"session/request_permission": selected("allow-always")}
     orders = "write src/x: secret\nrun git status\nrun git status -s\nread gone\nwrite ../y: 1"
-    async with talk(cwd, answers=answers, conduct=Conduct(rules, AuditLog(log))) as it:
+    async with talk(
+        cwd, answers=answers, services=AgentServices(permissions=rules, audit=AuditLog(log))
+    ) as it:
         await it.prompt(orders)
         await it.ask("session/set_mode", modeId="architect")
         await it.prompt("delete src/x")
@@ -141,7 +143,7 @@ async def test_what_the_configuration_denies_fails_the_call_and_says_by_which_ru
     cwd: Path,
 ) -> None:
     rules = PermissionSettings("allow_all", rules=(PolicyRule("deny", "delete", "path", "*.md"),))
-    async with talk(cwd, conduct=Conduct(rules)) as it:
+    async with talk(cwd, services=AgentServices(permissions=rules)) as it:
         await it.prompt("delete notes.md")
     assert it.client.asked == []
     (call,) = it.client.calls
@@ -163,9 +165,9 @@ async def test_a_turn_that_is_cancelled_before_the_answer_is_written_down(
 
     log = tmp_path / "audit.jsonl"
     answers: dict[str, Json | Answerer] = {"session/request_permission": wait}
-    conduct = Conduct(audit=AuditLog(log))
+    services = AgentServices(audit=AuditLog(log))
     async with (
-        talk(cwd, answers=answers, conduct=conduct) as it,
+        talk(cwd, answers=answers, services=services) as it,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(it.prompt, "delete notes.md")

@@ -24,10 +24,11 @@ from acp_agent.models.types import (
     ToolSpec,
     ToolUse,
 )
-from acp_agent.sessions.store import SessionStore
+from acp_agent.services import AgentServices
+from acp_agent.settings import settings_with
+from acp_agent.store.database import SessionStore
 from acp_agent.turn.compaction import CLIPPED_CHARS, SUMMARY_REQUEST
-from acp_agent.turn.history import SUMMARY_PROMPT
-from acp_agent.turn.limits import Conduct, TurnLimits
+from acp_agent.turn.context import SUMMARY_PROMPT
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
@@ -232,8 +233,8 @@ async def test_no_room_is_announced_where_nothing_can_be_summed_up(cwd: Path, ve
 
 async def test_the_time_of_a_turn_bounds_a_compaction(cwd: Path) -> None:
     model = Scribe()
-    conduct = Conduct(limits=TurnLimits(seconds=0.5))
-    async with talk(cwd, model=model, conduct=conduct) as it:
+    services = AgentServices(settings=settings_with({"limits.seconds": 0.5}))
+    async with talk(cwd, model=model, services=services) as it:
         await it.prompt("hello")
         model.hangs = True
         assert await it.prompt("/compact") == "max_turn_requests"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.updates.forms import form_errors
+from acp_agent.elicitation import form_errors
 from acp_protocol.jsonrpc import Json
 
 COLOURS: Json = {"type": "string", "enum": ["red", "green"]}

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_agent.models.types import HistoryEntry, ModelEvent, ModelFailedError, ToolSpec
-from acp_agent.sessions.store import SessionStore
+from acp_agent.store.database import SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -130,10 +130,10 @@ async def test_the_model_knows_what_was_said_before_the_session_was_closed(
     async with visit(cwd, version, store=store) as it:
         session_id = await it.new()
         await it.turn(session_id, "read notes.md")
-        known = list(it.server._handlers.open.awake[session_id]._context.history)  # type: ignore[union-attr]
+        known = list(it.server._handlers.sessions.awake[session_id]._context.history)  # type: ignore[union-attr]
     async with visit(cwd, version, store=store) as again:
         await again.reopen(session_id)
-        revived = again.server._handlers.open.awake[session_id]._context.history  # type: ignore[union-attr]
+        revived = again.server._handlers.sessions.awake[session_id]._context.history  # type: ignore[union-attr]
         assert list(revived) == known
 
 

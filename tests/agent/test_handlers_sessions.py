@@ -8,10 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.sessions.store import SessionStore
+from acp_agent.store.database import SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.test_suspended_sessions import handlers_of
 from tests.agent.visits import Visit, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -29,11 +30,9 @@ async def listed(it: Visit, **params: Json) -> list[str]:
 
 
 @VERSIONS
-async def test_all_sessions_are_listed_page_by_page(
-    cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("acp_agent.handlers.sessions.PAGE_SIZE", 3)
+async def test_all_sessions_are_listed_page_by_page(cwd: Path, version: int) -> None:
     async with visit(cwd, version) as it:
+        handlers_of(it).page_size = 3
         here = [await it.new() for _ in range(7)]
         there = [await it.new(cwd=str(cwd / "src")) for _ in range(3)]
         await it.turn(here[0], "hello")
@@ -45,11 +44,9 @@ async def test_all_sessions_are_listed_page_by_page(
 
 
 @VERSIONS
-async def test_a_cursor_belongs_to_its_filter(
-    cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("acp_agent.handlers.sessions.PAGE_SIZE", 1)
+async def test_a_cursor_belongs_to_its_filter(cwd: Path, version: int) -> None:
     async with visit(cwd, version, lints=False) as it:
+        handlers_of(it).page_size = 1
         await it.new()
         await it.new()
         cursor = (await it.ask("session/list"))["nextCursor"]

@@ -10,9 +10,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import HistoryEntry, Model, ModelEvent, ToolSpec
-from acp_agent.server import AgentServer, SessionSettings
-from acp_agent.sessions.store import SessionStore
+from acp_agent.server import AgentServer
+from acp_agent.services import AgentServices
+from acp_agent.settings import settings_with
 from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
@@ -33,10 +35,8 @@ async def continuum(
 ) -> AsyncGenerator[Connection]:
     """Connect a client that speaks as those of the Continuum Router do."""
     ours, theirs = memory_pair()
-    model = models[0] if models else None
-    server = AgentServer(
-        model=model, others=models[1:], keeping=SessionSettings(SessionStore(), sessions)
-    )
+    settings = settings_with({"sessions.max_concurrent": sessions})
+    server = AgentServer(AgentServices(settings=settings, models=models or [DemoModel()]))
     spoken = DialectTransport(theirs, "agent", Continuum(str(cwd)))
     server.connection = Connection(spoken, server)
     with anyio.fail_after(LIMIT):

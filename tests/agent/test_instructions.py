@@ -19,15 +19,15 @@ from acp_agent.models.types import (
 from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.permissions.grants import PermissionSettings
 from acp_agent.permissions.policy import Effect, PolicyRule
+from acp_agent.services import AgentServices
+from acp_agent.settings import settings_with
 from acp_agent.tools.files import ReadTool
 from acp_agent.turn.instructions import (
     CUT,
-    DEFAULT_NAMES,
     MAX_CHARS,
     LoadedInstructions,
     read_instructions,
 )
-from acp_agent.turn.limits import Conduct
 from acp_agent.workspace import Workspace
 from tests.agent.conftest import selected, talk
 
@@ -49,6 +49,9 @@ class Attentive:
         yield TextDelta("well")
 
 
+NAMES = ("AGENTS.md",)
+
+
 def write(directory: Path, text: str, name: str = "AGENTS.md") -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     (directory / name).write_text(text)
@@ -67,7 +70,7 @@ def read(
 
 def texts(
     *directories: Path,
-    names: Sequence[str] = DEFAULT_NAMES,
+    names: Sequence[str] = NAMES,
     rules: PermissionSettings | None = None,
 ) -> list[str]:
     """Return what is told, file by file."""
@@ -86,7 +89,7 @@ def test_the_own_directory_comes_last_and_what_lies_above_it_outermost_first(
         write(repository / "a", "of a"),
         write(inner, "of b"),
     ]
-    told = read(DEFAULT_NAMES, [inner, repository, other])
+    told = read(NAMES, [inner, repository, other])
     assert told is not None
     assert list(told.paths) == paths
     assert [text.splitlines()[1] for text in texts(inner, repository, other)] == [
@@ -145,14 +148,16 @@ async def test_what_the_user_has_rejected_for_good_is_not_told(tmp_path: Path) -
     workspace, permissions = Workspace("s", tmp_path), SessionPermissions(cwd=tmp_path)
     call = await ReadTool().prepare({"path": str(path)}, workspace)
     permissions.record_choice(call, selected("reject-always"))
-    assert read_instructions(DEFAULT_NAMES, [tmp_path], workspace, permissions) is None
+    assert read_instructions(NAMES, [tmp_path], workspace, permissions) is None
 
 
 async def test_no_rule_of_a_session_is_gone_around(cwd: Path) -> None:
     write(cwd, "secret", ".env")
     (cwd / "AGENTS.md").symlink_to(".env")
     model = Attentive()
-    async with talk(cwd, model=model, conduct=Conduct(rules=ruled("deny", ".env"))) as it:
+    async with talk(
+        cwd, model=model, services=AgentServices(permissions=ruled("deny", ".env"))
+    ) as it:
         await it.prompt("a")
     assert model.told == [[]]
 
@@ -169,7 +174,7 @@ def test_what_cannot_be_read_counts_as_missing(tmp_path: Path) -> None:
 def test_what_is_too_long_is_cut_and_that_is_told(tmp_path: Path) -> None:
     write(tmp_path, "a" * (MAX_CHARS - 10))
     write(tmp_path / "sub", "b" * 100)
-    told = read(DEFAULT_NAMES, [tmp_path / "sub", tmp_path])
+    told = read(NAMES, [tmp_path / "sub", tmp_path])
     assert told is not None
     assert told.is_truncated
     inner, outer = texts(tmp_path / "sub", tmp_path)[::-1]
@@ -206,6 +211,10 @@ async def test_other_files_or_none_can_be_named(cwd: Path, names: tuple[str, ...
     write(cwd, "Use tabs.")
     write(cwd, "Use spaces.", "CLAUDE.md")
     model = Attentive()
-    async with talk(cwd, model=model, conduct=Conduct(instructions=names)) as it:
+    async with talk(
+        cwd,
+        model=model,
+        services=AgentServices(settings=settings_with({"agent.instructions": names})),
+    ) as it:
         await it.prompt("a")
     assert ["Use spaces." in told.text for told in model.told[0]] == [True] * len(names)

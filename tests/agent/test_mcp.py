@@ -110,7 +110,7 @@ async def test_a_tool_that_the_client_itself_serves_is_called(cwd: Path, version
         assert "done: srv-1" in it.said(session_id)
         handlers = it.server._handlers
         assert handlers is not None
-        await handlers.open.suspend(handlers.open.awake[session_id])
+        await handlers.sessions.suspend(handlers.sessions.awake[session_id])
         await it.turn(session_id, "call ed__do")
         assert it.said(session_id).count("done: srv-1") == 2
 
@@ -273,7 +273,7 @@ async def test_a_session_that_sleeps_ends_its_servers_and_wakes_with_them(
         pids = [int(word) for word in it.said(session_id).split() if word.isdecimal()][-2:]
         handlers = it.server._handlers
         assert handlers is not None
-        await handlers.open.suspend(handlers.open.awake[session_id])
+        await handlers.sessions.suspend(handlers.sessions.awake[session_id])
         assert [is_running(pid) for pid in pids] == [False, False]
         await it.turn(session_id, "call w__family")
         again = [int(word) for word in it.said(session_id).split() if word.isdecimal()][-2:]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from acp_agent.models.types import AssistantMessage, PromptMessage, Stop, TextDelta
-from acp_agent.turn.history import SUMMARY_PROMPT, LocalExchange, Summary, model_history
+from acp_agent.store.entries import LocalExchange, Summary
+from acp_agent.turn.context import SUMMARY_PROMPT, model_history
 
 SAID = AssistantMessage((TextDelta("well"),))
 REFUSED = AssistantMessage((TextDelta("no"), Stop("refusal")))

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.handlers.params import prompt_blocks
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import Attachment, Image, PromptMessage
-from acp_agent.turn.prompt import blocks_of, read_prompt
+from acp_agent.turn.prompt import read_prompt
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -78,7 +79,7 @@ def test_images_are_looked_at_in_their_order() -> None:
 )
 def test_an_image_that_is_none_is_refused(block: Json, reason: str) -> None:
     with pytest.raises(RequestFailedError) as caught:
-        blocks_of({"prompt": [text("see"), block]}, DemoModel())
+        prompt_blocks({"prompt": [text("see"), block]}, DemoModel())
     assert caught.value.code == jsonrpc.INVALID_PARAMS
     assert caught.value.message.startswith(f"Invalid params: {reason}")
 

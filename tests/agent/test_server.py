@@ -10,8 +10,9 @@ from uuid import RFC_4122, UUID
 import anyio
 import pytest
 
-from acp_agent.server import UNSUPPORTED_VERSION, AgentServer, random_id
-from acp_agent.sessions import log
+from acp_agent.server import UNSUPPORTED_VERSION, AgentServer
+from acp_agent.services import random_id
+from acp_agent.store import log
 from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection

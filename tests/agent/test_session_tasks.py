@@ -94,7 +94,7 @@ async def test_a_session_that_ends_while_it_is_told_again_is_refused_and_told_no
             bar.is_open.set()
         await it.ask("session/list")
         assert len(it.visitor.updates) == before
-        assert session_id not in handlers_of(it).open.awake
+        assert session_id not in handlers_of(it).sessions.awake
         if end != "session/delete":
             await it.reopen(session_id)
             assert await it.turn(session_id, "hello") == "end_turn"
@@ -116,7 +116,7 @@ async def test_a_replay_that_is_given_up_leaves_the_session_as_it_was(
             # The question is given up, and the agent is told so.
             tasks.cancel_scope.cancel()
         await it.ask("session/list")
-        assert (session_id in handlers_of(it).open.awake) is is_open
+        assert (session_id in handlers_of(it).sessions.awake) is is_open
         await it.reopen(session_id)
         assert items(it.conversation(session_id)) == live
 
@@ -202,7 +202,7 @@ async def test_what_is_asked_behind_a_reopening_comes_behind_it(
         for then in (prompt, close):
             if was == "asleep":
                 await lulled(it, session_id)
-            elif was == "closed" and session_id in handlers_of(it).open.awake:
+            elif was == "closed" and session_id in handlers_of(it).sessions.awake:
                 await close()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(resume)
@@ -210,7 +210,7 @@ async def test_what_is_asked_behind_a_reopening_comes_behind_it(
             if version == 2:
                 await it.visitor.until(lambda: it.visitor.idles(session_id))
             await it.server.connection.wait_settled()
-            assert (session_id in handlers_of(it).open.awake) is (then is prompt)
+            assert (session_id in handlers_of(it).sessions.awake) is (then is prompt)
 
 
 async def test_nothing_begins_in_what_is_over() -> None:

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
+from acp_agent.config.continuum import ALIASES, STORAGE_PATH
 from acp_agent.config.show import toml
-from acp_agent.continuum.config import ALIASES, STORAGE_PATH
 from acp_agent.flags import new_parser
-from acp_agent.handlers.auth import AuthMode as HandlerAuthMode
-from acp_agent.handlers.base import SESSION_LIMIT, TITLE
 from acp_agent.mcp.config import Limits
 from acp_agent.models.settings import ModelSettings
 from acp_agent.permissions.grants import PermissionSettings
 from acp_agent.server import HANDLERS
-from acp_agent.sessions.suspended import IDLE_TIMEOUT_S
 from acp_agent.setting_types import Setting
-from acp_agent.settings import AuthMode, Settings, setting_keys, settings_with
-from acp_agent.turn.instructions import DEFAULT_NAMES
-from acp_agent.turn.limits import TurnLimits
+from acp_agent.settings import Settings, setting_keys, settings_with
 
 PAGE = Path(__file__).parents[2] / "docs/configuration.md"
 KEYS = setting_keys()
@@ -47,20 +41,12 @@ def test_every_default_is_a_valid_value(key: Setting) -> None:
 def test_defaults_are_those_of_the_parts_they_are_for() -> None:
     settings = settings_with({})
     assert settings == Settings()
-    rules, limits = PermissionSettings(), TurnLimits()
+    rules = PermissionSettings()
     assert settings.permissions.default_policy == rules.default_policy
     assert set(settings.permissions.auto_allow) == rules.auto_allow
     assert set(settings.permissions.always_ask) == rules.always_ask
-    assert settings.limits.requests == limits.requests
-    assert settings.limits.tokens == limits.tokens
-    assert settings.limits.seconds == limits.seconds
     assert settings.mcp.max_connections == Limits().connections
     assert settings.mcp.spawn_timeout == Limits().spawn_timeout
-    assert settings.agent.name == TITLE
-    assert settings.agent.instructions == DEFAULT_NAMES
-    assert settings.sessions.max_concurrent == SESSION_LIMIT
-    assert settings.sessions.idle_timeout == IDLE_TIMEOUT_S
-    assert get_args(AuthMode) == get_args(HandlerAuthMode)
     assert KEYS["protocol.version"].type.expected == f"a whole number from 1 to {max(HANDLERS)}"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from acp_agent.handlers.base import Handlers
 from acp_agent.mcp.servers import McpServers
-from acp_agent.sessions.store import SessionQuery, SessionStore
+from acp_agent.store.database import SessionQuery, SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -30,7 +30,7 @@ def handlers_of(it: Visit) -> Handlers:
 async def lulled(it: Visit, session_id: str) -> None:
     """Put a session away."""
     handlers = handlers_of(it)
-    await handlers.open.suspend(handlers.open.awake[session_id])
+    await handlers.sessions.suspend(handlers.sessions.awake[session_id])
 
 
 @VERSIONS
@@ -39,14 +39,14 @@ async def test_no_more_sessions_are_awake_than_may_be_and_the_client_sees_nothin
 ) -> None:
     async with visit(cwd, version, limit=2) as it:
         first, second, third = await it.new(), await it.new(), await it.new()
-        assert list(handlers_of(it).open.suspended) == [first]
+        assert list(handlers_of(it).sessions.suspended) == [first]
         assert await it.turn(first, "hello") == "end_turn"
-        assert list(handlers_of(it).open.suspended) == [second]
+        assert list(handlers_of(it).sessions.suspended) == [second]
         assert await it.turn(third, "hello") == "end_turn"
         await it.choose(second, "mode", "code")
-        assert list(handlers_of(it).open.suspended) == [first]
+        assert list(handlers_of(it).sessions.suspended) == [first]
         await it.reopen(first)
-        assert list(handlers_of(it).open.suspended) == [third]
+        assert list(handlers_of(it).sessions.suspended) == [third]
 
 
 @pytest.mark.parametrize("sleeps", [True, False])
@@ -99,11 +99,11 @@ async def test_many_are_opened_at_once_and_none_is_refused(cwd: Path, version: i
             for _ in range(7):
                 tasks.start_soon(open_one)
         handlers = handlers_of(it)
-        assert (len(handlers.open.awake), len(handlers.open.suspended)) == (2, 5)
+        assert (len(handlers.sessions.awake), len(handlers.sessions.suspended)) == (2, 5)
         async with anyio.create_task_group() as tasks:
             for session_id in sessions:
                 tasks.start_soon(it.reopen, session_id)
-        assert (len(handlers.open.awake), len(handlers.open.suspended)) == (2, 5)
+        assert (len(handlers.sessions.awake), len(handlers.sessions.suspended)) == (2, 5)
 
 
 @VERSIONS
@@ -116,21 +116,19 @@ async def test_a_new_one_waits_for_what_is_soon_over(cwd: Path, version: int) ->
         async def open_one() -> None:
             opened.append(await it.new())
 
-        with handlers.open.in_use(handlers.open.awake[first]):
+        with handlers.sessions.in_use(handlers.sessions.awake[first]):
             tasks.start_soon(open_one)
             await it.ask("session/list")
             assert opened == []
 
 
-async def test_nobody_waits_for_ever_for_a_place(
-    cwd: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("acp_agent.sessions.manager.SLOT_TIMEOUT_S", 0.01)
+async def test_nobody_waits_for_ever_for_a_place(cwd: Path) -> None:
     async with visit(cwd, limit=1) as it:
         handlers = handlers_of(it)
-        session = handlers.open.awake[await it.new()]
+        handlers.sessions.slot_timeout_s = 0.01
+        session = handlers.sessions.awake[await it.new()]
         refusal = pytest.raises(RequestFailedError, match="Too many sessions are at work: 1")
-        with handlers.open.in_use(session), refusal:
+        with handlers.sessions.in_use(session), refusal:
             await it.new()
 
 
@@ -139,12 +137,15 @@ async def test_a_session_without_use_falls_asleep_and_wakes(cwd: Path, version: 
     async with visit(cwd, version, unstable=True) as it:
         session_id = await it.new()
         handlers = handlers_of(it)
-        await handlers.open.suspend_idle(3600.0)
+        await handlers.sessions.suspend_idle(3600.0)
         await it.choose(session_id, "mode", "ask")
         await it.turn(session_id, "read notes.md")
-        known = list(handlers.open.awake[session_id]._context.history)
-        await handlers.open.suspend_idle(0.0)
-        assert (list(handlers.open.awake), list(handlers.open.suspended)) == ([], [session_id])
+        known = list(handlers.sessions.awake[session_id]._context.history)
+        await handlers.sessions.suspend_idle(0.0)
+        assert (list(handlers.sessions.awake), list(handlers.sessions.suspended)) == (
+            [],
+            [session_id],
+        )
         (listed,) = (await it.ask("session/list"))["sessions"]
         assert listed["_meta"] == {"acp-agent": {"asleep": True}}
         status = await it.ask("session/status", sessionId=session_id)
@@ -154,7 +155,7 @@ async def test_a_session_without_use_falls_asleep_and_wakes(cwd: Path, version: 
         kinds = {params["update"]["sessionUpdate"] for params in it.visitor.updates[before:]}
         expected = {"session_info_update", "agent_message_chunk"}
         assert kinds == expected | ({"state_update", "user_message"} if version == 2 else set())
-        assert list(handlers.open.awake[session_id]._context.history)[: len(known)] == known
+        assert list(handlers.sessions.awake[session_id]._context.history)[: len(known)] == known
         assert "_meta" not in (await it.ask("session/list"))["sessions"][0]
 
 
@@ -202,7 +203,7 @@ async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
             await lulled(it, fork)
             await it.ask("session/delete", sessionId=fork)
             assert [each.id for each in other.page(SessionQuery(), 9)] == [session_id]
-        assert handlers_of(it).open.suspended == {}
+        assert handlers_of(it).sessions.suspended == {}
 
 
 @VERSIONS
@@ -212,7 +213,7 @@ async def test_a_title_is_told_of_a_session_that_sleeps_on(cwd: Path, version: i
         await lulled(it, session_id)
         await it.ask("session/set_title", sessionId=session_id, title="Mine")
         assert it.conversation(session_id).info.title == "Mine"
-        assert list(handlers_of(it).open.suspended) == [session_id]
+        assert list(handlers_of(it).sessions.suspended) == [session_id]
 
 
 async def test_several_requests_wake_a_session_once(cwd: Path) -> None:
@@ -247,7 +248,7 @@ async def test_a_prompt_is_cancelled_while_its_session_wakes(
                 tasks.start_soon(prompt)
                 await has_begun.wait()
                 await it.cancel(session_id)
-        assert list(handlers_of(it).open.suspended) == [session_id]
+        assert list(handlers_of(it).sessions.suspended) == [session_id]
         assert await it.turn(session_id, "hello") == "end_turn"
 
 
@@ -293,7 +294,10 @@ async def test_what_closes_a_session_that_wakes_does_not_wait_for_it(
                 tasks.start_soon(prompt)
             await it.ask("session/list")
             await it.ask(f"session/{end}", sessionId=session_id)
-        assert session_id not in {*handlers_of(it).open.awake, *handlers_of(it).open.suspended}
+        assert session_id not in {
+            *handlers_of(it).sessions.awake,
+            *handlers_of(it).sessions.suspended,
+        }
 
 
 @VERSIONS
@@ -337,13 +341,11 @@ async def test_nothing_waits_for_servers_any_more_when_the_client_leaves(
             await refused(it.new(), cancelled)
 
 
-async def test_those_asleep_longest_are_closed_where_there_are_too_many(
-    cwd: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("acp_agent.sessions.suspended.MAX_SUSPENDED", 2)
+async def test_those_asleep_longest_are_closed_where_there_are_too_many(cwd: Path) -> None:
     async with visit(cwd, limit=1) as it:
+        handlers_of(it).sessions.max_suspended = 2
         sessions = [await it.new() for _ in range(4)]
-        assert list(handlers_of(it).open.suspended) == sessions[1:3]
+        assert list(handlers_of(it).sessions.suspended) == sessions[1:3]
         with pytest.raises(RequestFailedError, match="not open"):
             await it.say(sessions[0], "hello")
         await it.reopen(sessions[0])
@@ -354,7 +356,7 @@ async def test_idle_sessions_fall_asleep_by_and_by(cwd: Path) -> None:
         await it.new()
         handlers = handlers_of(it)
         tasks.start_soon(it.server.suspend_idle)
-        while handlers.open.awake:
+        while handlers.sessions.awake:
             await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
         assert len((await it.ask("session/list"))["sessions"]) == 1

@@ -30,9 +30,9 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.permissions.decide import SessionPermissions
+from acp_agent.settings import LimitSettings
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.turn.context import TurnContext
-from acp_agent.turn.limits import REQUEST_LIMIT, TurnLimits
 from acp_agent.turn.loop import run_turn
 from acp_agent.turn.tool_calls import ToolContext
 from acp_agent.updates.v1 import SessionUpdates
@@ -124,19 +124,19 @@ async def test_a_model_sees_what_came_of_its_calls_and_which_tools_there_are(cwd
 async def test_a_model_that_never_stops_is_stopped(cwd: Path) -> None:
     model = ListedModel([ToolUse("read", {"path": "notes.md"})])
     assert await run_turn(context(cwd, model)) == "max_turn_requests"
-    assert len(model.seen) == REQUEST_LIMIT
+    assert len(model.seen) == LimitSettings().requests
 
 
 @pytest.mark.parametrize(
     ("limits", "stop", "asked", "said"),
     [
-        (TurnLimits(requests=3), "max_turn_requests", 3, "3 requests in one turn"),
-        (TurnLimits(tokens=200), "max_tokens", 2, "200 tokens in one turn"),
-        (TurnLimits(tokens=1), "max_tokens", 1, "1 tokens in one turn"),
+        (LimitSettings(requests=3), "max_turn_requests", 3, "3 requests in one turn"),
+        (LimitSettings(tokens=200), "max_tokens", 2, "200 tokens in one turn"),
+        (LimitSettings(tokens=1), "max_tokens", 1, "1 tokens in one turn"),
     ],
 )
 async def test_a_turn_ends_at_its_limits_and_says_so(
-    cwd: Path, limits: TurnLimits, stop: str, asked: int, said: str
+    cwd: Path, limits: LimitSettings, stop: str, asked: int, said: str
 ) -> None:
     client = DeafClient()
     model = ListedModel([ToolUse("read", {"path": "notes.md"}), TokenUsage(90, 10)])
@@ -151,7 +151,7 @@ async def test_a_turn_ends_at_its_limits_and_says_so(
 
 async def test_a_last_reply_over_the_limit_ends_the_turn_by_itself(cwd: Path) -> None:
     turn = context(cwd, ListedModel([TextDelta("a"), TokenUsage(90, 10)]))
-    turn.limits = TurnLimits(tokens=1)
+    turn.limits = LimitSettings(tokens=1)
     assert await run_turn(turn) == "end_turn"
 
 
@@ -159,7 +159,7 @@ async def test_a_turn_that_takes_too_long_ends_with_all_that_runs(cwd: Path) -> 
     client = DeafClient(selected("allow"))
     sleep = ToolUse("run", {"command": ["sleep", "1000"]})
     turn = context(cwd, ListedModel([sleep]), client)
-    turn.limits = TurnLimits(seconds=0.3)
+    turn.limits = LimitSettings(seconds=0.3)
     with anyio.fail_after(10):
         assert await run_turn(turn) == "max_turn_requests"
     assert turn.history[2] == ToolResult("run", "cancelled", is_failed=True)
@@ -244,7 +244,7 @@ async def test_a_paused_reply_goes_on_behind_what_it_has_said(cwd: Path) -> None
 
 async def test_a_reply_that_pauses_again_and_again_reaches_the_limit(cwd: Path) -> None:
     turn = context(cwd, model := ListedModel([TextDelta("a"), Continue()]))
-    turn.limits = TurnLimits(requests=3)
+    turn.limits = LimitSettings(requests=3)
     assert await run_turn(turn) == "max_turn_requests"
     assert len(model.seen) == 3
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.sessions import events
+from acp_agent.store import events
+from acp_agent.store.database import SessionStore
+from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import CommandLine, output_content, terminal_content, text_content
 from acp_agent.updates.v1 import SessionUpdates
 from acp_protocol.jsonrpc import Json
@@ -28,27 +30,13 @@ def listener() -> Listener:
     return Listener()
 
 
-class Forbidding:
-    """Must not be asked to keep anything."""
-
-    async def append_now(self, event: events.Event) -> None:
-        raise AssertionError(event)
-
-    async def update_now(self, **members: Json) -> None:
-        raise AssertionError(members)
-
-    def append(self, event: events.Event) -> None:
-        raise AssertionError(event)
-
-    async def flush(self, max_wait_s: float | None = None) -> None:
-        raise AssertionError(max_wait_s)
-
-
 @pytest.mark.parametrize("shows_notices", [True, False])
 async def test_a_wait_is_told_as_a_notice_or_among_the_thoughts_and_never_kept(
     listener: Listener, *, shows_notices: bool
 ) -> None:
-    updates = SessionUpdates(listener, "s", Forbidding())
+    store = SessionStore()
+    log = SessionLog(store, store.create("s", "/", [], {}))
+    updates = SessionUpdates(listener, "s", log)
     updates.shows_notices = shows_notices
     updates.shows_thoughts = False
     await updates.retrying("X is busy.", "Again in 3 s.")
@@ -59,6 +47,7 @@ async def test_a_wait_is_told_as_a_notice_or_among_the_thoughts_and_never_kept(
         if shows_notices
         else {"sessionUpdate": "agent_thought_chunk", **thought}
     ]
+    assert (list(log.events()), log.current()) == ([], log.record)
 
 
 SUMMARY = [{"type": "text", "text": "- a\n\n- b"}]

@@ -7,8 +7,8 @@ from base64 import b64decode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.sessions import events
-from acp_agent.sessions.events import Event
+from acp_agent.store import events
+from acp_agent.store.events import Event
 from acp_agent.tools.call import CommandLine, output_content, text_content
 from acp_agent.updates.v2 import SessionUpdatesV2
 from acp_protocol.jsonrpc import Json

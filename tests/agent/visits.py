@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import anyio
 
-from acp_agent.handlers.auth import AuthMode
 from acp_agent.mcp.servers import McpSettings
+from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import (
     HistoryEntry,
     Model,
@@ -23,8 +23,10 @@ from acp_agent.models.types import (
     TokenUsage,
     ToolSpec,
 )
-from acp_agent.server import AgentServer, SessionSettings
-from acp_agent.sessions.store import SessionStore
+from acp_agent.server import AgentServer
+from acp_agent.services import AgentServices
+from acp_agent.settings import AuthMode, settings_with
+from acp_agent.store.database import SessionStore
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.items import (
@@ -236,17 +238,24 @@ async def visit(
     def note(side: Side, line: bytes) -> None:
         journal.line(side, line)
 
-    keeping = SessionSettings(store or SessionStore(), limit, idle_timeout, unstable)
-    server = AgentServer(
-        model=model,
-        others=others,
-        newest=version,
-        new_id=lambda: f"session_{next(_IDS)}",
-        keeping=keeping,
-        mcp=mcp,
-        auth=auth,
-        namespace=namespace,
+    settings = settings_with(
+        {
+            "protocol.version": version,
+            "protocol.unstable": unstable,
+            "sessions.max_concurrent": limit,
+            "sessions.idle_timeout": idle_timeout,
+            "auth.mode": auth,
+            "agent.namespace": namespace,
+        }
     )
+    services = AgentServices(
+        settings=settings,
+        models=[model or DemoModel(), *others],
+        store=store or SessionStore(),
+        mcp=mcp or McpSettings(),
+        new_id=lambda: f"session_{next(_IDS)}",
+    )
+    server = AgentServer(services)
     server.connection = Connection(theirs, server)
     with anyio.fail_after(patience):
         async with (

@@ -10,8 +10,9 @@ from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import create_model
 from acp_agent.models.settings import ModelSettings
-from acp_agent.server import HANDLERS, AgentServer, SessionSettings
-from acp_agent.sessions.store import SessionStore
+from acp_agent.server import AgentServer
+from acp_agent.services import AgentServices
+from acp_agent.settings import settings_with
 from acp_inspector.recording.reader import Recording
 
 NOTIFIED = {"session/cancel", "mcp/message"}
@@ -28,12 +29,8 @@ def all_answered(version: int = 1) -> set[str]:
     """Return each method that our agent answers in a version of the protocol."""
     nobody = cast("Any", None)
     models = (DemoModel(), create_model(ModelSettings(name="openai:some"), {}))
-    server = AgentServer(
-        model=models[0],
-        others=models[1:],
-        keeping=SessionSettings(SessionStore(), is_unstable=True),
-        mcp=McpSettings(configured=(StdioServer("some", ("some",)),)),
-        auth="required",
-    )
+    settings = settings_with({"protocol.unstable": True, "auth.mode": "required"})
+    mcp = McpSettings(configured=(StdioServer("some", ("some",)),))
+    server = AgentServer(AgentServices(settings=settings, models=models, mcp=mcp))
     server.connection = server.tasks = nobody
-    return {"initialize", *HANDLERS[version](server.services()).handlers}
+    return {"initialize", *server.new_handlers(version).handlers}

@@ -12,14 +12,13 @@ from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.factory import create_model, expand_settings
 from acp_agent.models.providers import SettingsError
 from acp_agent.models.types import Model
+from acp_agent.net import PrivateHosts
 from acp_agent.permissions.audit import AuditLog
 from acp_agent.permissions.grants import PermissionSettings
-from acp_agent.server import SessionSettings
-from acp_agent.sessions.store import SessionStore, StoreError
+from acp_agent.services import AgentServices
 from acp_agent.settings import McpServerSettings, Settings
-from acp_agent.tools.net import PrivateHosts
+from acp_agent.store.database import SessionStore, StoreError
 from acp_agent.tools.registry import fetch_tool
-from acp_agent.turn.limits import Conduct, TurnLimits
 from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
@@ -48,41 +47,34 @@ def build_models(settings: Settings, environment: Mapping[str, str]) -> list[Mod
     return [create_model(choice, environment) for choice in choices]
 
 
-def build_store(settings: Settings) -> SessionSettings:
-    """Return how sessions are kept; the caller closes the open store.
+def build_services(
+    settings: Settings, environment: Mapping[str, str], *, stream_delay_s: float = 0.0
+) -> AgentServices:
+    """Return what the sessions of the agent work with; the caller closes the store.
 
     Raises:
+        SettingsError: the settings of a model are invalid.
         StoreError: the store cannot be opened.
     """
-    sessions = settings.sessions
-    if sessions.storage is not None and sessions.storage.is_file():
+    permissions, private = settings.permissions, settings.fetch.allow_private
+    storage = settings.sessions.storage
+    if storage is not None and storage.is_file():
         raise StoreError("it is a file; sessions are kept in a directory")
-    return SessionSettings(
-        SessionStore(sessions.storage),
-        sessions.max_concurrent,
-        sessions.idle_timeout,
-        settings.protocol.unstable,
-    )
-
-
-def build_conduct(settings: Settings) -> Conduct:
-    """Return the permissions and limits of turns."""
-    permissions, limits, private = (
-        settings.permissions,
-        settings.limits,
-        settings.fetch.allow_private,
-    )
-    return Conduct(
-        PermissionSettings(
+    store = SessionStore(storage)
+    return AgentServices(
+        settings=settings,
+        models=build_models(settings, environment),
+        store=store,
+        mcp=build_mcp(settings.mcp, environment),
+        permissions=PermissionSettings(
             permissions.default_policy,
             frozenset(permissions.auto_allow),
             frozenset(permissions.always_ask),
             permissions.rules,
         ),
-        AuditLog(permissions.audit) if permissions.audit is not None else None,
-        TurnLimits(limits.requests, limits.tokens, limits.seconds),
-        fetch_tool(PrivateHosts(private)) if private else {},
-        settings.agent.instructions,
+        audit=AuditLog(permissions.audit) if permissions.audit is not None else None,
+        tools=fetch_tool(PrivateHosts(private)) if private else {},
+        stream_delay_s=stream_delay_s,
     )
 
 

@@ -24,6 +24,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from acp_agent.config.continuum import ALIASES, Translation, acp_section
 from acp_agent.config.rules import RuleTable
 from acp_agent.config.source import (
     InvalidFileError,
@@ -35,7 +36,6 @@ from acp_agent.config.source import (
     read_text,
     spelled,
 )
-from acp_agent.continuum.config import ALIASES, Translation, acp_section
 from acp_agent.mcp.config import DeclarationError, configured_servers
 from acp_agent.models.providers import PROVIDERS
 from acp_agent.models.settings import DEMO, ModelSettings, full_name

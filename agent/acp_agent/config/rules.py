@@ -8,9 +8,9 @@ from typing import Annotated, Final, Self, cast, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from acp_agent.mcp.names import NAME_LENGTH, SEPARATOR
+from acp_agent.net import canonical_host
 from acp_agent.permissions.policy import AREAS, Effect, PolicyRule, command_words
 from acp_agent.tools.call import ToolKind
-from acp_agent.tools.net import canonical_host
 from acp_protocol.jsonrpc import Json
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._:*?\[\]-]+", re.ASCII)

@@ -37,11 +37,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from acp_agent.agent_card import agent_json, capabilities
 from acp_agent.models.providers import SettingsError
-from acp_agent.sessions.session import Session
-from acp_agent.sessions.store import SessionRecord
-from acp_agent.sessions.suspended import SuspendedSession
+from acp_agent.sessions.session import Session, SuspendedSession
 from acp_agent.setting_types import UNIX
 from acp_agent.settings import Settings
+from acp_agent.store.database import SessionRecord
 from acp_protocol.errors import describe_os_error
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION

@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
+from acp_agent.handlers.params import CONTINUUM, Handler, Params, dict_or_empty, invalid_params
 from acp_agent.models.providers import SettingsError
 from acp_agent.models.routed import ProviderModel
 from acp_agent.models.types import Model, ModelFailedError
-from acp_agent.params import CONTINUUM, Handler, Params, dict_or_empty, invalid_params
+from acp_agent.settings import AuthMode
 from acp_agent.updates.v1 import Notifier
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handler import Response
 from acp_protocol.jsonrpc import Json
 
-AuthMode: TypeAlias = Literal["keys", "stub", "required"]
-"""By the keys that models need; besides, a login that takes everybody, or that is needed first."""
 STUB: Final = "stub"
+"""The id of the login that accepts everybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class LoginMethod:
     name: str
     description: str
     prefix: str | None = None
-    """The service that it is about; None for the stub."""
+    """The provider whose key it needs; None for the stub."""
     arguments: tuple[str, ...] = ()
-    """Of the agent on a terminal; none where the agent logs in by itself."""
+    """Arguments of the agent on a terminal; none if the agent logs in by itself."""
 
 
 class AuthHandlers:
-    """Answers what is asked about logging in, on one connection."""
+    """Handles requests about logging in, on one connection."""
 
     def __init__(
         self,
@@ -54,93 +54,95 @@ class AuthHandlers:
         is_unstable: bool,
     ) -> None:
         self._models = [model for model in models if isinstance(model, ProviderModel)]
-        self._is_all = len(self._models) == len(models)
+        self._all_have_providers = len(self._models) == len(models)
         self._client = client
         self._mode = mode
         self._version = version
         self._is_unstable = is_unstable
-        self._is_let_in = False
-        """Whether somebody has logged in by the stub."""
-        self._methods = self._offers()
-        self._shown = self._methods
-        self.handlers = self._handlers()
+        self._is_logged_in = False
+        """Whether the client has logged in by the stub."""
+        self._methods = self._login_methods()
+        self._offered = self._methods
+        log_in, log_out = (
+            ("authenticate", "logout") if version == 1 else ("auth/login", "auth/logout")
+        )
+        self.handlers: dict[str, Handler] = {}
+        if self._methods or version == 1:
+            self.handlers[log_in] = self._log_in
+        if self._methods:
+            self.handlers[log_out] = self._log_out
+        if is_unstable:
+            self.handlers["auth/status"] = self._status
 
     def listed_methods(self, *, has_terminal: bool) -> list[dict[str, Json]]:
         """Return the methods as `initialize` offers them to a client with or without terminals."""
-        self._shown = [each for each in self._methods if has_terminal or not each.arguments]
-        return [self._method_json(method) for method in self._shown]
+        self._offered = [each for each in self._methods if has_terminal or not each.arguments]
+        return [self._method_json(method) for method in self._offered]
 
     def capabilities(self) -> dict[str, Json]:
-        """Return what is claimed as capabilities."""
-        claims: dict[str, Json] = {}
+        """Return the capabilities about logging in."""
+        auth: dict[str, Json] = {}
         if self._methods and self._version == 1:
-            claims["logout"] = {}
+            auth["logout"] = {}
         if self._is_unstable:
-            claims["status"] = {}
-        return {"auth": claims} if claims else {}
+            auth["status"] = {}
+        return {"auth": auth} if auth else {}
 
     def require_login(self) -> None:
-        """Refuse whoever has to log in first.
+        """Refuse a client that has to log in first.
 
         Raises:
-            RequestFailedError: that is so; the answer holds the methods.
+            RequestFailedError: that is so; its data holds the login methods.
         """
         with self.with_methods():
-            if self._mode == "required" and not self._is_let_in:
+            if self._mode == "required" and not self._is_logged_in:
                 raise RequestFailedError(jsonrpc.AUTH_REQUIRED, "Log in first, by the stub")
-            lacking = [model for model in self._models if _lacks_key(model)]
-            if self._is_all and len(lacking) == len(self._models):
-                raise RequestFailedError(jsonrpc.AUTH_REQUIRED, _want(lacking[0]))
+            for model in self._models:
+                # The key may have been stored meanwhile.
+                with _as_auth_error():
+                    model.refresh_key()
+            if self._all_have_providers and all(model.lacks_key for model in self._models):
+                raise _key_required(self._models[0])
 
     @contextmanager
     def with_methods(self) -> Generator[None]:
-        """Let refusals for want of a login tell by which methods there is one."""
+        """Add the login methods to errors that demand a login."""
         try:
             yield
         except RequestFailedError as problem:
             if problem.code != jsonrpc.AUTH_REQUIRED or problem.data is not None:
                 raise
-            data = {"authMethods": [self._method_json(method) for method in self._shown]}
+            data = {"authMethods": [self._method_json(method) for method in self._offered]}
             raise RequestFailedError(problem.code, problem.message, data) from None
 
-    def _offers(self) -> list[LoginMethod]:
-        offers = [LoginMethod(STUB, "Stub", "Lets everybody in")] if self._mode != "keys" else []
-        wanting = {model.service.prefix: model for model in self._models if model.wants_key}
-        for prefix, model in wanting.items():
-            title = model.service.title
-            names = " or ".join(model.service.key_variables)
+    def _login_methods(self) -> list[LoginMethod]:
+        methods = [LoginMethod(STUB, "Stub", "Lets everybody in")] if self._mode != "keys" else []
+        services = {
+            model.service.prefix: model.service for model in self._models if model.wants_key
+        }
+        for prefix, service in services.items():
+            names = " or ".join(service.key_variables)
             about = f"Set {names} where the agent is started"
-            offers.append(LoginMethod(f"{prefix}-env", f"{title} key, environment", about, prefix))
-            about = f"Type in a key of {title}; it is kept in a file that only you can read"
-            arguments = ("--login", prefix)
-            name = f"{title} key, typed in"
-            if model.service.takes_typed:
-                offers.append(LoginMethod(f"{prefix}-login", name, about, prefix, arguments))
-        return offers
-
-    def _handlers(self) -> Mapping[str, Handler]:
-        names = {1: ("authenticate", "logout"), 2: ("auth/login", "auth/logout")}[self._version]
-        handlers: dict[str, Handler] = {}
-        if self._methods or self._version == 1:
-            handlers[names[0]] = self._log_in
-        if self._methods:
-            handlers[names[1]] = self._log_out
-        if self._is_unstable:
-            handlers["auth/status"] = self._status
-        return handlers
+            methods.append(
+                LoginMethod(f"{prefix}-env", f"{service.title} key, environment", about, prefix)
+            )
+            if service.takes_typed:
+                about = (
+                    f"Type in a key of {service.title}; it is kept in a file that only you can read"
+                )
+                name = f"{service.title} key, typed in"
+                arguments = ("--login", prefix)
+                methods.append(LoginMethod(f"{prefix}-login", name, about, prefix, arguments))
+        return methods
 
     async def _log_in(self, params: Params) -> Json:
         id_ = params["methodId"]
-        method = next((each for each in self._shown if each.id == id_), None)
+        method = next((each for each in self._offered if each.id == id_), None)
         before = self._state()
-        if (
-            method is None
-            and self._mode == "keys"
-            and CONTINUUM in dict_or_empty(params.get("_meta"))
-        ):
-            # Its stub takes every attempt; here that lets nobody in who was not in before.
-            return {}
         if method is None and self._mode == "keys":
+            if CONTINUUM in dict_or_empty(params.get("_meta")):
+                # Its clients expect that every attempt succeeds; this one changes nothing.
+                return {}
             none = "" if self._methods else "; there is none at all"
             raise invalid_params(f"methodId: there is no method {id_!r}{none}")
         if method is not None and method.arguments:
@@ -148,27 +150,21 @@ class AuthHandlers:
                 f"methodId: {id_} is for a terminal: start the agent there with its args"
             )
         if method is None or method.prefix is None:
-            # As the Continuum Router does: whoever tries is let in.
-            self._is_let_in = True
+            # As the Continuum Router does: every attempt succeeds.
+            self._is_logged_in = True
         else:
-            self._sign_in(method.prefix)
+            for model in self._models:
+                if model.service.prefix == method.prefix:
+                    with _as_auth_error():
+                        has_key = model.sign_in()
+                    if not has_key:
+                        raise _key_required(model)
         return Response({}, lambda: self._notify_change(before))
-
-    def _sign_in(self, prefix: str) -> None:
-        for model in self._models:
-            if model.service.prefix != prefix:
-                continue
-            try:
-                is_in = model.sign_in()
-            except ModelFailedError as problem:
-                raise RequestFailedError(jsonrpc.AUTH_REQUIRED, str(problem)) from None
-            if not is_in:
-                raise RequestFailedError(jsonrpc.AUTH_REQUIRED, _want(model))
 
     async def _log_out(self, params: Params) -> Json:
         del params
         before = self._state()
-        self._is_let_in = False
+        self._is_logged_in = False
         try:
             for model in self._models:
                 model.sign_out()
@@ -181,24 +177,24 @@ class AuthHandlers:
         return self._state()
 
     def _state(self) -> dict[str, Json]:
-        wanting = [model for model in self._models if model.wants_key]
+        with_key = [model for model in self._models if model.wants_key]
         accounts = {
             f"{model.service.title} API key": {
                 "label": f"{model.service.title} API key",
-                "active": model is self._models[0] and self._is_all,
+                "active": model is self._models[0] and self._all_have_providers,
             }
-            for model in reversed(wanting)
+            for model in reversed(with_key)
             if not model.lacks_key
         }
-        if self._mode == "required" and not self._is_let_in:
+        if self._mode == "required" and not self._is_logged_in:
             state = "unauthenticated"
-        elif self._is_all and wanting:
+        elif self._all_have_providers and with_key:
             is_in = any(not model.lacks_key for model in self._models)
             state = "authenticated" if is_in else "unauthenticated"
         else:
-            state = "authenticated" if self._is_let_in else "not_required"
-        shown: dict[str, Json] = {"state": state}
-        return shown | ({"accounts": list(accounts.values())} if accounts else {})
+            state = "authenticated" if self._is_logged_in else "not_required"
+        result: dict[str, Json] = {"state": state}
+        return result | ({"accounts": list(accounts.values())} if accounts else {})
 
     async def _notify_change(self, before: Mapping[str, Json]) -> None:
         now = self._state()
@@ -216,16 +212,18 @@ class AuthHandlers:
         return {"id": method.id, **named} | ({"type": kind} if method.arguments else {})
 
 
-def _lacks_key(model: ProviderModel) -> bool:
-    """Whether a model cannot answer for want of a key, which may have been brought meanwhile."""
+@contextmanager
+def _as_auth_error() -> Generator[None]:
+    """Turn a failure to read a key into an error that demands a login."""
     try:
-        model.refresh_key()
+        yield
     except ModelFailedError as problem:
         raise RequestFailedError(jsonrpc.AUTH_REQUIRED, str(problem)) from None
-    return model.lacks_key
 
 
-def _want(model: ProviderModel) -> str:
-    names = " or ".join(model.service.key_variables)
-    or_ = ", or log in" if model.service.takes_typed else ""
-    return f"{model.service.title} needs a key: set {names} where the agent is started{or_}"
+def _key_required(model: ProviderModel) -> RequestFailedError:
+    service = model.service
+    names = " or ".join(service.key_variables)
+    login = ", or log in" if service.takes_typed else ""
+    reason = f"{service.title} needs a key: set {names} where the agent is started{login}"
+    return RequestFailedError(jsonrpc.AUTH_REQUIRED, reason)

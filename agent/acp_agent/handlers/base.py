@@ -6,48 +6,51 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 
 import anyio
+from anyio.abc import TaskGroup
 
+from acp_agent.elicitation import ElicitationMode, ServerElicitation
 from acp_agent.handlers.auth import AuthHandlers
-from acp_agent.mcp.config import DeclarationError, Server, session_servers
-from acp_agent.mcp.servers import McpServers
-from acp_agent.models.types import takes_images
-from acp_agent.params import (
+from acp_agent.handlers.params import (
     Handler,
     Params,
+    has_placed_cwd,
     invalid_params,
-    open_elsewhere,
-    session_busy,
+    option_value,
     session_directories,
-    session_not_found,
 )
+from acp_agent.handlers.providers import ProviderHandlers
+from acp_agent.mcp.config import DeclarationError, session_servers
+from acp_agent.mcp.servers import McpClient, McpServers
+from acp_agent.models.types import takes_images
 from acp_agent.services import AgentServices
-from acp_agent.sessions.log import SessionLog
 from acp_agent.sessions.manager import SessionManager
-from acp_agent.sessions.restore import RestoredSession, restore
-from acp_agent.sessions.session import Session
-from acp_agent.sessions.store import SessionRecord, retry_busy
-from acp_agent.sessions.suspended import SessionSetup
+from acp_agent.sessions.restore import restore
+from acp_agent.sessions.session import Session, SessionSetup, session_not_found
+from acp_agent.store.database import SessionRecord
+from acp_agent.store.events import Event
+from acp_agent.store.log import SessionLog
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.updates.elicitation import ElicitationMode, ServerElicitation
-from acp_agent.updates.v1 import SessionUpdates
+from acp_agent.turn.tool_calls import SessionClient
+from acp_agent.updates.v1 import RenderedUpdates, SessionUpdates
 from acp_agent.workspace import Workspace
+from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.handler import Response
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
-SESSION_LIMIT: Final = 10
-"""Sessions that may be awake at once, by default."""
 NAME: Final = "acp-agent"
 """The name of the agent for programs."""
-TITLE: Final = "ACP Agent"
+PAGE_SIZE: Final = 50
+"""Sessions in one list of stored sessions."""
 
 
 class Handlers(ABC):
@@ -55,22 +58,38 @@ class Handlers(ABC):
 
     version: ClassVar[int]
 
-    def __init__(self, services: AgentServices) -> None:
+    def __init__(self, services: AgentServices, client: SessionClient, tasks: TaskGroup) -> None:
         self.services = services
-        self.open = SessionManager(services.session_limit, services.store.claims)
+        self.client = client
+        self.tasks = tasks
+        self.mcp_client = McpClient(client, tasks, services.mcp.limits)
+        settings = services.settings
+        self.is_unstable = settings.protocol.unstable
+        self.sessions = SessionManager(settings.sessions.max_concurrent, services.store.locks)
         self.auth = AuthHandlers(
             services.models,
-            services.client,
-            mode=services.auth,
+            client,
+            mode=settings.auth.mode,
             version=self.version,
-            is_unstable=services.is_unstable,
+            is_unstable=self.is_unstable,
         )
         self.elicitation_modes: Collection[ElicitationMode] = ()
         """The modes of elicitation that the client supports."""
+        self.page_size = PAGE_SIZE
         self._waiting_scopes: dict[str, set[anyio.CancelScope]] = {}
         """By session id, the scopes of prompts that wait for their session to wake."""
-        self.handlers: Mapping[str, Handler] = {}
+        self.handlers: dict[str, Handler] = {
+            "session/new": self._new_session,
+            "session/resume": self._resume_session,
+            "session/close": self._close_session,
+            "session/set_config_option": self._set_config_option,
+            "session/prompt": self._prompt,
+            **self.auth.handlers,
+        }
         """By method; `initialize` is none of them."""
+        if self.is_unstable:
+            self.handlers["session/fork"] = self._fork_session
+            self.handlers |= ProviderHandlers(services.models).handlers
 
     @abstractmethod
     def initialized(self, params: Params) -> Json:
@@ -88,6 +107,33 @@ class Handlers(ABC):
     def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
         """Return the workspace of a session; its `cwd` is the first of `directories`."""
 
+    @abstractmethod
+    def result_for(self, session: Session) -> dict[str, Json]:
+        """Return the fields of a result that describe a session that was opened."""
+
+    @abstractmethod
+    async def announce(self, session: Session, *, is_new: bool) -> None:
+        """Send what follows the response to opening a session."""
+
+    @abstractmethod
+    async def _resume_session(self, params: Params) -> Json: ...
+
+    @abstractmethod
+    async def _close_session(self, params: Params) -> Json: ...
+
+    @abstractmethod
+    async def _prompt(self, params: Params) -> Json: ...
+
+    def initial_settings(self, params: Params) -> dict[str, str]:
+        """Return the values of options that the params of `session/new` choose."""
+        del params
+        return {}
+
+    def state(self, session: Session) -> dict[str, Json]:
+        """Return the state of a session as fields of a state update; version 1 has none."""
+        del session
+        return {}
+
     @property
     def takes_images(self) -> bool:
         """Whether at least one of the models takes images."""
@@ -95,108 +141,156 @@ class Handlers(ABC):
 
     def info(self) -> dict[str, Json]:
         """Return name, title and version of the agent."""
-        return {"name": NAME, "title": self.services.title, "version": VERSION}
+        return {"name": NAME, "title": self.services.settings.agent.name, "version": VERSION}
 
     def notified(self, method: str, params: Params) -> None:
         """Handle a notification of the client; unknown ones are ignored."""
         if method == "mcp/message":
-            self.services.mcp_client.notified(params)
-        if method == "session/cancel":
-            session_id = params.get("sessionId")
-            if not isinstance(session_id, str):
-                return
+            self.mcp_client.notified(params)
+        session_id = params.get("sessionId")
+        if method == "session/cancel" and isinstance(session_id, str):
             self._cancel_waiting(session_id)
-            if (session := self.open.awake.get(session_id)) is not None:
+            if (session := self.sessions.awake.get(session_id)) is not None:
                 self.cancel(session)
 
     def cancel_all(self) -> None:
         """Cancel every running turn, and what waits for servers."""
         for session_id in self._waiting_scopes:
             self._cancel_waiting(session_id)
-        self.open.cancel_starts()
-        for session in self.open.awake.values():
+        self.sessions.cancel_starts()
+        for session in self.sessions.awake.values():
             self.cancel(session)
 
     async def close(self, session_id: str) -> bool:
         """Close a session and cancel its waiting prompts; return False if it is not open."""
         self._cancel_waiting(session_id)
-        return await self.open.close(session_id)
+        return await self.sessions.close(session_id)
 
     def _cancel_waiting(self, session_id: str) -> None:
-        """Cancel the prompts that wait for a session."""
-        for wait in self._waiting_scopes.get(session_id, ()):
-            wait.cancel()
+        for scope in self._waiting_scopes.get(session_id, ()):
+            scope.cancel()
 
-    async def new(self, params: Params, settings: Mapping[str, str] | None = None) -> Session:
-        """Open a new session with the params of `session/new` and these values of options."""
+    async def _new_session(self, params: Params) -> Json:
         self.auth.require_login()
-        declared = await self._declared(params)
-        services = self.services
-        session_id = services.new_id()
-        async with self._with_servers(session_id, declared) as room:
-            names = [str(directory) for directory in declared.directories]
-            create = partial(services.store.create, session_id, names[0], names[1:])
-            record = await retry_busy(partial(create, dict(settings or {})))
-            return self._opened(
-                SessionLog(services.store, record), RestoredSession(), declared, room
-            )
+        setup = await self._setup(params)
+        store, session_id = self.services.store, self.services.new_id()
+        cwd, *others = map(str, setup.directories)
+        settings = self.initial_settings(params)
+        create = partial(store.create, session_id, cwd, others, settings)
+        return self._opened(await self._open(session_id, setup, create), is_new=True)
 
-    async def reopened(self, params: Params) -> Session:
+    async def _fork_session(self, params: Params) -> Json:
+        self.auth.require_login()
+        params = self._with_cwd(params)
+        setup = await self._setup(params)
+        source_id: str = params["sessionId"]
+        self.record_of(source_id)
+        store, session_id = self.services.store, self.services.new_id()
+        cwd, *others = map(str, setup.directories)
+
+        def copy() -> SessionRecord:
+            return store.copy(self.record_of(source_id).number, session_id, cwd, others)
+
+        return self._opened(await self._open(session_id, setup, copy), is_new=False)
+
+    def _opened(self, session: Session, *, is_new: bool) -> Response:
+        result = {"sessionId": session.id, **self.result_for(session)}
+        # The client does not know the session before the response.
+        return self.respond_then(session, result, partial(self.announce, session, is_new=is_new))
+
+    async def reopen(self, params: Params) -> Session:
         """Return a session, closed or still open, with its history.
 
         Its additional directories and servers are those of `params`.
         """
-        session_id = cast("str", params["sessionId"])
-        await self.open.wait_settled(session_id)
-        with self.open.change(session_id):
-            declared = await self._declared(params)
-        directories = declared.directories
-        record = self.recorded(session_id)
-        if str(directories[0]) != record.cwd:
+        params = self._with_cwd(params)
+        session_id: str = params["sessionId"]
+        await self.sessions.wait_settled(session_id)
+        with self.sessions.change(session_id):
+            setup = await self._setup(params)
+        record = self.record_of(session_id)
+        if str(setup.directories[0]) != record.cwd:
             raise invalid_params("cwd is not the session's")
-        store, names = self.services.store, [str(each) for each in directories[1:]]
-        if (session := self.open.awake.get(session_id)) is not None:
-            with self.open.in_use(session), session.tasks.running():
-                await self._change_servers(session, declared)
-                await retry_busy(partial(store.change, record.number, directories=names))
-                session.move(self.workspace_for(session_id, directories), directories)
+        store = self.services.store
+        names = [str(each) for each in setup.directories[1:]]
+
+        def update() -> SessionRecord:
+            store.change(record.number, directories=names)
+            return record
+
+        if (session := self.sessions.awake.get(session_id)) is not None:
+            with self.sessions.in_use(session), session.tasks.running():
+                await self._change_servers(session, setup)
+                await store.retry(update)
+                session.move(self.workspace_for(session_id, setup.directories), setup)
                 return session
-        is_closed = session_id not in self.open.suspended
-        if is_closed and not store.take(record.number):
+        was_closed = session_id not in self.sessions.suspended
+        if was_closed and not store.take(record.number):
             raise open_elsewhere(session_id)
         try:
-            async with self._with_servers(session_id, declared) as room:
-                await retry_busy(partial(store.change, record.number, directories=names))
-                log = SessionLog(store, record)
-                session = self._opened(log, restore(log), declared, room)
-                session.is_unannounced = is_closed
-                return session
+            session = await self._open(session_id, setup, update)
         except BaseException:
-            if session_id not in self.open.suspended:
-                store.claims.release(record.number)
+            if session_id not in self.sessions.suspended:
+                store.locks.release(record.number)
             raise
+        session.is_unannounced = was_closed
+        return session
 
-    async def forked(self, params: Params) -> Session:
-        """Open a copy of a session."""
-        self.auth.require_login()
-        declared = await self._declared(params)
-        source_id = cast("str", params["sessionId"])
-        self.recorded(source_id)
-        services = self.services
-        session_id = services.new_id()
-        async with self._with_servers(session_id, declared) as room:
-            names = [str(directory) for directory in declared.directories]
-            source = self.recorded(source_id)
-            copy = partial(services.store.copy, source.number, session_id, names[0], names[1:])
-            record = await retry_busy(copy)
-            log = SessionLog(services.store, record)
-            return self._opened(log, restore(log), declared, room)
+    def _with_cwd(self, params: Params) -> Params:
+        """Return `params` with the session's own `cwd` if the client has sent none."""
+        if not has_placed_cwd(params):
+            return params
+        return {**params, "cwd": self.record_of(params["sessionId"]).cwd}
+
+    async def _set_config_option(self, params: Params) -> Json:
+        async with self.using(params) as session:
+            if (option := session.option(params["configId"])) is None:
+                raise invalid_params(f"configId: there is no option {params['configId']!r}")
+            if self.version >= 2 and params["type"] != "id":
+                raise invalid_params(f"type: {params['type']!r} does not fit this option")
+            await session.set_option(option, option_value(option, params["value"], "value"))
+            return {"configOptions": session.settings()["configOptions"]}
+
+    async def replay(
+        self, session: Session, events: Iterable[Event], then: Callable[[], RenderedUpdates]
+    ) -> None:
+        """Replay the events of a session, and send the updates of `then`.
+
+        If that fails, a session that was opened for this is closed again.
+
+        Raises:
+            RequestFailedError: the session was closed meanwhile.
+        """
+        try:
+            with self.sessions.in_use(session), session.tasks.running():
+                await session.log.flush()
+                await session.updates.replay(events, then)
+        except BaseException:
+            is_open = self.sessions.awake.get(session.id) is session
+            if session.is_unannounced and is_open and self.sessions.can_suspend(session):
+                await self.sessions.close_session(session)
+            raise
+        session.is_unannounced = False
+
+    def respond_then(
+        self, session: Session, result: Json, then: Callable[[], Awaitable[None]]
+    ) -> Response:
+        """Return a response after which `then` runs, unless the session is closed by then."""
+        session.is_unannounced = False
+        use = ExitStack()
+        use.enter_context(self.sessions.in_use(session))
+
+        async def follow() -> None:
+            with use, suppress(RequestFailedError), session.tasks.running():
+                await then()
+
+        return Response(result, follow)
 
     @asynccontextmanager
     async def using(self, params: Params) -> AsyncGenerator[Session]:
         """Yield the session of `params`, awake; it has to be open on this connection."""
-        session = await self._awake(cast("str", params["sessionId"]))
-        with self.open.in_use(session), session.tasks.running():
+        session = await self._awake(params["sessionId"])
+        with self.sessions.in_use(session), session.tasks.running():
             yield session
 
     @asynccontextmanager
@@ -205,120 +299,120 @@ class Handlers(ABC):
 
         The prompt waits for the end of a cancelled turn, and for servers that are starting.
         """
-        session_id = cast("str", params["sessionId"])
+        session_id: str = params["sessionId"]
         session: Session | None = None
-        with anyio.CancelScope() as wait:
-            waits = self._waiting_scopes.setdefault(session_id, set())
-            waits.add(wait)
+        with anyio.CancelScope() as scope:
+            scopes = self._waiting_scopes.setdefault(session_id, set())
+            scopes.add(scope)
             try:
                 session = await self._awake(session_id)
                 while session.is_ending or session.servers.is_changing:
                     await (session.ended if session.is_ending else session.servers.changed)()
                     session = await self._awake(session_id)
             except RequestFailedError:
-                if not wait.cancel_called:
+                if not scope.cancel_called:
                     raise
             finally:
-                waits.discard(wait)
-                if not waits:
+                scopes.discard(scope)
+                if not scopes:
                     self._waiting_scopes.pop(session_id, None)
         # The cancellation may have come when the session was just awake.
-        if session is None or wait.cancel_called:
+        if session is None or scope.cancel_called:
             yield None
             return
-        with self.open.in_use(session):
+        with self.sessions.in_use(session):
             yield session
 
     async def _awake(self, session_id: str) -> Session:
         """Return an open session; wake it if it is suspended."""
-        await self.open.wait_settled(session_id)
-        if (session := self.open.awake.get(session_id)) is not None:
+        await self.sessions.wait_settled(session_id)
+        if (session := self.sessions.awake.get(session_id)) is not None:
             return session
-        record = self.recorded(session_id)
-        if (slept := self.open.suspended.get(session_id)) is None:
-            raise self.closed(session_id)
-        async with self._with_servers(session_id, slept.declared) as room:
-            log = SessionLog(self.services.store, record)
-            return self._opened(log, restore(log), slept.declared, room)
+        record = self.record_of(session_id)
+        if (suspended := self.sessions.suspended.get(session_id)) is None:
+            raise self.not_open(session_id)
+        return await self._open(session_id, suspended.setup, lambda: record)
 
-    def closed(self, session_id: str) -> RequestFailedError:
+    def not_open(self, session_id: str) -> RequestFailedError:
         """Return the error for a request that needs an open session."""
-        if self.services.store.claims.is_taken(self.recorded(session_id).number):
+        if self.services.store.locks.is_taken(self.record_of(session_id).number):
             return open_elsewhere(session_id)
         return session_not_found(session_id, "The session is not open; it can be opened again")
 
-    def recorded(self, session_id: str) -> SessionRecord:
+    def record_of(self, session_id: str) -> SessionRecord:
         """Return the record of a session, open or not."""
         record = self.services.store.get(session_id)
         if record is None:
             raise session_not_found(session_id, "There is no such session")
         return record
 
-    def _opened(
-        self,
-        log: SessionLog,
-        revived: RestoredSession,
-        declared: SessionSetup,
-        servers: McpServers,
-    ) -> Session:
-        session_id = log.record.id
-        session = self.open.awake[session_id] = Session(
-            log,
-            revived,
-            services=self.services,
-            workspace=self.workspace_for(session_id, declared.directories),
-            updates=self.updates_for(log),
-            servers=servers,
-            declared=declared,
-            slept=self.open.suspended.pop(session_id),
-        )
-        return session
-
-    async def _declared(self, params: Params) -> SessionSetup:
-        servers = self._servers(params)
-        return SessionSetup(await session_directories(params), servers)
-
-    def _servers(self, params: Params) -> Sequence[Server]:
-        """Return the servers in `params`; refuse kinds that are not offered."""
-        services = self.services
+    async def _setup(self, params: Params) -> SessionSetup:
+        """Return what a session is to work with; refuse kinds of servers that are not offered."""
+        mcp = self.services.mcp
         try:
-            return session_servers(
-                cast("list[Params]", params.get("mcpServers") or []),
+            servers = session_servers(
+                params.get("mcpServers") or [],
                 version=self.version,
-                is_unstable=services.is_unstable,
-                allowed=services.mcp.allowed,
-                configured=services.mcp.configured,
-                limits=services.mcp.limits,
+                is_unstable=self.is_unstable,
+                allowed=mcp.allowed,
+                configured=mcp.configured,
+                limits=mcp.limits,
             )
         except DeclarationError as problem:
             raise invalid_params(f"params.{problem}") from None
+        return SessionSetup(await session_directories(params), servers)
 
-    @asynccontextmanager
-    async def _with_servers(
-        self, session_id: str, declared: SessionSetup
-    ) -> AsyncGenerator[McpServers]:
-        """Start the servers of a session that is opened in the block; stop them if that fails."""
-        async with self.open.reserve(session_id):
-            room = McpServers(builtin_tools(), ServerElicitation(self.elicitation_modes))
-            cwd, *additional = declared.directories
-            with self.open.starting(session_id):
-                await room.open(declared.servers, self.services.mcp_client, cwd, additional)
+    async def _open(
+        self, session_id: str, setup: SessionSetup, record: Callable[[], SessionRecord]
+    ) -> Session:
+        """Open a session: start its servers, then get its record and restore what it holds."""
+        async with self.sessions.reserve(session_id):
+            servers = McpServers(builtin_tools(), ServerElicitation(self.elicitation_modes))
+            cwd, *additional = setup.directories
+            with self.sessions.starting(session_id):
+                await servers.open(setup.servers, self.mcp_client, cwd, additional)
             try:
-                yield room
+                log = SessionLog(self.services.store, await self.services.store.retry(record))
+                session = Session(
+                    log,
+                    restore(log),
+                    services=self.services,
+                    client=self.client,
+                    workspace=self.workspace_for(session_id, setup.directories),
+                    updates=self.updates_for(log),
+                    servers=servers,
+                    setup=setup,
+                    suspended=self.sessions.suspended.get(session_id),
+                )
             except BaseException:
                 with anyio.CancelScope(shield=True):
-                    await room.aclose()
+                    await servers.aclose()
                 raise
+            self.sessions.suspended.pop(session_id, None)
+            self.sessions.awake[session_id] = session
+            return session
 
-    async def _change_servers(self, session: Session, declared: SessionSetup) -> None:
+    async def _change_servers(self, session: Session, setup: SessionSetup) -> None:
         """Change the servers of an open session, unless it has these already."""
-        cwd, *additional = declared.directories
-        servers = declared.servers
-        if session.servers.has(servers):
-            await session.servers.move(declared.directories)
+        if session.servers.has(setup.servers):
+            await session.servers.move(setup.directories)
             return
         if session.is_at_work:
             raise session_busy()
-        with self.open.starting(session.id):
-            await session.servers.change(servers, self.services.mcp_client, cwd, additional)
-        session.setup = replace(session.setup, servers=servers)
+        cwd, *additional = setup.directories
+        with self.sessions.starting(session.id):
+            await session.servers.change(setup.servers, self.mcp_client, cwd, additional)
+        session.setup = replace(session.setup, servers=setup.servers)
+
+
+def open_elsewhere(session_id: str) -> RequestFailedError:
+    """Return the error for a session that another process has open."""
+    reason = "The session is open in another process; close it there first"
+    return RequestFailedError(jsonrpc.INVALID_REQUEST, reason, {"sessionId": session_id})
+
+
+def session_busy() -> RequestFailedError:
+    """Return the error for a request that cannot run beside a turn."""
+    return RequestFailedError(
+        jsonrpc.INVALID_REQUEST, "A turn is running in this session; cancel it first"
+    )

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
+from acp_agent.handlers.params import Handler, Params, invalid_params
 from acp_agent.models.providers import SettingsError
 from acp_agent.models.routed import ProviderModel
 from acp_agent.models.types import Model
-from acp_agent.params import Handler, Params, invalid_params
 from acp_protocol.jsonrpc import Json
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_OURS: Final = frozenset({"connection", "content-length", "host", "transfer-encoding"})
-"""Headers that belong to the transport."""
+_TRANSPORT_HEADERS: Final = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
 class ProviderHandlers:
@@ -39,16 +38,28 @@ class ProviderHandlers:
 
     async def _list(self, params: Params) -> Json:
         del params
-        return {"providers": [self._shown(id_) for id_ in self._models]}
+        providers: list[Json] = []
+        for id_, [model, *_] in self._models.items():
+            api = model.service.api
+            current = {"apiType": api, "baseUrl": model.service.base_url}
+            providers.append(
+                {
+                    "providerId": id_,
+                    "supported": [api],
+                    "required": self._is_required(id_),
+                    "current": current if model.is_enabled else None,
+                }
+            )
+        return {"providers": providers}
 
     async def _set(self, params: Params) -> Json:
         id_, kind = params["providerId"], params["apiType"]
         models = self._models.get(id_)
         if models is None:
             raise invalid_params(f"params.providerId: there is no provider {id_!r}")
-        if kind != (spoken := models[0].service.api):
-            raise invalid_params(f"params.apiType: {kind!r} is not spoken here, {spoken!r} is")
-        headers = cast("Mapping[str, str]", params.get("headers") or {})
+        if kind != (api := models[0].service.api):
+            raise invalid_params(f"params.apiType: {kind!r} is not spoken here, {api!r} is")
+        headers: Mapping[str, str] = params.get("headers") or {}
         for name, value in headers.items():
             _check_header(name, value)
         try:
@@ -70,24 +81,14 @@ class ProviderHandlers:
         return {}
 
     def _is_required(self, id_: str) -> bool:
-        """Whether sessions begin with a model of that provider."""
+        """Return whether sessions begin with a model of that provider."""
         return any(model is self._first for model in self._models.get(id_, []))
-
-    def _shown(self, id_: str) -> dict[str, Json]:
-        model = self._models[id_][0]
-        current = {"apiType": model.service.api, "baseUrl": model.service.base_url}
-        return {
-            "providerId": id_,
-            "supported": [model.service.api],
-            "required": self._is_required(id_),
-            "current": current if model.is_enabled else None,
-        }
 
 
 def _check_header(name: str, value: str) -> None:
     """Refuse a header that cannot be sent, without repeating its value."""
-    is_fit = all(sign.isascii() and (sign.isprintable() or sign == "\t") for sign in value)
-    if not _TOKEN.fullmatch(name) or not is_fit:
+    is_valid = all(char.isascii() and (char.isprintable() or char == "\t") for char in value)
+    if not _TOKEN.fullmatch(name) or not is_valid:
         raise invalid_params("params.headers: a name or a value holds what no header may hold")
-    if name.lower() in _OURS:
+    if name.lower() in _TRANSPORT_HEADERS:
         raise invalid_params(f"params.headers: {name.lower()} belongs to the transport")

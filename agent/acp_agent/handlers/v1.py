@@ -5,32 +5,31 @@ Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes; Session 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from acp_agent.continuum.mcp_bridge import Bridge
-from acp_agent.handlers.base import Handlers
-from acp_agent.handlers.providers import ProviderHandlers
-from acp_agent.handlers.replay import replay, respond_then
-from acp_agent.handlers.sessions import SessionHandlers
-from acp_agent.params import (
+from anyio.abc import TaskGroup
+
+from acp_agent.elicitation import supported_modes
+from acp_agent.handlers.base import Handlers, session_busy
+from acp_agent.handlers.params import (
     CONTINUUM,
-    Handler,
     Params,
+    continuum_fields,
     dict_or_empty,
-    has_placed_cwd,
-    invalid_params,
     markers,
     option_value,
-    session_busy,
+    prompt_blocks,
+    requested_model,
 )
+from acp_agent.handlers.sessions import SessionHandlers
+from acp_agent.options import MODE, MODEL, options_for
 from acp_agent.services import AgentServices
-from acp_agent.sessions.log import SessionLog
-from acp_agent.sessions.options import MODE, MODEL, options_for
 from acp_agent.sessions.session import Session
-from acp_agent.turn.prompt import blocks_of, read_prompt, requested_model
-from acp_agent.updates.elicitation import supported_modes
+from acp_agent.store.log import SessionLog
+from acp_agent.turn.prompt import read_prompt
+from acp_agent.turn.tool_calls import SessionClient
 from acp_agent.updates.v1 import SessionUpdates, new_message_id
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
@@ -41,43 +40,38 @@ class HandlersV1(Handlers):
 
     version = 1
 
-    def __init__(self, services: AgentServices) -> None:
-        super().__init__(services)
+    def __init__(self, services: AgentServices, client: SessionClient, tasks: TaskGroup) -> None:
+        super().__init__(services, client, tasks)
         self._files: Params = {}
         self._has_terminals = False
         self._shows_notices = self._shows_compactions = False
-        self.handlers = {
-            "session/new": self._new_session,
+        self.handlers |= {
             "session/load": self._load_session,
-            "session/resume": self._resume_session,
-            "session/close": self._close_session,
             "session/set_mode": self._set_mode,
-            "session/set_config_option": self._set_config_option,
-            "session/prompt": self._prompt,
-            **(self._unstable() if services.is_unstable else {}),
-            **self.auth.handlers,
             **SessionHandlers(self).handlers,
-            **_bridge_of(services),
         }
 
     def initialized(self, params: Params) -> Json:
         """Store the capabilities of the client; return those of the agent."""
-        able = dict_or_empty(params.get("clientCapabilities"))
-        self.elicitation_modes = supported_modes(able)
-        terminals = dict_or_empty(able.get("auth")).get("terminal")
-        self._files = dict_or_empty(able.get("fs"))
-        self._has_terminals = able.get("terminal") is True
-        shown = dict_or_empty(able.get("session"))
-        self._shows_notices = shown.get("notices") is not None
-        self._shows_compactions = shown.get("compaction") is not None
-        offers = ["list", "close", "resume", "delete", "additionalDirectories"]
-        if self.services.is_unstable:
-            offers += ["fork", "archive", "status", "title"]
-        # What the Continuum dialect claims, and the published protocol has no word for.
-        bridge = {"mcp": True, "mcpCapabilities": {"acp": True}}
-        claims = {"_meta": {CONTINUUM: bridge}} if self.services.mcp.configured else {}
-        if self.services.is_unstable:
-            claims["providers"] = {}
+        capabilities = dict_or_empty(params.get("clientCapabilities"))
+        self.elicitation_modes = supported_modes(capabilities)
+        has_terminal = dict_or_empty(capabilities.get("auth")).get("terminal") is True
+        self._files = dict_or_empty(capabilities.get("fs"))
+        self._has_terminals = capabilities.get("terminal") is True
+        session = dict_or_empty(capabilities.get("session"))
+        self._shows_notices = session.get("notices") is not None
+        self._shows_compactions = session.get("compaction") is not None
+        methods = ["list", "close", "resume", "delete", "additionalDirectories"]
+        servers: dict[str, Json] = {"http": True, "sse": True}
+        extensions: dict[str, Json] = {}
+        if self.services.mcp.configured:
+            # The Continuum dialect declares this, and the published protocol has no field for it.
+            bridge = {"mcp": True, "mcpCapabilities": {"acp": True}}
+            extensions["_meta"] = {CONTINUUM: bridge}
+        if self.is_unstable:
+            methods += ["fork", "archive", "status", "title"]
+            servers["acp"] = True
+            extensions["providers"] = {}
         return {
             "protocolVersion": self.version,
             "agentInfo": self.info(),
@@ -88,12 +82,12 @@ class HandlersV1(Handlers):
                     "audio": False,
                     "embeddedContext": True,
                 },
-                "mcpCapabilities": self._reached(),
-                "sessionCapabilities": markers(offers),
+                "mcpCapabilities": servers,
+                "sessionCapabilities": markers(methods),
                 **self.auth.capabilities(),
-                **claims,
+                **extensions,
             },
-            "authMethods": self.auth.listed_methods(has_terminal=terminals is True),
+            "authMethods": self.auth.listed_methods(has_terminal=has_terminal),
         }
 
     def cancel(self, session: Session) -> None:
@@ -101,8 +95,7 @@ class HandlersV1(Handlers):
         session.cancel()
 
     def updates_for(self, log: SessionLog) -> SessionUpdates:
-        """Return what notifies the client of a session."""
-        updates = SessionUpdates(self.services.client, log.record.id, log)
+        updates = SessionUpdates(self.client, log.record.id, log)
         updates.shows_notices = self._shows_notices
         updates.shows_compactions = self._shows_compactions
         return updates
@@ -113,67 +106,49 @@ class HandlersV1(Handlers):
             session_id,
             directories[0],
             additional=directories[1:],
-            client=self.services.client,
+            client=self.client,
             client_reads=self._files.get("readTextFile") is True,
             client_writes=self._files.get("writeTextFile") is True,
-            terminal_tasks=self.services.mcp_client.tasks if self._has_terminals else None,
+            terminal_tasks=self.tasks if self._has_terminals else None,
         )
 
-    def _unstable(self) -> Mapping[str, Handler]:
-        """Return the handlers of unstable methods."""
-        providers = ProviderHandlers(self.services.models).handlers
-        return {"session/fork": self._fork_session, **providers}
-
-    def _wanted(self, params: Params) -> dict[str, str]:
+    def initial_settings(self, params: Params) -> dict[str, str]:
         """Return the initial mode of a session, which only a dialect can set."""
-        mode = _of_continuum(params).get("mode")
+        mode = continuum_fields(params).get("mode")
         if mode is None:
             return {}
-        options = options_for(self.services.models)
-        option = next(each for each in options if each.id == MODE)
+        option = next(each for each in options_for(self.services.models) if each.id == MODE)
         return {MODE: option_value(option, mode, "mode")}
 
-    def _reached(self) -> dict[str, Json]:
-        """Return the transports of MCP servers beside stdio."""
-        return {"http": True, "sse": True} | ({"acp": True} if self.services.is_unstable else {})
+    def result_for(self, session: Session) -> dict[str, Json]:
+        return session.settings()
 
-    async def _new_session(self, params: Params) -> Json:
-        session = await self.new(params, self._wanted(params))
-        # Sent behind the answer: before it, the client does not know the session.
-        return respond_then(
-            self, session, {"sessionId": session.id, **session.settings()}, session.announce
-        )
+    async def announce(self, session: Session, *, is_new: bool) -> None:
+        await (session.announce if is_new else session.send_context)()
 
     async def _load_session(self, params: Params) -> Json:
-        if (open_one := self.open.awake.get(params["sessionId"])) is not None:
+        if (open_one := self.sessions.awake.get(params["sessionId"])) is not None:
             _check_free(open_one)
-        session = await self.reopened(self._at_home(params))
-        await replay(self, session, session.log.replayable(), session.context_updates)
-        record = session.log.current()
-        times = {"createdAt": record.created, "updatedAt": record.updated}
-        kept = times | {"historyLength": session.history_length}
-        history: dict[str, Json] = {"_meta": {CONTINUUM: kept}} if _of_continuum(params) else {}
-        return respond_then(self, session, session.settings() | history, session.announce)
+        session = await self.reopen(params)
+        await self.replay(session, session.log.replayable(), session.context_updates)
+        result = session.settings()
+        if continuum_fields(params):
+            record = session.log.current()
+            fields = {
+                "createdAt": record.created,
+                "updatedAt": record.updated,
+                "historyLength": session.history_length,
+            }
+            result["_meta"] = {CONTINUUM: fields}
+        return self.respond_then(session, result, session.announce)
 
     async def _resume_session(self, params: Params) -> Json:
-        session = await self.reopened(self._at_home(params))
-        return respond_then(self, session, session.settings(), session.send_context)
-
-    async def _fork_session(self, params: Params) -> Json:
-        session = await self.forked(self._at_home(params))
-        return respond_then(
-            self, session, {"sessionId": session.id, **session.settings()}, session.send_context
-        )
-
-    def _at_home(self, params: Params) -> Params:
-        """Return `params` with the session's own `cwd` if the client has sent none."""
-        if not has_placed_cwd(params):
-            return params
-        return {**params, "cwd": self.recorded(params["sessionId"]).cwd}
+        session = await self.reopen(params)
+        return self.respond_then(session, session.settings(), session.send_context)
 
     async def _close_session(self, params: Params) -> Json:
         if not await self.close(params["sessionId"]):
-            raise self.closed(params["sessionId"])
+            raise self.not_open(params["sessionId"])
         return {}
 
     async def _set_mode(self, params: Params) -> Json:
@@ -183,51 +158,22 @@ class HandlersV1(Handlers):
             await session.set_option(option, option_value(option, params["modeId"], "modeId"))
             return {}
 
-    async def _set_config_option(self, params: Params) -> Json:
-        async with self.using(params) as session:
-            if (option := session.option(params["configId"])) is None:
-                raise invalid_params(f"configId: there is no option {params['configId']!r}")
-            await session.set_option(option, option_value(option, params["value"], "value"))
-            return {"configOptions": session.settings()["configOptions"]}
-
     async def _prompt(self, params: Params) -> Json:
         async with self.prompting(params) as session:
             if session is None:
                 return {"stopReason": "cancelled"}
             with session.tasks.running():
-                await _let_answer(session, params)
-            blocks = blocks_of(params, session.model)
+                await _select_model(session, params)
+            blocks = prompt_blocks(params, session.model)
             _check_free(session)
             record = partial(session.updates.user, new_message_id(), blocks)
             with self.auth.with_methods():
                 stop = await session.prompt(read_prompt(blocks, session.cwd), record)
-            used = session.take_used()
-            return {"stopReason": stop, **(used if self.services.is_unstable else {})}
+            usage = session.take_turn_usage()
+            return {"stopReason": stop, **(usage if self.is_unstable else {})}
 
 
-def _bridge_of(services: AgentServices) -> Mapping[str, Handler]:
-    """Return the handlers by which a client uses configured servers, if there are any."""
-    mcp = services.mcp
-    if not mcp.configured:
-        return {}
-    bridge = Bridge(
-        mcp.configured,
-        services.client,
-        services.mcp_client.tasks,
-        cwd=Path.cwd(),
-        new_id=services.new_id,
-        limits=mcp.limits,
-        allowed=mcp.allowed,
-    )
-    return bridge.handlers
-
-
-def _of_continuum(params: Params) -> Params:
-    """Return the fields of the Continuum dialect in `_meta`."""
-    return dict_or_empty(dict_or_empty(params.get("_meta")).get(CONTINUUM))
-
-
-async def _let_answer(session: Session, params: Params) -> None:
+async def _select_model(session: Session, params: Params) -> None:
     """Choose the model that the prompt names, for this and the following prompts."""
     option = session.option(MODEL)
     assert option is not None
@@ -238,6 +184,5 @@ async def _let_answer(session: Session, params: Params) -> None:
 
 
 def _check_free(session: Session) -> None:
-    """Refuse a request that cannot run beside a turn."""
     if session.is_busy:
         raise session_busy()

@@ -9,24 +9,30 @@ Source: ACP version 2, Initialization; Session Setup; Prompt Lifecycle; Session 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
 
 import anyio
+from anyio.abc import TaskGroup
 
+from acp_agent.elicitation import supported_modes
 from acp_agent.handlers.base import Handlers
-from acp_agent.handlers.providers import ProviderHandlers
-from acp_agent.handlers.replay import replay, respond_then
+from acp_agent.handlers.params import (
+    Params,
+    dict_or_empty,
+    invalid_params,
+    markers,
+    prompt_blocks,
+)
 from acp_agent.handlers.sessions import SessionHandlers
-from acp_agent.params import Handler, Params, dict_or_empty, invalid_params, markers, option_value
 from acp_agent.services import AgentServices
-from acp_agent.sessions.log import SessionLog
 from acp_agent.sessions.session import Session
-from acp_agent.sessions.store import StoreError
-from acp_agent.turn.prompt import blocks_of, read_prompt
-from acp_agent.updates.elicitation import supported_modes
+from acp_agent.store.database import StoreError
+from acp_agent.store.log import SessionLog
+from acp_agent.turn.prompt import read_prompt
+from acp_agent.turn.tool_calls import SessionClient
 from acp_agent.updates.v1 import RenderedUpdates, new_message_id
 from acp_agent.updates.v2 import SessionUpdatesV2, call_of
 from acp_agent.workspace import Workspace
@@ -43,40 +49,34 @@ class HandlersV2(Handlers):
 
     version = 2
 
-    def __init__(self, services: AgentServices) -> None:
-        super().__init__(services)
-        self.handlers = {
-            "session/new": self._new_session,
-            "session/resume": self._resume_session,
-            "session/close": self._close_session,
-            "session/set_config_option": self._set_config_option,
-            "session/prompt": self._prompt,
+    def __init__(self, services: AgentServices, client: SessionClient, tasks: TaskGroup) -> None:
+        super().__init__(services, client, tasks)
+        self.handlers |= {
             "tool_call/cancel": self._cancel_call,
             "terminal/cancel": self._cancel_terminal,
-            **(self._unstable() if services.is_unstable else {}),
-            **self.auth.handlers,
-            **SessionHandlers(self, self._state).handlers,
+            **SessionHandlers(self).handlers,
         }
 
     def initialized(self, params: Params) -> Json:
         """Return the capabilities of the agent; files and terminals are its own in this version."""
-        able = dict_or_empty(params.get("capabilities"))
-        self.elicitation_modes = supported_modes(able)
-        terminals = dict_or_empty(able.get("auth")).get("terminal")
-        offers = ["delete", "additionalDirectories"]
-        if self.services.is_unstable:
-            offers += ["fork", "archive", "status", "title"]
-        servers = ["stdio", "http"] + (["acp"] if self.services.is_unstable else [])
-        session = markers(offers) | {
+        capabilities = dict_or_empty(params.get("capabilities"))
+        self.elicitation_modes = supported_modes(capabilities)
+        has_terminal = dict_or_empty(capabilities.get("auth")).get("terminal") is not None
+        methods = ["delete", "additionalDirectories"]
+        servers = ["stdio", "http"]
+        if self.is_unstable:
+            methods += ["fork", "archive", "status", "title"]
+            servers.append("acp")
+        session = markers(methods) | {
             "prompt": markers(["embeddedContext"] + (["image"] if self.takes_images else [])),
             "mcp": markers(servers),
         }
-        claims = markers(["providers"] if self.services.is_unstable else [])
+        providers = markers(["providers"] if self.is_unstable else [])
         return {
             "protocolVersion": self.version,
             "info": self.info(),
-            "capabilities": {"session": session, **self.auth.capabilities(), **claims},
-            "authMethods": self.auth.listed_methods(has_terminal=terminals is not None),
+            "capabilities": {"session": session, **self.auth.capabilities(), **providers},
+            "authMethods": self.auth.listed_methods(has_terminal=has_terminal),
         }
 
     def cancel(self, session: Session) -> None:
@@ -85,57 +85,43 @@ class HandlersV2(Handlers):
         session.cancel()
 
     def updates_for(self, log: SessionLog) -> SessionUpdatesV2:
-        """Return what notifies the client of a session."""
-        return SessionUpdatesV2(self.services.client, log.record.id, log)
+        return SessionUpdatesV2(self.client, log.record.id, log)
 
     def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
         """Return a workspace of our own files: clients of this version offer none."""
         return Workspace(session_id, directories[0], additional=directories[1:])
 
-    def _unstable(self) -> Mapping[str, Handler]:
-        """Return the handlers of unstable methods."""
-        providers = ProviderHandlers(self.services.models).handlers
-        return {"session/fork": self._fork_session, **providers}
+    def result_for(self, session: Session) -> dict[str, Json]:
+        return {**session.settings(), "availableCommands": session.commands()}
 
-    async def _new_session(self, params: Params) -> Json:
-        session = await self.new(params)
-        return respond_then(
-            self, session, {"sessionId": session.id, **self._offered(session)}, session.warn
-        )
+    async def announce(self, session: Session, *, is_new: bool) -> None:
+        del is_new
+        await session.warn()
+
+    def state(self, session: Session) -> dict[str, Json]:
+        if not session.prompts.is_busy:
+            return {"state": "idle"}
+        is_asking = cast("SessionUpdatesV2", session.updates).is_asking
+        return {"state": "requires_action" if is_asking else "running"}
 
     async def _resume_session(self, params: Params) -> Json:
         start: Json = params.get("replayFrom")
         if start is not None and start.get("type") != "start":
             raise invalid_params(f"replayFrom.type: {start.get('type')!r} is not supported")
-        session = await self.reopened(params)
+        session = await self.reopen(params)
         events = session.log.replayable() if start is not None else ()
 
         def then() -> RenderedUpdates:
             yield from session.context_updates() if start is not None else ()
-            yield "state_update", self._state(session)
+            yield "state_update", self.state(session)
 
-        await replay(self, session, events, then)
-        return respond_then(self, session, self._offered(session), session.warn)
-
-    async def _fork_session(self, params: Params) -> Json:
-        session = await self.forked(params)
-        return respond_then(
-            self, session, {"sessionId": session.id, **self._offered(session)}, session.warn
-        )
+        await self.replay(session, events, then)
+        return self.respond_then(session, self.result_for(session), session.warn)
 
     async def _close_session(self, params: Params) -> Json:
         # One that is not open, or not there, counts as closed.
         await self.close(params["sessionId"])
         return {}
-
-    async def _set_config_option(self, params: Params) -> Json:
-        async with self.using(params) as session:
-            if (option := session.option(params["configId"])) is None:
-                raise invalid_params(f"configId: there is no option {params['configId']!r}")
-            if params["type"] != "id":
-                raise invalid_params(f"type: {params['type']!r} does not fit this option")
-            await session.set_option(option, option_value(option, params["value"], "value"))
-            return session.settings()
 
     async def _cancel_call(self, params: Params) -> Json:
         if not self._end_call(params, params["toolCallId"]):
@@ -151,17 +137,17 @@ class HandlersV2(Handlers):
     def _end_call(self, params: Params, call_id: str) -> bool:
         """Cancel one tool call; return whether it was running."""
         session_id = params["sessionId"]
-        if (session := self.open.awake.get(session_id)) is not None:
+        if (session := self.sessions.awake.get(session_id)) is not None:
             return session.end_call(call_id)
-        if session_id not in self.open.suspended:
-            raise self.closed(session_id)
+        if session_id not in self.sessions.suspended:
+            raise self.not_open(session_id)
         return False
 
     async def _prompt(self, params: Params) -> Json:
         async with self.prompting(params) as session:
             if session is None:
                 raise _cancelled()
-            blocks = blocks_of(params, session.model)
+            blocks = prompt_blocks(params, session.model)
             if not blocks:
                 raise invalid_params("params.prompt is empty")
             message_id = new_message_id()
@@ -194,17 +180,15 @@ class HandlersV2(Handlers):
 
     def _release(self, session: Session) -> None:
         session.prompts.turn.release()
-        self.open.notify_idle()
+        self.sessions.notify_idle()
 
     async def _turn(self, session: Session, message_id: str, blocks: Sequence[Params]) -> None:
         """Run one turn, from the echo of the prompt to the idle state that ends it."""
         updates = cast("SessionUpdatesV2", session.updates)
         try:
-            ended = await self._outcome(session, updates, message_id, blocks)
-            used = session.take_used()
-            if self.services.is_unstable:
-                ended |= used
-            await updates.state("idle", **ended)
+            outcome = await self._outcome(session, updates, message_id, blocks)
+            usage = session.take_turn_usage()
+            await updates.state("idle", **outcome, **(usage if self.is_unstable else {}))
         finally:
             updates.is_asking = False
             self._release(session)
@@ -216,39 +200,26 @@ class HandlersV2(Handlers):
         try:
             await updates.echo(message_id, blocks)
             await updates.state("running")
-            # The answer may have waited for its reader, and the cancellation not for the turn.
+            # The response may have waited for the client; a cancellation does not wait for it.
             if session.prompts.is_cancelled:
                 return {"stopReason": "cancelled"}
             with self.auth.with_methods():
                 return {"stopReason": await session.prompt(read_prompt(blocks, session.cwd))}
         except ConnectionClosedError:
             raise
-        except (RequestFailedError, StoreError) as problem:
-            return {"stopReason": "error", "error": _error(problem)}
+        except RequestFailedError as problem:
+            error = {"code": problem.code, "message": problem.message}
+            if problem.data is not None:
+                error["data"] = problem.data
+        except StoreError as problem:
+            message = f"The session cannot be kept: {problem}"
+            error = {"code": jsonrpc.INTERNAL_ERROR, "message": message}
         except Exception:
-            # The prompt has its result: what goes wrong now can only be told by a state.
+            # The prompt has its response already, so a state update reports the error.
             logger.exception("a turn failed")
             error = {"code": jsonrpc.INTERNAL_ERROR, "message": "Internal error"}
-            return {"stopReason": "error", "error": error}
-
-    def _state(self, session: Session) -> dict[str, Json]:
-        """Return the state of a session as fields of a state update."""
-        if not session.prompts.is_busy:
-            return {"state": "idle"}
-        is_asking = cast("SessionUpdatesV2", session.updates).is_asking
-        return {"state": "requires_action" if is_asking else "running"}
-
-    def _offered(self, session: Session) -> dict[str, Json]:
-        return {**session.settings(), "availableCommands": session.commands()}
+        return {"stopReason": "error", "error": error}
 
 
 def _cancelled() -> RequestFailedError:
     return RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
-
-
-def _error(problem: RequestFailedError | StoreError) -> dict[str, Json]:
-    """Return the error as a field of a state update, as the prompt has its response."""
-    if isinstance(problem, RequestFailedError):
-        data = {"data": problem.data} if problem.data is not None else {}
-        return {"code": problem.code, "message": problem.message, **data}
-    return {"code": jsonrpc.INTERNAL_ERROR, "message": f"The session cannot be kept: {problem}"}

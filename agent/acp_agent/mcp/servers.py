@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio.abc import TaskGroup
 
+from acp_agent.elicitation import ServerElicitation
 from acp_agent.mcp.config import AcpServer, Limits, Server
 from acp_agent.terminals import RequestSender
 from acp_agent.tools.call import Tool
-from acp_agent.updates.elicitation import ServerElicitation
 from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:

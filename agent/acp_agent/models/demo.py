@@ -7,6 +7,7 @@ import shlex
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from typing import Final, TypeAlias, cast
 
+from acp_agent.markdown import fence
 from acp_agent.models.types import (
     HistoryEntry,
     ModelEvent,
@@ -22,7 +23,6 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.numbers import is_finite
-from acp_agent.tools.call import fence
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_codec import parse
 from acp_protocol.jsonrpc import Json

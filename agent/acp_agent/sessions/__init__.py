@@ -1,3 +1,3 @@
-"""What is kept of sessions, in memory or in a directory; what travels on the wire is not known."""
+"""Sessions that are open: what each holds, and how many are awake."""
 
 __all__: list[str] = []

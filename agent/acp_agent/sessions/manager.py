@@ -12,15 +12,15 @@ from typing import Final
 
 import anyio
 
-from acp_agent.params import session_not_found
-from acp_agent.sessions.locks import SessionLocks
-from acp_agent.sessions.session import Session
-from acp_agent.sessions.suspended import SuspendedSessions
+from acp_agent.sessions.session import CLOSED, Session, SuspendedSession, session_not_found
+from acp_agent.store.locks import SessionLocks
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 
 SLOT_TIMEOUT_S: Final = 30.0
-"""Seconds that a session waits for another one to become idle."""
+"""How long a session waits for another one to become idle."""
+MAX_SUSPENDED: Final = 500
+"""Suspended sessions at once, as each holds a lock; the oldest ones are closed."""
 
 
 class SessionManager:
@@ -30,12 +30,14 @@ class SessionManager:
     """
 
     def __init__(self, limit: int, locks: SessionLocks) -> None:
+        self.slot_timeout_s = SLOT_TIMEOUT_S
+        self.max_suspended = MAX_SUSPENDED
         self._limit = limit
         self._locks = locks
         self.awake: dict[str, Session] = {}
         """By id."""
-        self.suspended = SuspendedSessions(locks)
-        """The suspended sessions, which wake when they are needed."""
+        self.suspended: dict[str, SuspendedSession] = {}
+        """By id, in the order in which they were suspended; their locks stay held."""
         self._changing: dict[str, anyio.Event] = {}
         """By id, the sessions that are being opened or closed; set when that is done."""
         self._opening = 0
@@ -52,7 +54,6 @@ class SessionManager:
         return self._is_idle(session) and session.log.is_flushed()
 
     def _is_idle(self, session: Session) -> bool:
-        """Return whether nothing runs in a session, or is about to."""
         is_used = session.is_used or session.id in self._changing
         return not is_used and not session.is_at_work
 
@@ -121,7 +122,7 @@ class SessionManager:
             return
         if self._is_over:
             raise RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
-        raise session_not_found(session_id, "The session was closed meanwhile")
+        raise session_not_found(session_id, CLOSED)
 
     def cancel_starts(self) -> None:
         """Cancel all starts, because the client has disconnected."""
@@ -139,13 +140,16 @@ class SessionManager:
 
     async def suspend(self, session: Session) -> None:
         """Stop all of an idle session, but keep its lock; it wakes when it is needed."""
-        self.suspended.add(session.id, session.suspended())
+        self.suspended[session.id] = session.suspended()
         del self.awake[session.id]
         with self.change(session.id), anyio.CancelScope(shield=True):
             await session.finish()
-            await session.servers.aclose()
-            await session.settle()
-        self.suspended.evict(self._changing)
+        surplus = max(0, len(self.suspended) - self.max_suspended)
+        for session_id in [each for each in self.suspended if each not in self._changing][:surplus]:
+            self._close_suspended(session_id)
+
+    def _close_suspended(self, session_id: str) -> None:
+        self._locks.release(self.suspended.pop(session_id).number)
 
     async def close_session(self, session: Session) -> None:
         """Close a session, which stays in the store and can be opened again.
@@ -158,8 +162,6 @@ class SessionManager:
             try:
                 await session.tasks.end()
                 await session.finish()
-                await session.servers.aclose()
-                await session.settle()
             finally:
                 self._locks.release(session.log.record.number)
 
@@ -177,28 +179,28 @@ class SessionManager:
         if (session := self.awake.get(session_id)) is not None:
             await self.close_session(session)
             return True
-        return self.suspended.close(session_id) or was_starting
+        if session_id in self.suspended:
+            self._close_suspended(session_id)
+            return True
+        return was_starting
 
     async def _wait_for_slot(self) -> None:
         """Return when one more session may be awake; suspend those that are idle the longest."""
-        with anyio.move_on_after(SLOT_TIMEOUT_S):
+        with anyio.move_on_after(self.slot_timeout_s):
             while len(self.awake) + self._opening >= self._limit:
-                resting = [each for each in self.awake.values() if self.can_suspend(each)]
-                if resting:
-                    await self.suspend(min(resting, key=lambda each: each.last_used))
-                elif idle := [each for each in self.awake.values() if self._is_idle(each)]:
+                awake = self.awake.values()
+                if ready := [each for each in awake if self.can_suspend(each)]:
+                    await self.suspend(min(ready, key=lambda each: each.last_used))
+                elif idle := [each for each in awake if self._is_idle(each)]:
                     # There is no event for when the store can be written again, so try.
                     await idle[0].log.flush()
-                elif self._opening or not all(
-                    session.is_at_work for session in self.awake.values()
-                ):
+                elif self._opening or not all(session.is_at_work for session in awake):
                     await self._idle_again.wait()
                 else:
-                    raise self._too_many()
-            return
-        raise self._too_many()
-
-    def _too_many(self) -> RequestFailedError:
-        limit = self._limit
-        reason = f"Too many sessions are at work: {limit}; wait for a turn to end or cancel one"
-        return RequestFailedError(jsonrpc.INVALID_REQUEST, reason)
+                    break
+            else:
+                return
+        reason = (
+            f"Too many sessions are at work: {self._limit}; wait for a turn to end or cancel one"
+        )
+        raise RequestFailedError(jsonrpc.INVALID_REQUEST, reason)

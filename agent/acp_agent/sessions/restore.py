@@ -20,10 +20,10 @@ from acp_agent.models.types import (
     ToolResult,
     ToolUse,
 )
-from acp_agent.sessions import events
-from acp_agent.sessions.events import Event
-from acp_agent.sessions.log import SessionLog, Texts, read_entry
-from acp_agent.turn.history import HistoryItem, LocalExchange, Summary
+from acp_agent.store import events
+from acp_agent.store.entries import HistoryItem, LocalExchange, Summary, read_entry
+from acp_agent.store.events import Event
+from acp_agent.store.log import SessionLog, Texts
 from acp_agent.turn.prompt import read_prompt
 from acp_protocol.jsonrpc import Json
 
@@ -48,7 +48,7 @@ def restore(log: SessionLog) -> RestoredSession:
     """Return the state of a session, after completing in its log what was interrupted."""
     reading = _Reading()
     for event in log.events():
-        reading.take(event)
+        reading.add(event)
     log.texts = reading.texts
     for call_id, content in reading.open_calls.items():
         content_block = {"type": "content", "content": {"type": "text", "text": REASON}}
@@ -56,14 +56,14 @@ def restore(log: SessionLog) -> RestoredSession:
         log.append(events.tool(call_id, members | {"content": [*content, content_block]}))
     for compaction_id, members in reading.open_compactions.items():
         log.append(events.compaction(compaction_id, members))
-    loose = tuple(reading.loose)
-    for entry in reading.missing():
+    partial = reading.partial_reply()
+    for entry in reading.missing_entries(partial):
         log.append_entry(entry)
         reading.history.append(entry)
-    unheard = reading.unheard(Path(log.record.cwd))
-    return RestoredSession(
-        reading.history, reading.calls, unheard, loose if unheard is not None else ()
-    )
+    if reading.prompt is None:
+        return RestoredSession(reading.history, reading.calls)
+    prompt = read_prompt(reading.prompt, Path(log.record.cwd))
+    return RestoredSession(reading.history, reading.calls, prompt, partial)
 
 
 class _Reading:
@@ -77,83 +77,67 @@ class _Reading:
         self.open_compactions: dict[str, Mapping[str, Json]] = {}
         """By id of each compaction that has not ended, the fields with which it ends."""
         self.texts = Texts()
-        self._prompt: list[Mapping[str, Json]] | None = None
+        self.prompt: list[Mapping[str, Json]] | None = None
         """The blocks of a prompt that is not in the history yet."""
 
-    @property
-    def loose(self) -> list[ModelEvent]:
-        """What the model has said since its last entry."""
-        if self.history and isinstance(self.history[-1], LocalExchange):
-            # A reply of the agent itself, of which the model knows nothing.
-            return []
-        return [
-            TextDelta(text) if kind == "agent_message_chunk" else ReasoningDelta(text)
-            for kind, text in self.texts
-        ]
-
-    def take(self, event: Event) -> None:
-        """Add an event of the log."""
-        self._take(event)
-        self.texts.take(event)
-
-    def _take(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
         match event["what"]:
             case "entry":
-                self._know(read_entry(event["entry"], self.texts))
+                self._add_entry(read_entry(event["entry"], self.texts))
             case "user":
-                self._prompt = event["blocks"]
+                self.prompt = event["blocks"]
             case "call":
                 # A call that was never reported has used up its number all the same.
-                self.calls = max(self.calls + 1, _number(event["id"]))
+                number = event["id"].rpartition("_")[2]
+                is_number = number.isascii() and number.isdecimal()
+                self.calls = max(self.calls + 1, int(number) if is_number else 0)
                 self.open_calls[event["id"]] = event["members"].get("content", [])
             case "compaction" if event["members"].get("status") == "in_progress":
                 self.open_compactions[event["id"]] = {"status": "cancelled"}
             case "compaction":
                 self.open_compactions.pop(event["id"], None)
             case "tool":
-                self._change(event["id"], event["members"])
+                self._update_call(event["id"], event["members"])
             case _:
                 pass
+        self.texts.add(event)
 
-    def _know(self, entry: HistoryItem) -> None:
+    def _add_entry(self, entry: HistoryItem) -> None:
         self.history.append(entry)
-        self._prompt = None
+        self.prompt = None
         if isinstance(entry, Summary):
             summary = [{"type": "text", "text": entry.summary}]
             for id_ in self.open_compactions:
                 self.open_compactions[id_] = {"status": "completed", "summary": summary}
 
-    def missing(self) -> list[HistoryItem]:
-        """Return the entries that complete the history."""
-        added = _unanswered(self.history)
-        last = self.history[-1] if self.history else None
-        if self._prompt is None and (self.loose or isinstance(last, PromptMessage)):
-            added.append(AssistantMessage(tuple(self.loose)))
-        return added
-
-    def unheard(self, cwd: Path) -> PromptMessage | None:
-        """Return the prompt that is not in the history yet."""
-        return read_prompt(self._prompt, cwd) if self._prompt is not None else None
-
-    def _change(self, call_id: str, members: Mapping[str, Json]) -> None:
+    def _update_call(self, call_id: str, members: Mapping[str, Json]) -> None:
         if members.get("status") in _FINAL:
             self.open_calls.pop(call_id, None)
         elif call_id in self.open_calls and isinstance(members.get("content"), list):
             self.open_calls[call_id] = cast("list[Json]", members["content"])
 
+    def partial_reply(self) -> tuple[ModelEvent, ...]:
+        """Return what the model has streamed since its last entry."""
+        if self.history and isinstance(self.history[-1], LocalExchange):
+            # The model does not get a reply of the agent itself.
+            return ()
+        return tuple(
+            TextDelta(text) if kind == "agent_message_chunk" else ReasoningDelta(text)
+            for kind, text in self.texts
+        )
 
-def _number(call_id: str) -> int:
-    """Return the number at the end of a call's id; 0 if there is none."""
-    number = call_id.rpartition("_")[2]
-    return int(number) if number.isascii() and number.isdecimal() else 0
-
-
-def _unanswered(history: list[HistoryItem]) -> list[HistoryItem]:
-    """Return results for the calls at the end of `history` that have none."""
-    for answers, entry in enumerate(reversed(history)):
-        if isinstance(entry, AssistantMessage):
-            calls = [event for event in entry.events if isinstance(event, ToolUse)]
-            return [ToolResult(call.name, REASON, is_failed=True) for call in calls[answers:]]
-        if isinstance(entry, PromptMessage | LocalExchange | Summary):
-            break
-    return []
+    def missing_entries(self, partial: tuple[ModelEvent, ...]) -> list[HistoryItem]:
+        """Return the entries that complete the history."""
+        missing: list[HistoryItem] = []
+        for results, entry in enumerate(reversed(self.history)):
+            if isinstance(entry, AssistantMessage):
+                calls = [event for event in entry.events if isinstance(event, ToolUse)]
+                missing += [
+                    ToolResult(call.name, REASON, is_failed=True) for call in calls[results:]
+                ]
+            if not isinstance(entry, ToolResult):
+                break
+        last = self.history[-1] if self.history else None
+        if self.prompt is None and (partial or isinstance(last, PromptMessage)):
+            missing.append(AssistantMessage(partial))
+        return missing

@@ -1,63 +1,94 @@
-"""A session: its directory, its history, its consents, and at most one running turn."""
+"""A session: its directory, its history, its permissions, and at most one running turn."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
 
 import anyio
 
+from acp_agent.elicitation import UserElicitation
+from acp_agent.mcp.config import Server
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.types import (
     AssistantMessage,
     Model,
-    ModelEvent,
     PromptMessage,
     SlashCommand,
     SupportsEffort,
     TokenUsage,
     is_scripted,
 )
-from acp_agent.params import session_not_found
-from acp_agent.permissions.decide import ModeId, SessionPermissions
-from acp_agent.permissions.grants import PolicyId
-from acp_agent.services import AgentServices
-from acp_agent.sessions.log import History, SessionLog, read_usage, write_usage
-from acp_agent.sessions.options import (
+from acp_agent.options import (
     DEFAULT_EFFORT,
     EFFORT,
     MODE,
     MODEL,
     POLICY,
     THINKING,
-    Option,
+    SessionOption,
     options_for,
 )
+from acp_agent.permissions.decide import ModeId, SessionPermissions
+from acp_agent.permissions.grants import PolicyId
+from acp_agent.services import AgentServices
 from acp_agent.sessions.restore import RestoredSession
-from acp_agent.sessions.store import SessionRecord, StoreError
-from acp_agent.sessions.suspended import SessionSetup, SuspendedSession
+from acp_agent.store.database import SessionRecord, StoreError
+from acp_agent.store.entries import read_usage, write_usage
+from acp_agent.store.log import History, SessionLog
 from acp_agent.tools.registry import elicitation_tools
-from acp_agent.turn.context import ContextWindow, TurnContext
-from acp_agent.turn.history import model_history
+from acp_agent.turn.context import ContextWindow, TurnContext, model_history
 from acp_agent.turn.instructions import LoadedInstructions, load_instructions
 from acp_agent.turn.loop import StopReason, run_turn
-from acp_agent.turn.slash_command_list import ParsedCommand, available_commands, parse_command
-from acp_agent.turn.slash_commands import SlashCommands, history_item
-from acp_agent.turn.tool_calls import ToolContext
-from acp_agent.updates.elicitation import UserElicitation
+from acp_agent.turn.slash_commands import (
+    CommandFacts,
+    available_commands,
+    history_item,
+    parse_command,
+    run_command,
+)
+from acp_agent.turn.tool_calls import SessionClient, ToolContext
 from acp_agent.updates.v1 import USAGE_UPDATE, SessionUpdates
 from acp_agent.workspace import Workspace
-from acp_protocol.errors import ConnectionClosedError
+from acp_protocol import jsonrpc
+from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
 
 TITLE_LENGTH: Final = 60
 INFO: Final = "session_info_update"
+CLOSED: Final = "The session was closed meanwhile"
+
+
+def session_not_found(session_id: str, reason: str) -> RequestFailedError:
+    """Return the error for a session that does not exist, or is not open."""
+    return RequestFailedError(jsonrpc.RESOURCE_NOT_FOUND, reason, {"sessionId": session_id})
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSetup:
+    """What the client wants a session to work with."""
+
+    directories: Sequence[Path]
+    """The first is its `cwd`."""
+    servers: Sequence[Server]
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendedSession:
+    """What is kept in memory of a suspended session; everything else is in the store."""
+
+    number: int
+    setup: SessionSetup
+    permissions: SessionPermissions
+    shown_warnings: set[tuple[str, str]]
+    model: str
+    history_length: int
 
 
 class PromptQueue:
@@ -84,9 +115,9 @@ class PromptQueue:
 
 
 class SessionTasks:
-    """What is sent for an open session beside its turns, such as a replay.
+    """What runs for an open session beside its turns, such as a replay.
 
-    It ends before the session is closed, so that nothing is sent behind the response to that.
+    It ends before the session is closed, so that nothing is sent after the response to that.
     """
 
     def __init__(self, session_id: str) -> None:
@@ -102,7 +133,7 @@ class SessionTasks:
             RequestFailedError: the session was closed before the block had ended.
         """
         if self._is_over:
-            raise self._closed()
+            raise session_not_found(self._session_id, CLOSED)
         with anyio.CancelScope() as scope:
             has_ended = self._scopes[scope] = anyio.Event()
             try:
@@ -111,7 +142,7 @@ class SessionTasks:
                 del self._scopes[scope]
                 has_ended.set()
         if scope.cancelled_caught:
-            raise self._closed()
+            raise session_not_found(self._session_id, CLOSED)
 
     async def end(self) -> None:
         """Cancel the blocks that run and let no other begin; return when they have ended."""
@@ -120,9 +151,6 @@ class SessionTasks:
             scope.cancel()
             await has_ended.wait()
 
-    def _closed(self) -> Exception:
-        return session_not_found(self._session_id, "The session was closed meanwhile")
-
 
 class Session:
     """One conversation with the client."""
@@ -130,63 +158,76 @@ class Session:
     def __init__(
         self,
         log: SessionLog,
-        revived: RestoredSession,
+        restored: RestoredSession,
         *,
         services: AgentServices,
+        client: SessionClient,
         workspace: Workspace,
         updates: SessionUpdates,
         servers: McpServers,
-        declared: SessionSetup,
-        slept: SuspendedSession | None = None,
+        setup: SessionSetup,
+        suspended: SuspendedSession | None = None,
     ) -> None:
-        record = log.record
+        record, settings = log.record, services.settings
         self.id = record.id
+        self.cwd: Path = workspace.cwd
         self.log = log
         self.updates = updates
         self.servers = servers
-        self.setup = declared
-        self._shown_warnings = slept.shown_warnings if slept else set[tuple[str, str]]()
-        self._shown_warnings &= set(servers.warnings)
-        self.cwd: Path = workspace.cwd
-        new = SessionPermissions(services.rules, workspace.cwd)
-        self.permissions = slept.permissions if slept else new
-        self.last_used = anyio.current_time()
-        """When it was used last, on the clock of the event loop."""
-        self._uses = 0
+        self.setup = setup
         self.tasks = SessionTasks(self.id)
         self.prompts = PromptQueue()
         self.is_unannounced = False
         """Whether the request that has opened it was not answered yet."""
-        self._models = {model.name: model for model in services.models}
-        self.prefix = f"{services.namespace}:" if services.namespace else ""
-        """What precedes the names of commands."""
+        self.last_used = anyio.current_time()
+        """When it was used last, on the clock of the event loop."""
+        self._uses = 0
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
-        self._used: dict[str, int] | None = None
-        self.options = options_for(services.models, services.rules.default_policy)
+        self._turn_usage: dict[str, int] | None = None
+        self._shown_warnings = set[tuple[str, str]]()
+        self.permissions = SessionPermissions(services.permissions, workspace.cwd)
+        if suspended is not None:
+            self._shown_warnings = suspended.shown_warnings & set(servers.warnings)
+            self.permissions = suspended.permissions
+        self._prefix = f"{settings.agent.namespace}:" if settings.agent.namespace else ""
+        """What precedes the names of commands."""
+        self._instruction_files = settings.agent.instructions
+        self._models = {model.name: model for model in services.models}
+        self.options = options_for(services.models, services.permissions.default_policy)
         self._chosen = {option.id: option.chosen(record.settings) for option in self.options}
-        desk = ToolContext(
-            record.id, services.client, updates, workspace, self.permissions, servers
+        tool_context = ToolContext(
+            self.id,
+            client,
+            updates,
+            workspace,
+            self.permissions,
+            servers,
+            call_count=restored.calls,
+            audit=services.audit,
         )
-        desk.call_count = revived.calls
-        desk.audit = services.audit
-        user = servers.relay.user = UserElicitation(
-            desk.client, record.id, updates, desk.permission_lock
-        )
+        user = UserElicitation(client, self.id, updates, tool_context.permission_lock)
+        servers.relay.user = user
         servers.adopt(services.tools)
         servers.adopt(elicitation_tools(user, servers.relay.modes))
-        history = History(revived.history, log)
-        self._context = TurnContext(services.models[0], desk, history, services.pace)
-        self._context.limits = services.limits
-        self._context.read_instructions = self._instructed
-        self._names = services.instructions
-        self._commands = SlashCommands(self._context, self)
-        self._context.context_window = _fill(record.usage)
-        if record.spent is not None:
-            self._context.usage = read_usage(record.spent)
-        self._apply()
-        if revived.pending_prompt is not None:
-            self._take_up(revived.pending_prompt, revived.partial_reply)
+        self._context = TurnContext(
+            services.models[0],
+            tool_context,
+            History(restored.history, log),
+            stream_delay_s=services.stream_delay_s,
+            usage=read_usage(record.spent or {}),
+            limits=settings.limits,
+            read_instructions=self._read_instructions,
+            context_window=_context_window(record.usage),
+        )
+        self._apply_options()
+        if restored.pending_prompt is not None:
+            # The prompt was interrupted before it was in the history.
+            message = self._without_prefix(restored.pending_prompt)
+            item = history_item(parse_command(message.text, self.model), message)
+            self._context.history.append(item)
+            if isinstance(item, PromptMessage):
+                self._context.history.append(AssistantMessage(restored.partial_reply))
 
     @property
     def is_busy(self) -> bool:
@@ -242,7 +283,7 @@ class Session:
     async def prompt(
         self, message: PromptMessage, record_prompt: Callable[[], Awaitable[None]] | None = None
     ) -> StopReason:
-        """Run one turn for `said`, once `record_prompt` has stored it; no other turn may run."""
+        """Run one turn, once `record_prompt` has stored its prompt; no other turn may run."""
         stop: StopReason = "cancelled"
         before = self._context.usage
         self._turn_ended = anyio.Event()
@@ -251,14 +292,19 @@ class Session:
             with turn, self.servers.relay.in_turn():
                 if record_prompt is not None:
                     await record_prompt()
-                message = self._plain(message)
-                order = parse_command(message.text, self.model)
-                await self._begin("" if order is not None and order.is_local else message.text)
+                message = self._without_prefix(message)
+                command = parse_command(message.text, self.model)
+                is_local = command is not None and command.is_local
+                await self._touch("" if is_local else message.text)
                 await self.warn(is_in_turn=True)
-                stop = await self._answer(message, order)
+                if command is not None:
+                    stop = await run_command(self._context, command, message, self._command_facts)
+                else:
+                    self._context.history.append(message)
+                    stop = await run_turn(self._context)
                 await self.log.flush()
         except ConnectionClosedError:
-            # The client asks and answers no more: what it left unanswered, it does not want.
+            # What the client has left unanswered, it does not want.
             stop = "cancelled"
         except StoreError:
             if not turn.cancel_called:
@@ -267,48 +313,43 @@ class Session:
             self._turn = None
             self.last_used = anyio.current_time()
             self._turn_ended.set()
-            self._account(before)
+            spent = self._context.usage
+            self._turn_usage = _usage_fields(spent, before)
+            if spent != before:
+                self.log.update(spent=write_usage(spent))
         return "cancelled" if turn.cancel_called else stop
 
-    async def _answer(self, message: PromptMessage, order: ParsedCommand | None) -> StopReason:
-        """Run a slash command or a turn of the model; return why it stopped."""
-        if order is not None:
-            return await self._commands.run(order, message)
-        self._context.history.append(message)
-        return await run_turn(self._context)
-
-    def _take_up(self, message: PromptMessage, loose: tuple[ModelEvent, ...]) -> None:
-        """Add a prompt that was interrupted, and the partial reply, to the history."""
-        message = self._plain(message)
-        entry = history_item(parse_command(message.text, self.model), message)
-        self._context.history.append(entry)
-        if isinstance(entry, PromptMessage):
-            self._context.history.append(AssistantMessage(loose))
-
-    def _plain(self, message: PromptMessage) -> PromptMessage:
+    def _without_prefix(self, message: PromptMessage) -> PromptMessage:
         """Return a prompt whose command has no namespace."""
-        begins = f"/{self.prefix}"
-        if not self.prefix or not message.text.startswith(begins):
+        prefix = f"/{self._prefix}"
+        if not self._prefix or not message.text.startswith(prefix):
             return message
-        rest = message.text[len(begins) :]
+        rest = message.text[len(prefix) :]
         known = {command.name for command in available_commands(self.model)}
         # Anything else goes to the model unchanged.
-        is_command = known.intersection(rest.split(maxsplit=1)[:1])
-        return (
-            replace(message, text=f"/{rest}") if is_command and not rest[0].isspace() else message
+        is_command = known.intersection(rest.split(maxsplit=1)[:1]) and not rest[0].isspace()
+        return replace(message, text=f"/{rest}") if is_command else message
+
+    async def _command_facts(self) -> CommandFacts:
+        context = self._context
+        instructions = await self._read_instructions()
+        paths = instructions.paths if instructions is not None else ()
+        return CommandFacts(
+            self._commands(),
+            context.model.name,
+            self.servers,
+            self.permissions,
+            context.usage,
+            self.log.current().usage,
+            [context.tool_context.workspace.display_path(path) for path in paths],
+            is_cut=instructions is not None and instructions.is_truncated,
+            prefix=self._prefix,
         )
 
-    def _account(self, before: TokenUsage) -> None:
-        """Store the tokens used, however the turn has ended."""
-        spent = self._context.usage
-        self._used = _members(spent, before)
-        if spent != before:
-            self.log.update(spent=write_usage(spent))
-
-    def take_used(self) -> dict[str, Json]:
+    def take_turn_usage(self) -> dict[str, Json]:
         """Return, once, the tokens that the last turn has used, as a field of its result."""
-        used, self._used = self._used, None
-        return {"usage": dict(used)} if used is not None and used["totalTokens"] else {}
+        usage, self._turn_usage = self._turn_usage, None
+        return {"usage": dict(usage)} if usage is not None and usage["totalTokens"] else {}
 
     def cancel(self) -> None:
         """End the running turn, if there is one; its prompt is answered with `cancelled`."""
@@ -323,28 +364,26 @@ class Session:
         return scope is not None
 
     async def finish(self) -> None:
-        """Cancel all prompts, and return when the running turn has sent its last update."""
+        """End all prompts and servers, and store everything; every wait is bounded."""
         self.prompts.cancel()
         if self._turn is not None:
             self._turn.cancel()
             await self.ended()
         async with self.prompts.turn:
             pass
-
-    async def ended(self) -> None:
-        """Return when the turn that runs has ended."""
-        await self._turn_ended.wait()
-
-    async def settle(self) -> None:
-        """Return when everything is stored; log an error if it cannot be."""
+        await self.servers.aclose()
         try:
             await self.log.flush()
         except StoreError as problem:
             logger.error("the last messages are not stored: %s", problem)  # noqa: TRY400 - as below
 
+    async def ended(self) -> None:
+        """Return when the turn that runs has ended."""
+        await self._turn_ended.wait()
+
     async def announce(self) -> None:
         """Send the available commands, and warnings."""
-        await self.updates.commands(self.listed_commands())
+        await self.updates.commands(self._commands())
         await self.warn()
 
     async def warn(self, *, is_in_turn: bool = False) -> None:
@@ -352,14 +391,14 @@ class Session:
 
         Clients without notices get a message instead, which needs a running turn.
         """
-        troubles = self.servers.warnings
+        warnings = self.servers.warnings
         if not self.servers.is_changing:
-            self._shown_warnings &= set(troubles)
-        for trouble in troubles:
-            if trouble in self._shown_warnings:
+            self._shown_warnings &= set(warnings)
+        for warning in warnings:
+            if warning in self._shown_warnings:
                 continue
-            if await self.updates.warn(*trouble, is_in_turn=is_in_turn):
-                self._shown_warnings.add(trouble)
+            if await self.updates.warn(*warning, is_in_turn=is_in_turn):
+                self._shown_warnings.add(warning)
 
     async def send_context(self) -> None:
         """Send the state beside the conversation: title, usage, commands."""
@@ -367,7 +406,7 @@ class Session:
             pending_updates = self.context_updates()
         except StoreError as problem:
             # The response has been sent, so the error goes to the log.
-            logger.error("%s", problem)  # noqa: TRY400 - a sentence says it all
+            logger.error("%s", problem)  # noqa: TRY400 - the message is enough
             return
         for update, members in pending_updates:
             await self.updates.send(update, members)
@@ -376,33 +415,33 @@ class Session:
     def context_updates(self) -> list[tuple[str, Mapping[str, Json]]]:
         """Return the updates of the state beside the conversation."""
         record = self.log.current()
-        shown: list[tuple[str, Mapping[str, Json]]] = [(INFO, session_info(record))]
+        updates: list[tuple[str, Mapping[str, Json]]] = [(INFO, session_info(record))]
         if record.usage is not None:
-            shown.append((USAGE_UPDATE, record.usage))
-        return shown
+            updates.append((USAGE_UPDATE, record.usage))
+        return updates
 
-    def move(self, workspace: Workspace, directories: Sequence[Path]) -> None:
+    def move(self, workspace: Workspace, setup: SessionSetup) -> None:
         """Change the directories of the session."""
         self._context.tool_context.workspace = workspace
-        self.setup = replace(self.setup, directories=directories)
+        self.setup = setup
 
-    def option(self, id_: Json) -> Option | None:
+    def option(self, id_: Json) -> SessionOption | None:
         """Return the option of that id."""
         return next((option for option in self.options if option.id == id_), None)
 
-    async def set_option(self, option: Option, value: str) -> None:
+    async def set_option(self, option: SessionOption, value: str) -> None:
         """Set `option` to a value, and notify the client."""
         before = self._chosen[option.id]
         self._chosen[option.id] = value
         is_other = option.id == MODEL and value != before
         # The context usage of one model says nothing about that of another.
-        forgotten: dict[str, Json] = {"usage": None} if is_other else {}
+        cleared: dict[str, Json] = {"usage": None} if is_other else {}
         try:
-            await self.log.update_now(settings=dict(self._chosen), **forgotten)
+            await self.log.update_now(settings=dict(self._chosen), **cleared)
         except BaseException:
             self._chosen[option.id] = before
             raise
-        self._apply()
+        self._apply_options()
         if is_other:
             self._context.context_window = ContextWindow()
         await self.updates.option_changed(option, self._chosen, self.options)
@@ -415,21 +454,15 @@ class Session:
 
     def commands(self) -> list[dict[str, Json]]:
         """Return the commands that a prompt may begin with, as the protocol shows them."""
-        return self.updates.command_entries(self.listed_commands())
+        return self.updates.command_entries(self._commands())
 
-    def listed_commands(self) -> list[SlashCommand]:
-        """Return those commands as the client knows them."""
+    def _commands(self) -> list[SlashCommand]:
         return [
-            replace(each, name=f"{self.prefix}{each.name}")
+            replace(each, name=f"{self._prefix}{each.name}")
             for each in available_commands(self.model)
         ]
 
-    def usage(self) -> Mapping[str, Json] | None:
-        """Return the context usage that was sent last."""
-        return self.log.current().usage
-
-    def _apply(self) -> None:
-        """Apply the chosen options."""
+    def _apply_options(self) -> None:
         self.permissions.mode = cast("ModeId", self._chosen[MODE])
         self.permissions.policy = cast("PolicyId", self._chosen[POLICY])
         self.updates.shows_thoughts = self._chosen[THINKING] == "show"
@@ -439,20 +472,22 @@ class Session:
             model = model.at(effort)
         self._context.model = model
 
-    async def _instructed(self) -> LoadedInstructions | None:
+    async def _read_instructions(self) -> LoadedInstructions | None:
         """Return the project's instructions for the chosen model."""
-        names = () if is_scripted(self.model) else self._names
-        files = self._context.tool_context.workspace
-        return await load_instructions(names, self.setup.directories, files, self.permissions)
+        names = () if is_scripted(self.model) else self._instruction_files
+        workspace = self._context.tool_context.workspace
+        return await load_instructions(names, self.setup.directories, workspace, self.permissions)
 
     async def send_title(self) -> None:
         """Notify the client of the new title."""
         await self.updates.send(INFO, session_info(self.log.current()))
 
-    async def _begin(self, text: str) -> None:
+    async def _touch(self, text: str) -> None:
         """Store and send the time of use, and the title that the first prompt gives."""
         info = {"updatedAt": self.log.touch()}
-        if (words := " ".join(text.split())) and self.log.suggest_title(title := _cut(words)):
+        words = " ".join(text.split())
+        title = words[: TITLE_LENGTH - 1] + "…" if len(words) > TITLE_LENGTH else words
+        if title and self.log.suggest_title(title):
             info["title"] = title
         await self.log.flush()
         await self.updates.send(INFO, info)
@@ -464,12 +499,7 @@ def session_info(record: SessionRecord) -> dict[str, Json]:
     return title | {"updatedAt": record.updated}
 
 
-def _cut(words: str) -> str:
-    """Return `words`, cut to the length of a title."""
-    return words[: TITLE_LENGTH - 1] + "…" if len(words) > TITLE_LENGTH else words
-
-
-def _members(now: TokenUsage, before: TokenUsage) -> dict[str, int]:
+def _usage_fields(now: TokenUsage, before: TokenUsage) -> dict[str, int]:
     """Return the difference of two sums, as the protocol counts it."""
     return {
         "totalTokens": now.total - before.total,
@@ -481,11 +511,9 @@ def _members(now: TokenUsage, before: TokenUsage) -> dict[str, int]:
     }
 
 
-def _fill(usage: Mapping[str, Json] | None) -> ContextWindow:
+def _context_window(usage: Mapping[str, Json] | None) -> ContextWindow:
     """Return how full the context window is, as last reported and as far as it can be read."""
     used, size = (usage.get("used"), usage.get("size")) if usage else (None, None)
-    return (
-        ContextWindow(used, size)
-        if isinstance(used, int) and isinstance(size, int)
-        else ContextWindow()
-    )
+    if isinstance(used, int) and isinstance(size, int):
+        return ContextWindow(used, size)
+    return ContextWindow()

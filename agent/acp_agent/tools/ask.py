@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import Field
 
+from acp_agent.elicitation import ElicitationResult
 from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.call import (
     Outcome,
@@ -26,7 +27,6 @@ from acp_agent.tools.call import (
     fenced,
     shorten,
 )
-from acp_agent.updates.elicitation import ElicitationResult
 from acp_agent.workspace import Workspace
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json

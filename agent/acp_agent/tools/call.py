@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, TypeAlias, get_args
 
+from acp_agent.markdown import fence
 from acp_agent.models.types import ToolSpec
 from acp_agent.tools.subject import Subject, name_subject
 from acp_agent.workspace import Workspace
@@ -146,14 +147,6 @@ def text_content(text: str) -> Mapping[str, Json]:
 def call_title(verb: str, name: str) -> str:
     """Return the title of a call about `name`, which may be long and hold what a screen obeys."""
     return f"{verb} {single_line(name, NAME_WIDTH)}"
-
-
-def fence(text: str) -> str:
-    """Return text as Markdown that shows it as it is, in a fence that it cannot close."""
-    ticks = "```"
-    while ticks in text:
-        ticks += "`"
-    return f"{ticks}\n{text.rstrip()}\n{ticks}"
 
 
 def fenced(text: str) -> Content:

@@ -17,6 +17,13 @@ from typing import TYPE_CHECKING, Final
 import anyio.to_thread
 from pydantic import Field
 
+from acp_agent.net import (
+    PrivateHosts,
+    are_all_public,
+    canonical_host,
+    literal_addresses,
+    resolve_host,
+)
 from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.call import (
     Outcome,
@@ -27,13 +34,6 @@ from acp_agent.tools.call import (
     fenced,
     shorten,
     text_content,
-)
-from acp_agent.tools.net import (
-    PrivateHosts,
-    are_all_public,
-    canonical_host,
-    literal_addresses,
-    resolve_host,
 )
 from acp_agent.tools.subject import name_subject
 from acp_agent.workspace import Workspace

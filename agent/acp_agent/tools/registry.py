@@ -11,11 +11,11 @@ from collections.abc import Collection
 from functools import cache
 from typing import TYPE_CHECKING
 
+from acp_agent.net import PrivateHosts
 from acp_agent.tools.call import Tool
-from acp_agent.tools.net import PrivateHosts
 
 if TYPE_CHECKING:
-    from acp_agent.updates.elicitation import ElicitationMode, UserElicitation
+    from acp_agent.elicitation import ElicitationMode, UserElicitation
 
 
 @cache

@@ -1,7 +1,7 @@
-"""Making room in the model's mind: what was said is summed up, and the summary takes its place.
+"""Compaction: the model sums up the conversation, and the summary replaces it.
 
-The model itself writes the summary. Until it is whole nothing changes, so that a failure or a
-cancellation leaves all as it was. What the client has seen stays as it is in any case.
+Until the summary is whole nothing changes, so that a failure or a cancellation leaves all as it
+was. What the client has seen stays as it is in any case.
 
 Source: ACP, Session Updates, "Compaction".
 """
@@ -28,8 +28,14 @@ from acp_agent.models.types import (
     TokenUsage,
     ToolResult,
 )
-from acp_agent.turn.context import TurnContext, retry_notice, send_usage, stream_model_reply
-from acp_agent.turn.history import Summary, model_history
+from acp_agent.store.entries import Summary
+from acp_agent.turn.context import (
+    TurnContext,
+    model_history,
+    retry_notice,
+    send_usage,
+    stream_model_reply,
+)
 from acp_agent.turn.tool_calls import FINAL_STATUS_TIMEOUT_S
 from acp_agent.updates.v1 import new_message_id
 from acp_protocol.errors import AcpError, ConnectionClosedError
@@ -48,13 +54,13 @@ Write Markdown, nothing before or behind it, and no more than is needed.
 """
 _ALSO: Final = "\nThe user says what matters besides: {}\n"
 CLIPPED_CHARS: Final = 2000
-"""Characters of what a tool has answered, or of an attachment, where the whole is too long."""
+"""Characters kept of a tool's result or an attachment, if the whole is too long."""
 CHARS_PER_TOKEN: Final = 4
-"""Of a token, about; it counts where a service does not tell how long its summary is."""
+"""Roughly; used where a service does not report how long its summary is."""
 MAX_SHRINK_ATTEMPTS: Final = 4
-"""Times that the older half is left out, where even that is too long."""
+"""How often the older half is left out, if the rest is still too long."""
 SAVE_TIMEOUT_S: Final = 30.0
-"""Seconds that a client has to take what came of it."""
+"""How long a client may take to receive the outcome."""
 _LEFT_OUT: Final = "(What was said before is left out here: it is too long.)"
 
 
@@ -65,59 +71,61 @@ class CompactionFailedError(AcpError):
 async def compact(context: TurnContext, focus: str = "", *, goes_on: bool = False) -> None:
     """Sum up what the model knows; `focus` is what the user wants to be kept.
 
-    `goes_on` keeps the last prompt besides, word by word: it is not answered yet.
+    `goes_on` also keeps the last prompt, word by word: it is not answered yet.
 
     Raises:
-        CompactionFailedError: it could not be.
-        ModelFailedError: the model wants a key.
+        CompactionFailedError: there is nothing to sum up, or no summary of it.
+        ModelFailedError: the model needs a key.
     """
     updates, id_ = context.tool_context.updates, new_message_id()
     end: Mapping[str, Json] = {"status": "cancelled"}
     try:
-        known = _known(context, goes_on=goes_on)
+        history = _compactable(context, goes_on=goes_on)
         await updates.compaction(id_, {"status": "in_progress"})
-        summary, used = await _summary(context, known, focus)
-        requests = _last_prompt(model_history(context.history)) if goes_on else ()
-        context.history.append(Summary(summary, requests))
+        summary, usage = await _summarize(context, history, focus)
+        prompts = [
+            entry for entry in model_history(context.history) if isinstance(entry, PromptMessage)
+        ]
+        context.history.append(Summary(summary, tuple(prompts[-1:]) if goes_on else ()))
         end = {"status": "completed", "summary": [{"type": "text", "text": summary}]}
     except (CompactionFailedError, ModelFailedError) as problem:
         end = {"status": "failed", "error": str(problem)}
         raise
     finally:
-        # What has happened is told, whoever gives up meanwhile.
-        bound = FINAL_STATUS_TIMEOUT_S if end["status"] == "cancelled" else SAVE_TIMEOUT_S
-        with anyio.move_on_after(bound, shield=True), suppress(ConnectionClosedError):
+        # The outcome is sent even if the turn is cancelled meanwhile.
+        timeout = FINAL_STATUS_TIMEOUT_S if end["status"] == "cancelled" else SAVE_TIMEOUT_S
+        with anyio.move_on_after(timeout, shield=True), suppress(ConnectionClosedError):
             await updates.compaction(id_, end)
     context.context_window.mark_compacted()
     if context.context_window.size:
-        taken = used.output_tokens if used is not None else ceil(len(summary) / CHARS_PER_TOKEN)
-        await send_usage(context, taken, context.context_window.size)
+        used = usage.output_tokens if usage is not None else ceil(len(summary) / CHARS_PER_TOKEN)
+        await send_usage(context, used, context.context_window.size)
 
 
-def _known(context: TurnContext, *, goes_on: bool) -> Sequence[HistoryEntry]:
+def _compactable(context: TurnContext, *, goes_on: bool) -> Sequence[HistoryEntry]:
     """Return what is to be summed up.
 
     Raises:
         CompactionFailedError: there is nothing.
     """
-    # A request that failed has left a reply that says nothing.
-    known = [entry for entry in model_history(context.history) if entry != AssistantMessage(())]
-    if goes_on and known and isinstance(known[-1], PromptMessage):
+    # A request that failed has left an empty reply.
+    history = [each for each in model_history(context.history) if each != AssistantMessage(())]
+    if goes_on and history and isinstance(history[-1], PromptMessage):
         # Nothing was done about it yet.
-        known = known[:-1]
-    if not any(isinstance(entry, AssistantMessage) for entry in known):
+        history.pop()
+    if not any(isinstance(entry, AssistantMessage) for entry in history):
         raise CompactionFailedError("Nothing was said yet that could be summed up.")
-    return known
+    return history
 
 
-async def _summary(
-    context: TurnContext, known: Sequence[HistoryEntry], focus: str
+async def _summarize(
+    context: TurnContext, history: Sequence[HistoryEntry], focus: str
 ) -> tuple[str, TokenUsage | None]:
-    """Return a summary of what the model knows, and what that has taken."""
-    wanted = PromptMessage(SUMMARY_REQUEST + (_ALSO.format(focus) if focus else ""))
-    for part in _shorter_and_shorter(known):
+    """Return a summary of what the model knows, and the tokens used for it."""
+    request = PromptMessage(SUMMARY_REQUEST + (_ALSO.format(focus) if focus else ""))
+    for part in _shorter_and_shorter(history):
         try:
-            return await _written(context, [*part, wanted])
+            return await _request_summary(context, [*part, request])
         except ModelFailedError as failure:
             if failure.needs_key:
                 raise
@@ -126,10 +134,10 @@ async def _summary(
     raise CompactionFailedError("Even shortened it is too long for the model.")
 
 
-async def _written(
+async def _request_summary(
     context: TurnContext, history: Sequence[HistoryEntry]
 ) -> tuple[str, TokenUsage | None]:
-    text, used = "", None
+    text, usage = "", None
     stop: Stop | Continue | None = None
     async with aclosing(stream_model_reply(context, history)) as reply:
         async for event in reply:
@@ -137,7 +145,7 @@ async def _written(
                 case TextDelta():
                     text += event.text
                 case TokenUsage():
-                    used = event
+                    usage = event
                     context.usage = context.usage + event
                 case Stop() | Continue():
                     stop = event
@@ -150,22 +158,21 @@ async def _written(
         raise CompactionFailedError("The model gave no summary.")
     if stop is not None:
         raise CompactionFailedError("The summary was cut off.")
-    return text.strip(), used
+    return text.strip(), usage
 
 
-def _last_prompt(known: Sequence[HistoryEntry]) -> tuple[PromptMessage, ...]:
-    return next(((entry,) for entry in reversed(known) if isinstance(entry, PromptMessage)), ())
-
-
-def _shorter_and_shorter(known: Sequence[HistoryEntry]) -> Iterator[Sequence[HistoryEntry]]:
-    """Yield `known`, then with long texts clipped, then without more and more of its beginning."""
-    yield known
-    part = [_clipped(entry) for entry in known]
+def _shorter_and_shorter(history: Sequence[HistoryEntry]) -> Iterator[Sequence[HistoryEntry]]:
+    """Yield `history`, then with long texts clipped, then without more and more of its start."""
+    yield history
+    part = [_clipped(entry) for entry in history]
     yield part
     for _ in range(MAX_SHRINK_ATTEMPTS):
-        part = _later_half(part)
-        if not part:
+        # The later half begins with a message of the user or the model.
+        starts = range((len(part) + 1) // 2, len(part))
+        start = next((at for at in starts if not isinstance(part[at], ToolResult)), None)
+        if start is None:
             return
+        part = part[start:]
         yield [PromptMessage(_LEFT_OUT), *part]
 
 
@@ -185,11 +192,3 @@ def _clipped(entry: HistoryEntry) -> HistoryEntry:
 
 def _cut(text: str) -> str:
     return text if len(text) <= CLIPPED_CHARS else text[:CLIPPED_CHARS] + " […]"
-
-
-def _later_half(part: Sequence[HistoryEntry]) -> list[HistoryEntry]:
-    """Return the later half, from where the user or the model begins to speak."""
-    for place in range((len(part) + 1) // 2, len(part)):
-        if not isinstance(part[place], ToolResult):
-            return list(part[place:])
-    return []

@@ -1,52 +1,74 @@
-"""Asking the model of a session: what it gets with each request, and what that takes."""
+"""What the model of a session gets with each request, and how much of its window that takes.
+
+Source: ACP, Prompt Turn, "Stop Reasons".
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Final
 
-from acp_agent.models.types import HistoryEntry, Model, ModelEvent, Retrying, TokenUsage
-from acp_agent.turn.history import HistoryItem
+from acp_agent.models.types import (
+    AssistantMessage,
+    HistoryEntry,
+    Model,
+    ModelEvent,
+    PromptMessage,
+    Retrying,
+    Stop,
+    TokenUsage,
+)
+from acp_agent.settings import LimitSettings
+from acp_agent.store.entries import HistoryItem, LocalExchange, Summary
 from acp_agent.turn.instructions import LoadedInstructions
-from acp_agent.turn.limits import TurnLimits
 from acp_agent.turn.tool_calls import ToolContext
 from acp_protocol.jsonrpc import Json
 
 COMPACT_AT: Final = 0.85
-"""Part of the window from which on it counts as nearly full: answers of tools are long."""
+"""Part of the window from which on it counts as nearly full: results of tools are long."""
+SUMMARY_PROMPT: Final = """\
+To make room, what was said and done in this session so far was summed up. You go on from this
+summary, which you have written yourself:
+
+<summary>
+{}
+</summary>
+"""
+_OPEN_REQUESTS: Final = (
+    "\nWhat the user has asked for last follows as it was. It may be done in part.\n"
+)
 
 
 @dataclass
 class ContextWindow:
-    """How full the model's mind is, as far as that is known."""
+    """How full the context window of the model is, as far as that is known."""
 
     used: int = 0
     size: int = 0
     """Tokens; 0 if unknown."""
     was_compacted: bool = False
-    """Whether room was made, and no reply has told yet what came of it."""
+    """Whether it was compacted, and no reply has reported the usage since."""
     cannot_compact: bool = False
-    """Whether making room does not help, or cannot be done."""
+    """Whether compaction does not help, or fails."""
 
     @property
     def needs_compaction(self) -> bool:
-        """Whether room is to be made before the model is asked again."""
+        """Whether to compact before the next request."""
         return self._is_nearly_full and not self.cannot_compact
 
     def update(self, used: TokenUsage) -> None:
-        """Take note of what a reply says."""
+        """Store what a reply reports."""
         if used.window is not None:
             self.used, self.size = used.total, used.window
-            # What did not help once costs a request, each time, that reads the whole window.
+            # Trying again would cost a request that reads the whole window.
             self.cannot_compact = (
                 self.was_compacted or self.cannot_compact
             ) and self._is_nearly_full
             self.was_compacted = False
 
     def mark_compacted(self) -> None:
-        """Take note that room was made."""
         self.used, self.was_compacted, self.cannot_compact = 0, True, False
 
     @property
@@ -54,7 +76,7 @@ class ContextWindow:
         return self.size > 0 and self.used >= COMPACT_AT * self.size
 
 
-async def _uninstructed() -> LoadedInstructions | None:
+async def _no_instructions() -> LoadedInstructions | None:
     return None
 
 
@@ -66,13 +88,41 @@ class TurnContext:
     tool_context: ToolContext
     history: list[HistoryItem]
     stream_delay_s: float = 0.0
-    """Seconds between two pieces of what the model streams."""
+    """Seconds between two pieces of a streamed reply."""
     usage: TokenUsage = field(default_factory=lambda: TokenUsage(0, 0))
-    """What all replies of the session have taken together."""
-    limits: TurnLimits = field(default_factory=TurnLimits)
-    read_instructions: Callable[[], Awaitable[LoadedInstructions | None]] = _uninstructed
-    """Reads what the project tells the model."""
+    """What all replies of the session have used together."""
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    read_instructions: Callable[[], Awaitable[LoadedInstructions | None]] = _no_instructions
+    """Reads the project's instructions for the model."""
     context_window: ContextWindow = field(default_factory=ContextWindow)
+
+
+def model_history(history: Sequence[HistoryItem]) -> list[HistoryEntry]:
+    """Return what the model gets: without refused prompts and what followed them."""
+    visible: list[HistoryEntry] = []
+    turn_start = 0
+    summary: Sequence[HistoryEntry] = ()
+    """What stays of a refused turn that was compacted."""
+    for entry in history:
+        if isinstance(entry, LocalExchange):
+            continue
+        if isinstance(entry, Summary):
+            visible = [_summary_prompt(entry), *entry.requests]
+            turn_start, summary = 0, (_summary_prompt(replace(entry, requests=())),)
+            continue
+        if isinstance(entry, PromptMessage):
+            turn_start, summary = len(visible), ()
+        visible.append(entry)
+        if isinstance(entry, AssistantMessage) and any(
+            isinstance(each, Stop) for each in entry.events
+        ):
+            visible[turn_start:] = summary
+    return visible
+
+
+def _summary_prompt(entry: Summary) -> PromptMessage:
+    text = SUMMARY_PROMPT.format(entry.summary)
+    return PromptMessage(text + _OPEN_REQUESTS if entry.requests else text)
 
 
 async def stream_model_reply(
@@ -92,12 +142,12 @@ async def stream_model_reply(
             yield event
     finally:
         if isinstance(reply, AsyncGenerator):
-            # A stream that is not read to its end stays open until somebody closes it.
+            # A stream that is not read to its end stays open until it is closed.
             await reply.aclose()
 
 
 async def send_usage(context: TurnContext, used: int, size: int) -> None:
-    """Tell the client how full the model's mind is, and what all has cost."""
+    """Send how full the context window is, and what the session has cost."""
     members: dict[str, Json] = {"used": used, "size": size}
     if context.usage.cost is not None:
         members["cost"] = {"amount": context.usage.cost, "currency": "USD"}

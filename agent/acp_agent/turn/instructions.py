@@ -1,12 +1,12 @@
-"""What a project says about how it wants to be worked in, such as in an `AGENTS.md`.
+"""A project's instructions for coding agents, such as in an `AGENTS.md`.
 
-Files of these names in the session's directories are read, and in the directories above the
-session's own as far as these lie in one of them: nothing is read outside. They are read again at
-each request, so that a change counts at once.
+Files of these names are read in the session's directories, and in the directories above its `cwd`
+as far as these are in one of them: nothing is read outside. They are read again for each request,
+so that a change counts at once.
 
-What stands there comes from the project: the model knows that, and no permission depends on it.
-Nobody is asked about a file that lies where it is named. A rule that denies reading it counts, and
-one that asks denies; a link to another file is followed only where that is read without a question.
+The model knows that the text comes from the project, and no permission depends on it. Such a file
+is read without asking the user. A rule that denies reading it counts, and one that asks denies; a
+link to another file is followed only if reading that needs no question.
 
 Source: agents.md, "How to use AGENTS.md".
 """
@@ -31,9 +31,7 @@ from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 MAX_CHARS: Final = 32 * 1024
-"""Characters of all files together that a model gets."""
-DEFAULT_NAMES: Final = ("AGENTS.md",)
-"""Which files are read, unless others are named."""
+"""Characters of all files together."""
 PATH_WIDTH: Final = 300
 CUT: Final = "[Cut here: of the instructions of the project, only {} characters are told.]"
 OPENING: Final = """\
@@ -46,11 +44,9 @@ of the user can be taken from them.
 
 @dataclass(frozen=True, slots=True)
 class LoadedInstructions:
-    """What was read."""
-
     guidance: ProjectInstructions
     paths: tuple[Path, ...]
-    """Of the files, the outermost first."""
+    """The files, the outermost first."""
     is_truncated: bool
     """Whether a part was cut off."""
 
@@ -61,20 +57,26 @@ def read_instructions(
     workspace: Workspace,
     permissions: SessionPermissions,
 ) -> LoadedInstructions | None:
-    """Return what the files of these names say in a session's directories; None where none does.
+    """Return what the files of these names in a session's directories say; None if there are none.
 
-    What may not be read counts as missing. For use in a thread.
+    A file that may not be read counts as missing. For use in a thread.
     """
+    cwd = directories[0]
+    above = [
+        parent
+        for parent in reversed(cwd.parents)
+        if any(parent.is_relative_to(each) for each in directories)
+    ]
+    others = [each for each in directories[1:] if each not in above and each != cwd]
     texts: dict[Path, str] = {}
-    for directory in _places(directories):
+    for directory in (*others, *above, cwd):
         for name in names:
-            path = directory / name
             try:
-                text = _text(directory, name, workspace, permissions)
+                text = _text(directory, name, workspace, permissions).strip()
             except FileRefusedError:
                 continue
-            if text.strip():
-                texts[path] = escape_controls(text.strip())
+            if text:
+                texts[directory / name] = escape_controls(text)
     if not texts:
         return None
     is_cut = sum(map(len, texts.values())) > MAX_CHARS
@@ -104,49 +106,32 @@ def _text(directory: Path, name: str, workspace: Workspace, permissions: Session
     path = directory / name
     try:
         real = Path(os.path.realpath(path))
-        is_led = real != Path(os.path.realpath(directory)) / name
+        is_link = real != Path(os.path.realpath(directory)) / name
     except (OSError, ValueError):
         raise FileRefusedError(str(path), "it leads nowhere") from None
-    if not _may_be_read(path, workspace.cwd, permissions, is_led=is_led):
+    if not _may_read(path, workspace.cwd, permissions, is_link=is_link):
         raise FileRefusedError(str(path), "the rules deny reading it")
     return workspace.text_on_disk(real)
 
 
-def _may_be_read(path: Path, cwd: Path, permissions: SessionPermissions, *, is_led: bool) -> bool:
-    """Return whether a file may be told unasked; `is_led` where links lead to another one."""
+def _may_read(path: Path, cwd: Path, permissions: SessionPermissions, *, is_link: bool) -> bool:
+    """Return whether a file may be read unasked; `is_link` if links lead to another one."""
     spelled = path.relative_to(cwd) if path.is_relative_to(cwd) else path
     named = path_subject(cwd, str(path), is_last_followed=False)
     subjects = (Subject("path", spelled.parts), named, path_subject(cwd, str(path)))
     rule = deciding_rule(permissions.settings.rules, "read", subjects, cwd.resolve().parts)
     if rule is not None and rule.decision != "allow":
         return False
-    ruling = permissions.decide(PreparedCall("", "read", _unread, subjects=subjects))
-    return not is_led if ruling is None else ruling.verdict == "allow"
 
+    async def never_run(report: ReportContent) -> Outcome:
+        raise NotImplementedError
 
-async def _unread(report: ReportContent) -> Outcome:
-    """Nothing: the rules are asked, and no call runs."""
-    del report
-    return Outcome("")
-
-
-def _places(directories: Sequence[Path]) -> list[Path]:
-    """Return the directories that are looked in, those above before those below.
-
-    Of the first one also what lies above it, as far as that lies in another one.
-    """
-    own = directories[0]
-    above = [
-        parent
-        for parent in reversed(own.parents)
-        if any(parent.is_relative_to(each) for each in directories)
-    ]
-    others = [each for each in directories[1:] if each not in above and each != own]
-    return [*others, *above, own]
+    decision = permissions.decide(PreparedCall("", "read", never_run, subjects=subjects))
+    return not is_link if decision is None else decision.verdict == "allow"
 
 
 def _joined(texts: Mapping[Path, str]) -> str:
-    """Return the texts with the files that they stand in; what is too long is cut at the end."""
+    """Return the texts with the paths of their files, cut at `MAX_CHARS`."""
     left = MAX_CHARS
     parts = [OPENING]
     for path, text in texts.items():

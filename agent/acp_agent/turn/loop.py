@@ -1,4 +1,4 @@
-"""One turn: the model speaks and calls tools until it wants nothing more.
+"""One turn: the model replies and calls tools until it stops.
 
 Source: ACP, Prompt Turn.
 """
@@ -28,9 +28,13 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.turn.compaction import CompactionFailedError, compact
-from acp_agent.turn.context import TurnContext, retry_notice, send_usage, stream_model_reply
-from acp_agent.turn.history import model_history
-from acp_agent.turn.limits import TurnLimits
+from acp_agent.turn.context import (
+    TurnContext,
+    model_history,
+    retry_notice,
+    send_usage,
+    stream_model_reply,
+)
 from acp_agent.turn.tool_calls import batches, run_batch
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -44,7 +48,7 @@ _LIMIT: Final = "\n\nI stop here: {} is the limit."
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """What came of asking the model once."""
+    """One reply of the model."""
 
     calls: Sequence[ToolUse] = ()
     stop: Stop | None = None
@@ -60,20 +64,25 @@ async def run_turn(context: TurnContext) -> StopReason:
     Raises:
         RequestFailedError: the model could not answer; the message tells why.
     """
-    limits = context.limits
-    with anyio.move_on_after(limits.seconds) as clock:
+    with anyio.move_on_after(context.limits.seconds) as clock:
         try:
             return await _loop(context)
         except ModelFailedError as problem:
             raise model_error_response(problem) from None
     assert clock.cancelled_caught
-    await _notify_user(context, timeout_notice(limits))
+    await _notify_user(context, timeout_notice(context))
     return "max_turn_requests"
 
 
-def timeout_notice(limits: TurnLimits) -> str:
-    """Return why a turn ends that has taken too long, to be said behind what it has said."""
-    return _LIMIT.format(f"{limits.seconds:g} s in one turn")
+def timeout_notice(context: TurnContext) -> str:
+    """Return what the agent adds to a reply that has taken too long."""
+    return _LIMIT.format(f"{context.limits.seconds:g} s in one turn")
+
+
+def model_error_response(problem: ModelFailedError) -> RequestFailedError:
+    """Return the error of a prompt that the model could not answer."""
+    code = jsonrpc.AUTH_REQUIRED if problem.needs_key else jsonrpc.INTERNAL_ERROR
+    return RequestFailedError(code, str(problem))
 
 
 async def _loop(context: TurnContext) -> StopReason:
@@ -89,57 +98,47 @@ async def _loop(context: TurnContext) -> StopReason:
             if not has_content:
                 await _notify_user(context, "The model has ended its turn without a word.")
             return "end_turn"
-        if not await _carry_out(context, reply.calls):
+        if not await _run_calls(context, reply.calls):
             return "cancelled"
         if limits.tokens is not None and context.usage.total - before >= limits.tokens:
-            await _report_limit(context, f"{limits.tokens} tokens in one turn")
+            await _notify_user(context, _LIMIT.format(f"{limits.tokens} tokens in one turn"))
             return "max_tokens"
-    await _report_limit(context, f"{limits.requests} requests in one turn")
+    await _notify_user(context, _LIMIT.format(f"{limits.requests} requests in one turn"))
     return "max_turn_requests"
 
 
-async def _report_limit(context: TurnContext, limit: str) -> None:
-    """Say why the turn ends here, as if the model had."""
-    await _notify_user(context, _LIMIT.format(limit))
-
-
 async def _notify_user(context: TurnContext, sentence: str) -> None:
+    """Send a sentence of the agent's, as if the model had written it."""
     context.history.append(AssistantMessage((TextDelta(sentence),)))
     await context.tool_context.updates.text("agent_message_chunk", sentence)
 
 
-def model_error_response(problem: ModelFailedError) -> RequestFailedError:
-    """Return the answer to a prompt that the model could not answer."""
-    code = jsonrpc.AUTH_REQUIRED if problem.needs_key else jsonrpc.INTERNAL_ERROR
-    return RequestFailedError(code, str(problem))
-
-
 async def _reply(context: TurnContext) -> _Reply:
-    """Show the model's next reply; room is made for it where there is too little."""
+    """Stream the model's next reply; compact the history where the context window is too full."""
     has_tried = context.context_window.needs_compaction
     if has_tried:
-        await _make_room(context)
+        await _compact(context)
     try:
         return await _stream_reply(context)
     except ModelFailedError as problem:
-        if not problem.is_too_long or has_tried or not await _make_room(context):
+        if not problem.is_too_long or has_tried or not await _compact(context):
             raise
     return await _stream_reply(context)
 
 
-async def _make_room(context: TurnContext) -> bool:
-    """Sum up what was said amid a turn; return whether that could be."""
+async def _compact(context: TurnContext) -> bool:
+    """Compact the history in the middle of a turn; return whether that worked."""
     try:
         await compact(context, goes_on=True)
     except CompactionFailedError:
-        # It was told; trying again at each reply would cost much and help nobody.
+        # The client knows. Trying again at each reply would cost much and change nothing.
         context.context_window.cannot_compact = True
         return False
     return True
 
 
 async def _stream_reply(context: TurnContext) -> _Reply:
-    """Show the model's next reply as it comes; return what is to be done about it."""
+    """Send the model's next reply as it comes; return it."""
     events: list[ModelEvent] = []
     stop = None
     is_paused = False
@@ -156,9 +155,8 @@ async def _stream_reply(context: TurnContext) -> _Reply:
                     case TokenUsage():
                         await _account(context, event, model_name)
                     case Retrying():
-                        await context.tool_context.updates.retrying(
-                            event.reason, retry_notice(event)
-                        )
+                        updates = context.tool_context.updates
+                        await updates.retrying(event.reason, retry_notice(event))
                     case _:
                         events.append(event)
                         await _show(context, event)
@@ -168,7 +166,7 @@ async def _stream_reply(context: TurnContext) -> _Reply:
         is_whole = stop is None
     finally:
         if not is_whole:
-            # What was not carried out was never asked for.
+            # Calls of a partial reply are not run.
             events = [event for event in events if not isinstance(event, ToolUse)]
         refusal = (stop,) if stop is not None and stop.reason == "refusal" else ()
         context.history.append(AssistantMessage((*events, *refusal)))
@@ -178,10 +176,10 @@ async def _stream_reply(context: TurnContext) -> _Reply:
 
 
 async def _account(context: TurnContext, used: TokenUsage, model_name: str) -> None:
-    """Add `used` to what was spent, and tell the client how full the model's mind is."""
+    """Add up the tokens used, and send how full the context window is."""
     context.usage = context.usage + used
     if context.model.name != model_name:
-        # Another model was chosen meanwhile, which may bear more in mind or less.
+        # Another model was chosen meanwhile, whose window may be larger or smaller.
         return
     context.context_window.update(used)
     if used.window is not None:
@@ -198,8 +196,7 @@ async def _show(
         case ReasoningDelta(text):
             await updates.text("agent_thought_chunk", text)
         case PlanChange(steps):
-            entries = [asdict(step) | {"priority": "medium"} for step in steps]
-            await updates.plan(entries)
+            await updates.plan([asdict(step) | {"priority": "medium"} for step in steps])
         case ToolUse() | ProviderBlock():
             return
         case _:
@@ -207,20 +204,22 @@ async def _show(
     await anyio.sleep(context.stream_delay_s)
 
 
-async def _carry_out(context: TurnContext, calls: Sequence[ToolUse]) -> bool:
+async def _run_calls(context: TurnContext, calls: Sequence[ToolUse]) -> bool:
     """Run `calls`, see `batches`; return whether the turn goes on."""
-    answered = 0
+    done = 0
     try:
         for batch in batches(context.tool_context, calls):
-            came = await run_batch(context.tool_context, batch)
-            # What was done is known from now on, whatever becomes of us.
-            context.history += [each or _cancelled(batch[at]) for at, each in enumerate(came)]
-            answered += len(batch)
-            if None in came:
+            results = await run_batch(context.tool_context, batch)
+            # The model knows what was done, even if the turn is cancelled now.
+            context.history += [
+                result or _cancelled(call) for call, result in zip(batch, results, strict=True)
+            ]
+            done += len(batch)
+            if None in results:
                 return False
         return True
     finally:
-        context.history += map(_cancelled, calls[answered:])
+        context.history += map(_cancelled, calls[done:])
 
 
 def _cancelled(call: ToolUse) -> ToolResult:

@@ -1,8 +1,7 @@
-"""Tool calls: preparing, showing, asking about and running them, alone and in batches.
+"""Tool calls of a turn: shown, permitted, run and reported.
 
-A call that was shown always gets a final status: success, failure, rejection, cancellation of the
-turn, or a bug of ours. Calls of one reply that only read run together, all others one by one; the
-client sees them, and the model gets their results, in the order in which the model made them.
+Calls that only read run together, each other one alone. However they end, the client sees them, and
+the model gets their results, in the order in which the model made them.
 
 Source: ACP, Tool Calls; ACP, Prompt Turn, "Cancellation".
 """
@@ -20,7 +19,7 @@ import anyio
 from acp_agent.models.types import ToolResult, ToolUse
 from acp_agent.permissions.audit import AuditLog, AuditRecord
 from acp_agent.permissions.decide import Decision, SessionPermissions, Verdict
-from acp_agent.sessions.store import StoreError
+from acp_agent.store.database import StoreError
 from acp_agent.tools.call import (
     NAME_WIDTH,
     Content,
@@ -40,13 +39,16 @@ from acp_protocol.jsonrpc import Json
 logger = logging.getLogger(__name__)
 
 FINAL_STATUS_TIMEOUT_S: Final = 2.0
-"""Seconds for sending the final status of an open call when the turn is cancelled."""
+"""How long sending the final status of an open call may take when the turn is cancelled."""
+MAX_PARALLEL_CALLS: Final = 8
+_READ_ONLY: Final[frozenset[ToolKind]] = frozenset({"read", "search", "fetch"})
+"""Kinds that change nothing, so that their order does not matter."""
 _REASONS: Final[dict[Verdict, str]] = {
     "reject": "rejected by the user",
     "forbidden": "this mode changes nothing and runs nothing",
     "cancelled": "cancelled",
 }
-_NO_ANSWER: Final = (
+_NO_RESPONSE: Final = (
     "not allowed: the client could not ask the user, or answered with what was not offered"
 )
 
@@ -70,111 +72,71 @@ class ToolContext:
     permissions: SessionPermissions
     tools: Mapping[str, Tool]
     call_count: int = 0
-    """Calls so far; the next one is named by the number behind it."""
+    """Calls so far; ids of calls end with their number."""
     audit: AuditLog | None = None
     permission_lock: anyio.Lock = field(default_factory=anyio.Lock)
-    """Held while the user is asked: one question at a time, and none that the last one answers."""
+    """Held while the user is asked: one request at a time, and none that the last one decides."""
     running: dict[str, anyio.CancelScope] = field(default_factory=dict[str, anyio.CancelScope])
-    """The calls that run, by their ids: each can be ended by itself."""
-
-    def new_call(self, wanted: ToolUse) -> ToolCallRunner:
-        """Return a call that the client has not seen yet."""
-        return ToolCallRunner(self, wanted)
-
-    async def run_call(self, wanted: ToolUse) -> ToolResult | None:
-        """Run one call and show it; None if the user cancelled."""
-        call = self.new_call(wanted)
-        async with call.closing():
-            await call.prepare()
-            await call.show()
-            return await call.run()
+    """The scopes of the calls that run, by their ids: each can be cancelled by itself."""
 
 
-class ToolCallRunner:
+class _ToolCall:
     """A tool call as the client knows it: prepared, shown, asked about, run, in this order."""
 
-    def __init__(self, desk: ToolContext, wanted: ToolUse) -> None:
-        self._desk = desk
-        self._id = ""
+    def __init__(self, context: ToolContext, wanted: ToolUse) -> None:
+        self._context = context
         self._wanted = wanted
-        self._is_open = False
-        self._call: PreparedCall | ToolFailedError | None = None
+        self._id = ""
+        """Empty until the client knows the call."""
         self._content: Content = ()
-        self._last: Mapping[str, Json] | None = None
+        self._final: Mapping[str, Json] | None = None
+
+    async def run(self, previous: anyio.Event | None, shown: anyio.Event) -> ToolResult | None:
+        """Run the call if that is allowed; return its result, None if the user cancelled.
+
+        It is shown after `previous` is set, and sets `shown` then.
+        """
+        if self._wanted.fault is not None:
+            # The model has not written it so that it can be run: the client need not know.
+            if previous is not None:
+                await previous.wait()
+            shown.set()
+            return self._result(self._wanted.fault, is_failed=True)
+        async with self._closing():
+            call = await self._prepare()
+            if previous is not None:
+                await previous.wait()
+            await self._show(call)
+            shown.set()
+            if isinstance(call, ToolFailedError):
+                return await self._fail(str(call))
+            decision = self._context.permissions.decide(call) or await self._ask(call)
+            self._audit(call, decision)
+            if decision.verdict != "allow":
+                result = await self._fail(_reason(decision))
+                return None if decision.verdict == "cancelled" else result
+            return await self._run(call)
 
     @asynccontextmanager
-    async def closing(self) -> AsyncGenerator[None]:
-        """Send a final status when the block ends, however it ends."""
+    async def _closing(self) -> AsyncGenerator[None]:
+        """Send a final status when the block ends by an exception."""
         try:
             yield
         except BaseException as problem:
-            is_cancelled = isinstance(problem, anyio.get_cancelled_exc_class())
-            with (
-                anyio.move_on_after(FINAL_STATUS_TIMEOUT_S, shield=True),
-                suppress(ConnectionClosedError),
-            ):
-                await self._close(_REASONS["cancelled"] if is_cancelled else _broken_off(problem))
+            if isinstance(problem, anyio.get_cancelled_exc_class()):
+                reason = _REASONS["cancelled"]
+            else:
+                detail = f": {problem}" if isinstance(problem, StoreError) else ""
+                reason = f"broken off{detail}"
+            if self._id:
+                # The final status may not have been sent; sending it twice does no harm.
+                members = self._final or self._failure(reason)
+                with (
+                    anyio.move_on_after(FINAL_STATUS_TIMEOUT_S, shield=True),
+                    suppress(ConnectionClosedError),
+                ):
+                    await self._context.updates.finish_call(self._id, members)
             raise
-
-    async def prepare(self) -> None:
-        """Find out what the call would do, without doing it."""
-        tool = self._desk.tools.get(self._wanted.name)
-        if tool is None:
-            self._call = ToolFailedError(
-                f"there is no tool {single_line(self._wanted.name, NAME_WIDTH)}"
-            )
-            return
-        try:
-            with self._bugs_as_failures():
-                workspace = self._desk.workspace.filtered(self._desk.permissions.result_filter)
-                self._call = await tool.prepare(self._wanted.arguments, workspace)
-        except ToolFailedError as problem:
-            self._call = problem
-
-    async def show(self) -> None:
-        """Show the call to the client."""
-        members: Mapping[str, Json] = {"title": single_line(self._wanted.name, NAME_WIDTH)}
-        if isinstance(self._call, PreparedCall):
-            self._content = self._call.content
-            members = _shown(self._call)
-        self._desk.call_count += 1
-        self._id = f"call_{self._desk.call_count}"
-        fields = {"name": self._wanted.name, "rawInput": dict(self._wanted.arguments)}
-        await self._desk.updates.start_call(self._id, {**members, **fields})
-        self._is_open = True
-
-    async def run(self) -> ToolResult | None:
-        """Run the call if that is allowed; return its result, None if the user cancelled."""
-        call = self._call
-        assert call is not None
-        if isinstance(call, ToolFailedError):
-            return await self._failed(str(call))
-        ruling = self._desk.permissions.decide(call) or await self._decide_with_user(call)
-        self._audit(call, ruling)
-        if ruling.verdict != "allow":
-            answer = await self._failed(_reason(ruling))
-            return None if ruling.verdict == "cancelled" else answer
-        await self._send_update({"status": "in_progress"})
-        if call.plan is not None:
-            await self._desk.updates.plan(call.plan)
-        try:
-            outcome = await self._run(call)
-        except ToolFailedError as problem:
-            return await self._failed(str(problem))
-        if outcome is None:
-            return await self._failed(_REASONS["cancelled"])
-        return await self._ended(outcome)
-
-    async def _run(self, call: PreparedCall) -> Outcome | None:
-        """Run the call; None if it was ended by itself, and the turn goes on."""
-        outcome: Outcome | None = None
-        scope = self._desk.running[self._id] = anyio.CancelScope()
-        try:
-            with scope, self._bugs_as_failures():
-                outcome = await call.run(self._report)
-        finally:
-            del self._desk.running[self._id]
-        return outcome
 
     @contextmanager
     def _bugs_as_failures(self) -> Generator[None]:
@@ -191,93 +153,121 @@ class ToolCallRunner:
             logger.exception("the tool %s has made a mistake", single_line(self._wanted.name, 80))
             raise ToolFailedError("failed by a mistake of the agent's") from None
 
-    async def _close(self, reason: str) -> None:
-        """Send a final status, if the call was shown and has none."""
-        if not self._is_open:
-            return
-        # The final status may not have been sent; sending it twice does no harm.
-        await self._desk.updates.finish_call(self._id, self._last or self._failure(reason))
-
-    async def _decide_with_user(self, call: PreparedCall) -> Decision:
+    async def _prepare(self) -> PreparedCall | ToolFailedError:
+        """Return what the call would do, without doing it."""
+        context, name = self._context, self._wanted.name
+        tool = context.tools.get(name)
+        if tool is None:
+            return ToolFailedError(f"there is no tool {single_line(name, NAME_WIDTH)}")
         try:
-            async with self._desk.permission_lock:
-                # A choice made meanwhile may cover this call, too.
-                known = self._desk.permissions.decide(call)
-                return known or await self._request_permission(call)
+            with self._bugs_as_failures():
+                workspace = context.workspace.filtered(context.permissions.result_filter)
+                return await tool.prepare(self._wanted.arguments, workspace)
+        except ToolFailedError as problem:
+            return problem
+
+    async def _show(self, call: PreparedCall | ToolFailedError) -> None:
+        members: Mapping[str, Json] = {"title": single_line(self._wanted.name, NAME_WIDTH)}
+        if isinstance(call, PreparedCall):
+            self._content = call.content
+            members = _shown(call)
+        self._context.call_count += 1
+        id_ = f"call_{self._context.call_count}"
+        fields = {"name": self._wanted.name, "rawInput": dict(self._wanted.arguments)}
+        await self._context.updates.start_call(id_, {**members, **fields})
+        self._id = id_
+
+    async def _ask(self, call: PreparedCall) -> Decision:
+        """Return what the user decides, or a choice that was made meanwhile and covers the call."""
+        permissions = self._context.permissions
+        try:
+            async with self._context.permission_lock:
+                return permissions.decide(call) or await self._request_permission(call)
         except anyio.get_cancelled_exc_class():
             self._audit(call, Decision("cancelled", "turn"))
             raise
 
     async def _request_permission(self, call: PreparedCall) -> Decision:
-        desk = self._desk
-        options = desk.permissions.options(call)
-        params = desk.updates.permission_request(self._id, _shown(call), options)
-        await desk.updates.enter_waiting()
+        updates, permissions = self._context.updates, self._context.permissions
+        options = permissions.options(call)
+        params = updates.permission_request(self._id, _shown(call), options)
+        await updates.enter_waiting()
         try:
-            answer = await desk.client.request("session/request_permission", params)
+            result = await self._context.client.request("session/request_permission", params)
         except RequestFailedError:
             # A client that cannot ask its user has not consented.
-            await desk.updates.leave_waiting()
+            await updates.leave_waiting()
             return Decision("reject", "client")
-        await desk.updates.leave_waiting()
-        ruling = desk.permissions.record_choice(call, answer)
-        known = desk.permissions.decide(call) if ruling.verdict == "allow" else None
+        await updates.leave_waiting()
+        decision = permissions.record_choice(call, result)
+        known = permissions.decide(call) if decision.verdict == "allow" else None
         # The mode may have been set to one that forbids it while the user thought about it.
-        return known if known is not None and known.verdict != "allow" else ruling
+        return known if known is not None and known.verdict != "allow" else decision
 
-    def _audit(self, call: PreparedCall, ruling: Decision) -> None:
-        if self._desk.audit is not None:
-            decision = AuditRecord(
-                session=self._desk.session_id,
+    def _audit(self, call: PreparedCall, decision: Decision) -> None:
+        if self._context.audit is not None:
+            record = AuditRecord(
+                session=self._context.session_id,
                 call=self._id,
                 tool=self._wanted.name,
                 kind=call.kind,
                 subjects=call.touched,
-                verdict=ruling.verdict,
-                decided_by=ruling.decided_by,
-                rule=ruling.rule,
+                verdict=decision.verdict,
+                decided_by=decision.decided_by,
+                rule=decision.rule,
             )
-            self._desk.audit.append(decision)
+            self._context.audit.append(record)
+
+    async def _run(self, call: PreparedCall) -> ToolResult:
+        await self._update({"status": "in_progress"})
+        if call.plan is not None:
+            await self._context.updates.plan(call.plan)
+        outcome: Outcome | None = None
+        # Where the call is cancelled by itself, the turn goes on.
+        failure = _REASONS["cancelled"]
+        scope = self._context.running[self._id] = anyio.CancelScope()
+        try:
+            with scope, self._bugs_as_failures():
+                outcome = await call.run(self._report)
+        except ToolFailedError as problem:
+            failure = str(problem)
+        finally:
+            del self._context.running[self._id]
+        if outcome is None:
+            return await self._fail(failure)
+        status = "failed" if outcome.is_failed else "completed"
+        self._final = {"status": status, "rawOutput": dict(outcome.raw)}
+        if outcome.content:
+            self._final["content"] = list(outcome.content)
+        await self._update(self._final)
+        return self._result(outcome.text, is_failed=outcome.is_failed)
 
     async def _report(self, content: Content) -> None:
         self._content = content
-        await self._send_update({"content": list(content)})
+        await self._update({"content": list(content)})
 
-    async def _ended(self, outcome: Outcome) -> ToolResult:
-        status = "failed" if outcome.is_failed else "completed"
-        members: dict[str, Json] = {"status": status, "rawOutput": dict(outcome.raw)}
-        if outcome.content:
-            members["content"] = list(outcome.content)
-        await self._end(members)
-        return ToolResult(self._wanted.name, outcome.text, is_failed=outcome.is_failed)
-
-    async def _failed(self, reason: str) -> ToolResult:
-        await self._end(self._failure(reason))
-        return ToolResult(self._wanted.name, reason, is_failed=True)
+    async def _fail(self, reason: str) -> ToolResult:
+        self._final = self._failure(reason)
+        await self._update(self._final)
+        return self._result(reason, is_failed=True)
 
     def _failure(self, reason: str) -> Mapping[str, Json]:
         content: Sequence[Mapping[str, Json]] = [*self._content, text_content(reason)]
         status = "cancelled" if reason == _REASONS["cancelled"] else "failed"
         return {"status": status, "content": content, "rawOutput": {"error": reason}}
 
-    async def _end(self, members: Mapping[str, Json]) -> None:
-        self._last = members
-        await self._send_update(members)
+    def _result(self, text: str, *, is_failed: bool) -> ToolResult:
+        return ToolResult(self._wanted.name, text, is_failed=is_failed)
 
-    async def _send_update(self, members: Mapping[str, Json]) -> None:
-        await self._desk.updates.update_call(self._id, members)
-
-
-def _broken_off(problem: BaseException) -> str:
-    """Return why a call has ended with the turn."""
-    return f"broken off: {problem}" if isinstance(problem, StoreError) else "broken off"
+    async def _update(self, members: Mapping[str, Json]) -> None:
+        await self._context.updates.update_call(self._id, members)
 
 
-def _reason(ruling: Decision) -> str:
+def _reason(decision: Decision) -> str:
     """Return why a call is not run."""
-    if ruling.decided_by == "rules":
-        return f"forbidden by the configuration of the agent: {ruling.rule}"
-    return _NO_ANSWER if ruling.decided_by == "client" else _REASONS[ruling.verdict]
+    if decision.decided_by == "rules":
+        return f"forbidden by the configuration of the agent: {decision.rule}"
+    return _NO_RESPONSE if decision.decided_by == "client" else _REASONS[decision.verdict]
 
 
 def _shown(call: PreparedCall) -> dict[str, Json]:
@@ -290,17 +280,12 @@ def _shown(call: PreparedCall) -> dict[str, Json]:
     }
 
 
-MAX_PARALLEL_CALLS: Final = 8
-"""Calls that run at once."""
-_LOOKING: Final[frozenset[ToolKind]] = frozenset({"read", "search", "fetch"})
-"""Kinds that change nothing, so that their order does not matter."""
-
-
-def batches(desk: ToolContext, calls: Sequence[ToolUse]) -> Iterator[list[ToolUse]]:
-    """Yield `calls` in their order: neighbours that only look together, each other one alone."""
+def batches(context: ToolContext, calls: Sequence[ToolUse]) -> Iterator[list[ToolUse]]:
+    """Yield `calls` in their order: neighbours that only read together, each other one alone."""
     batch: list[ToolUse] = []
     for wanted in calls:
-        if _only_looks(desk, wanted):
+        tool = context.tools.get(wanted.name)
+        if tool is not None and tool.kind in _READ_ONLY:
             batch.append(wanted)
             continue
         if batch:
@@ -311,71 +296,33 @@ def batches(desk: ToolContext, calls: Sequence[ToolUse]) -> Iterator[list[ToolUs
         yield batch
 
 
-async def run_batch(desk: ToolContext, batch: Sequence[ToolUse]) -> list[ToolResult | None]:
+async def run_batch(context: ToolContext, batch: Sequence[ToolUse]) -> list[ToolResult | None]:
     """Run the calls of a batch together; return their results in their order.
 
-    None means a call that has no answer because the user wants the turn to end; then the
-    others are ended, too.
+    None means a call that has no result because the user wants the turn to end; then the
+    others are cancelled, too.
 
     Raises:
-        Exception: whatever a call has raised first; then the others are ended, too.
+        Exception: the first one that a call has raised; then the others are cancelled, too.
     """
-    running = _Running(desk, batch)
-    async with anyio.create_task_group() as tasks:
-        running.scope = tasks.cancel_scope
-        for place in range(len(batch)):
-            tasks.start_soon(running.run, place)
-    if running.problem is not None:
-        raise running.problem
-    return running.answers
+    results: list[ToolResult | None] = [None] * len(batch)
+    problems: list[Exception] = []
+    slots = anyio.Semaphore(MAX_PARALLEL_CALLS)
+    shown = [anyio.Event() for _ in batch]
 
-
-class _Running:
-    """A batch whose calls run."""
-
-    scope: anyio.CancelScope
-
-    def __init__(self, desk: ToolContext, batch: Sequence[ToolUse]) -> None:
-        self._desk = desk
-        self._batch = batch
-        self._room = anyio.Semaphore(MAX_PARALLEL_CALLS)
-        self._shown = [anyio.Event() for _ in batch]
-        self.answers: list[ToolResult | None] = [None] * len(batch)
-        self.problem: Exception | None = None
-
-    async def run(self, place: int) -> None:
-        wanted = self._batch[place]
+    async def run(place: int) -> None:
+        previous = shown[place - 1] if place else None
         try:
-            async with self._room:
-                if wanted.fault is None:
-                    answer = await self._carried_out(place, self._desk.new_call(wanted))
-                else:
-                    # The model has not written it so that it can be done: nobody else is told.
-                    answer = ToolResult(wanted.name, wanted.fault, is_failed=True)
-                    await self._wait_for_those_before(place)
-                    self._shown[place].set()
+            async with slots:
+                results[place] = await _ToolCall(context, batch[place]).run(previous, shown[place])
         except Exception as problem:  # noqa: BLE001 - it is raised again, without a group around it
-            self.problem = self.problem or problem
-            self.scope.cancel()
-            return
-        self.answers[place] = answer
-        if answer is None:
-            self.scope.cancel()
+            problems.append(problem)
+        if results[place] is None:
+            tasks.cancel_scope.cancel()
 
-    async def _carried_out(self, place: int, call: ToolCallRunner) -> ToolResult | None:
-        async with call.closing():
-            await call.prepare()
-            await self._wait_for_those_before(place)
-            await call.show()
-            self._shown[place].set()
-            return await call.run()
-
-    async def _wait_for_those_before(self, place: int) -> None:
-        """Return when the client knows of each call before the one in `place`."""
-        if place > 0:
-            await self._shown[place - 1].wait()
-
-
-def _only_looks(desk: ToolContext, wanted: ToolUse) -> bool:
-    tool = desk.tools.get(wanted.name)
-    return tool is not None and tool.kind in _LOOKING
+    async with anyio.create_task_group() as tasks:
+        for place in range(len(batch)):
+            tasks.start_soon(run, place)
+    if problems:
+        raise problems[0]
+    return results

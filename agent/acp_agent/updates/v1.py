@@ -1,8 +1,8 @@
-"""What the agent tells the client about a session while it works, in the words of version 1.
+"""Sends the updates of a session, in version 1.
 
-Whoever works does not know which version is spoken: it says, plans and calls tools, and `Updates`
-finds the words. `updates_v2` finds those of version 2. What is told is kept first, so that it can
-be sent again in the same words.
+The session, its turns and tools do not know the version: they report events, and `SessionUpdates`
+renders them; `updates/v2.py` does so for version 2. Each event is stored before it is sent, so that
+a replay sends the same.
 
 Source: ACP, Prompt Turn, `session/update`; Session Setup, "Loading Sessions".
 """
@@ -17,19 +17,20 @@ from typing import Final, Literal, Protocol, TypeAlias, cast
 import anyio
 
 from acp_agent.models.types import SlashCommand
-from acp_agent.sessions import events
-from acp_agent.sessions.events import Event
-from acp_agent.sessions.options import MODE, Option
-from acp_agent.sessions.store import StoreError
-from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT, Content, fenced
+from acp_agent.options import MODE, SessionOption
+from acp_agent.store import events
+from acp_agent.store.database import StoreError
+from acp_agent.store.events import Event
+from acp_agent.store.log import SessionLog
+from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT, fenced
 from acp_protocol.jsonrpc import Json
 
 ChunkKind: TypeAlias = Literal["agent_message_chunk", "agent_thought_chunk"]
 RenderedUpdates: TypeAlias = Iterable[tuple[str, Mapping[str, Json]]]
-"""Updates by their `sessionUpdate`, without it."""
+"""Pairs of a `sessionUpdate` and the other fields of the update."""
 USAGE_UPDATE: Final = "usage_update"
 FLUSH_TIMEOUT_S: Final = 0.1
-"""Seconds that the end of something waits to be kept before it is told."""
+"""How long the end of something waits to be stored before it is sent."""
 
 
 class Notifier(Protocol):
@@ -40,51 +41,31 @@ class Notifier(Protocol):
         ...
 
 
-class EventLog(Protocol):
-    """Stores the events of a session before they are sent."""
-
-    async def append_now(self, event: Event) -> None:
-        """Keep an event, or raise."""
-        ...
-
-    async def update_now(self, **members: Json) -> None:
-        """Keep what is known beside the events, or raise."""
-        ...
-
-    def append(self, event: Event) -> None:
-        """Keep an event as soon as that can be."""
-        ...
-
-    async def flush(self, max_wait_s: float | None = None) -> None:
-        """Return when all is kept, or raise."""
-        ...
-
-
 def new_message_id() -> str:
     """Return an id that no other message has."""
     return os.urandom(8).hex()
 
 
 class SessionUpdates:
-    """Sends the updates of one session, in order; without a keeper none of them is kept."""
+    """Sends the updates of one session, in order; without a log, none of them is stored."""
 
     shows_thoughts = True
-    """Whether the user wants to see what the model thinks."""
+    """Whether the user wants to see the model's thoughts."""
     shows_notices = False
     """Whether the client shows notices."""
     shows_compactions = False
-    """Whether the client shows when the model goes on with a summary."""
+    """Whether the client shows compactions."""
 
-    def __init__(self, client: Notifier, session_id: str, keeper: EventLog | None = None) -> None:
+    def __init__(self, client: Notifier, session_id: str, log: SessionLog | None = None) -> None:
         self._client = client
         self._session_id = session_id
-        self._log = keeper
+        self._log = log
         self._message: tuple[ChunkKind, str] | None = None
         """The kind and the id of the message that the next piece of text belongs to."""
         self._is_replay = False
-        """Whether it is a replay: what has ended since is there no more."""
+        """Whether a replay is sent; terminals in it do not exist any more."""
         self._send_lock = anyio.Lock(fast_acquire=True)
-        """Held while something is told, and for the whole of a replay: it comes first."""
+        """Held while something is sent, and for the whole of a replay."""
 
     async def send(self, update: str, members: Mapping[str, Json]) -> None:
         """Send one update; `update` is its `sessionUpdate`."""
@@ -94,7 +75,7 @@ class SessionUpdates:
             await self._send(update, members)
 
     async def replay(self, events: Iterable[Event], then: Callable[[], RenderedUpdates]) -> None:
-        """Send the stored events again, and `then` what the session is at by that time."""
+        """Send the stored events again, and then the updates of `then`."""
         async with self._send_lock:
             self._is_replay = True
             self._forget()
@@ -103,7 +84,7 @@ class SessionUpdates:
                     for update, members in self.render(event):
                         await self._send(update, members)
             except BaseException:
-                # How much of it the client has got is not known.
+                # The client may have received any part of it.
                 self._forget()
                 raise
             finally:
@@ -112,14 +93,14 @@ class SessionUpdates:
                 await self._send(update, members)
 
     async def user(self, message_id: str, blocks: Sequence[Json]) -> None:
-        """Keep what the user said; the client knows it from its own prompt."""
+        """Store a prompt; the client knows it."""
         async with self._send_lock:
             self._message = None
             if self._log is not None:
                 await self._log.append_now(events.user(message_id, list(blocks)))
 
     async def text(self, kind: ChunkKind, text: str) -> None:
-        """Send a piece of what is said or thought, as a part of its message."""
+        """Send a piece of a message or a thought."""
         if kind == "agent_thought_chunk" and not self.shows_thoughts:
             return
         if self._message is None or self._message[0] != kind:
@@ -127,7 +108,6 @@ class SessionUpdates:
         await self._emit(events.text(*self._message, text))
 
     async def plan(self, entries: Sequence[Json]) -> None:
-        """Send the whole plan."""
         await self._emit(events.plan(list(entries)))
 
     async def start_call(self, call_id: str, members: Mapping[str, Json]) -> None:
@@ -137,25 +117,24 @@ class SessionUpdates:
         await self._emit(events.call(call_id, {"status": "pending"} | shown))
 
     async def update_call(self, call_id: str, members: Mapping[str, Json]) -> None:
-        """Send what changed about a tool call."""
         self._message = None
         await self._emit(events.tool(call_id, members))
 
     async def finish_call(self, call_id: str, members: Mapping[str, Json]) -> None:
-        """Send how a tool call has ended that was broken off."""
+        """Send the final status of a tool call that was interrupted."""
         self._message = None
-        await self._emit_end(events.tool(call_id, members))
+        await self._emit(events.tool(call_id, members), is_end=True)
 
     async def compaction(self, id_: str, members: Mapping[str, Json]) -> None:
-        """Send what changed about a compaction; in words where the client knows none."""
+        """Send a change of a compaction; as text if the client shows none."""
         self._message = None
-        if members.get("status") == "in_progress" and not self.shows_compactions:
+        is_end = members.get("status") != "in_progress"
+        if not is_end and not self.shows_compactions:
             await self.retrying("Room is made.", "What was said so far is summed up for the model.")
-        emit = self._emit if members.get("status") == "in_progress" else self._emit_end
-        await emit(events.compaction(id_, members))
+        await self._emit(events.compaction(id_, members), is_end=is_end)
 
     def render(self, event: Event) -> RenderedUpdates:
-        """Return an event as the updates that tell it."""
+        """Return the updates of an event."""
         match event["what"]:
             case "user":
                 for block in event["blocks"]:
@@ -167,20 +146,19 @@ class SessionUpdates:
             case "compaction" if self.shows_compactions:
                 yield "compaction_update", {"compactionId": event["id"], **event["members"]}
             case "compaction":
-                if text := _summed_up(event["members"]):
+                if text := _compaction_text(event["members"]):
                     yield "agent_message_chunk", {"content": {"type": "text", "text": text}}
             case "call":
-                members = _known(event["members"], is_live=not self._is_replay)
+                members = _members(event["members"], is_live=not self._is_replay)
                 yield "tool_call", {"toolCallId": event["id"], **members}
             case _:
-                if members := _known(event["members"], is_live=not self._is_replay):
+                if members := _members(event["members"], is_live=not self._is_replay):
                     yield "tool_call_update", {"toolCallId": event["id"], **members}
 
     async def warn(self, title: str, about: str, *, is_in_turn: bool) -> bool:
-        """Tell the user what went wrong beside the conversation; return whether that could be.
+        """Send a warning to the user; return whether that was possible.
 
-        A notice is not kept: it is about now. A client that shows none is told in a message, as a
-        part of the turn that runs.
+        A notice is not stored. A client that shows none gets a message, as a part of the turn.
         """
         if self.shows_notices:
             notice = {"severity": "warning", "title": title, "description": about}
@@ -191,10 +169,10 @@ class SessionUpdates:
         return self.shows_notices or is_in_turn
 
     async def retrying(self, why: str, about: str) -> None:
-        """Tell the user why nothing comes for a while.
+        """Send why nothing happens for a while.
 
-        It is about now, and not kept. A client that shows no notices is told among the thoughts,
-        whether or not those of the model are shown.
+        It is not stored. A client that shows no notices gets a thought, whether or not those of the
+        model are shown.
         """
         if self.shows_notices:
             await self.send("notice", {"severity": "info", "title": why, "description": about})
@@ -203,28 +181,26 @@ class SessionUpdates:
         await self.send("agent_thought_chunk", {"content": content})
 
     async def enter_waiting(self) -> None:
-        """Nothing: that a question waits for the user is shown by the question itself."""
+        """Do nothing: in version 1 the request to the user shows that the session waits."""
 
     async def leave_waiting(self) -> None:
-        """Nothing, as for `asking`."""
+        """Do nothing, as in `enter_waiting`."""
 
     async def option_changed(
-        self, option: Option, chosen: Mapping[str, str], all_: Sequence[Option]
+        self, option: SessionOption, chosen: Mapping[str, str], all_: Sequence[SessionOption]
     ) -> None:
-        """Send that something else was chosen: as an option, and the mode as a mode too."""
+        """Send the value of an option; the mode as a mode too."""
         if option.id == MODE:
             await self.send("current_mode_update", {"currentModeId": chosen[MODE]})
-        options = {"configOptions": self.settings(all_, chosen)["configOptions"]}
-        await self.send("config_option_update", options)
+        entries = self.settings(all_, chosen)["configOptions"]
+        await self.send("config_option_update", {"configOptions": entries})
 
     async def commands(self, commands: Sequence[SlashCommand]) -> None:
-        """Send which commands a prompt may begin with."""
         await self.send(
             "available_commands_update", {"availableCommands": self.command_entries(commands)}
         )
 
     def command_entries(self, commands: Sequence[SlashCommand]) -> list[dict[str, Json]]:
-        """Return commands as the protocol shows them."""
         return [
             {"name": command.name, "description": command.description}
             | ({"input": {"hint": command.hint}} if command.hint else {})
@@ -234,19 +210,21 @@ class SessionUpdates:
     def permission_request(
         self, call_id: str, members: Mapping[str, Json], options: Sequence[Json]
     ) -> dict[str, Json]:
-        """Return the params of the request that asks for consent to a tool call."""
+        """Return the params of `session/request_permission` for a tool call."""
         return {
             "sessionId": self._session_id,
             "toolCall": {
                 "toolCallId": call_id,
                 "status": "pending",
-                **_known(members, is_live=True),
+                **_members(members, is_live=True),
             },
             "options": list(options),
         }
 
-    def settings(self, options: Sequence[Option], chosen: Mapping[str, str]) -> dict[str, Json]:
-        """Return what a session offers to choose from, as members of its answers."""
+    def settings(
+        self, options: Sequence[SessionOption], chosen: Mapping[str, str]
+    ) -> dict[str, Json]:
+        """Return the options of a session as fields of a result."""
         modes = [
             {"id": choice.value, "name": choice.name, "description": choice.description}
             for option in options
@@ -261,21 +239,15 @@ class SessionUpdates:
     def _forget(self) -> None:
         """Forget what the client knows: it is sent again."""
 
-    async def _emit(self, event: Event) -> None:
-        """Store an event and send it."""
+    async def _emit(self, event: Event, *, is_end: bool = False) -> None:
+        """Store and send an event; one that `is_end` is sent even if it cannot be stored yet."""
         async with self._send_lock:
-            if self._log is not None:
-                await self._log.append_now(event)
-            for update, members in self.render(event):
-                await self._send(update, members)
-
-    async def _emit_end(self, event: Event) -> None:
-        """Report how something has ended, even where that cannot be kept yet."""
-        async with self._send_lock:
-            if self._log is not None:
+            if self._log is not None and is_end:
                 self._log.append(event)
                 with suppress(StoreError):
                     await self._log.flush(FLUSH_TIMEOUT_S)
+            elif self._log is not None:
+                await self._log.append_now(event)
             for update, members in self.render(event):
                 await self._send(update, members)
 
@@ -286,7 +258,7 @@ class SessionUpdates:
         )
 
 
-def option_entry(option: Option, named: str, value: str) -> dict[str, Json]:
+def option_entry(option: SessionOption, named: str, value: str) -> dict[str, Json]:
     """Return an option as the protocol shows it; `named` is the member that holds its id."""
     return {
         named: option.id,
@@ -302,8 +274,8 @@ def option_entry(option: Option, named: str, value: str) -> dict[str, Json]:
     }
 
 
-def _summed_up(members: Mapping[str, Json]) -> str:
-    """Return what a user is told of a compaction where the client shows none."""
+def _compaction_text(members: Mapping[str, Json]) -> str:
+    """Return the text for a client that shows no compactions."""
     match members.get("status"):
         case "completed":
             summary = "\n".join(block["text"] for block in members["summary"])
@@ -319,31 +291,27 @@ def _summed_up(members: Mapping[str, Json]) -> str:
             return ""
 
 
-def _known(members: Mapping[str, Json], *, is_live: bool) -> Mapping[str, Json]:
-    """Return the members of a tool call as version 1 has them: it knows no status `cancelled`.
+def _members(members: Mapping[str, Json], *, is_live: bool) -> Mapping[str, Json]:
+    """Return the fields of a tool call in version 1, which knows no status `cancelled`.
 
-    Output of a program stands in a terminal of the client, while there is one, or is text. That
-    something is moved is shown by title and locations alone.
+    The output of a program is in a terminal of the client, while there is one, or is text. A move
+    has no content: title and locations show it.
     """
     known = dict(members)
     if known.get("status") == "cancelled":
         known["status"] = "failed"
     if isinstance(content := known.get("content"), list):
-        blocks = cast("list[Mapping[str, Json]]", content)
-        shown = [each for block in blocks for each in _blocks(block, is_live=is_live)]
+        shown: list[Mapping[str, Json]] = []
+        for block in cast("list[Mapping[str, Json]]", content):
+            kind, terminal = block.get("type"), block.get("terminalId")
+            if kind == OUTPUT_CONTENT and terminal is not None and is_live:
+                shown.append({"type": "terminal", "terminalId": terminal})
+            elif kind == OUTPUT_CONTENT:
+                shown += fenced(block["text"])
+            elif kind != MOVE_CONTENT:
+                shown.append(block)
         known["content"] = shown
         if not shown:
-            # A program that has written nothing has nothing to be shown.
+            # A program without output has no content.
             del known["content"]
     return known
-
-
-def _blocks(block: Mapping[str, Json], *, is_live: bool) -> Content:
-    if block.get("type") == MOVE_CONTENT:
-        return []
-    if block.get("type") != OUTPUT_CONTENT:
-        return [block]
-    terminal: Json = block.get("terminalId")
-    if terminal is not None and is_live:
-        return [{"type": "terminal", "terminalId": terminal}]
-    return fenced(block["text"])

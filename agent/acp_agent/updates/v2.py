@@ -1,7 +1,6 @@
-"""What the agent tells the client about a session while it works, in the words of version 2.
+"""Sends the updates of a session, in version 2.
 
-Messages have ids, tool calls are created by their first update, a turn is what lies between two
-states.
+Messages have ids, tool calls are created by their first update, a turn lies between two states.
 
 Source: ACP version 2, Prompt Lifecycle; Session Setup, "Resuming Sessions"; Tool Calls.
 """
@@ -14,10 +13,11 @@ from typing import Final, cast
 
 from acp_agent.diffs import git_move, git_patch
 from acp_agent.models.types import SlashCommand
-from acp_agent.sessions.events import Event
-from acp_agent.sessions.options import Option
+from acp_agent.options import SessionOption
+from acp_agent.store.events import Event
+from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT
-from acp_agent.updates.v1 import EventLog, Notifier, RenderedUpdates, SessionUpdates, option_entry
+from acp_agent.updates.v1 import Notifier, RenderedUpdates, SessionUpdates, option_entry
 from acp_protocol.jsonrpc import Json
 
 PLAN_ID: Final = "main"
@@ -31,24 +31,24 @@ FINAL_STATUSES: Final = frozenset({"completed", "failed", "cancelled"})
 class SessionUpdatesV2(SessionUpdates):
     """Sends the updates of one session of version 2, in order."""
 
-    def __init__(self, client: Notifier, session_id: str, keeper: EventLog | None = None) -> None:
-        super().__init__(client, session_id, keeper)
+    shows_notices = True
+    shows_compactions = True
+    is_asking = False
+    """Whether the session waits for the user."""
+
+    def __init__(self, client: Notifier, session_id: str, log: SessionLog | None = None) -> None:
+        super().__init__(client, session_id, log)
         self._terminals: dict[str, Mapping[str, Json]] = {}
         """What the client knows of terminals in which something runs."""
         self._contents: dict[str, Sequence[Json]] = {}
         """What the client knows of the content of tool calls that run."""
 
-    shows_notices = True
-    shows_compactions = True
-    is_asking = False
-    """Whether nothing goes on until the user has answered."""
-
     async def echo(self, message_id: str, blocks: Sequence[Json]) -> None:
-        """Send what the user said, which is kept, with the id that its prompt was answered with."""
+        """Send a prompt back, with the message id of its response."""
         await self.send("user_message", {"messageId": message_id, "content": list(blocks)})
 
     def render(self, event: Event) -> RenderedUpdates:
-        """Return an event as the updates to send for it."""
+        """Return the updates of an event."""
         match event["what"]:
             case "user":
                 yield "user_message", {"messageId": event["id"], "content": event["blocks"]}
@@ -64,16 +64,25 @@ class SessionUpdatesV2(SessionUpdates):
                 plan = {"type": "items", "planId": PLAN_ID, "entries": event["entries"]}
                 yield "plan_update", {"plan": plan}
             case _:
-                key = _terminal_of(event["id"])
-                is_over = event["members"].get("status") in FINAL_STATUSES
-                for block in _outputs(event["members"]):
-                    yield TERMINAL_UPDATE, _terminal(key, block, is_over=is_over)
-                members = _spoken(event["members"], key) | _endable(event["members"])
-                yield "tool_call_update", {"toolCallId": event["id"], **members}
+                yield from self._render_call(event["id"], event["members"])
+
+    def _render_call(self, call_id: str, members: Mapping[str, Json]) -> RenderedUpdates:
+        terminal_id, status = call_id + _TERMINAL, members.get("status")
+        is_over = status in FINAL_STATUSES
+        blocks: list[Mapping[str, Json]] = members.get("content") or []
+        for block in blocks:
+            if block.get("type") == OUTPUT_CONTENT:
+                yield TERMINAL_UPDATE, _terminal(terminal_id, block, is_over=is_over)
+        update = {"toolCallId": call_id, **_with_content(members, terminal_id)}
+        if status == "in_progress":
+            update["capabilities"] = {"cancel": {}}
+        elif is_over:
+            update["capabilities"] = None
+        yield "tool_call_update", update
 
     async def replay(self, events: Iterable[Event], then: Callable[[], RenderedUpdates]) -> None:
-        """Send the stored events again, and `then` what the session is at by that time."""
-        await super().replay(_whole(events), then)
+        """Send the stored events again, and then the updates of `then`."""
+        await super().replay(_whole_messages(events), then)
 
     def _forget(self) -> None:
         self._terminals.clear()
@@ -82,7 +91,7 @@ class SessionUpdatesV2(SessionUpdates):
     async def _send(self, update: str, members: Mapping[str, Json]) -> None:
         """Send an update; of a terminal and of content, only what the client does not know."""
         if update == "tool_call_update":
-            members = await self._grown(members)
+            members = await self._send_appended(members)
             if len(members) == 1:
                 return
         if update != TERMINAL_UPDATE:
@@ -103,8 +112,8 @@ class SessionUpdatesV2(SessionUpdates):
         if changed:
             await super()._send(TERMINAL_UPDATE, {"terminalId": key, **changed})
 
-    async def _grown(self, members: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Send by chunks what is appended to a call's content; return what is left to be sent."""
+    async def _send_appended(self, members: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Send as chunks what is appended to a call's content; return the rest of the update."""
         key: str = members["toolCallId"]
         before = self._contents.pop(key, [])
         now: Sequence[Json] = members.get("content") or before
@@ -118,28 +127,23 @@ class SessionUpdatesV2(SessionUpdates):
         return {name: value for name, value in members.items() if name != "content"}
 
     async def state(self, state: str, **members: Json) -> None:
-        """Send what the session is at."""
         await self.send("state_update", {"state": state, **members})
 
     async def enter_waiting(self) -> None:
-        """Send that nothing goes on until the user has answered."""
         self.is_asking = True
         await self.state("requires_action")
 
     async def leave_waiting(self) -> None:
-        """Send that it goes on."""
         self.is_asking = False
         await self.state("running")
 
     async def option_changed(
-        self, option: Option, chosen: Mapping[str, str], all_: Sequence[Option]
+        self, option: SessionOption, chosen: Mapping[str, str], all_: Sequence[SessionOption]
     ) -> None:
-        """Send that something else was chosen."""
         del option
         await self.send("config_option_update", self.settings(all_, chosen))
 
     def command_entries(self, commands: Sequence[SlashCommand]) -> list[dict[str, Json]]:
-        """Return commands as the protocol shows them."""
         return [
             {"type": "command", "name": command.name, "description": command.description}
             | ({"input": {"type": "text", "hint": command.hint}} if command.hint else {})
@@ -149,9 +153,9 @@ class SessionUpdatesV2(SessionUpdates):
     def permission_request(
         self, call_id: str, members: Mapping[str, Json], options: Sequence[Json]
     ) -> dict[str, Json]:
-        """Return the params of the request that asks for consent to a tool call."""
-        spoken = _spoken(members, _terminal_of(call_id))
-        call = {"toolCallId": call_id, "status": "pending", **spoken}
+        """Return the params of `session/request_permission` for a tool call."""
+        fields = _with_content(members, call_id + _TERMINAL)
+        call = {"toolCallId": call_id, "status": "pending", **fields}
         return {
             "sessionId": self._session_id,
             "title": f"Allow: {members.get('title', call_id)}",
@@ -159,8 +163,10 @@ class SessionUpdatesV2(SessionUpdates):
             "options": list(options),
         }
 
-    def settings(self, options: Sequence[Option], chosen: Mapping[str, str]) -> dict[str, Json]:
-        """Return what a session offers to choose from, as members of its answers."""
+    def settings(
+        self, options: Sequence[SessionOption], chosen: Mapping[str, str]
+    ) -> dict[str, Json]:
+        """Return the options of a session as fields of a result."""
         return {
             "configOptions": [
                 option_entry(option, "configId", chosen[option.id]) for option in options
@@ -168,18 +174,10 @@ class SessionUpdatesV2(SessionUpdates):
         }
 
 
-def _endable(members: Mapping[str, Json]) -> dict[str, Json]:
-    """Return, where its status changes, whether a call can be ended by itself."""
-    status = members.get("status")
-    if status == "in_progress":
-        return {"capabilities": {"cancel": {}}}
-    return {"capabilities": None} if status in FINAL_STATUSES else {}
-
-
-def _whole(sent: Iterable[Event]) -> Iterator[Event]:
-    """Yield events with what begins a message as the message; what comes to it is a piece of it."""
+def _whole_messages(events: Iterable[Event]) -> Iterator[Event]:
+    """Yield events with the first piece of each message as a message; later pieces stay pieces."""
     known: set[str] = set()
-    for event in sent:
+    for event in events:
         if event["what"] != "text" or event["id"] in known:
             yield event
             continue
@@ -187,13 +185,13 @@ def _whole(sent: Iterable[Event]) -> Iterator[Event]:
         yield {**event, "what": "message", "kind": event["kind"].removesuffix("_chunk")}
 
 
-def _spoken(members: Mapping[str, Json], terminal: str) -> dict[str, Json]:
-    """Return the members of a tool call with its diffs and its output as version 2 has them."""
-    spoken = dict(members)
-    if isinstance(content := spoken.get("content"), list):
-        blocks = cast("list[Mapping[str, Json]]", content)
-        spoken["content"] = [_block(block, terminal) for block in blocks]
-    return spoken
+def _with_content(members: Mapping[str, Json], terminal_id: str) -> dict[str, Json]:
+    """Return the fields of a tool call with its diffs and its output as version 2 has them."""
+    content: Json = members.get("content")
+    if not isinstance(content, list):
+        return dict(members)
+    blocks = cast("list[Mapping[str, Json]]", content)
+    return {**members, "content": [_block(block, terminal_id) for block in blocks]}
 
 
 def _block(block: Mapping[str, Json], terminal: str) -> Mapping[str, Json]:
@@ -223,24 +221,13 @@ def _moved(old: str, new: str, file_type: str | None) -> Mapping[str, Json]:
     return diff | {"patch": {"format": "git_patch", "text": git_move(old, new)}}
 
 
-def _terminal_of(call_id: str) -> str:
-    """Return the id of the terminal that a tool call shows, if it shows one."""
-    return call_id + _TERMINAL
-
-
 def call_of(terminal_id: str) -> str:
-    """Return the id of the tool call that shows a terminal; none is called so if there is none."""
+    """Return the id of the tool call that shows a terminal; empty if there is none."""
     return terminal_id.removesuffix(_TERMINAL) if terminal_id.endswith(_TERMINAL) else ""
 
 
-def _outputs(members: Mapping[str, Json]) -> list[Mapping[str, Json]]:
-    content: Json = members.get("content")
-    blocks = cast("list[Mapping[str, Json]]", content) if isinstance(content, list) else []
-    return [block for block in blocks if block.get("type") == OUTPUT_CONTENT]
-
-
 def _terminal(key: str, block: Mapping[str, Json], *, is_over: bool) -> dict[str, Json]:
-    """Return a terminal as it stands; nothing runs in it when its call `is_over`."""
+    """Return the state of a terminal; nothing runs in it when its call `is_over`."""
     sent: dict[str, Json] = {
         "terminalId": key,
         "command": block["command"],

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from acp_agent.config.build import build_conduct, build_mcp, build_models, build_store
+from acp_agent.config.build import build_mcp, build_models, build_services
 from acp_agent.config.load import load_settings
 from acp_agent.mcp.config import StdioServer, WebServer
 from acp_agent.models.providers import SettingsError
 from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import ModelFailedError, PromptMessage
 from acp_agent.permissions.policy import PolicyRule
-from acp_agent.sessions.store import StoreError
 from acp_agent.settings import McpServerSettings, Settings, settings_with
+from acp_agent.store.database import StoreError
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import providing, replied, sse, streamed
@@ -45,47 +45,37 @@ def test_policies_lists_and_limits_reach_the_turns(tmp_path: Path) -> None:
             "limits.seconds": 7.0,
         }
     )
-    conduct = build_conduct(configuration)
-    assert conduct.rules.default_policy == "ask_always"
-    assert (conduct.rules.auto_allow, conduct.rules.always_ask) == ({"read", "search"}, {"edit"})
-    assert conduct.rules.rules == (PolicyRule("deny", "delete"),)
-    assert conduct.instructions == ("CLAUDE.md",)
-    limits = conduct.limits
+    services = build_services(configuration, {})
+    permissions, limits = services.permissions, services.settings.limits
+    assert permissions.default_policy == "ask_always"
+    assert (permissions.auto_allow, permissions.always_ask) == ({"read", "search"}, {"edit"})
+    assert permissions.rules == (PolicyRule("deny", "delete"),)
+    assert services.settings.agent.instructions == ("CLAUDE.md",)
     assert (limits.requests, limits.tokens, limits.seconds) == (3, 5, 7.0)
-    assert conduct.audit is not None
-    conduct.audit.close()
-    assert build_conduct(Settings()).audit is None
+    assert services.audit is not None
+    services.audit.close()
+    assert build_services(Settings(), {}).audit is None
 
 
 async def test_what_may_be_fetched_reaches_the_tool(tmp_path: Path) -> None:
-    conduct = build_conduct(settings_with({"fetch.allow_private": ("10.0.0.0/8",)}))
+    services = build_services(settings_with({"fetch.allow_private": ("10.0.0.0/8",)}), {})
     for address, is_asked in (("10.1.2.3", False), ("192.168.0.1", True)):
         arguments: Json = {"url": f"http://{address}/"}
-        call = await conduct.tools["fetch"].prepare(arguments, Workspace("s", tmp_path))
+        call = await services.tools["fetch"].prepare(arguments, Workspace("s", tmp_path))
         assert call.must_ask is is_asked
-    assert build_conduct(Settings()).tools == {}
+    assert build_services(Settings(), {}).tools == {}
 
 
 def test_sessions_are_kept_as_it_was_set(tmp_path: Path) -> None:
-    configuration = settings_with(
-        {
-            "sessions.storage": tmp_path / "store",
-            "sessions.max_concurrent": 3,
-            "sessions.idle_timeout": None,
-            "protocol.unstable": True,
-        }
-    )
-    keeping = build_store(configuration)
-    keeping.store.close()
+    build_services(settings_with({"sessions.storage": tmp_path / "store"}), {}).store.close()
     assert (tmp_path / "store").is_dir()
-    assert (keeping.limit, keeping.idle_timeout, keeping.is_unstable) == (3, None, True)
 
 
 def test_a_file_is_no_directory_to_keep_sessions_in(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(StoreError, match="it is a file; sessions are kept in a directory"):
-        build_store(settings_with({"sessions.storage": path}))
+        build_services(settings_with({"sessions.storage": path}), {})
 
 
 def test_variables_are_filled_in_where_secrets_stand() -> None:
@@ -215,7 +205,7 @@ def test_the_example_of_the_docs_can_be_run(tmp_path: Path) -> None:
     assert server == WebServer(
         "tickets", "https://tickets.example/mcp", {"Authorization": "Bearer t"}
     )
-    assert build_conduct(configuration).limits.seconds == 1800.0
+    assert configuration.limits.seconds == 1800.0
 
 
 def test_the_example_in_yaml_can_be_run(tmp_path: Path) -> None:
@@ -223,4 +213,4 @@ def test_the_example_in_yaml_can_be_run(tmp_path: Path) -> None:
     [model] = build_models(configuration, {})
     assert model.name == "continuum:gpt-4o"
     assert configuration.sessions.storage == Path("/var/lib/acp-agent")
-    assert build_conduct(configuration).rules.always_ask == {"edit", "delete", "execute"}
+    assert set(configuration.permissions.always_ask) == {"edit", "delete", "execute"}

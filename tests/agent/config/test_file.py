@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_agent.config.continuum import ALIASES
 from acp_agent.config.load import SettingsFile, nearest_key
 from acp_agent.config.source import ParsedFile, parse_toml
 from acp_agent.config.yaml_source import parse_yaml
-from acp_agent.continuum.config import ALIASES
 from acp_agent.settings import setting_keys
 from acp_protocol.jsonrpc import Json
 

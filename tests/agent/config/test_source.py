@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_agent.config.continuum import acp_section
 from acp_agent.config.load import read_source
 from acp_agent.config.show import toml
 from acp_agent.config.source import (
@@ -24,7 +25,6 @@ from acp_agent.config.source import (
     spelled,
 )
 from acp_agent.config.yaml_source import parse_yaml
-from acp_agent.continuum.config import acp_section
 from acp_protocol.jsonrpc import Json
 
 

@@ -13,7 +13,7 @@ import anyio
 import httpx
 
 from acp_agent.continuum.admin import AdminSocket, AgentStatus, serve_admin
-from acp_agent.sessions.suspended import SuspendedSession
+from acp_agent.sessions.session import SuspendedSession
 from acp_agent.settings import Settings
 
 LIMIT = 20.0

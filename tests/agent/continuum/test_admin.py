@@ -96,7 +96,7 @@ async def test_suspended_session_is_listed_as_before(cwd: Path) -> None:
         [before] = (await client.get("/admin/acp/sessions")).json()["sessions"]
         surface = it.server._handlers
         assert surface is not None
-        await surface.open.suspend(surface.open.awake[it.session_id])
+        await surface.sessions.suspend(surface.sessions.awake[it.session_id])
         [after] = (await client.get("/admin/acp/sessions")).json()["sessions"]
         status = (await client.get("/admin/acp/status")).json()
     assert after == before | {"asleep": True}

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.sessions.store import FILE, BusyError, SessionQuery, SessionStore, retry_busy
+from acp_agent.store.database import FILE, BusyError, SessionQuery, SessionStore
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.visits import Visit, items, visit
@@ -40,10 +40,10 @@ async def test_what_finds_the_store_busy_is_tried_again() -> None:
             raise BusyError("busy")
         return "done"
 
-    assert await retry_busy(work) == "done"
+    assert await SessionStore().retry(work) == "done"
     attempts = 0
     with pytest.raises(BusyError):
-        await retry_busy(work, 0.0)
+        await SessionStore().retry(work, 0.0)
     assert attempts == 1
 
 
@@ -110,17 +110,17 @@ async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_noth
                 await it.ask("session/list")
                 await it.cancel(session_id)
         assert it.server._handlers is not None
-        session = it.server._handlers.open.awake[session_id]
+        session = it.server._handlers.sessions.awake[session_id]
         assert list(session.log.replayable()) == []
 
 
 @VERSIONS
 async def test_a_store_that_stays_busy_is_told_as_such(
-    cwd: Path, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cwd: Path, version: int, tmp_path: Path
 ) -> None:
     async with visit(cwd, version, store=SessionStore(tmp_path / "kept"), unstable=True) as it:
         session_id = await it.new()
-        monkeypatch.setattr("acp_agent.sessions.store.BUSY_TIMEOUT_S", 0.02)
+        it.server.services.store.busy_timeout_s = 0.02
         with locked(tmp_path / "kept"):
             for asked in (
                 it.say(session_id, "hello"),
@@ -145,7 +145,7 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
         handlers = it.server._handlers
         assert handlers is not None
         if is_asleep:
-            await handlers.open.suspend(handlers.open.awake[session_id])
+            await handlers.sessions.suspend(handlers.sessions.awake[session_id])
         async with anyio.create_task_group() as tasks:
 
             async def delete() -> None:
@@ -161,9 +161,9 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
                 for _ in range(3):
                     await it.ask("session/list")
         assert (await it.ask("session/list"))["sessions"] == []
-        assert not handlers.open.awake
-        assert not handlers.open.suspended
-        assert not store.claims.is_taken(1)
+        assert not handlers.sessions.awake
+        assert not handlers.sessions.suspended
+        assert not store.locks.is_taken(1)
 
 
 @VERSIONS
@@ -176,13 +176,13 @@ async def test_a_session_sleeps_only_when_all_of_it_is_kept(
         await it.turn(session_id, "hello")
         handlers = it.server._handlers
         assert handlers is not None
-        session = handlers.open.awake[session_id]
+        session = handlers.sessions.awake[session_id]
         with locked(tmp_path / "kept"):
             session.log.update(title="it")
-            await handlers.open.suspend_idle(0.0)
-            assert session_id in handlers.open.awake
-        await handlers.open.suspend_idle(0.0)
-        assert session_id in handlers.open.suspended
+            await handlers.sessions.suspend_idle(0.0)
+            assert session_id in handlers.sessions.awake
+        await handlers.sessions.suspend_idle(0.0)
+        assert session_id in handlers.sessions.suspended
         assert session.log.current().title == "it"
 
 
@@ -196,23 +196,26 @@ async def test_a_place_is_free_as_soon_as_the_store_is(
         assert handlers is not None
         async with anyio.create_task_group() as tasks:
             with locked(tmp_path / "kept"):
-                handlers.open.awake[second].log.update(title="it")
+                handlers.sessions.awake[second].log.update(title="it")
                 tasks.start_soon(it.choose, first, "mode", "code")
                 await it.ask("session/list")
-        assert (list(handlers.open.awake), list(handlers.open.suspended)) == ([first], [second])
+        assert (list(handlers.sessions.awake), list(handlers.sessions.suspended)) == (
+            [first],
+            [second],
+        )
 
 
 @VERSIONS
 async def test_where_the_store_keeps_a_place_taken_that_is_told(
-    cwd: Path, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("acp_agent.sessions.store.BUSY_TIMEOUT_S", 0.0)
-    async with visit(cwd, version, store=SessionStore(tmp_path / "kept"), limit=1) as it:
+    store = SessionStore(tmp_path / "kept", busy_timeout_s=0.0)
+    async with visit(cwd, version, store=store, limit=1) as it:
         first, second = await it.new(), await it.new()
         handlers = it.server._handlers
         assert handlers is not None
         with locked(tmp_path / "kept"):
-            handlers.open.awake[second].log.update(title="it")
+            handlers.sessions.awake[second].log.update(title="it")
             with pytest.raises(RequestFailedError, match="sessions cannot be kept"):
                 await it.say(first, "hello")
         assert await it.turn(first, "hello") == "end_turn"

@@ -9,9 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models import types
-from acp_agent.sessions.log import joined, read_entry, read_usage, write_entry, write_usage
-from acp_agent.sessions.store import StoreError
-from acp_agent.turn.history import HistoryItem, LocalExchange, Summary
+from acp_agent.store.database import StoreError
+from acp_agent.store.entries import (
+    HistoryItem,
+    LocalExchange,
+    Summary,
+    joined,
+    read_entry,
+    read_usage,
+    write_entry,
+    write_usage,
+)
 from acp_protocol.jsonrpc import Json
 
 TEXT = st.text()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.sessions import events
-from acp_agent.sessions.events import Event
-from acp_agent.sessions.store import StoreError
+from acp_agent.store import events
+from acp_agent.store.database import StoreError
+from acp_agent.store.events import Event
 from acp_protocol.jsonrpc import Json
 
 PIECES = st.builds(

@@ -32,7 +32,7 @@ from acp_agent.models.types import (
     ToolSpec,
     ToolUse,
 )
-from acp_agent.sessions.store import FILE, SessionStore
+from acp_agent.store.database import FILE, SessionStore
 from acp_protocol.jsonrpc import Json
 from tests.agent.visits import items, visit
 

@@ -6,12 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from acp_agent.sessions.locks import SessionLocks
+from acp_agent.store.locks import SessionLocks
 
 HOLDER = """
 import sys
 from pathlib import Path
-from acp_agent.sessions.locks import SessionLocks
+from acp_agent.store.locks import SessionLocks
 claims = SessionLocks(Path(sys.argv[1]))
 print(claims.take(7), flush=True)
 sys.stdin.read()

@@ -17,10 +17,10 @@ from acp_agent.models.types import (
     ReasoningDelta,
     TextDelta,
 )
-from acp_agent.sessions import events
-from acp_agent.sessions.log import History, SessionLog
 from acp_agent.sessions.restore import restore
-from acp_agent.sessions.store import BusyError, SessionStore, StoreError
+from acp_agent.store import events
+from acp_agent.store.database import BusyError, SessionStore, StoreError
+from acp_agent.store.log import History, SessionLog
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from tests.agent.conftest import selected
@@ -51,7 +51,7 @@ def make_room(store: SessionStore) -> None:
 
 def fillable(directory: Path) -> SessionStore:
     store = SessionStore(directory)
-    store.claims.release(store.create("filler", "/", [], {}).number)
+    store.locks.release(store.create("filler", "/", [], {}).number)
     return store
 
 
@@ -258,4 +258,4 @@ async def test_a_turn_that_is_cancelled_on_a_full_disk_was_cancelled(
 
 def history_of(it: Visit, session_id: str) -> list[Any]:
     assert it.server._handlers is not None
-    return list(it.server._handlers.open.awake[session_id]._context.history)
+    return list(it.server._handlers.sessions.awake[session_id]._context.history)

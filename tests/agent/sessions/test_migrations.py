@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.sessions.store import FILE, MIGRATIONS, SessionStore, StoreError
+from acp_agent.store.database import FILE, MIGRATIONS, SessionStore, StoreError
 
 
 def migrations(path: Path) -> list[int]:

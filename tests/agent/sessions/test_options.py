@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.sessions.options import options_for
-from acp_agent.sessions.store import SessionStore
+from acp_agent.options import options_for
+from acp_agent.store.database import SessionStore
 from acp_protocol.errors import RequestFailedError
 from tests.agent.visits import Counting, items, visit
 

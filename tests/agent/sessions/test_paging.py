@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.sessions.store import SessionQuery, SessionStore, decode_cursor, encode_cursor
+from acp_agent.store.database import SessionQuery, SessionStore, decode_cursor, encode_cursor
 
 
 @given(st.text() | st.binary().map(lambda content: content.decode("latin-1")))

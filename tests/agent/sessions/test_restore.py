@@ -9,11 +9,11 @@ from typing import cast
 import pytest
 
 from acp_agent.models.types import AssistantMessage, PromptMessage, TextDelta, ToolResult, ToolUse
-from acp_agent.sessions import events
-from acp_agent.sessions.log import SessionLog
 from acp_agent.sessions.restore import REASON, restore
-from acp_agent.sessions.store import SessionStore
-from acp_agent.turn.history import LocalExchange, Summary
+from acp_agent.store import events
+from acp_agent.store.database import SessionStore
+from acp_agent.store.entries import LocalExchange, Summary
+from acp_agent.store.log import SessionLog
 from acp_protocol.jsonrpc import Json
 from tests.agent.sessions.programs import program
 from tests.agent.visits import items, lint_errors

@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_agent.sessions.store import FILE, MEMORY_LIMIT, SessionQuery, SessionStore, StoreError
+from acp_agent.store.database import FILE, SessionQuery, SessionStore, StoreError
 
 LIMIT = 30
 """Seconds that another process may take."""
@@ -25,16 +25,16 @@ import sys
 from functools import partial
 from pathlib import Path
 import anyio
-from acp_agent.sessions.store import SessionStore, retry_busy
+from acp_agent.store.database import SessionStore
 store = SessionStore(Path(sys.argv[1]))
 async def write():
     for n in range(int(sys.argv[3])):
-        record = await retry_busy(partial(store.create, f"{sys.argv[2]}_{n}", "/", [], {}))
+        record = await store.retry(partial(store.create, f"{sys.argv[2]}_{n}", "/", [], {}))
         for m in range(5):
-            await retry_busy(partial(store.append, record.number, f'{{"n": {m}}}'))
+            await store.retry(partial(store.append, record.number, f'{{"n": {m}}}'))
         title = f"{sys.argv[2]} {n}"
-        await retry_busy(partial(store.change, record.number, title=title))
-        store.claims.release(record.number)
+        await store.retry(partial(store.change, record.number, title=title))
+        store.locks.release(record.number)
 anyio.run(write)
 """
 
@@ -85,11 +85,8 @@ def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
-def test_more_events_than_are_read_at_once_come_in_their_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("acp_agent.sessions.store.EVENTS_PER_READ", 3)
-    store = SessionStore()
+def test_more_events_than_are_read_at_once_come_in_their_order() -> None:
+    store = SessionStore(events_per_read=3)
     one, two = (store.create(name, "/", [], {}) for name in "ab")
     for n in range(9):
         store.append(one.number, str(n))
@@ -117,15 +114,13 @@ def test_a_title_is_only_suggested_where_there_is_none() -> None:
     assert not store.suggest_title(record.number, "second")
 
 
-def test_in_memory_the_oldest_closed_session_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("acp_agent.sessions.store.MEMORY_LIMIT", 3)
-    assert MEMORY_LIMIT > 3
-    store = SessionStore()
+def test_in_memory_the_oldest_closed_session_makes_room() -> None:
+    store = SessionStore(memory_limit=3)
     first, second = (store.create(name, "/", [], {}) for name in "ab")
-    store.claims.release(second.number)
+    store.locks.release(second.number)
     for name in "cdef":
         record = store.create(name, "/", [], {})
-        store.claims.release(record.number)
+        store.locks.release(record.number)
     ids = {record.id for record in store.page(SessionQuery(), 10)}
     assert first.id in ids
     assert len(ids) == 3
@@ -222,20 +217,25 @@ def test_a_directory_that_cannot_be_made_is_told_in_a_sentence(tmp_path: Path) -
         SessionStore(tmp_path / "file" / "kept")
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(data=st.data())
-def test_damage_anywhere_is_a_sentence_or_does_no_harm(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of a store with a session in it."""
     directory = tmp_path_factory.mktemp("kept")
     store = SessionStore(directory)
     record = store.create("a", "/", [], {})
     for n in range(200):
         store.append(record.number, f'"{n}"')
     store.close()
-    content = bytearray((directory / FILE).read_bytes())
+    return (directory / FILE).read_bytes()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_damage_anywhere_is_a_sentence_or_does_no_harm(
+    tmp_path_factory: pytest.TempPathFactory, stored: bytes, data: st.DataObject
+) -> None:
+    directory = tmp_path_factory.mktemp("damaged")
+    content = bytearray(stored)
     for _ in range(data.draw(st.integers(1, 20))):
         place = data.draw(st.integers(0, len(content) - 1))
         content[place] = data.draw(st.integers(0, 255))

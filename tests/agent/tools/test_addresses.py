@@ -5,8 +5,8 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from acp_agent.tools import net
-from acp_agent.tools.net import (
+from acp_agent import net
+from acp_agent.net import (
     PrivateHosts,
     are_all_public,
     canonical_host,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.elicitation import ElicitationResult
 from acp_agent.permissions.grants import PermissionSettings
 from acp_agent.permissions.policy import PolicyRule
+from acp_agent.services import AgentServices
 from acp_agent.tools.ask import AskUserTool, OpenPageTool
 from acp_agent.tools.call import ToolFailedError
-from acp_agent.turn.limits import Conduct
-from acp_agent.updates.elicitation import ElicitationResult
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
@@ -120,7 +120,9 @@ async def test_a_question_is_the_only_question(cwd: Path, rules: PermissionSetti
         "elicitation/create": {"action": "accept", "content": {"answer": "red"}}
     }
     offered: Json = {"elicitation": {"form": {}}}
-    async with talk(cwd, answers=answers, capabilities=offered, conduct=Conduct(rules)) as it:
+    async with talk(
+        cwd, answers=answers, capabilities=offered, services=AgentServices(permissions=rules)
+    ) as it:
         await it.prompt("ask Which colour?: red, green")
     assert [request.method for request in it.client.asked] == ["elicitation/create"]
     assert it.client.calls[0]["statuses"][-1] == "completed"

@@ -9,10 +9,10 @@ import pytest
 from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.permissions.grants import PermissionSettings
 from acp_agent.permissions.policy import Effect, PolicyRule
+from acp_agent.services import AgentServices
 from acp_agent.tools import ripgrep
 from acp_agent.tools.call import Content, ToolKind
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.turn.limits import Conduct
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected, talk
@@ -135,7 +135,7 @@ async def test_what_the_user_has_rejected_for_good_is_not_found(tree: Path) -> N
 
 async def test_a_denied_directory_that_a_call_names_is_refused_whole(tree: Path) -> None:
     rules = PermissionSettings(rules=(PolicyRule("deny", None, "path", "keys/**"),))
-    async with talk(tree, conduct=Conduct(rules)) as it:
+    async with talk(tree, services=AgentServices(permissions=rules)) as it:
         await it.prompt('call search {"pattern": "needle", "path": "keys"}')
         await it.prompt('call find {"pattern": "*", "path": "keys/deep"}')
         await it.prompt('call list {"path": "keys"}')
@@ -146,7 +146,7 @@ async def test_a_denied_directory_that_a_call_names_is_refused_whole(tree: Path)
 
 async def test_a_session_applies_its_rules_to_results(tree: Path) -> None:
     rules = PermissionSettings(rules=(PolicyRule("deny", None, "path", "keys/**"),))
-    async with talk(tree, conduct=Conduct(rules)) as it:
+    async with talk(tree, services=AgentServices(permissions=rules)) as it:
         await it.prompt('call search {"pattern": "needle"}')
         await it.prompt('call find {"pattern": "*.*"}')
         await it.prompt("call list {}")

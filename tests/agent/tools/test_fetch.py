@@ -10,11 +10,11 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
+from acp_agent.net import PrivateHosts
+from acp_agent.services import AgentServices
 from acp_agent.tools import fetch
 from acp_agent.tools.call import Content, Outcome, PreparedCall, ToolFailedError
 from acp_agent.tools.fetch import FetchTool
-from acp_agent.tools.net import PrivateHosts
-from acp_agent.turn.limits import Conduct
 from acp_agent.workspace import Workspace
 from tests.agent.conftest import LIMIT, selected, talk
 
@@ -353,7 +353,7 @@ async def test_a_private_address_that_is_listed_is_asked_about_as_any_other(cwd:
     tools = {"fetch": FetchTool(PrivateHosts(["127.0.0.0/8"]))}
     async with serving(site) as base:
         answers = {"session/request_permission": selected("allow-always")}
-        async with talk(cwd, answers=answers, conduct=Conduct(tools=tools)) as it:
+        async with talk(cwd, answers=answers, services=AgentServices(tools=tools)) as it:
             await it.prompt(f"call fetch url={base}/a then call fetch url={base}/a")
     assert len(it.client.asked) == 1
     assert [call["status"] for call in it.client.calls] == ["completed", "completed"]

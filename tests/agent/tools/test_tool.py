@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_agent.markdown import fence
 from acp_agent.tools.call import (
     MAX_TEXT_CHARS,
-    fence,
     fenced,
     shorten,
 )

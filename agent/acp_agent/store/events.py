@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
-from acp_agent.sessions.store import DAMAGED, StoreError
+from acp_agent.store.database import DAMAGED, StoreError
 from acp_protocol.jsonrpc import Json
 
 Event: TypeAlias = Mapping[str, Json]
@@ -31,37 +31,30 @@ _MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
 
 
 def user(message_id: str, blocks: list[Json]) -> Event:
-    """Return the event of a prompt."""
     return {"what": "user", "id": message_id, "blocks": blocks}
 
 
 def text(kind: str, message_id: str, piece: str) -> Event:
-    """Return the event of a piece of a reply or a thought."""
     return {"what": "text", "kind": kind, "id": message_id, "text": piece}
 
 
 def plan(entries: list[Json]) -> Event:
-    """Return the event of a whole plan."""
     return {"what": "plan", "entries": entries}
 
 
 def call(call_id: str, members: Mapping[str, Json]) -> Event:
-    """Return the event of a new tool call."""
     return {"what": "call", "id": call_id, "members": dict(members)}
 
 
 def tool(call_id: str, members: Mapping[str, Json]) -> Event:
-    """Return the event of a change of a tool call."""
     return {"what": "tool", "id": call_id, "members": dict(members)}
 
 
 def compaction(id_: str, members: Mapping[str, Json]) -> Event:
-    """Return the event of a change of a compaction."""
     return {"what": "compaction", "id": id_, "members": dict(members)}
 
 
 def entry(written: Mapping[str, Json]) -> Event:
-    """Return the event of an entry of the model's history."""
     return {"what": "entry", "entry": dict(written)}
 
 
@@ -73,16 +66,15 @@ def check_event(value: Json) -> Event:
     """
     event = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
     members = _MEMBERS.get(str(event.get("what")))
-    if members is None:
+    if members is None or not all(
+        isinstance(event.get(name), kind) for name, kind in members.items()
+    ):
         raise StoreError(DAMAGED)
-    for name, kind in members.items():
-        if not isinstance(event.get(name), kind):
-            raise StoreError(DAMAGED)
     return event
 
 
 def replaces(event: Event, before: Event) -> bool:
-    """Return whether `event` holds all that the one before it does, and can replace it."""
+    """Return whether `event` has all fields of the one before it, and can replace it."""
     if event["what"] != "tool" or before["what"] != "tool" or event["id"] != before["id"]:
         return False
     return before["members"].keys() <= event["members"].keys()
@@ -90,18 +82,18 @@ def replaces(event: Event, before: Event) -> bool:
 
 def join_texts(events: Iterable[Event]) -> Iterator[Event]:
     """Yield `events` with the pieces of each message as one; entries are left out."""
-    held: Event | None = None
+    last: Event | None = None
     for event in events:
         if event["what"] == "entry":
             continue
-        if held is not None and continues(held, event, PIECE_LIMIT):
-            held = text(held["kind"], held["id"], held["text"] + event["text"])
+        if last is not None and continues(last, event, PIECE_LIMIT):
+            last = text(last["kind"], last["id"], last["text"] + event["text"])
             continue
-        if held is not None:
-            yield held
-        held = event
-    if held is not None:
-        yield held
+        if last is not None:
+            yield last
+        last = event
+    if last is not None:
+        yield last
 
 
 def continues(last: Event, event: Event, limit: int) -> bool:

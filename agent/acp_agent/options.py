@@ -31,7 +31,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class SessionOption:
     """Something that has one of several values in each session."""
 
     id: str
@@ -59,7 +59,9 @@ _EFFORTS: Final = (
 )
 
 
-def options_for(models: Sequence[Model], policy: PolicyId = POLICIES[0][0]) -> tuple[Option, ...]:
+def options_for(
+    models: Sequence[Model], policy: PolicyId = POLICIES[0][0]
+) -> tuple[SessionOption, ...]:
     """Return the options of a session that these models can serve, the most important first.
 
     `policy` stands where none was chosen.
@@ -67,10 +69,10 @@ def options_for(models: Sequence[Model], policy: PolicyId = POLICIES[0][0]) -> t
     named = tuple(Choice(model.name, model.name) for model in models)
     thinks = any(isinstance(model, SupportsEffort) for model in models)
     return (
-        Option(MODE, "Mode", "mode", tuple(Choice(*mode) for mode in MODES)),
-        Option(MODEL, "Model", "model", named),
-        *([Option(EFFORT, "Effort", "thought_level", _EFFORTS)] if thinks else []),
-        Option(
+        SessionOption(MODE, "Mode", "mode", tuple(Choice(*mode) for mode in MODES)),
+        SessionOption(MODEL, "Model", "model", named),
+        *([SessionOption(EFFORT, "Effort", "thought_level", _EFFORTS)] if thinks else []),
+        SessionOption(
             THINKING,
             "Thinking",
             "_thoughts",
@@ -79,5 +81,7 @@ def options_for(models: Sequence[Model], policy: PolicyId = POLICIES[0][0]) -> t
                 Choice("hide", "Hide", "Thoughts are not shown"),
             ),
         ),
-        Option(POLICY, "Policy", "_policy", tuple(Choice(*each) for each in POLICIES), policy),
+        SessionOption(
+            POLICY, "Policy", "_policy", tuple(Choice(*each) for each in POLICIES), policy
+        ),
     )

@@ -1,0 +1,290 @@
+"""Elicitation: by a form that the client shows, or a page that it opens.
+
+Source: ACP, Elicitation; ACP version 2, Elicitation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import anyio
+
+from acp_agent.numbers import is_finite
+from acp_agent.terminals import RequestSender
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import Json
+
+ElicitationMode: TypeAlias = Literal["form", "url"]
+MAX_SHOWN: Final = 80
+"""Characters shown of the name of a field, or of a choice."""
+_TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "string": ((str,), "text"),
+    "number": ((int, float), "number"),
+    "integer": ((int, float), "whole number"),
+    "boolean": ((bool,), "yes or no"),
+    "array": ((list,), "list of choices"),
+}
+
+
+def supported_modes(capabilities: Mapping[str, Json]) -> Collection[ElicitationMode]:
+    """Return the modes that a client supports, by its capabilities."""
+    claimed = _dict_or_empty(capabilities.get("elicitation"))
+    modes: tuple[ElicitationMode, ...] = ("form", "url")
+    return [mode for mode in modes if claimed.get(mode) is not None]
+
+
+class ElicitationClient(RequestSender, Protocol):
+    """Sends requests and notifications to the client."""
+
+    async def notify(self, method: str, params: Json = None) -> None: ...
+
+
+class WaitingState(Protocol):
+    """Shows that the session waits for the user."""
+
+    async def enter_waiting(self) -> None: ...
+
+    async def leave_waiting(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ElicitationResult:
+    """The user's response to a form or a page."""
+
+    action: Literal["accept", "decline", "cancel", "failed", "unfit"]
+    """`failed`: the client returned an error; `unfit`: the content does not fit the form."""
+    content: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The values of the form."""
+    reason: str = ""
+    """The client's error message; or what does not fit."""
+
+
+class UserElicitation:
+    """The elicitations of one session; `lock` is held while one of them waits for its response."""
+
+    def __init__(
+        self, client: ElicitationClient, session_id: str, state: WaitingState, lock: anyio.Lock
+    ) -> None:
+        self._client = client
+        self._session_id = session_id
+        self._state = state
+        self._lock = lock
+
+    async def form(self, message: str, schema: Mapping[str, Json]) -> ElicitationResult:
+        """Show a form; `schema` describes its fields."""
+        result = await self._request(
+            {"mode": "form", "message": message, "requestedSchema": schema}
+        )
+        errors = list(form_errors(schema, result.content)) if result.action == "accept" else []
+        return ElicitationResult("unfit", reason="; ".join(errors)) if errors else result
+
+    async def page(self, message: str, url: str) -> ElicitationResult:
+        """Let the client open a page, if the user agrees to that.
+
+        The address is shown in letters of which no two look alike: `example.com`, written with a
+        Cyrillic `a`, as `xn--exmple-4nf.com`.
+        """
+        try:
+            url = _ascii_url(url)
+        except ValueError:
+            return ElicitationResult(
+                "failed", reason="the address names no host that there could be"
+            )
+        id_ = os.urandom(8).hex()
+        result = await self._request(
+            {"mode": "url", "message": message, "elicitationId": id_, "url": url}
+        )
+        if result.action == "accept":
+            # What happens on the page is between it and the user; the agent does not wait.
+            await self._client.notify("elicitation/complete", {"elicitationId": id_})
+        return result
+
+    async def _request(self, request: Mapping[str, Json]) -> ElicitationResult:
+        async with self._lock:
+            await self._state.enter_waiting()
+            try:
+                params = {"sessionId": self._session_id, **request}
+                response = await self._client.request("elicitation/create", params)
+            except RequestFailedError as problem:
+                result = ElicitationResult("failed", reason=problem.message)
+            else:
+                result = _read(_dict_or_empty(response))
+            await self._state.leave_waiting()
+        return result
+
+
+class ServerElicitation:
+    """Relays elicitations of MCP servers, as long as a turn of their session runs."""
+
+    def __init__(self, modes: Collection[ElicitationMode] = ()) -> None:
+        self.modes = modes
+        """The modes that the client supports; if there is none, servers cannot ask."""
+        self.user: UserElicitation | None = None
+        """Set once there is a session."""
+        self._is_in_turn = False
+        self._open: set[anyio.CancelScope] = set()
+
+    @contextmanager
+    def in_turn(self) -> Generator[None]:
+        """Relay elicitations in this block; those that are open at its end are cancelled."""
+        self._is_in_turn = True
+        try:
+            yield
+        finally:
+            self._is_in_turn = False
+            for scope in self._open:
+                scope.cancel()
+
+    async def form(self, message: str, schema: Mapping[str, Json]) -> ElicitationResult:
+        """Show a form, if that is possible; otherwise it counts as cancelled."""
+        return await self._relay("form", lambda user: user.form(message, schema))
+
+    async def page(self, message: str, url: str) -> ElicitationResult:
+        """Have a page opened, if that is possible; otherwise it counts as cancelled."""
+        return await self._relay("url", lambda user: user.page(message, url))
+
+    async def _relay(
+        self,
+        mode: ElicitationMode,
+        send: Callable[[UserElicitation], Awaitable[ElicitationResult]],
+    ) -> ElicitationResult:
+        result = ElicitationResult("cancel")
+        if mode not in self.modes or self.user is None or not self._is_in_turn:
+            return result
+        with anyio.CancelScope() as scope:
+            self._open.add(scope)
+            try:
+                result = await send(self.user)
+            finally:
+                self._open.discard(scope)
+        return result
+
+
+def _ascii_url(url: str) -> str:
+    """Return `url` with its host as the network spells it.
+
+    Raises:
+        ValueError: the network cannot.
+
+    Source: RFC 3490, "Internationalizing Domain Names in Applications".
+    """
+    parts = urlsplit(url)
+    # Browsers decode what is percent-encoded in a host.
+    plain = unquote(parts.netloc)
+    if plain.isascii():
+        return url
+    before, at, place = plain.rpartition("@")
+    host, colon, port = place.partition(":")
+    spelled = host.encode("idna").decode()
+    return urlunsplit(parts._replace(netloc=f"{before}{at}{spelled}{colon}{port}"))
+
+
+def _read(response: Mapping[str, Json]) -> ElicitationResult:
+    action = response.get("action")
+    if action != "accept":
+        # An unknown action counts as cancelled.
+        return ElicitationResult("decline" if action == "decline" else "cancel")
+    content = _dict_or_empty(response.get("content"))
+    return ElicitationResult("accept", content if is_finite(content) else {})
+
+
+def form_errors(schema: Mapping[str, Json], content: Mapping[str, Json]) -> Iterator[str]:
+    """Yield what does not fit, field by field; `schema` is the restricted one of a form.
+
+    Values without a field are ignored, and so are fields of unknown types. Patterns are not
+    checked: an untrusted server may send one that takes for ever.
+
+    Source: ACP, Elicitation, "Restricted JSON Schema"; ACP version 2, Elicitation.
+    """
+    required: Json = schema.get("required")
+    for name, described in _dict_or_empty(schema.get("properties")).items():
+        shown = single_line(name, MAX_SHOWN)
+        if name in content:
+            if error := _field_error(_dict_or_empty(described), content[name]):
+                yield f"{shown} {error}"
+        elif isinstance(required, list) and name in required:
+            yield f"{shown} is missing"
+
+
+def _field_error(described: Mapping[str, Json], value: Json) -> str | None:
+    kind: Json = described.get("type")
+    if not isinstance(kind, str) or kind not in _TYPES:
+        return None
+    types, noun = _TYPES[kind]
+    # In Python, a bool is an int.
+    is_type = isinstance(value, types) and isinstance(value, bool) == (kind == "boolean")
+    if not is_type or (kind == "integer" and value != int(cast("Any", value))):
+        return f"is no {noun}"
+    checked = cast("Any", value)
+    match kind:
+        case "string":
+            return _text_error(described, checked)
+        case "array":
+            return _list_error(described, checked)
+        case "number" | "integer":
+            return _size_error(described, checked, "minimum", "maximum")
+        case _:
+            return None
+
+
+def _text_error(described: Mapping[str, Json], value: str) -> str | None:
+    error = _choice_error(described, value)
+    error = error or _size_error(described, len(value), "minLength", "maxLength", " characters")
+    format_: Json = described.get("format")
+    try:
+        match format_:
+            case "date":
+                fits = bool(date.fromisoformat(value))
+            case "date-time":
+                fits = bool(datetime.fromisoformat(value))
+            case "email":
+                fits = all(value.rpartition("@"))
+            case "uri":
+                fits = bool(urlsplit(value).scheme)
+            case _:
+                fits = True
+    except ValueError:
+        fits = False
+    return error if error or fits else f"is no {format_}"
+
+
+def _list_error(described: Mapping[str, Json], values: list[Json]) -> str | None:
+    items = _dict_or_empty(described.get("items"))
+    for value in values:
+        if not isinstance(value, str):
+            return "holds what is no text"
+        if error := _choice_error(items, value):
+            return error
+    return _size_error(described, len(values), "minItems", "maxItems", " choices")
+
+
+def _choice_error(described: Mapping[str, Json], value: str) -> str | None:
+    choices: Json = described.get("enum")
+    titled: Json = described.get("oneOf") or described.get("anyOf")
+    if isinstance(titled, list):
+        choices = [_dict_or_empty(each).get("const") for each in cast("list[Json]", titled)]
+    if not isinstance(choices, list) or value in choices:
+        return None
+    return f"offers no {single_line(value, MAX_SHOWN)!r}"
+
+
+def _size_error(
+    described: Mapping[str, Json], size: float, least: str, most: str, unit: str = ""
+) -> str | None:
+    minimum, maximum = described.get(least), described.get(most)
+    if isinstance(minimum, int | float) and size < minimum:
+        return f"is less than {minimum}{unit}"
+    if isinstance(maximum, int | float) and size > maximum:
+        return f"is more than {maximum}{unit}"
+    return None
+
+
+def _dict_or_empty(value: Json) -> Mapping[str, Json]:
+    return cast("Mapping[str, Json]", value) if isinstance(value, dict) else {}
