@@ -7,14 +7,13 @@ off where the client is heard.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from acp_protocol.dialects.base import Dialect, Translation
 from acp_protocol.framing import Framing, HeaderFramer, LineFramer
 
 FRAMINGS: Final[dict[str, Framing]] = {"lines": "lines", "content-length": "headers"}
-"""The words that choose how frames are kept apart."""
-Framer: TypeAlias = LineFramer | HeaderFramer
+"""The words of a scenario that choose how frames are kept apart."""
 
 
 class FrameCodec:
@@ -24,7 +23,7 @@ class FrameCodec:
         self.framing: Final = framing
         self._dialect = dialect
 
-    def framer(self) -> Framer:
+    def framer(self) -> LineFramer | HeaderFramer:
         """Return what cuts the client's bytes into frames."""
         return LineFramer() if self.framing == "lines" else HeaderFramer()
 
@@ -37,16 +36,17 @@ class FrameCodec:
         return Translation((raw,)) if self._dialect is None else self._dialect.read(raw, "client")
 
 
-def frame_codec(framing: Framing | None, dialect: str | None) -> FrameCodec:
+def frame_codec(framing: str | None, dialect: str | None) -> FrameCodec:
     """Return a way of speaking for one connection; without a framing, that of the dialect.
 
     Raises:
         LocalProtocolError: there is no such dialect.
     """
+    wanted = None if framing is None else FRAMINGS[framing]
     if dialect is None:
-        return FrameCodec(framing or "lines")
+        return FrameCodec(wanted or "lines")
     # Dialects are rare, and what they bring along takes time at every start.
     from acp_protocol.dialects.registry import open_dialect
 
     spoken = open_dialect(dialect)
-    return FrameCodec(framing or spoken.framing, spoken)
+    return FrameCodec(wanted or spoken.framing, spoken)

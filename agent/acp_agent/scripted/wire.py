@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -12,9 +11,9 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import ByteSendStream, TaskGroup
 
+from acp_agent.scripted.faults import CrashFault, FrameKind, HangFault
 from acp_protocol.framing import Framing
 
-FrameKind: TypeAlias = Literal["request", "notification", "answer"]
 Split: TypeAlias = int | Literal["characters"]
 """Bytes of a piece; or pieces that end inside of each character of several bytes."""
 SLICE: Final = 0.02
@@ -22,25 +21,7 @@ SLICE: Final = 0.02
 _WIDE: Final = re.compile(rb"[\xc0-\xff](?=[\x80-\xbf])")
 
 
-@dataclass(frozen=True, slots=True)
-class CrashExit:
-    """The process ends at once, by itself or by a signal."""
-
-    code: int | None = None
-    signal: signal.Signals | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HangExit:
-    """The process reads and writes nothing more, and does not end by itself for a while."""
-
-    seconds: float
-    """The process ends after this time if it is not killed."""
-    ignored: tuple[signal.Signals, ...] = ()
-    """Signals that it does not die of any more."""
-
-
-ProcessExit: TypeAlias = CrashExit | HangExit
+ProcessExit: TypeAlias = CrashFault | HangFault
 
 
 @dataclass(slots=True, eq=False)
@@ -83,6 +64,11 @@ class OutgoingFrame:
     def is_frame(self) -> bool:
         """Whether a frame leaves at all."""
         return self.raw is not None and self.framing is not None and not self.is_dropped
+
+    def change(self, raw: bytes) -> None:
+        """Replace the bytes, if there is a frame at all."""
+        if self.raw is not None:
+            self.raw = raw
 
     def pieces(self) -> Iterator[bytes]:
         """Yield what is written, piece by piece."""
@@ -220,12 +206,12 @@ class Wire:
                 self._is_open = False
 
     async def _exit(self, process_exit: ProcessExit) -> None:
-        if isinstance(process_exit, HangExit):
+        if isinstance(process_exit, HangFault):
             self.is_hung = True
             self._stage.end(process_exit)
             await self._stage.sleep(process_exit.seconds)
             self.is_hung = False
-            process_exit = CrashExit(code=1)
+            process_exit = CrashFault()
         self._stage.end(process_exit)
 
 

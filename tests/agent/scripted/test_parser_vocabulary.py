@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from acp_agent.scripted import parser as vocabulary
+from acp_agent.scripted import schema
 from acp_agent.tools.call import TOOL_KINDS
 
 
 def test_kinds_are_those_that_the_agent_has_tools_of() -> None:
-    assert set(vocabulary.kinds()) == set(TOOL_KINDS)
+    assert set(schema.tool_kinds()) == set(TOOL_KINDS)
 
 
 def test_the_words_of_both_versions_are_known_once() -> None:
-    statuses, updates = vocabulary.statuses(), vocabulary.updates()
+    statuses, updates = schema.tool_statuses(), schema.update_names()
     assert {"completed", "paused"} <= set(statuses)
     assert {"tool_call", "state_update", "tool_call_content_chunk"} <= set(updates)
     for words in (statuses, updates):
@@ -19,4 +19,4 @@ def test_the_words_of_both_versions_are_known_once() -> None:
 
 
 def test_why_a_turn_ends() -> None:
-    assert "max_turn_requests" in vocabulary.stop_reasons()
+    assert "max_turn_requests" in schema.stop_reasons()
