@@ -23,7 +23,6 @@ from acp_agent.handlers.v2 import HandlersV2
 from acp_agent.mcp.servers import McpClient, McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import Model
-from acp_agent.numbers import is_finite
 from acp_agent.params import Params, dict_or_empty, invalid_params
 from acp_agent.services import AgentServices
 from acp_agent.sessions.session import Session
@@ -33,6 +32,7 @@ from acp_agent.turn.limits import Conduct
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.json_values import is_finite
 from acp_protocol.jsonrpc import Json, Notification, Request
 
 logger = logging.getLogger(__name__)

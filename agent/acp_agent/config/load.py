@@ -26,7 +26,7 @@ from acp_agent.config.source import (
     read_text,
     spelled,
 )
-from acp_agent.continuum.config import ALIASES, Translation, acp_section
+from acp_agent.continuum.config import ALIASES, TranslatedConfig, acp_section
 from acp_agent.mcp.config import DeclarationError, configured_servers
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import ModelSettings, full_name
@@ -195,7 +195,7 @@ class SettingsFile:
         self.values: Values = {}
         self.others: list[Values] = []
         """The models of `model.others`, with the keys of `model`."""
-        translation = Translation(_without_nulls(source.tree, 2))
+        translation = TranslatedConfig(_without_nulls(source.tree, 2))
         self._moved = translation.moved
         self.notes = [f"{source.at(path)}: {note}" for path, note in translation.notes]
         """What has no effect, and why."""

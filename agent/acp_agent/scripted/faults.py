@@ -36,8 +36,8 @@ from acp_agent.scripted.schema import (
     whole,
     wrong,
 )
-from acp_agent.scripted.values import members
 from acp_protocol import jsonrpc
+from acp_protocol.json_values import as_object, get_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
 
@@ -390,7 +390,7 @@ class FaultRule(AllFaults):
         """Return whether a frame is meant, whatever its number."""
         if self.of not in {None, frame_kind(message)} or self.method not in {None, method}:
             return False
-        update = members(members(members(message).get("params")).get("update"))
+        update = as_object(get_object(message, "params").get("update"))
         return self.update is None or update.get("sessionUpdate") == self.update
 
 

@@ -16,12 +16,12 @@ from acp_agent.scripted.responses import Responses
 from acp_agent.scripted.run import ConnectionState, Run, RunState
 from acp_agent.scripted.scenario import PROMPT, Prompt, Reaction, Scenario
 from acp_agent.scripted.speech import frame_codec
-from acp_agent.scripted.values import entries, members
 from acp_agent.scripted.wire import OutgoingFrame, ScriptIo
 from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import FrameTooLongError
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     InvalidMessage,
@@ -204,7 +204,7 @@ class Player:
     def _start_request(self, request: Request, tasks: TaskGroup) -> None:
         run, reaction = self._react(request)
         if request.method in ENDING:
-            self._cancel(members(request.params).get("sessionId"))
+            self._cancel(as_object(request.params).get("sessionId"))
         if request.method == PROMPT:
             prompt = reaction if isinstance(reaction, Prompt) else Prompt()
             request_run = PromptRun(run, request, prompt, self._responses)
@@ -222,7 +222,7 @@ class Player:
         self._start(tasks, play)
 
     def _notified(self, notification: Notification, tasks: TaskGroup) -> None:
-        method, params = notification.method, members(notification.params)
+        method, params = notification.method, as_object(notification.params)
         if method == "$/cancel_request" and jsonrpc.is_request_id(params.get("requestId")):
             for each in self._request_runs:
                 if jsonrpc.id_key(each.request.id) == jsonrpc.id_key(params.get("requestId")):
@@ -245,7 +245,7 @@ class Player:
 
     def _react(self, message: Request | Notification) -> tuple[Run, Reaction | None]:
         """Return what plays the reaction to a message, and the reaction if there is one."""
-        method, params = message.method, members(message.params)
+        method, params = message.method, as_object(message.params)
         text = _text_of(params)
         nth, reaction = self._reactions.choose(method, text)
         known: dict[str, Json] = {"prompt": text, "params": message.params}
@@ -265,5 +265,5 @@ class Player:
 
 def _text_of(params: dict[str, Json]) -> str:
     """Return the text of a prompt."""
-    texts = [members(block).get("text") for block in entries(params.get("prompt"))]
+    texts = [as_object(block).get("text") for block in as_list(params.get("prompt"))]
     return "\n".join(text for text in texts if isinstance(text, str))

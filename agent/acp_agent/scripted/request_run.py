@@ -17,9 +17,10 @@ import anyio
 from acp_agent.scripted.responses import OPENING, Responses
 from acp_agent.scripted.run import Run, SessionState
 from acp_agent.scripted.scenario import Prompt, Reaction, WrongId
-from acp_agent.scripted.values import entries, members, merged
+from acp_agent.scripted.values import merged
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.json_values import as_object, get_list
 from acp_protocol.jsonrpc import Json, Request, RequestId
 
 UNKNOWN_ID: Final = 987_654_321
@@ -78,7 +79,7 @@ class RequestRun:
         if session is not None and reaction.error is not None:
             run.connection.sessions.pop(session.id, None)
         elif session is not None:
-            self._responses.rename(session, members(result).get("sessionId"))
+            self._responses.rename(session, as_object(result).get("sessionId"))
         await self._respond(result)
         if session is not None or self.request.method in OPENING:
             for update in self._responses.announced(run.session):
@@ -87,13 +88,13 @@ class RequestRun:
 
     def _opened(self, known: set[str], result: Json) -> SessionState | None:
         """Return the session that the request has made, if it has."""
-        session_id = members(result).get("sessionId")
+        session_id = as_object(result).get("sessionId")
         if not isinstance(session_id, str) or session_id in known:
             return None
         return self.run.connection.sessions.get(session_id)
 
     async def _replay(self, session: SessionState) -> None:
-        run, params = self.run, members(self.request.params)
+        run, params = self.run, as_object(self.request.params)
         if self.request.method == "session/load" or params.get("replayFrom") is not None:
             with session.replaying():
                 await run.play(session.steps)
@@ -136,7 +137,7 @@ class PromptRun(RequestRun):
     def __init__(self, run: Run, request: Request, prompt: Prompt, responses: Responses) -> None:
         super().__init__(run, request, prompt, responses)
         self._prompt = prompt
-        self._blocks: Sequence[Json] = entries(members(request.params).get("prompt"))
+        self._blocks: Sequence[Json] = get_list(request.params, "prompt")
 
     def cancel(self) -> None:
         """Wake the steps that wait for a cancel, and end the turn unless it ignores that."""

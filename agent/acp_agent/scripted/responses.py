@@ -12,9 +12,10 @@ from typing import Final, TypeAlias
 from acp_agent.scripted.messages import MODE
 from acp_agent.scripted.run import ConnectionState, SessionState
 from acp_agent.scripted.scenario import PROMPT, Scenario
-from acp_agent.scripted.values import members, merged
+from acp_agent.scripted.values import merged
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json, Request
 
 Params: TypeAlias = Mapping[str, Json]
@@ -118,14 +119,14 @@ class Responses:
 
     def _checked(self, request: Request, version: int) -> Params:
         if not self._info.strict or request.method == "initialize":
-            return members(request.params)
+            return as_object(request.params)
         # The schema is imported with the first request, not with the start of the agent.
         from acp_protocol.schema.validate import parse_params
 
         params, problems = parse_params(request.method, request.params, version, kind="request")
         if wrong := [str(problem) for problem in problems if not problem.is_tolerated]:
             raise _invalid("; ".join(wrong))
-        return members(params)
+        return as_object(params)
 
     def _initialize(self, params: Params) -> Json:
         connection, info = self._connection, self._info
@@ -134,7 +135,7 @@ class Responses:
             raise _invalid(f"params.protocolVersion is no integer from 0 to {MAX_VERSION}")
         connection.version = max(1, min(requested, self._scenario.protocol))
         is_second = connection.version >= 2
-        connection.offers = members(
+        connection.offers = as_object(
             params.get("capabilities" if is_second else "clientCapabilities")
         )
         self._add_saved_sessions()
@@ -166,7 +167,7 @@ class Responses:
         return self._info.modes[0] if self._info.modes else ""
 
     def _log_in(self, params: Params) -> Json:
-        ways = [members(way).get("id", members(way).get("methodId")) for way in self._info.auth]
+        ways = [as_object(way).get("id", as_object(way).get("methodId")) for way in self._info.auth]
         if params.get("methodId") not in ways:
             raise _invalid(f"params.methodId: there is no method {params.get('methodId')!r}")
         self._is_logged_in = True
@@ -275,7 +276,7 @@ def _list_entry(session: SessionState) -> Json:
 
 def _login(way: Json, *, is_second: bool) -> Json:
     """Return a way to log in as the version has it."""
-    fields = members(way)
+    fields = as_object(way)
     if is_second and "id" in fields:
         fields = {"type": "agent", "methodId": fields["id"], **fields}
         del fields["id"]

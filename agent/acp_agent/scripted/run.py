@@ -18,9 +18,10 @@ import anyio
 from acp_agent.scripted.faults import FrameFault, RunningFaultRule, frame_kind
 from acp_agent.scripted.messages import MessagesV1, MessagesV2, Speaker
 from acp_agent.scripted.speech import FrameCodec
-from acp_agent.scripted.values import difference, filled, members
+from acp_agent.scripted.values import difference, filled
 from acp_agent.scripted.wire import OutgoingFrame, ScriptIo, Wire
 from acp_protocol import jsonrpc
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json, Request, RequestId
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ class ConnectionState:
         In a dialect it may be several frames; what goes wrong goes wrong with each.
         """
         random = random or Random(0)  # noqa: S311 - not about secrets
-        named = members(message).get("method", method)
+        named = as_object(message).get("method", method)
         for raw in self.speech.written(jsonrpc.encode(message)):
             outgoing = OutgoingFrame(raw, self.speech.framing, frame_kind(message))
             for fault in faults:

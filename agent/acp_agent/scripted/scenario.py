@@ -45,9 +45,9 @@ from acp_agent.scripted.schema import (
 )
 from acp_agent.scripted.speech import frame_codec
 from acp_agent.scripted.steps import HoldsSteps, SendText, Step, Steps
-from acp_agent.scripted.values import entries, members
 from acp_protocol.dialects.registry import BATCHES, SPOKEN
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
 
@@ -354,7 +354,9 @@ def _place(path: KeyPath, tree: Mapping[str, Json]) -> str:
         elif not numbers or isinstance(path[at + 1], str):
             words.append(f"`{single_line(key, SHOWN)}`")
         elif at == 0 and key in {"on", "prompt", "session", "fault"}:
-            method = members(entries(tree[key])[numbers[0]]).get("method") if key == "on" else None
+            method = (
+                as_object(as_list(tree[key])[numbers[0]]).get("method") if key == "on" else None
+            )
             words.append(f"{key} {numbers[0] + 1}" + (f" ({method})" if method else ""))
         elif key == "steps":
             words.append(f"step {numbers[0] + 1}")

@@ -41,7 +41,7 @@ from acp_agent.scripted.schema import (
     wrong,
     wrong_at,
 )
-from acp_agent.scripted.values import members
+from acp_protocol.json_values import as_object, get_object
 from acp_protocol.jsonrpc import Json, RequestId, is_request_id
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ class CallFields(ActionStep):
             "rawOutput": self.output,
         }
         given = {name: value for name, value in fields.items() if value is not None}
-        return given | members(self.more_fields)
+        return given | as_object(self.more_fields)
 
 
 class SendToolCall(CallFields):
@@ -304,7 +304,7 @@ class SendToolCall(CallFields):
         run.session.speaker = None
         messages, fields = run.session.messages, self.fields()
         if fields or self.tool not in messages.calls:
-            await run.update(messages.call(self.tool, members(run.filled(fields))))
+            await run.update(messages.call(self.tool, as_object(run.filled(fields))))
         for text in self.more:
             await run.update(messages.more(self.tool, shown_text(str(run.filled(text)))))
 
@@ -340,7 +340,7 @@ class SendUpdate(ActionStep):
 
     async def play(self, run: Run) -> None:
         update = run.filled(self.update)
-        await run.update(update, keeps=members(update).get("sessionUpdate") != "state_update")
+        await run.update(update, keeps=as_object(update).get("sessionUpdate") != "state_update")
 
 
 class SetMode(ActionStep):
@@ -367,7 +367,7 @@ class SendState(ActionStep):
     more: JsonObject = Field(default=None, alias="with")
 
     async def play(self, run: Run) -> None:
-        update = run.session.messages.state(self.state, **members(run.filled(self.more)))
+        update = run.session.messages.state(self.state, **as_object(run.filled(self.more)))
         if update is not None:
             await run.update(update, keeps=False)
 
@@ -536,7 +536,7 @@ class RequestStep(ActionStep):
         """Return whether the client has a capability; if not, log it and play `failed`."""
         offer: Json = run.connection.offers
         for name in path:
-            offer = members(offer).get(name)
+            offer = as_object(offer).get(name)
         if self.force or (offer is not None and offer is not False):
             return True
         run.connection.stage.note(f"{run.place}: not asked, the client has no {'.'.join(path)}")
@@ -567,7 +567,7 @@ def _as_options(value: Any) -> Sequence[Json]:
     for each in parsed_list(value):
         if isinstance(each, str) and each in CONSENTS:
             options.append({"optionId": each, "name": CONSENTS[each], "kind": each})
-        elif "optionId" in members(each):
+        elif "optionId" in as_object(each):
             options.append(each)
         else:
             kinds = listed(tuple(CONSENTS))
@@ -593,8 +593,8 @@ class RequestPermission(CallFields, RequestStep):
         run.session.speaker = None
         if self.permission not in messages.calls:
             begin = {"title": title, "status": "pending"} | fields
-            await run.update(messages.call(self.permission, members(run.filled(begin))))
-        changed = members(run.filled(fields))
+            await run.update(messages.call(self.permission, as_object(run.filled(begin))))
+        changed = as_object(run.filled(fields))
         params = messages.pending(self.permission, title, changed, self.options)
         await self._send_state(run, "requires_action")
         sent = await self.request(run, "session/request_permission", params)
@@ -612,7 +612,7 @@ class RequestPermission(CallFields, RequestStep):
 
     def _outcome(self, sent: OutgoingRequest) -> tuple[str, Sequence[Step]]:
         """Return the option that was chosen, if any, and how it goes on."""
-        outcome = members(members(sent.result).get("outcome"))
+        outcome = get_object(sent.result, "outcome")
         if sent.error is None and outcome.get("outcome") == "cancelled":
             return "", self.cancelled
         if sent.error is not None or outcome.get("outcome") != "selected":
@@ -675,7 +675,7 @@ class RequestRunCommand(AnsweredStep):
         if created is None or created.error is not None:
             await run.play(self.failed)
             return
-        terminal = {"terminalId": members(created.result).get("terminalId")}
+        terminal = {"terminalId": as_object(created.result).get("terminalId")}
         if self.tool is not None:
             content = [{"type": "terminal", **terminal}]
             changed: dict[str, Json] = {"status": "in_progress", "content": content}
@@ -708,13 +708,13 @@ class RequestElicitation(RequestStep):
         params: dict[str, Json] = {"sessionId": run.session.id, "message": self.elicit}
         if self.url is None:
             empty: dict[str, Json] = {"type": "object", "properties": {}}
-            params |= {"mode": mode, "requestedSchema": empty | members(self.schema_)}
+            params |= {"mode": mode, "requestedSchema": empty | as_object(self.schema_)}
         else:
             params |= {"mode": mode, "url": self.url, "elicitationId": self.name}
         sent = await self.request(run, "elicitation/create", params)
         if sent is None:
             return
-        match members(sent.result).get("action"):
+        match as_object(sent.result).get("action"):
             case "accept":
                 await run.play(self.accepted)
             case "decline":

@@ -14,11 +14,11 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import anyio
 
-from acp_agent.numbers import is_finite
 from acp_agent.terminals import RequestSender
 from acp_agent.updates.forms import form_errors
 from acp_agent.updates.v1 import Notifier, SessionUpdates
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.json_values import is_finite
 from acp_protocol.jsonrpc import Json
 
 ElicitationMode: TypeAlias = Literal["form", "url"]

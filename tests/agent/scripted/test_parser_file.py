@@ -22,7 +22,7 @@ from acp_agent.scripted.scenario import (
     read_scenario,
 )
 from acp_agent.scripted.steps import ACTIONS
-from acp_agent.scripted.values import entries, members
+from acp_protocol.json_values import as_list, as_object
 
 TOP, CARD = Scenario.key_names(), ScriptedAgentInfo.key_names()
 ON, PROMPTS = On.key_names(), Prompt.key_names()
@@ -39,10 +39,10 @@ VALUES = st.recursive(
 def toml(value: Any) -> str:
     """Return a value as TOML writes it on one line."""
     if isinstance(value, dict):
-        inside = [f"{key} = {toml(inner)}" for key, inner in members(value).items()]
+        inside = [f"{key} = {toml(inner)}" for key, inner in as_object(value).items()]
         return "{" + ", ".join(inside) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(toml(inner) for inner in entries(value)) + "]"
+        return "[" + ", ".join(toml(inner) for inner in as_list(value)) + "]"
     return json.dumps(value)
 
 
