@@ -14,10 +14,10 @@ from typing import Final, NoReturn
 import anyio
 
 from acp_agent.config.source import InvalidFileError
-from acp_agent.scripted.faults import CrashFault
+from acp_agent.scripted.faults import CrashFault, ProcessExit
 from acp_agent.scripted.player import Player
 from acp_agent.scripted.scenario import DIALECTS, Scenario, load_scenario
-from acp_agent.scripted.wire import ProcessExit, ScriptIo
+from acp_agent.scripted.wire import ScriptIo
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 
 EXAMPLES: Final = Path(__file__).parent / "examples"

@@ -1,4 +1,4 @@
-"""Faults of outgoing frames, one class each, and rules that say which frames they strike.
+"""Outgoing frames, the faults that can strike them, and rules that say which frames are struck.
 
 Source: docs/intercept.md, "Rules"; docs/scripted-agent.md, "Faults".
 """
@@ -6,11 +6,12 @@ Source: docs/intercept.md, "Rules"; docs/scripted-agent.md, "Faults".
 from __future__ import annotations
 
 import json
+import re
 import signal as signals
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     BeforeValidator,
@@ -37,19 +38,20 @@ from acp_agent.scripted.schema import (
     wrong,
 )
 from acp_protocol import jsonrpc
+from acp_protocol.framing import Framing
 from acp_protocol.json_values import as_object, get_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
 
-if TYPE_CHECKING:
-    from acp_agent.scripted.wire import OutgoingFrame
-
 FrameKind: TypeAlias = Literal["request", "notification", "answer"]
+Split: TypeAlias = int | Literal["characters"]
+"""Bytes of a piece; or pieces that end inside of each character of several bytes."""
 MAX_COPIES: Final = 1000
 MAX_OVERTAKING: Final = 10_000
 """Frames that may overtake one."""
 MAX_LINE_BYTES: Final = 2**30
 ENDINGS: Final = {"lf": b"\n", "crlf": b"\r\n", "cr": b"\r", "none": b""}
+_WIDE: Final = re.compile(rb"[\xc0-\xff](?=[\x80-\xbf])")
 _LINE_ENDS: Final = frozenset(b"\r\n")
 _NOISE: Final = (
     "DEBUG: cache warmed up",
@@ -60,6 +62,88 @@ _NOISE: Final = (
     "",
 )
 """Lines as they end up on stdout by mistake."""
+
+
+@dataclass(slots=True, eq=False)
+class OutgoingFrame:
+    """A frame on its way out, and what becomes of it."""
+
+    raw: bytes | None
+    """None: no frame, but perhaps something in its place."""
+    framing: Framing | None = "lines"
+    """How it is kept apart from the next; None for bytes that are no frame."""
+    sort: FrameKind | None = None
+    """What it is, if it is one message."""
+    ending: bytes | None = None
+    """How its line ends, or each line of its header; None for as usual."""
+    extra_length: int = 0
+    """Bytes that its header announces beyond those that there are."""
+    prefix: bytes = b""
+    """Bytes that leave before it."""
+    copies: int = 1
+    delay: float = 0.0
+    """Seconds that it waits; others may overtake it."""
+    behind: int = 0
+    """How many frames that come later leave before it."""
+    behind_of: FrameKind | None = None
+    """What those are; None for any."""
+    reorder_timeout_s: float = 0.0
+    """Seconds that it waits for them, at most."""
+    split: Split | None = None
+    pause: float = 0.0
+    """Seconds between two pieces."""
+    rate: float | None = None
+    """Bytes a second; None for as fast as it goes."""
+    cut_at: int | None = None
+    """Bytes that leave before stdout is closed; None for all, and it stays open."""
+    is_dropped: bool = False
+    process_exit: ProcessExit | None = None
+    """What happens in place of letting it leave."""
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether a frame leaves at all."""
+        return self.raw is not None and self.framing is not None and not self.is_dropped
+
+    def change(self, raw: bytes) -> None:
+        """Replace the bytes, if there is a frame at all."""
+        if self.raw is not None:
+            self.raw = raw
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield what is written, piece by piece."""
+        frame = self._framed()
+        if self.cut_at is not None:
+            yield self.prefix + frame[: self.cut_at]
+            return
+        if self.prefix:
+            yield self.prefix
+        for _ in range(self.copies if frame else 0):
+            yield from _cut(frame, self.split)
+
+    def _framed(self) -> bytes:
+        if self.raw is None or self.is_dropped:
+            return b""
+        if self.framing == "headers":
+            end = b"\r\n" if self.ending is None else self.ending
+            length = len(self.raw) + self.extra_length
+            return b"Content-Length: %d%b%b%b" % (length, end, end, self.raw)
+        usual = b"" if self.framing is None else b"\n"
+        return self.raw + (usual if self.ending is None else self.ending)
+
+
+def _cut(frame: bytes, split: Split | None) -> Iterator[bytes]:
+    if split is None:
+        yield frame
+    elif split == "characters":
+        begin = 0
+        for found in _WIDE.finditer(frame):
+            yield frame[begin : found.end()]
+            begin = found.end()
+        yield frame[begin:]
+    else:
+        for begin in range(0, len(frame), split):
+            yield frame[begin : begin + split]
 
 
 class FrameFault(Part):
@@ -122,7 +206,7 @@ class ReorderFault(FrameFault):
 
 class SplitFault(FrameFault):
     main = "bytes"
-    bytes: Annotated[int | Literal["characters"], whole(1, 2**31, "characters")]
+    bytes: Annotated[Split, whole(1, 2**31, "characters")]
     # Without a pause, a pipe would put the pieces together again.
     pause: Seconds = 0.001
 
@@ -303,6 +387,9 @@ class HangFault(FrameFault):
 
     def apply(self, outgoing: OutgoingFrame, random: Random) -> None:
         outgoing.process_exit = self
+
+
+ProcessExit: TypeAlias = CrashFault | HangFault
 
 
 class Faulty(Part):

@@ -10,13 +10,12 @@ from typing import Final
 import anyio
 from anyio.abc import ByteReceiveStream, TaskGroup
 
-from acp_agent.scripted.faults import RunningFaultRule
+from acp_agent.scripted.faults import OutgoingFrame, RunningFaultRule
 from acp_agent.scripted.request_run import PromptRun, RequestRun
 from acp_agent.scripted.responses import Responses
 from acp_agent.scripted.run import ConnectionState, Run, RunState
 from acp_agent.scripted.scenario import PROMPT, Prompt, Reaction, Scenario
-from acp_agent.scripted.speech import frame_codec
-from acp_agent.scripted.wire import OutgoingFrame, ScriptIo
+from acp_agent.scripted.wire import ScriptIo, frame_codec
 from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import FrameTooLongError

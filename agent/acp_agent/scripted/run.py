@@ -11,22 +11,26 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Annotated, Final
 
 import anyio
 
-from acp_agent.scripted.faults import FrameFault, RunningFaultRule, frame_kind
+from acp_agent.scripted.faults import (
+    Faulty,
+    FrameFault,
+    OutgoingFrame,
+    RunningFaultRule,
+    frame_kind,
+)
 from acp_agent.scripted.messages import MessagesV1, MessagesV2, Speaker
-from acp_agent.scripted.speech import FrameCodec
+from acp_agent.scripted.schema import Chance, whole
 from acp_agent.scripted.values import difference, filled
-from acp_agent.scripted.wire import OutgoingFrame, ScriptIo, Wire
+from acp_agent.scripted.wire import FrameCodec, ScriptIo, Wire
 from acp_protocol import jsonrpc
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json, Request, RequestId
 
-if TYPE_CHECKING:
-    from acp_agent.scripted.steps import Step
-
+MAX_REPEATS: Final = 10_000_000
 MAX_UPDATES: Final = 10_000
 """Updates of a session that are kept for a replay; the oldest go first."""
 
@@ -121,6 +125,22 @@ class ReceivedRequests:
             if is_free and other.method == request.method:
                 self._traded |= {mine: other.id, theirs: request.id}
                 return
+
+
+class Step(Faulty):
+    """Something that is done, and how often."""
+
+    chance: Chance = 1.0
+    repeat: Annotated[int, whole(1, MAX_REPEATS)] = 1
+    only: Annotated[int, whole(1, 2)] | None = None
+    """The only version in which it is done; None for all."""
+
+    def session_id(self) -> str | None:
+        """Return the session that it is about; None for the one of the message."""
+        return None
+
+    async def play(self, run: Run) -> None:
+        raise NotImplementedError
 
 
 @dataclass(slots=True, eq=False)

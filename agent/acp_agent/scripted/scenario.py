@@ -22,6 +22,7 @@ from pydantic import (
 
 from acp_agent.config.source import InvalidFileError, KeyPath, Source, decode_text, parse_toml
 from acp_agent.scripted.faults import AllFaults, FaultRule, Faulty, WrongLengthFault
+from acp_agent.scripted.run import Step
 from acp_agent.scripted.schema import (
     BIG,
     SHOWN,
@@ -43,8 +44,8 @@ from acp_agent.scripted.schema import (
     wrong,
     wrong_at,
 )
-from acp_agent.scripted.speech import frame_codec
-from acp_agent.scripted.steps import HoldsSteps, SendText, Step, Steps
+from acp_agent.scripted.steps import HoldsSteps, SendText, Steps
+from acp_agent.scripted.wire import frame_codec
 from acp_protocol.dialects.registry import BATCHES, SPOKEN
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, cast
 
 import anyio
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from acp_agent.scripted.faults import AllFaults, CrashFault, Faulty, HangFault, NoiseFault
+from acp_agent.scripted.faults import AllFaults, CrashFault, HangFault, NoiseFault
 from acp_agent.scripted.messages import CONSENTS, Speaker, plan_entry, shown_text, text_block
+from acp_agent.scripted.run import OutgoingRequest, Run, Step
 from acp_agent.scripted.schema import (
     BIG,
     TABLES,
     AnyJson,
-    Chance,
     Commands,
     Count,
     HexBytes,
@@ -44,10 +44,6 @@ from acp_agent.scripted.schema import (
 from acp_protocol.json_values import as_object, get_object
 from acp_protocol.jsonrpc import Json, RequestId, is_request_id
 
-if TYPE_CHECKING:
-    from acp_agent.scripted.run import OutgoingRequest, Run
-
-MAX_REPEATS: Final = 10_000_000
 MAX_TEXT_BYTES: Final = 2**30
 MAX_RANDOM_PIECE: Final = 12
 """Characters of a piece that chance cuts off."""
@@ -56,22 +52,6 @@ SPEAKERS: Final[Mapping[str, Speaker]] = {
     "thought": "agent_thought",
     "user": "user_message",
 }
-
-
-class Step(Faulty):
-    """Something that is done, and how often."""
-
-    chance: Chance = 1.0
-    repeat: Annotated[int, whole(1, MAX_REPEATS)] = 1
-    only: Annotated[int, whole(1, 2)] | None = None
-    """The only version in which it is done; None for all."""
-
-    def session_id(self) -> str | None:
-        """Return the session that it is about; None for the one of the message."""
-        return None
-
-    async def play(self, run: Run) -> None:
-        raise NotImplementedError
 
 
 class FaultStep(Step):

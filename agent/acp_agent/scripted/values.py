@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from acp_protocol.json_values import as_list, as_object
@@ -69,32 +69,22 @@ def difference(expected: Json, actual: Json, path: str = "$") -> str | None:
         return None
     kinds = {expected.__class__, actual.__class__}
     if kinds == {dict}:
-        return _among_members(as_object(expected), as_object(actual), path)
+        fields = as_object(actual)
+        for name, member in as_object(expected).items():
+            if name not in fields:
+                return f"{path}.{name} is missing"
+            if found := difference(member, fields[name], f"{path}.{name}"):
+                return found
+        return None
     if kinds == {list}:
-        return _among_entries(as_list(expected), as_list(actual), path)
+        wanted, entries = as_list(expected), as_list(actual)
+        if len(wanted) != len(entries):
+            return f"{path} has {len(entries)} entries, not {len(wanted)}"
+        pairs = enumerate(zip(wanted, entries, strict=True))
+        return next(filter(None, (difference(*pair, f"{path}.{at}") for at, pair in pairs)), None)
     if len(kinds) == 1 and expected == actual:
         return None
     return f"{path} is {_shown(actual)}, not {_shown(expected)}"
-
-
-def _among_members(
-    expected: Mapping[str, Json], actual: Mapping[str, Json], path: str
-) -> str | None:
-    for name, member in expected.items():
-        if name not in actual:
-            return f"{path}.{name} is missing"
-        if found := difference(member, actual[name], f"{path}.{name}"):
-            return found
-    return None
-
-
-def _among_entries(expected: Sequence[Json], actual: Sequence[Json], path: str) -> str | None:
-    if len(expected) != len(actual):
-        return f"{path} has {len(actual)} entries, not {len(expected)}"
-    for number, (want, entry) in enumerate(zip(expected, actual, strict=True)):
-        if found := difference(want, entry, f"{path}.{number}"):
-            return found
-    return None
 
 
 def _shown(value: Json) -> str:

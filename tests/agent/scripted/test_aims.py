@@ -10,10 +10,10 @@ from acp_agent.scripted.faults import (
     DropFault,
     FaultRule,
     FrameKind,
+    OutgoingFrame,
     RunningFaultRule,
     frame_kind,
 )
-from acp_agent.scripted.wire import OutgoingFrame
 from acp_protocol.jsonrpc import Json
 
 FRAME = b"{}"

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.scripted import faults
-from acp_agent.scripted.faults import FrameFault
-from acp_agent.scripted.wire import OutgoingFrame
+from acp_agent.scripted.faults import FrameFault, OutgoingFrame
 from tests.agent.scripted.stages import played
 
 PAGE = Path(__file__).parents[3] / "docs/scripted-agent.md"

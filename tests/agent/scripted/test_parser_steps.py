@@ -6,8 +6,9 @@ import pytest
 
 from acp_agent.config.source import InvalidFileError
 from acp_agent.scripted.faults import DuplicateFault, SplitFault
+from acp_agent.scripted.run import Step
 from acp_agent.scripted.scenario import read_scenario
-from acp_agent.scripted.steps import ACTIONS, FaultStep, Step
+from acp_agent.scripted.steps import ACTIONS, FaultStep
 
 SAMPLES: dict[str, str] = {
     "run": "['echo', 'a']",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from acp_agent.scripted.messages import MessagesV1
 from acp_agent.scripted.run import MAX_UPDATES, ConnectionState, SessionState
-from acp_agent.scripted.speech import FrameCodec
-from acp_agent.scripted.wire import ScriptIo
+from acp_agent.scripted.wire import FrameCodec, ScriptIo
 from tests.agent.scripted.stages import Client, played
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.scripted.speech import FRAMINGS, frame_codec
-from acp_agent.scripted.wire import OutgoingFrame
+from acp_agent.scripted.faults import OutgoingFrame
+from acp_agent.scripted.wire import FRAMINGS, frame_codec
 from acp_protocol.framing import Framing
 from acp_protocol.jsonrpc import Json, encode_request
 from tests.agent.scripted.sdk_client import AGENT, LIMIT

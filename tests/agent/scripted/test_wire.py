@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.scripted.faults import CrashFault, HangFault
-from acp_agent.scripted.wire import (
-    OutgoingFrame,
-    ProcessExit,
-    ScriptIo,
-    Split,
-    Wire,
-)
+from acp_agent.scripted.faults import CrashFault, HangFault, OutgoingFrame, ProcessExit, Split
+from acp_agent.scripted.wire import ScriptIo, Wire
 from tests.agent.scripted.stages import LIMIT, Client
 
 SPLITS = st.none() | st.just("characters") | st.integers(1, 50)
