@@ -150,7 +150,7 @@ class FrameFault(Part):
     """Something that goes wrong with a frame."""
 
     main: ClassVar[str | None] = None
-    """The key that a value without a table stands for."""
+    """The key of a value that is written without a table."""
 
     def apply(self, outgoing: OutgoingFrame, random: Random) -> None:
         raise NotImplementedError

@@ -112,7 +112,7 @@ class MessagesV1:
         return {"sessionUpdate": "available_commands_update", "availableCommands": listed}
 
     def state(self, state: str, **more: Json) -> Json:
-        """Return the state of the session; None where the version has no word for it."""
+        """Return the state of the session; None if the version has none."""
         del state, more
         return None
 

@@ -11,9 +11,10 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 import anyio
+from pydantic import ConfigDict
 
 from acp_agent.scripted.faults import (
     Faulty,
@@ -130,6 +131,9 @@ class ReceivedRequests:
 class Step(Faulty):
     """Something that is done, and how often."""
 
+    # Few scenarios use many of the steps, and each takes milliseconds to build.
+    model_config: ClassVar[ConfigDict] = ConfigDict(defer_build=True)
+
     chance: Chance = 1.0
     repeat: Annotated[int, whole(1, MAX_REPEATS)] = 1
     only: Annotated[int, whole(1, 2)] | None = None
@@ -157,7 +161,7 @@ class SessionState:
     steps: Sequence[Step] = ()
     """What a replay begins with."""
     history: deque[Json] = field(default_factory=lambda: deque[Json](maxlen=MAX_UPDATES))
-    """The updates so far, and as updates what the user said."""
+    """The updates so far, and the prompts of the user as updates."""
     speaker: Speaker | None = None
     """Who speaks, if the next piece of text belongs to the message before it."""
     message_count: int = 0

@@ -59,7 +59,7 @@ WrongId: TypeAlias = Literal["other", "retyped", "null", "missing", "previous", 
 """One that no request has; the same in another JSON type; null; none; that of the last response;
 that of another request which still has no answer, and which gets this one's."""
 ECHO: Final = SendText(text="You said: $prompt")
-"""What is said to a prompt that the scenario has nothing for."""
+"""The reply to a prompt that the scenario has nothing for."""
 
 
 class ErrorObject(Part):
@@ -309,7 +309,7 @@ def read_scenario(
     """Return the scenario that `text` spells, and remarks on what is perhaps not meant.
 
     Raises:
-        InvalidFileError: something makes no sense; the message tells all of it.
+        InvalidFileError: something makes no sense; the message has a line for each problem.
     """
     source = parse_toml(Path(name), text)
     try:
@@ -355,9 +355,7 @@ def _place(path: KeyPath, tree: Mapping[str, Json]) -> str:
         elif not numbers or isinstance(path[at + 1], str):
             words.append(f"`{single_line(key, SHOWN)}`")
         elif at == 0 and key in {"on", "prompt", "session", "fault"}:
-            method = (
-                as_object(as_list(tree[key])[numbers[0]]).get("method") if key == "on" else None
-            )
+            method = as_object(as_list(tree[key])[numbers[0]]).get("method")
             words.append(f"{key} {numbers[0] + 1}" + (f" ({method})" if method else ""))
         elif key == "steps":
             words.append(f"step {numbers[0] + 1}")

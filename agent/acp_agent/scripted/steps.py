@@ -128,7 +128,7 @@ class HoldsSteps(Part):
 
 
 class Speech(ActionStep):
-    """A text that is said or thought, or that the user has said."""
+    """A message or a thought of the agent, or a message of the user."""
 
     speaker: ClassVar[Speaker]
     pieces: Annotated[
@@ -142,7 +142,7 @@ class Speech(ActionStep):
     message: str | None = None
     """The id of the message."""
     is_whole: bool = Field(default=False, alias="whole")
-    """Whether each piece is all of the message, in place of what was said of it before."""
+    """Whether each piece is all of the message, in place of the pieces before."""
 
     def words(self) -> str:
         raise NotImplementedError
@@ -237,7 +237,7 @@ class CallDiff(Part):
 
 
 class CallFields(ActionStep):
-    """What may be said of a tool call."""
+    """The fields of a tool call."""
 
     title: str | None = None
     kind: Annotated[str | None, Known("kind of tool", tool_kinds)] = None
@@ -251,7 +251,7 @@ class CallFields(ActionStep):
     more_fields: JsonObject = Field(default=None, alias="with")
 
     def fields(self) -> dict[str, Json]:
-        """Return what is said, as members of a tool call of version 1."""
+        """Return the given fields, as members of a tool call of version 1."""
         content: list[Json] = [shown_text(text) for text in self.text]
         if self.diff is not None:
             content.append(self.diff.content())
@@ -362,12 +362,11 @@ class SetTitle(ActionStep):
 
 
 class SendNotification(ActionStep):
-    tell: str
-    """The method."""
+    method: str = Field(alias="tell")
     params: ParsedJson = None
 
     async def play(self, run: Run) -> None:
-        await run.notify(self.tell, run.filled(self.params))
+        await run.notify(self.method, run.filled(self.params))
 
 
 class SendFrame(ActionStep):

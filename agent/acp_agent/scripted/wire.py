@@ -65,7 +65,7 @@ class Wire:
         """
         if outgoing.delay:
             await self._stage.sleep(outgoing.delay)
-        # A flood still has to hear that it is cancelled.
+        # A flood has to notice that it is cancelled.
         await anyio.lowlevel.checkpoint()
         if outgoing.behind:
             self._hold(outgoing)
@@ -159,7 +159,7 @@ class FrameCodec:
         return LineFramer() if self.framing == "lines" else HeaderFramer()
 
     def written(self, raw: bytes) -> Sequence[bytes | None]:
-        """Return the frames that an official one becomes; a None where there is no word for it."""
+        """Return the frames that an official one becomes; None if the dialect has nothing for it."""
         return (raw,) if self._dialect is None else self._dialect.write(raw, "agent") or (None,)
 
     def read(self, raw: bytes) -> Translation:

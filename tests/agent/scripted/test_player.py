@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from acp_agent.scripted.faults import CrashFault
 from acp_protocol.jsonrpc import encode_notification, encode_request
 from tests.agent.scripted.stages import HELLO, Client, heard, played
-from tests.agent.scripted.test_parser_faults import SAMPLES as FAULT_SAMPLES
-from tests.agent.scripted.test_parser_steps import SAMPLES as DEED_SAMPLES
+from tests.agent.scripted.test_fault_tables import SAMPLES as FAULT_SAMPLES
+from tests.agent.scripted.test_step_tables import SAMPLES as DEED_SAMPLES
 
 OPENING = (
     encode_request(0, "initialize", HELLO[1]),
