@@ -355,7 +355,8 @@ def _place(path: KeyPath, tree: Mapping[str, Json]) -> str:
         elif not numbers or isinstance(path[at + 1], str):
             words.append(f"`{single_line(key, SHOWN)}`")
         elif at == 0 and key in {"on", "prompt", "session", "fault"}:
-            method = as_object(as_list(tree[key])[numbers[0]]).get("method")
+            table = as_object(as_list(tree[key])[numbers[0]])
+            method = table.get("method") if key == "on" else None
             words.append(f"{key} {numbers[0] + 1}" + (f" ({method})" if method else ""))
         elif key == "steps":
             words.append(f"step {numbers[0] + 1}")

@@ -159,7 +159,7 @@ class FrameCodec:
         return LineFramer() if self.framing == "lines" else HeaderFramer()
 
     def written(self, raw: bytes) -> Sequence[bytes | None]:
-        """Return the frames that an official one becomes; None if the dialect has nothing for it."""
+        """Return the frames that an official one becomes; (None,) if the dialect drops it."""
         return (raw,) if self._dialect is None else self._dialect.write(raw, "agent") or (None,)
 
     def read(self, raw: bytes) -> Translation:
