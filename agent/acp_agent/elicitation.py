@@ -15,10 +15,10 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import anyio
 
-from acp_agent.numbers import is_finite
 from acp_agent.terminals import RequestSender
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import is_finite
 from acp_protocol.jsonrpc import Json
 
 ElicitationMode: TypeAlias = Literal["form", "url"]

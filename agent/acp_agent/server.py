@@ -20,7 +20,6 @@ from acp_agent.handlers.base import Handlers
 from acp_agent.handlers.params import Params, dict_or_empty, invalid_params
 from acp_agent.handlers.v1 import HandlersV1
 from acp_agent.handlers.v2 import HandlersV2
-from acp_agent.numbers import is_finite
 from acp_agent.services import AgentServices
 from acp_agent.sessions.session import Session, SuspendedSession
 from acp_agent.store.database import SessionRecord, StoreError
@@ -28,6 +27,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.json_values import is_finite
 from acp_protocol.jsonrpc import Json, Notification, Request
 
 logger = logging.getLogger(__name__)

@@ -7,6 +7,7 @@ lookups can be chained: `get_text(get_object(params, "update"), "title")`.
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 from acp_protocol.json_codec import Json
@@ -80,3 +81,14 @@ def get_int(value: Json, key: str) -> int | None:
 def get_bool(value: Json, key: str) -> bool | None:
     """Return the field `key` if it is true or false, else None."""
     return as_bool(get(value, key))
+
+
+def is_finite(value: Json) -> bool:
+    """Return whether every number in `value` is finite; 1e400 is valid JSON, but no float."""
+    waiting: list[Json] = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, float) and not math.isfinite(each):
+            return False
+        waiting += as_list(each) or as_object(each).values()
+    return True

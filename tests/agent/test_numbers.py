@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.models.wire import read_arguments
-from acp_agent.numbers import is_finite
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.json_values import is_finite
 from acp_protocol.jsonrpc import Request, read_message
 from tests.agent.visits import visit
 

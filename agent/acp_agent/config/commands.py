@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from acp_agent.agent_card import agent_json
 from acp_agent.config.load import LoadedSettings, load_settings, unknown_variables
 from acp_agent.config.show import as_json, as_toml, template
 from acp_agent.config.source import InvalidFileError
+from acp_agent.continuum.agent_card import agent_json
 from acp_agent.flags import add_config_options, add_setting_options, given_settings
 from acp_agent.models.factory import check_settings
 from acp_agent.models.providers import SettingsError

@@ -38,7 +38,7 @@ _PROVIDER: Final = "continuum"
 """The provider of a `default_model` without a prefix: the file is the router's own."""
 
 
-class Translation:
+class TranslatedConfig:
     """A configuration with the names of this agent; paths in problems are those in the file."""
 
     def __init__(self, tree: Mapping[str, Json]) -> None:

@@ -24,7 +24,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from acp_agent.config.continuum import ALIASES, Translation, acp_section
+from acp_agent.config.continuum import ALIASES, TranslatedConfig, acp_section
 from acp_agent.config.rules import RuleTable
 from acp_agent.config.source import (
     InvalidFileError,
@@ -246,7 +246,7 @@ class SettingsFile:
         """Empty if there are problems."""
         self.others: list[Values] = []
         """The models of `model.others`, with the keys of `model`."""
-        translation = Translation(_without_nulls(source.tree, 2))
+        translation = TranslatedConfig(_without_nulls(source.tree, 2))
         self._moved = translation.moved
         self.notes = [f"{source.at(path)}: {note}" for path, note in translation.notes]
         """What has no effect, and why."""

@@ -16,12 +16,11 @@ import json
 import logging
 import os
 import secrets
-import shutil
 import socket
-import stat
 import tempfile
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
@@ -35,7 +34,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from acp_agent.agent_card import agent_json, capabilities
+from acp_agent.continuum.agent_card import agent_json, capabilities
 from acp_agent.models.providers import SettingsError
 from acp_agent.sessions.session import Session, SuspendedSession
 from acp_agent.setting_types import UNIX
@@ -55,8 +54,6 @@ MAX_CONNECTIONS: Final = 16
 HEAD_BYTES: Final = 16 * 1024
 MIN_TOKEN_CHARS: Final = 16
 _TOKEN_BYTES: Final = 32
-_POLICY_VIOLATION: Final = 1008
-"""The code that closes a web socket."""
 
 
 class AddressInUseError(SettingsError):
@@ -64,26 +61,18 @@ class AddressInUseError(SettingsError):
 
 
 class AgentStatus(Protocol):
-    """An agent whose status can be read."""
+    """What the endpoints show of an agent."""
 
     @property
-    def version(self) -> int | None:
-        """The agreed version of the protocol; None before `initialize`."""
-        ...
+    def version(self) -> int | None: ...
 
     @property
-    def open_sessions(self) -> Sequence[Session]:
-        """The open sessions that are active."""
-        ...
+    def open_sessions(self) -> Sequence[Session]: ...
 
     @property
-    def suspended_sessions(self) -> Mapping[str, SuspendedSession]:
-        """The open sessions that are suspended, by their ids."""
-        ...
+    def suspended_sessions(self) -> Mapping[str, SuspendedSession]: ...
 
-    def session_record(self, session_id: str) -> SessionRecord | None:
-        """Return the record of a session; None if there is none."""
-        ...
+    def session_record(self, session_id: str) -> SessionRecord | None: ...
 
 
 def admin_app(agent: AgentStatus, settings: Settings) -> Starlette:
@@ -172,10 +161,7 @@ def authenticated(app: ASGIApp, hosts: frozenset[str], token: str) -> ASGIApp:
         return None
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            await (refusal(Headers(scope=scope)) or app)(scope, receive, send)
-        else:
-            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+        await (refusal(Headers(scope=scope)) or app)(scope, receive, send)
 
     return checked
 
@@ -187,17 +173,11 @@ def configured_token(variable: str, environment: Mapping[str, str]) -> str | Non
         SettingsError: it is too short, or no header could carry it.
     """
     token = environment.get(variable, "").strip()
-    if not token:
-        return None
-    if (
-        len(token) < MIN_TOKEN_CHARS
-        or not token.isascii()
-        or not token.isprintable()
-        or " " in token
-    ):
+    is_valid = token.isascii() and token.isprintable() and " " not in token
+    if token and not (is_valid and len(token) >= MIN_TOKEN_CHARS):
         reason = f"must hold at least {MIN_TOKEN_CHARS} letters, digits and signs, and no space"
         raise SettingsError(f"{variable} {reason}.")
-    return token
+    return token or None
 
 
 @contextmanager
@@ -209,17 +189,14 @@ def token_file(address: str, token: str) -> Generator[Path]:
     """
     # platformdirs would fall back to a directory in /tmp that other users can create.
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
-    is_usable = runtime.is_absolute() and os.access(runtime, os.W_OK)
-    # mkdtemp makes the directory 0700.
-    folder = Path(tempfile.mkdtemp(prefix="acp-agent-", dir=runtime if is_usable else None))
-    try:
-        path = folder / "admin.json"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor
-            json.dump({"address": address, "token": token}, file)
+    parent = runtime if runtime.is_absolute() and os.access(runtime, os.W_OK) else None
+    with tempfile.TemporaryDirectory(
+        "", "acp-agent-", parent, ignore_cleanup_errors=True
+    ) as folder:
+        path = Path(folder, "admin.json")
+        path.touch(0o600)
+        path.write_text(json.dumps({"address": address, "token": token}), encoding="utf-8")
         yield path
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class AdminSocket:
@@ -238,11 +215,9 @@ class AdminSocket:
         try:
             if listen.startswith(UNIX):
                 self._path = Path(listen.removeprefix(UNIX)).expanduser().absolute()
-                self.socket = _bound_unix_socket(self._path)
+                self.socket = _unix_socket(self._path)
             else:
-                self.socket = _bound_socket(listen)
-            # From now on, clients wait until `serve_admin` answers them.
-            self.socket.listen(MAX_CONNECTIONS)
+                self.socket = _tcp_socket(listen)
         except OSError as error:
             kind = AddressInUseError if error.errno == errno.EADDRINUSE else SettingsError
             reason = describe_os_error(error)
@@ -288,15 +263,12 @@ async def serve_admin(
     A connection has `head_timeout_s` for the head of its first request, and `keep_alive_s` between
     two requests. One more than `MAX_CONNECTIONS` closes the one that was silent the longest.
     """
-    open_connections: list[_Connection] = []
-
-    def connection(**arguments: Any) -> _Connection:
-        return _Connection(open_connections, head_timeout_s, **arguments)
-
+    connections: list[_Connection] = []
     server = _Server(
         uvicorn.Config(
             authenticated(admin_app(agent, settings), opened.hosts, opened.token),
-            http=connection,  # pyright: ignore[reportArgumentType] - called like a class
+            # Called like a class.
+            http=partial(_Connection, connections, head_timeout_s),  # pyright: ignore[reportArgumentType]
             ws="none",
             lifespan="off",
             log_config=None,
@@ -311,16 +283,14 @@ async def serve_admin(
     )
     with ExitStack() as stack:
         where = f"{opened.address}{PREFIX}/status"
-        if opened.configured_token is not None:
-            logger.warning("status endpoints: %s", where)
-        else:
+        if opened.configured_token is None:
             try:
                 path = stack.enter_context(token_file(opened.address, opened.token))
+                where += f", token in {path}"
             except OSError as error:
                 reason = describe_os_error(error)
                 logger.error("the token file cannot be written: %s", reason)  # noqa: TRY400 - no bug
-            else:
-                logger.warning("status endpoints: %s, token in %s", where, path)
+        logger.warning("status endpoints: %s", where)
         try:
             await server.serve([opened.socket])
         finally:
@@ -337,12 +307,11 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """A connection that cannot stay open in silence."""
+    """A connection that cannot stay open in silence; `others` has the most silent one first."""
 
     def __init__(self, others: list[_Connection], head_timeout_s: float, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._others = others
-        """The open connections, from the one that was silent the longest."""
         self._timeout_s = head_timeout_s
         self._head = b""
 
@@ -372,44 +341,40 @@ class _Connection(H11Protocol):
         super().connection_lost(exc)
 
 
-def _bound_socket(listen: str) -> socket.socket:
+def _tcp_socket(listen: str) -> socket.socket:
     host, _, port = listen.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
+    family = socket.AF_INET6 if ":" in bare else socket.AF_INET
     # "localhost" is IPv4 here, although the name may mean both.
-    bound = socket.socket(socket.AF_INET6 if ":" in bare else socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(("127.0.0.1" if bare == "localhost" else bare, int(port)))
-    except BaseException:
-        bound.close()
-        raise
-    return bound
+    return _listening(family, ("127.0.0.1" if bare == "localhost" else bare, int(port)))
 
 
-def _bound_unix_socket(path: Path) -> socket.socket:
+def _unix_socket(path: Path) -> socket.socket:
     """Return a socket for this user alone; a socket that no process listens on is replaced."""
-    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if path.is_socket() and not path.is_symlink() and _is_abandoned(path):
+        path.unlink()
     # The mode must be right from the first moment.
     before = os.umask(0o177)
     try:
-        if _is_stale(path):
-            path.unlink()
-        bound.bind(str(path))
+        return _listening(socket.AF_UNIX, str(path))
+    finally:
+        os.umask(before)
+
+
+def _listening(family: socket.AddressFamily, address: tuple[str, int] | str) -> socket.socket:
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        # From now on, clients wait until `serve_admin` answers them.
+        bound.listen(MAX_CONNECTIONS)
     except BaseException:
         bound.close()
         raise
-    finally:
-        os.umask(before)
     return bound
 
 
-def _is_stale(path: Path) -> bool:
-    """Return whether `path` is a socket that no process listens on."""
-    try:
-        if not stat.S_ISSOCK(path.lstat().st_mode):
-            return False
-    except FileNotFoundError:
-        return False
+def _is_abandoned(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Final
 
 import anyio
-from anyio.abc import TaskGroup
-from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     METHOD_NOT_FOUND,
@@ -55,37 +53,35 @@ class BridgedServer:
         limits: Limits,
         notify: Callable[[str, Json], Awaitable[None]],
     ) -> None:
+        self.server_id = server.id
         self._connection_id = connection_id
         self._server = server
         self._limits = limits
         self._notify = notify
         self._pending: dict[str | int, _PendingRequest] = {}
         self._send: Callable[[SessionMessage], Awaitable[None]] | None = None
+        self._scope = anyio.CancelScope()
         self.failure: str | None = None
         """Why the server cannot be used; the text fits behind its id."""
         self.has_opened = anyio.Event()
-        self.close_requested = anyio.Event()
-        """Set by the caller to end the connection."""
         self.has_ended = anyio.Event()
         """Set by the caller when `run` has returned."""
-
-    @property
-    def server_id(self) -> str:
-        """The id of the server."""
-        return self._server.id
 
     @property
     def is_open(self) -> bool:
         """Whether messages can be sent."""
         return self._send is not None
 
+    def close(self) -> None:
+        """Have `run` end."""
+        self._set_failure("was disconnected")
+        self._scope.cancel()
+
     async def run(self, cwd: Path) -> None:
         """Start the server and forward its messages until either side closes the connection."""
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._wait_close, tasks)
+            with self._scope:
                 await self._forward_messages(cwd)
-                tasks.cancel_scope.cancel()
         except Exception as problem:  # noqa: BLE001 - a failing server must not end the agent
             self._set_failure(reason_of(problem))
             logger.warning("MCP server %s %s", self._server.id, self.failure)
@@ -123,37 +119,30 @@ class BridgedServer:
 
     async def _forward_messages(self, cwd: Path) -> None:
         async with AsyncExitStack() as stack:
-            opened = await self._opened(cwd, stack)
-            from_server, to_server = await stack.enter_async_context(opened)
+            server, limits = self._server, self._limits
+            if isinstance(server, StdioServer):
+                transport = open_process(server, cwd, limits, self._set_failure)
+            else:
+                transport = await web_transport(server, limits, stack, self._set_failure)
+            from_server, to_server = await stack.enter_async_context(transport)
             self._send = to_server.send
             self.has_opened.set()
             async for item in from_server:
                 if not isinstance(item, Exception):
                     await self._receive(item.message)
 
-    async def _opened(self, cwd: Path, stack: AsyncExitStack) -> Transport:
-        if isinstance(self._server, StdioServer):
-            return open_process(self._server, cwd, self._limits, self._set_failure)
-        return await web_transport(self._server, self._limits, stack, self._set_failure)
-
     def _set_failure(self, reason: str) -> None:
         self.failure = self.failure or reason
 
-    async def _wait_close(self, tasks: TaskGroup) -> None:
-        await self.close_requested.wait()
-        self._set_failure("was disconnected")
-        tasks.cancel_scope.cancel()
-
     async def _write(self, message: JSONRPCMessage) -> bool:
         """Return whether the message was sent."""
-        if self._send is None:
-            return False
-        with anyio.move_on_after(self._limits.call_timeout):
-            try:
+        with (
+            anyio.move_on_after(self._limits.call_timeout),
+            suppress(anyio.BrokenResourceError, anyio.ClosedResourceError),
+        ):
+            if self._send is not None:
                 await self._send(SessionMessage(message))
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                return False
-            return True
+                return True
         return False
 
     async def _receive(self, message: JSONRPCMessage) -> None:
@@ -164,7 +153,7 @@ class BridgedServer:
                 try:
                     await self._notify(METHOD, params)
                 except ConnectionClosedError:
-                    self.close_requested.set()
+                    self.close()
             case JSONRPCRequest():
                 # The bridge cannot forward requests to the client.
                 error = ErrorData(code=METHOD_NOT_FOUND, message="Method not found")

@@ -74,7 +74,7 @@ class Bridge:
         """Close every connection, side by side."""
         connections = list(self._open.values())
         for connection in connections:
-            connection.close_requested.set()
+            connection.close()
         for connection in connections:
             await connection.has_ended.wait()
 
@@ -102,11 +102,11 @@ class Bridge:
         try:
             with anyio.move_on_after(self._limits.spawn_timeout):
                 await connection.has_opened.wait()
+            if not connection.is_open:
+                raise _broken(connection)
         finally:
             if not connection.has_opened.is_set():
-                connection.close_requested.set()
-        if not connection.is_open:
-            raise _broken(connection)
+                connection.close()
         return {"connectionId": name}
 
     async def _serve(self, name: str, connection: BridgedServer) -> None:
@@ -128,7 +128,7 @@ class Bridge:
 
     async def _disconnect(self, params: Params) -> Json:
         connection = self._connection(params)
-        connection.close_requested.set()
+        connection.close()
         await connection.has_ended.wait()
         return {}
 

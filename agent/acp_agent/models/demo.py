@@ -22,9 +22,9 @@ from acp_agent.models.types import (
     ToolSpec,
     ToolUse,
 )
-from acp_agent.numbers import is_finite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_codec import parse
+from acp_protocol.json_values import is_finite
 from acp_protocol.jsonrpc import Json
 
 Script: TypeAlias = Generator[ModelEvent, ToolResult | None]

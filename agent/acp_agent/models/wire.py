@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 from acp_agent.models.types import ToolSpec, ToolUse
-from acp_agent.numbers import is_finite
 from acp_protocol.json_codec import Json, parse
+from acp_protocol.json_values import is_finite
 
 
 def members(value: Json) -> Mapping[str, Json]:

@@ -8,17 +8,16 @@ import signal
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, NoReturn
 
 import anyio
 
 from acp_agent.config.source import InvalidFileError
-from acp_agent.scripted.parser import DIALECTS, load_scenario
+from acp_agent.scripted.faults import CrashFault, ProcessExit
 from acp_agent.scripted.player import Player
-from acp_agent.scripted.scenario import Scenario
-from acp_agent.scripted.wire import CrashExit, ProcessExit, ScriptIo
+from acp_agent.scripted.scenario import DIALECTS, Scenario, load_scenario
+from acp_agent.scripted.wire import ScriptIo
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 
 EXAMPLES: Final = Path(__file__).parent / "examples"
@@ -61,8 +60,8 @@ def play_file(
         _log(str(problem))
         return UNUSABLE
     if dialect is not None:
-        scenario = replace(scenario, dialect=dialect)
-    if reason := _dialect_problem(scenario.dialect, max(newest, scenario.newest)):
+        scenario = scenario.model_copy(update={"dialect": dialect})
+    if reason := _dialect_problem(scenario.dialect, max(newest, scenario.protocol)):
         _log(f"{path}: {reason}")
         return UNUSABLE
     try:
@@ -135,16 +134,16 @@ def _print_to_stderr(text: str) -> None:
 
 
 def _end(process_exit: ProcessExit) -> None:
-    if isinstance(process_exit, CrashExit):
-        _exit_process(process_exit)
-    for each in process_exit.ignored:
+    if isinstance(process_exit, CrashFault):
+        _crash(process_exit)
+    for each in process_exit.ignore:
         signal.signal(each, signal.SIG_IGN)
 
 
-def _exit_process(crash: CrashExit) -> NoReturn:
+def _crash(crash: CrashFault) -> NoReturn:
     if crash.signal is not None:
         # Python may have set handlers, or its parent may have had the signal ignored.
         if crash.signal not in {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(crash.signal, signal.SIG_DFL)
         os.kill(os.getpid(), crash.signal)
-    os._exit(FAILED if crash.code is None else crash.code)
+    os._exit(crash.code)

@@ -1,5 +1,8 @@
 """The updates that steps send, in the words of each version.
 
+A scenario sends bytes that the agent's own `acp_agent.updates` never would: calls without an end,
+messages with chosen ids, statuses of another version. So it builds its messages by itself.
+
 Source: ACP, Prompt Turn, Tool Calls, Agent Plan; ACP version 2.
 """
 
@@ -7,10 +10,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from acp_agent.diffs import git_patch
-from acp_agent.scripted.values import members
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 Speaker: TypeAlias = Literal["agent_message", "agent_thought", "user_message"]
@@ -21,68 +24,69 @@ CONSENTS: Final = {
     "reject_always": "Always reject",
 }
 """The kinds of options of a permission request, and what they are called here."""
+PLAN: Final = "main"
+"""The id of the only plan of version 2."""
+MODE: Final = "mode"
+"""The id of the option that modes are in version 2."""
 
 
 class MessagesV1:
-    """The words of one session; it knows which tool calls there are and what they show."""
+    """Builds the messages of one session; it knows the tool calls and what they show."""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         self.calls: dict[str, list[Json]] = {}
-        """What each tool call shows."""
+        """The content of each tool call."""
         self.terminals: set[str] = set()
         """The agent's own terminals that the client knows."""
 
     def message(self, speaker: Speaker, block: Json, message_id: str | None) -> Json:
-        """Return a piece of what somebody says."""
+        """Return a piece of a message."""
         named = {} if message_id is None else {"messageId": message_id}
         return {"sessionUpdate": f"{speaker}_chunk", **named, "content": block}
 
     def whole(self, speaker: Speaker, block: Json, message_id: str | None) -> Json:
-        """Return all that somebody says in a message, in place of what was said of it before."""
+        """Return a whole message, which version 2 puts in the place of what it was before."""
         return self.message(speaker, block, message_id)
 
     def prompt(self, blocks: Sequence[Json], message_id: str) -> list[Json]:
-        """Return what the user said, as a replay tells it."""
+        """Return the prompt of the user, as a replay sends it."""
         del message_id
         return [self.message("user_message", block, None) for block in blocks]
 
     def plan(self, entries: Sequence[Json]) -> Json:
-        """Return the whole plan."""
         return {"sessionUpdate": "plan", "entries": list(entries)}
 
     def call(self, call_id: str, changed: Mapping[str, Json]) -> Json:
         """Return a new tool call, or the changes of one that was sent before."""
         is_new = call_id not in self.calls
-        self._remember(call_id, changed)
-        fields = self.spoken(changed)
+        fields = self._remember(call_id, changed)
         if is_new:
             begin = {"toolCallId": call_id, "title": call_id, "status": "pending"}
             return {"sessionUpdate": "tool_call", **begin, **fields}
         return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, **fields}
 
     def more(self, call_id: str, content: Json) -> Json:
-        """Return that a tool call shows something more."""
+        """Return that a tool call has content beside what it has had before."""
         self.calls.setdefault(call_id, []).append(content)
-        shown = self.spoken({"content": list(self.calls[call_id])})
-        return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, **shown}
+        fields = self._spelled({"content": list(self.calls[call_id])})
+        return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, **fields}
 
     def terminal(
         self, terminal_id: str, call_id: str | None, command: Json, cwd: str
     ) -> list[Json]:
-        """Return that there is a terminal of ours, which a tool call shows; only version 2 has."""
+        """Return that the agent has a terminal, which a tool call shows; only version 2 can."""
         del call_id, command, cwd
         self.terminals.add(terminal_id)
         return []
 
     def printed(self, terminal_id: str, call_id: str | None, output: Sequence[bytes]) -> list[Json]:
-        """Return what a terminal of ours prints; here its tool call shows it as text."""
+        """Return the output of the agent's terminal; here its tool call shows it as text."""
         del terminal_id
         text = b"".join(output).decode("utf-8", "replace")
         return [self.more(call_id, shown_text(text))] if call_id is not None and text else []
 
     def exited(self, terminal_id: str, code: int) -> list[Json]:
-        """Return that the command of a terminal of ours has ended."""
         del terminal_id, code
         return []
 
@@ -91,151 +95,102 @@ class MessagesV1:
     ) -> Json:
         """Return the params of the request for consent to a tool call."""
         del title
-        self._remember(call_id, changed)
-        return {
-            "sessionId": self.session_id,
-            "toolCall": {"toolCallId": call_id, **self.spoken(changed)},
-            "options": list(options),
-        }
+        call = {"toolCallId": call_id, **self._remember(call_id, changed)}
+        return {"sessionId": self.session_id, "toolCall": call, "options": list(options)}
 
     def mode(self, mode: str, modes: Sequence[str]) -> Json:
-        """Return that the session is in another mode."""
         del modes
         return {"sessionUpdate": "current_mode_update", "currentModeId": mode}
 
     def modes(self, mode: str, modes: Sequence[str]) -> dict[str, Json]:
-        """Return the modes, as a member of the answer that opens a session."""
+        """Return the modes, as a member of the result that opens a session."""
         listed = [{"id": each, "name": each.capitalize()} for each in modes]
         return {"modes": {"currentModeId": mode, "availableModes": listed}}
 
     def commands(self, commands: Mapping[str, str]) -> Json:
-        """Return the commands that a prompt may begin with, and what they do."""
         listed = [{"name": name, "description": does} for name, does in commands.items()]
         return {"sessionUpdate": "available_commands_update", "availableCommands": listed}
 
     def state(self, state: str, **more: Json) -> Json:
-        """Return what the session is at; None where the version has no word for it."""
+        """Return the state of the session; None if the version has none."""
         del state, more
         return None
 
-    def spoken(self, changed: Mapping[str, Json]) -> dict[str, Json]:
-        """Return the members of a tool call in the words of the version."""
-        spoken = dict(changed)
-        if spoken.get("status") == "cancelled":
-            spoken["status"] = "failed"
-        if spoken.get("status") == "paused":
-            spoken["status"] = "in_progress"
-        return spoken
-
-    def _remember(self, call_id: str, changed: Mapping[str, Json]) -> None:
+    def _remember(self, call_id: str, changed: Mapping[str, Json]) -> dict[str, Json]:
+        """Keep the content of a tool call; return the changes in the words of the version."""
         shown = self.calls.setdefault(call_id, [])
         if "content" in changed:
             shown[:] = changed["content"]
+        return self._spelled(changed)
 
-
-def text_block(text: str) -> Json:
-    """Return a text as content."""
-    return {"type": "text", "text": text}
-
-
-def shown_text(text: str) -> Json:
-    """Return a text as what a tool call shows."""
-    return {"type": "content", "content": text_block(text)}
-
-
-def plan_entry(value: Json) -> Json:
-    """Return an entry of a plan; a text alone is one that has not begun."""
-    if isinstance(value, str):
-        return {"content": value, "priority": "medium", "status": "pending"}
-    return {"priority": "medium", "status": "pending"} | members(value)
-
-
-PLAN: Final = "main"
-"""The id of the only plan."""
-MODE: Final = "mode"
-"""The id of the option that modes have become."""
+    def _spelled(self, changed: Mapping[str, Json]) -> dict[str, Json]:
+        status = {"cancelled": "failed", "paused": "in_progress"}
+        return {
+            name: status.get(value, value) if name == "status" else value
+            for name, value in changed.items()
+        }
 
 
 class MessagesV2(MessagesV1):
-    """The words of one session of version 2: messages have ids, calls begin with an update."""
+    """Builds the messages of version 2: they have ids, and tool calls begin with an update."""
 
     def message(self, speaker: Speaker, block: Json, message_id: str | None) -> Json:
-        """Return a piece of what somebody says, as a part of its message."""
         return {"sessionUpdate": f"{speaker}_chunk", "messageId": message_id, "content": block}
 
     def whole(self, speaker: Speaker, block: Json, message_id: str | None) -> Json:
-        """Return all that somebody says in a message, in place of what was said of it before."""
         return {"sessionUpdate": speaker, "messageId": message_id, "content": [block]}
 
     def prompt(self, blocks: Sequence[Json], message_id: str) -> list[Json]:
-        """Return what the user said, whole."""
         shown = {"messageId": message_id, "content": list(blocks)}
         return [{"sessionUpdate": "user_message", **shown}]
 
     def plan(self, entries: Sequence[Json]) -> Json:
-        """Return the whole plan."""
         plan = {"type": "items", "planId": PLAN, "entries": list(entries)}
         return {"sessionUpdate": "plan_update", "plan": plan}
 
     def call(self, call_id: str, changed: Mapping[str, Json]) -> Json:
-        """Return a tool call, or what has changed about it: that is one thing here."""
-        begin: dict[str, Json] = {}
-        if call_id not in self.calls:
-            begin = {"title": call_id, "status": "pending"}
-        self._remember(call_id, changed)
-        fields = {**begin, **self.spoken(changed)}
+        begin = {} if call_id in self.calls else {"title": call_id, "status": "pending"}
+        fields = begin | self._remember(call_id, changed)
         return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, **fields}
 
     def more(self, call_id: str, content: Json) -> Json:
-        """Return that a tool call shows something more."""
         self.calls.setdefault(call_id, []).append(content)
-        shown = {"toolCallId": call_id, "content": _content(content)}
+        shown = {"toolCallId": call_id, "content": _content_v2(content)}
         return {"sessionUpdate": "tool_call_content_chunk", **shown}
 
     def terminal(
         self, terminal_id: str, call_id: str | None, command: Json, cwd: str
     ) -> list[Json]:
-        """Return that there is a terminal of ours, and that a tool call shows it."""
-        fields: list[Json] = []
-        if terminal_id not in self.terminals:
-            about = {"terminalId": terminal_id, "command": command, "cwd": cwd}
-            fields.append({"sessionUpdate": "terminal_update", **about})
-            if call_id is not None:
-                shown = {"type": "terminal", "terminalId": terminal_id}
-                fields.append(self.more(call_id, shown))
+        if terminal_id in self.terminals:
+            return []
         self.terminals.add(terminal_id)
-        return fields
+        about = {"terminalId": terminal_id, "command": command, "cwd": cwd}
+        updates: list[Json] = [{"sessionUpdate": "terminal_update", **about}]
+        if call_id is not None:
+            updates.append(self.more(call_id, {"type": "terminal", "terminalId": terminal_id}))
+        return updates
 
     def printed(self, terminal_id: str, call_id: str | None, output: Sequence[bytes]) -> list[Json]:
-        """Return what a terminal of ours prints, byte by byte."""
         del call_id
         chunk = {"sessionUpdate": "terminal_output_chunk", "terminalId": terminal_id}
         return [{**chunk, "data": b64encode(piece).decode()} for piece in output]
 
     def exited(self, terminal_id: str, code: int) -> list[Json]:
-        """Return that the command of a terminal of ours has ended."""
         status = {"terminalId": terminal_id, "exitStatus": {"exitCode": code}}
         return [{"sessionUpdate": "terminal_update", **status}]
 
     def pending(
         self, call_id: str, title: str, changed: Mapping[str, Json], options: Sequence[Json]
     ) -> Json:
-        """Return the params of the request for consent to a tool call."""
-        self._remember(call_id, changed)
-        call = {"toolCallId": call_id, **self.spoken(changed)}
-        return {
-            "sessionId": self.session_id,
-            "title": title,
-            "subject": {"type": "tool_call", "toolCall": call},
-            "options": list(options),
-        }
+        call = {"toolCallId": call_id, **self._remember(call_id, changed)}
+        subject = {"type": "tool_call", "toolCall": call}
+        params = {"sessionId": self.session_id, "title": title, "subject": subject}
+        return {**params, "options": list(options)}
 
     def mode(self, mode: str, modes: Sequence[str]) -> Json:
-        """Return that the session is in another mode, which is an option like others."""
         return {"sessionUpdate": "config_option_update", **self.modes(mode, modes)}
 
     def modes(self, mode: str, modes: Sequence[str]) -> dict[str, Json]:
-        """Return the modes, as a member of the answer that opens a session."""
         option = {
             "configId": MODE,
             "name": "Mode",
@@ -247,7 +202,6 @@ class MessagesV2(MessagesV1):
         return {"configOptions": [option]}
 
     def commands(self, commands: Mapping[str, str]) -> Json:
-        """Return the commands that a prompt may begin with, and what they do."""
         listed = [
             {"type": "command", "name": name, "description": does}
             for name, does in commands.items()
@@ -255,19 +209,33 @@ class MessagesV2(MessagesV1):
         return {"sessionUpdate": "available_commands_update", "availableCommands": listed}
 
     def state(self, state: str, **more: Json) -> Json:
-        """Return what the session is at."""
         return {"sessionUpdate": "state_update", "state": state, **more}
 
-    def spoken(self, changed: Mapping[str, Json]) -> dict[str, Json]:
-        """Return the members of a tool call with its diffs as this version has them."""
-        spoken = dict(changed)
-        if isinstance(content := spoken.get("content"), list):
-            spoken["content"] = [_content(each) for each in cast("list[Json]", content)]
-        return spoken
+    def _spelled(self, changed: Mapping[str, Json]) -> dict[str, Json]:
+        spelled = dict(changed)
+        if isinstance(changed.get("content"), list):
+            spelled["content"] = [_content_v2(each) for each in changed["content"]]
+        return spelled
 
 
-def _content(content: Json) -> Json:
-    diff = members(content)
+def text_block(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def shown_text(text: str) -> Json:
+    """Return a text as content of a tool call."""
+    return {"type": "content", "content": text_block(text)}
+
+
+def plan_entry(value: Json) -> Json:
+    """Return an entry of a plan; a text alone is one that has not begun."""
+    usual = {"priority": "medium", "status": "pending"}
+    return {"content": value, **usual} if isinstance(value, str) else usual | as_object(value)
+
+
+def _content_v2(content: Json) -> Json:
+    """Return content of a tool call, with its diff as version 2 has it."""
+    diff = as_object(content)
     if diff.get("type") != "diff" or "newText" not in diff:
         return content
     path, old, new = diff["path"], diff.get("oldText"), diff["newText"]

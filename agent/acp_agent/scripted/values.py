@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from collections.abc import Mapping
+from typing import Final
 
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 ANY: Final = "*"
@@ -15,22 +16,12 @@ _WIDTH: Final = 200
 """Characters of a value that a sentence shows, at most."""
 
 
-def members(value: Json) -> dict[str, Json]:
-    """Return the members of an object; none for anything else."""
-    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
-
-
-def entries(value: Json) -> list[Json]:
-    """Return the entries of a list; none for anything else."""
-    return cast("list[Json]", value) if isinstance(value, list) else []
-
-
 def merged(value: Json, over: Json) -> Json:
     """Return `value` with the members of `over` put over it, object by object."""
     if not (isinstance(value, dict) and isinstance(over, dict)):
         return over
-    whole = dict(members(value))
-    for name, member in members(over).items():
+    whole = dict(as_object(value))
+    for name, member in as_object(over).items():
         whole[name] = merged(whole[name], member) if name in whole else member
     return whole
 
@@ -42,9 +33,9 @@ def filled(value: Json, known: Mapping[str, Json]) -> Json:
     no texts stand as Python writes them. Names that are not known stay as they are.
     """
     if isinstance(value, dict):
-        return {name: filled(member, known) for name, member in members(value).items()}
+        return {name: filled(member, known) for name, member in as_object(value).items()}
     if isinstance(value, list):
-        return [filled(entry, known) for entry in entries(value)]
+        return [filled(entry, known) for entry in as_list(value)]
     if not isinstance(value, str) or "$" not in value:
         return value
     if (whole := _NAME.fullmatch(value)) and whole[1] in known:
@@ -61,11 +52,11 @@ def filled(value: Json, known: Mapping[str, Json]) -> Json:
 def _within(whole: Json, path: str) -> Json:
     value: Json = whole
     for step in path.split(".")[1:]:
-        listed = entries(value)
+        listed = as_list(value)
         if step.isdecimal() and int(step) < len(listed):
             value = listed[int(step)]
         else:
-            value = members(value).get(step)
+            value = as_object(value).get(step)
     return value
 
 
@@ -78,32 +69,22 @@ def difference(expected: Json, actual: Json, path: str = "$") -> str | None:
         return None
     kinds = {expected.__class__, actual.__class__}
     if kinds == {dict}:
-        return _among_members(members(expected), members(actual), path)
+        fields = as_object(actual)
+        for name, member in as_object(expected).items():
+            if name not in fields:
+                return f"{path}.{name} is missing"
+            if found := difference(member, fields[name], f"{path}.{name}"):
+                return found
+        return None
     if kinds == {list}:
-        return _among_entries(entries(expected), entries(actual), path)
+        wanted, entries = as_list(expected), as_list(actual)
+        if len(wanted) != len(entries):
+            return f"{path} has {len(entries)} entries, not {len(wanted)}"
+        pairs = enumerate(zip(wanted, entries, strict=True))
+        return next(filter(None, (difference(*pair, f"{path}.{at}") for at, pair in pairs)), None)
     if len(kinds) == 1 and expected == actual:
         return None
     return f"{path} is {_shown(actual)}, not {_shown(expected)}"
-
-
-def _among_members(
-    expected: Mapping[str, Json], actual: Mapping[str, Json], path: str
-) -> str | None:
-    for name, member in expected.items():
-        if name not in actual:
-            return f"{path}.{name} is missing"
-        if found := difference(member, actual[name], f"{path}.{name}"):
-            return found
-    return None
-
-
-def _among_entries(expected: Sequence[Json], actual: Sequence[Json], path: str) -> str | None:
-    if len(expected) != len(actual):
-        return f"{path} has {len(actual)} entries, not {len(expected)}"
-    for number, (want, entry) in enumerate(zip(expected, actual, strict=True)):
-        if found := difference(want, entry, f"{path}.{number}"):
-            return found
-    return None
 
 
 def _shown(value: Json) -> str:

@@ -1,109 +1,27 @@
-"""The one owner of stdout: lets frames out as they are, or as faults have made them."""
+"""The way of a frame: its framing and dialect, and the one owner of stdout.
+
+Steps and responses are in the protocol's own words; a dialect is put on where they leave, and taken
+off where the client's messages come in.
+"""
 
 from __future__ import annotations
 
-import re
-import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import anyio
 import anyio.lowlevel
 from anyio.abc import ByteSendStream, TaskGroup
 
-from acp_protocol.framing import Framing
+from acp_agent.scripted.faults import CrashFault, HangFault, OutgoingFrame, ProcessExit
+from acp_protocol.dialects.base import Dialect, Translation
+from acp_protocol.framing import Framing, HeaderFramer, LineFramer
 
-FrameKind: TypeAlias = Literal["request", "notification", "answer"]
-Split: TypeAlias = int | Literal["characters"]
-"""Bytes of a piece; or pieces that end inside of each character of several bytes."""
+FRAMINGS: Final[dict[str, Framing]] = {"lines": "lines", "content-length": "headers"}
+"""The words of a scenario that choose how frames are kept apart."""
 SLICE: Final = 0.02
 """Seconds between two writes of a frame that is let out slowly."""
-_WIDE: Final = re.compile(rb"[\xc0-\xff](?=[\x80-\xbf])")
-
-
-@dataclass(frozen=True, slots=True)
-class CrashExit:
-    """The process ends at once, by itself or by a signal."""
-
-    code: int | None = None
-    signal: signal.Signals | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HangExit:
-    """The process reads and writes nothing more, and does not end by itself for a while."""
-
-    seconds: float
-    """The process ends after this time if it is not killed."""
-    ignored: tuple[signal.Signals, ...] = ()
-    """Signals that it does not die of any more."""
-
-
-ProcessExit: TypeAlias = CrashExit | HangExit
-
-
-@dataclass(slots=True, eq=False)
-class OutgoingFrame:
-    """A frame on its way out, and what becomes of it."""
-
-    raw: bytes | None
-    """None: no frame, but perhaps something in its place."""
-    framing: Framing | None = "lines"
-    """How it is kept apart from the next; None for bytes that are no frame."""
-    sort: FrameKind | None = None
-    """What it is, if it is one message."""
-    ending: bytes | None = None
-    """How its line ends, or each line of its header; None for as usual."""
-    extra_length: int = 0
-    """Bytes that its header announces beyond those that there are."""
-    prefix: bytes = b""
-    """Bytes that leave before it."""
-    copies: int = 1
-    delay: float = 0.0
-    """Seconds that it waits; others may overtake it."""
-    behind: int = 0
-    """How many frames that come later leave before it."""
-    behind_of: FrameKind | None = None
-    """What those are; None for any."""
-    reorder_timeout_s: float = 0.0
-    """Seconds that it waits for them, at most."""
-    split: Split | None = None
-    pause: float = 0.0
-    """Seconds between two pieces."""
-    rate: float | None = None
-    """Bytes a second; None for as fast as it goes."""
-    cut_at: int | None = None
-    """Bytes that leave before stdout is closed; None for all, and it stays open."""
-    is_dropped: bool = False
-    process_exit: ProcessExit | None = None
-    """What happens in place of letting it leave."""
-
-    @property
-    def is_frame(self) -> bool:
-        """Whether a frame leaves at all."""
-        return self.raw is not None and self.framing is not None and not self.is_dropped
-
-    def pieces(self) -> Iterator[bytes]:
-        """Yield what is written, piece by piece."""
-        frame = self._framed()
-        if self.cut_at is not None:
-            yield self.prefix + frame[: self.cut_at]
-            return
-        if self.prefix:
-            yield self.prefix
-        for _ in range(self.copies if frame else 0):
-            yield from _cut(frame, self.split)
-
-    def _framed(self) -> bytes:
-        if self.raw is None or self.is_dropped:
-            return b""
-        if self.framing == "headers":
-            end = b"\r\n" if self.ending is None else self.ending
-            length = len(self.raw) + self.extra_length
-            return b"Content-Length: %d%b%b%b" % (length, end, end, self.raw)
-        usual = b"" if self.framing is None else b"\n"
-        return self.raw + (usual if self.ending is None else self.ending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +65,7 @@ class Wire:
         """
         if outgoing.delay:
             await self._stage.sleep(outgoing.delay)
-        # A flood still has to hear that it is cancelled.
+        # A flood has to notice that it is cancelled.
         await anyio.lowlevel.checkpoint()
         if outgoing.behind:
             self._hold(outgoing)
@@ -220,24 +138,46 @@ class Wire:
                 self._is_open = False
 
     async def _exit(self, process_exit: ProcessExit) -> None:
-        if isinstance(process_exit, HangExit):
+        if isinstance(process_exit, HangFault):
             self.is_hung = True
             self._stage.end(process_exit)
             await self._stage.sleep(process_exit.seconds)
             self.is_hung = False
-            process_exit = CrashExit(code=1)
+            process_exit = CrashFault()
         self._stage.end(process_exit)
 
 
-def _cut(frame: bytes, split: Split | None) -> Iterator[bytes]:
-    if split is None:
-        yield frame
-    elif split == "characters":
-        begin = 0
-        for found in _WIDE.finditer(frame):
-            yield frame[begin : found.end()]
-            begin = found.end()
-        yield frame[begin:]
-    else:
-        for begin in range(0, len(frame), split):
-            yield frame[begin : begin + split]
+class FrameCodec:
+    """The way of speaking on one connection, which a dialect remembers things of."""
+
+    def __init__(self, framing: Framing = "lines", dialect: Dialect | None = None) -> None:
+        self.framing: Final = framing
+        self._dialect = dialect
+
+    def framer(self) -> LineFramer | HeaderFramer:
+        """Return what cuts the client's bytes into frames."""
+        return LineFramer() if self.framing == "lines" else HeaderFramer()
+
+    def written(self, raw: bytes) -> Sequence[bytes | None]:
+        """Return the frames that an official one becomes; (None,) if the dialect drops it."""
+        return (raw,) if self._dialect is None else self._dialect.write(raw, "agent") or (None,)
+
+    def read(self, raw: bytes) -> Translation:
+        """Return what a frame of the client says in official words, and what it gets at once."""
+        return Translation((raw,)) if self._dialect is None else self._dialect.read(raw, "client")
+
+
+def frame_codec(framing: str | None, dialect: str | None) -> FrameCodec:
+    """Return a way of speaking for one connection; without a framing, that of the dialect.
+
+    Raises:
+        LocalProtocolError: there is no such dialect.
+    """
+    wanted = None if framing is None else FRAMINGS[framing]
+    if dialect is None:
+        return FrameCodec(wanted or "lines")
+    # Dialects are rare, and what they bring along takes time at every start.
+    from acp_protocol.dialects.registry import open_dialect
+
+    spoken = open_dialect(dialect)
+    return FrameCodec(wanted or spoken.framing, spoken)

@@ -17,8 +17,8 @@ import anyio.abc
 import httpx
 import pytest
 
-from acp_agent.agent_card import agent_json
 from acp_agent.continuum.admin import MAX_CONNECTIONS, AdminSocket, configured_token, token_file
+from acp_agent.continuum.agent_card import agent_json
 from acp_agent.models.providers import SettingsError
 from acp_agent.settings import settings_with
 from acp_protocol.jsonrpc import encode_request
@@ -247,7 +247,7 @@ async def test_ipv6_works_too() -> None:
 async def test_agent_runs_on_if_the_token_file_cannot_be_written(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(**_: object) -> str:
+    def refuse(*_: object, **__: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)

@@ -172,6 +172,12 @@ async def test_a_server_that_does_not_answer_is_waited_for_in_bounds(tmp_path: P
             await say(bridge, connection, id=1, method="ping")
 
 
+async def test_a_server_that_does_not_start_in_time_is_given_up(tmp_path: Path) -> None:
+    async with bridged(tmp_path, weather(), limits=replace(LIMITS, spawn_timeout=0)) as (bridge, _):
+        with pytest.raises(RequestFailedError, match="w takes too long"):
+            await connected(bridge)
+
+
 @pytest.mark.parametrize(
     "message", [None, 7, [], {}, {"jsonrpc": "2.0", "id": 1}, {"jsonrpc": "1.0", "method": "x"}]
 )

@@ -12,9 +12,10 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
-from acp_agent.scripted.parser import read_scenario
+from acp_agent.scripted.faults import ProcessExit
 from acp_agent.scripted.player import Player
-from acp_agent.scripted.wire import ProcessExit, ScriptIo
+from acp_agent.scripted.scenario import read_scenario
+from acp_agent.scripted.wire import ScriptIo
 from acp_inspector.journal import Journal
 from acp_inspector.lint.engine import Linter
 from acp_protocol.framing import LineFramer

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_agent.scripted.wire import CrashExit
+from acp_agent.scripted.faults import CrashFault
 from acp_protocol.jsonrpc import encode_notification, encode_request
 from tests.agent.scripted.stages import HELLO, Client, heard, played
-from tests.agent.scripted.test_parser_faults import SAMPLES as FAULT_SAMPLES
-from tests.agent.scripted.test_parser_steps import SAMPLES as DEED_SAMPLES
+from tests.agent.scripted.test_fault_tables import SAMPLES as FAULT_SAMPLES
+from tests.agent.scripted.test_step_tables import SAMPLES as DEED_SAMPLES
 
 OPENING = (
     encode_request(0, "initialize", HELLO[1]),
@@ -89,7 +89,7 @@ HOW = [
     ],
 ]
 STEPS = st.sampled_from(
-    [f"{{ {action} = {value}{how} }}" for action, (value, _) in DEED_SAMPLES.items() for how in HOW]
+    [f"{{ {action} = {value}{how} }}" for action, value in DEED_SAMPLES.items() for how in HOW]
 )
 """Steps of all kinds, with faults that do not end it."""
 SPEECHES = [
@@ -233,7 +233,7 @@ async def test_who_hangs_hears_nothing_more() -> None:
         client.begin_prompt()
         while not client.fates:
             await anyio.lowlevel.checkpoint()
-    assert client.fates[-1] == CrashExit(code=1)
+    assert client.fates[-1] == CrashFault(code=1)
 
 
 async def test_a_notification_may_have_steps() -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from random import Random
-
 from acp_agent.scripted.messages import MessagesV1
-from acp_agent.scripted.responses import words_of
 from acp_agent.scripted.run import MAX_UPDATES, ConnectionState, SessionState
-from acp_agent.scripted.speech import FrameCodec
-from acp_agent.scripted.wire import ScriptIo
+from acp_agent.scripted.wire import FrameCodec, ScriptIo
 from tests.agent.scripted.stages import Client, played
 
 
 def talking() -> tuple[Client, ConnectionState]:
     client = Client()
     stage = ScriptIo(client.pipe, client.shown.append, client.fates.append, client.sleep)
-    return client, ConnectionState(stage, [], words_of, FrameCodec())
+    return client, ConnectionState(stage, [], FrameCodec())
 
 
 def test_an_answer_to_nothing_is_told() -> None:
@@ -26,7 +22,7 @@ def test_an_answer_to_nothing_is_told() -> None:
 
 def test_who_leaves_leaves_its_questions_open() -> None:
     _, connection = talking()
-    pending = connection.pending_requests.ask()
+    pending = connection.sent.new()
     connection.leave()
     assert (connection.has_left.is_set(), pending.is_answered.is_set()) == (True, True)
 
@@ -39,7 +35,7 @@ def test_an_expectation_that_holds_is_not_spoken_of() -> None:
 
 async def test_a_message_is_one_line() -> None:
     client, connection = talking()
-    await connection.send({"a": "x\ny"}, (), Random(0))
+    await connection.send({"a": "x\ny"})
     assert client.raw == b'{"a":"x\\ny"}\n'
 
 

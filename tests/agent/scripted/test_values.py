@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.scripted.values import difference, entries, filled, members, merged
+from acp_agent.scripted.values import difference, filled, merged
 from acp_protocol.jsonrpc import Json
 
 KNOWN: Json = {"id": 7, "name": "Ada", "answer": {"content": "milk", "list": [1, {"x": 2}]}}
@@ -80,7 +80,3 @@ def test_members_are_put_over_members() -> None:
     whole = {"a": {"b": 1, "c": 2}, "d": [1]}
     assert merged(whole, {"a": {"c": 3}, "d": 4}) == {"a": {"b": 1, "c": 3}, "d": 4}
     assert whole == {"a": {"b": 1, "c": 2}, "d": [1]}
-
-
-def test_what_is_no_object_has_no_members() -> None:
-    assert (members([1]), entries({"a": 1})) == ({}, [])

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-
 import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.scripted.wire import (
-    CrashExit,
-    HangExit,
-    OutgoingFrame,
-    ProcessExit,
-    ScriptIo,
-    Split,
-    Wire,
-)
+from acp_agent.scripted.faults import CrashFault, HangFault, OutgoingFrame, ProcessExit, Split
+from acp_agent.scripted.wire import ScriptIo, Wire
 from tests.agent.scripted.stages import LIMIT, Client
 
 SPLITS = st.none() | st.just("characters") | st.integers(1, 50)
@@ -184,7 +175,7 @@ async def test_where_nobody_reads_nothing_happens() -> None:
     assert client.raw == b""
 
 
-@pytest.mark.parametrize("process_exit", [CrashExit(3), CrashExit(signal=signal.SIGKILL)])
+@pytest.mark.parametrize("process_exit", [CrashFault(code=3), CrashFault.model_validate("KILL")])
 async def test_a_crash_comes_in_place_of_the_frame(process_exit: ProcessExit) -> None:
     client, wire = staged()
     await wire.send_frame(OutgoingFrame(b"abc", process_exit=process_exit))
@@ -193,6 +184,6 @@ async def test_a_crash_comes_in_place_of_the_frame(process_exit: ProcessExit) ->
 
 async def test_who_hangs_ends_after_all() -> None:
     client, wire = staged()
-    hang = HangExit(60.0, (signal.SIGTERM,))
+    hang = HangFault.model_validate({"seconds": 60, "ignore": "TERM"})
     await wire.send_frame(OutgoingFrame(b"abc", process_exit=hang))
-    assert (client.fates, client.slept) == ([hang, CrashExit(code=1)], [60.0])
+    assert (client.fates, client.slept) == ([hang, CrashFault(code=1)], [60.0])

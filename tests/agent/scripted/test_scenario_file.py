@@ -12,18 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.config.source import InvalidFileError
-from acp_agent.scripted.parser import (
-    ACTIONS,
-    CARD,
-    FAULTS,
-    ON,
-    PROMPTS,
-    TOP,
+from acp_agent.scripted.faults import FAULTS
+from acp_agent.scripted.scenario import (
+    On,
+    Prompt,
+    Scenario,
+    ScriptedAgentInfo,
     load_scenario,
     read_scenario,
 )
-from acp_agent.scripted.values import entries, members
+from acp_agent.scripted.steps import ACTIONS
+from acp_protocol.json_values import as_list, as_object
 
+TOP, CARD = Scenario.key_names(), ScriptedAgentInfo.key_names()
+ON, PROMPTS = On.key_names(), Prompt.key_names()
 WORDS = [*TOP, *ON, *CARD, *ACTIONS, *FAULTS, "method", "contains", "text", "seconds", "bytes"]
 VALUES = st.recursive(
     st.integers() | st.booleans() | st.text("ab$.é", max_size=5) | st.sampled_from(WORDS),
@@ -37,10 +39,10 @@ VALUES = st.recursive(
 def toml(value: Any) -> str:
     """Return a value as TOML writes it on one line."""
     if isinstance(value, dict):
-        inside = [f"{key} = {toml(inner)}" for key, inner in members(value).items()]
+        inside = [f"{key} = {toml(inner)}" for key, inner in as_object(value).items()]
         return "{" + ", ".join(inside) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(toml(inner) for inner in entries(value)) + "]"
+        return "[" + ", ".join(toml(inner) for inner in as_list(value)) + "]"
     return json.dumps(value)
 
 
@@ -82,7 +84,7 @@ def test_all_that_is_wrong_is_told_at_once_with_its_line() -> None:
         "[[on]]\nmethod = 'session/prompt'\n[[fault]]\nprobability = 2\n"
     )
     assert [line.partition(": ")[0] for line in shown.splitlines()] == [
-        f"it.toml:{number}" for number in (1, 3, 6, 7, 10, 11)
+        f"it.toml:{number}" for number in (1, 3, 6, 7, 10, 12)
     ]
     assert "prompt 2, step 1: `txet` is not known here; did you mean `text`?" in shown
 

@@ -6,12 +6,18 @@ from random import Random
 
 import pytest
 
-from acp_agent.scripted import faults
-from acp_agent.scripted.faults import FaultRule, FaultTarget, frame_kind
-from acp_agent.scripted.wire import FrameKind, OutgoingFrame
+from acp_agent.scripted.faults import (
+    DropFault,
+    FaultRule,
+    FrameKind,
+    OutgoingFrame,
+    RunningFaultRule,
+    frame_kind,
+)
 from acp_protocol.jsonrpc import Json
 
 FRAME = b"{}"
+DROP = DropFault()
 UPDATE: Json = {
     "jsonrpc": "2.0",
     "method": "session/update",
@@ -22,22 +28,24 @@ UPDATE: Json = {
 @pytest.mark.parametrize(
     ("aim", "is_meant"),
     [
-        (FaultTarget(), True),
-        (FaultTarget(method="session/update"), True),
-        (FaultTarget(method="session/prompt"), False),
-        (FaultTarget(update="plan"), True),
-        (FaultTarget(update="tool_call"), False),
-        (FaultTarget(of="notification"), True),
-        (FaultTarget(of="request"), False),
-        (FaultTarget(of="answer"), False),
+        (FaultRule(drop=DROP), True),
+        (FaultRule(drop=DROP, method="session/update"), True),
+        (FaultRule(drop=DROP, method="session/prompt"), False),
+        (FaultRule(drop=DROP, update="plan"), True),
+        (FaultRule(drop=DROP, update="tool_call"), False),
+        (FaultRule(drop=DROP, of="notification"), True),
+        (FaultRule(drop=DROP, of="request"), False),
+        (FaultRule(drop=DROP, of="answer"), False),
     ],
 )
-def test_frames_are_told_apart(aim: FaultTarget, is_meant: bool) -> None:
+def test_frames_are_told_apart(aim: FaultRule, is_meant: bool) -> None:
     assert aim.means(UPDATE, "session/update") is is_meant
 
 
 def test_an_answer_has_the_method_of_its_question() -> None:
-    assert FaultTarget(method="session/prompt", of="answer").means({"id": 1}, "session/prompt")
+    assert FaultRule(drop=DROP, method="session/prompt", of="answer").means(
+        {"id": 1}, "session/prompt"
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,12 +62,12 @@ def test_messages_are_told_apart(message: Json, sort: FrameKind | None) -> None:
 
 
 def test_what_is_no_object_is_meant_by_no_method() -> None:
-    assert FaultTarget().means([1], None)
-    assert not FaultTarget(update="plan").means([1], None)
+    assert FaultRule(drop=DROP).means([1], None)
+    assert not FaultRule(drop=DROP, update="plan").means([1], None)
 
 
 def test_the_first_are_spared_and_of_the_others_each_nth_is_struck() -> None:
-    fault_rule = FaultRule(FaultTarget(after=2, every=2, first=4), [faults.DropFault()], Random(1))
+    fault_rule = RunningFaultRule(FaultRule(drop=DROP, after=2, every=2, first=4), Random(1))
     lost: list[bool] = []
     for _ in range(10):
         outgoing = OutgoingFrame(FRAME)
@@ -70,7 +78,7 @@ def test_the_first_are_spared_and_of_the_others_each_nth_is_struck() -> None:
 
 def test_chance_is_kept_by_the_seed() -> None:
     def courses(seed: int) -> list[bool]:
-        fault_rule = FaultRule(FaultTarget(probability=0.5), [faults.DropFault()], Random(seed))
+        fault_rule = RunningFaultRule(FaultRule(drop=DROP, probability=0.5), Random(seed))
         lost: list[bool] = []
         for _ in range(50):
             outgoing = OutgoingFrame(FRAME)

@@ -8,7 +8,7 @@ from typing import Final
 import jsonschema
 import pytest
 
-from acp_agent.agent_card import agent_json
+from acp_agent.continuum.agent_card import agent_json
 from acp_agent.models.settings import ModelSettings
 from acp_agent.settings import Settings, settings_with
 from acp_protocol.jsonrpc import Json, encode_request

@@ -5,46 +5,46 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.config.source import InvalidFileError
-from acp_agent.scripted import actions, requests
 from acp_agent.scripted.faults import DuplicateFault, SplitFault
-from acp_agent.scripted.parser import ACTIONS, read_scenario
-from acp_agent.scripted.run import Action, ScriptStep
+from acp_agent.scripted.run import Step
+from acp_agent.scripted.scenario import read_scenario
+from acp_agent.scripted.steps import ACTIONS, FaultStep
 
-SAMPLES: dict[str, tuple[str, type[Action]]] = {
-    "run": ("['echo', 'a']", requests.RequestRunCommand),
-    "terminal": ("'a'", actions.SendTerminal),
-    "tool": ("'a'", actions.SendToolCall),
-    "permission": ("'a'", requests.RequestPermission),
-    "read": ("'/a'", requests.RequestReadFile),
-    "write": ("'/a'", requests.RequestWriteFile),
-    "elicit": ("'who?'", requests.RequestElicitation),
-    "ask": ("'a/b'", requests.SendRequest),
-    "tell": ("'a/b'", actions.SendNotification),
-    "text": ("'a'", actions.SendText),
-    "thought": ("'a'", actions.SendText),
-    "user": ("'a'", actions.SendText),
-    "block": ("{ type = 'text', text = 'a' }", actions.SendBlock),
-    "plan": ("['a']", actions.SendPlan),
-    "update": ("{ sessionUpdate = 'plan' }", actions.SendUpdate),
-    "mode": ("'ask'", actions.SetMode),
-    "commands": ("['a']", actions.SendCommands),
-    "state": ("'idle'", actions.SendState),
-    "title": ("'a'", actions.SetTitle),
-    "frame": ("'null'", actions.SendFrame),
-    "line": ("'a'", actions.WriteText),
-    "raw": ("'a'", actions.WriteText),
-    "hex": ("'ff 0a'", actions.WriteBytes),
-    "stderr": ("'a'", actions.WriteStderr),
-    "wait": ("1.5", actions.WaitSeconds),
-    "close": ("'stdout'", actions.CloseStdout),
-    "batch": ("[{ text = 'a' }]", actions.SendBatch),
-    "one_of": ("[[{ text = 'a' }], []]", actions.PlayOneOf),
-    "beside": ("[[{ text = 'a' }], []]", actions.PlayConcurrently),
-    "steps": ("[{ text = 'a' }]", actions.PlaySteps),
+SAMPLES: dict[str, str] = {
+    "run": "['echo', 'a']",
+    "terminal": "'a'",
+    "tool": "'a'",
+    "permission": "'a'",
+    "read": "'/a'",
+    "write": "'/a'",
+    "elicit": "'who?'",
+    "ask": "'a/b'",
+    "tell": "'a/b'",
+    "text": "'a'",
+    "thought": "'a'",
+    "user": "'a'",
+    "block": "{ type = 'text', text = 'a' }",
+    "plan": "['a']",
+    "update": "{ sessionUpdate = 'plan' }",
+    "mode": "'ask'",
+    "commands": "['a']",
+    "state": "'idle'",
+    "title": "'a'",
+    "frame": "'null'",
+    "line": "'a'",
+    "raw": "'a'",
+    "hex": "'ff 0a'",
+    "stderr": "'a'",
+    "wait": "1.5",
+    "close": "'stdout'",
+    "batch": "[{ text = 'a' }]",
+    "one_of": "[[{ text = 'a' }], []]",
+    "beside": "[[{ text = 'a' }], []]",
+    "steps": "[{ text = 'a' }]",
 }
 
 
-def read(step: str) -> ScriptStep:
+def read(step: str) -> Step:
     scenario, _ = read_scenario(f"start = [{step}]", "it.toml")
     (found,) = scenario.start
     return found
@@ -62,8 +62,7 @@ def test_every_deed_has_a_sample() -> None:
 
 @pytest.mark.parametrize("word", ACTIONS)
 def test_a_deed_is_read(word: str) -> None:
-    value, kind = SAMPLES[word]
-    assert isinstance(read(f"{{ {word} = {value} }}").action, kind)
+    assert type(read(f"{{ {word} = {SAMPLES[word]} }}")) is ACTIONS[word]
 
 
 @pytest.mark.parametrize("word", [word for word in ACTIONS if word != "frame"])
@@ -74,15 +73,15 @@ def test_a_deed_of_the_wrong_kind_is_told_with_its_line(word: str) -> None:
 def test_what_stands_beside_any_deed_is_read() -> None:
     how = "chance = 0.5, repeat = 3, only = 2, session = 's'"
     step = read(f"{{ text = 'a', {how}, duplicate = 2, split = 4 }}")
-    assert (step.chance, step.repeat, step.version, step.session) == (0.5, 3, 2, "s")
-    assert step.faults == (DuplicateFault(2), SplitFault(4, 0.001))
+    assert (step.chance, step.repeat, step.only, step.session_id()) == (0.5, 3, 2, "s")
+    assert step.faults == [DuplicateFault(times=2), SplitFault(bytes=4)]
     assert step.place == "it.toml:1: `start` step 1"
 
 
 @pytest.mark.parametrize("accident", ["crash = 3", "hang = true", "noise = 'a'"])
 def test_an_accident_needs_no_deed(accident: str) -> None:
     step = read(f"{{ {accident} }}")
-    assert step.action is None
+    assert isinstance(step, FaultStep)
     assert len(step.faults) == 1
 
 
@@ -107,6 +106,9 @@ def test_an_accident_needs_no_deed(accident: str) -> None:
         ("{ wait = 'soon' }", "`wait` has to be seconds, `cancel` or `forever`"),
         ("{ close = 'stdin' }", "`close` has to be `stdout`"),
         ("{ one_of = [{ text = 'a' }] }", "`one_of` has to be a list of lists of steps"),
+        ("{ one_of = [] }", "`one_of` has to be a list of lists of steps"),
+        ("{ noise = 'a', delay = 1 }", "`delay` is not known here; there is `noise`"),
+        ("{ noise = 'a', session = 'b' }", "`session` is not known here"),
         ("{ beside = [[{ txt = 'a' }]] }", "`beside` 1, step 1: `txt` is not known"),
         ("{ crash = 'KIL' }", "is no signal here; try `KILL`"),
         ("{ text = 'a', split = 'words' }", "has to be a whole number"),
