@@ -19,7 +19,7 @@ from acp_agent.models.types import (
 from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.permissions.grants import PermissionSettings
 from acp_agent.permissions.policy import Effect, PolicyRule
-from acp_agent.tools.files import ReadTool
+from acp_agent.tools.files import read_tool
 from acp_agent.turn.instructions import (
     CUT,
     DEFAULT_NAMES,
@@ -143,7 +143,7 @@ def test_what_nobody_may_read_unasked_is_told_only_where_it_lies_by_its_name(
 async def test_what_the_user_has_rejected_for_good_is_not_told(tmp_path: Path) -> None:
     path = write(tmp_path, "secret")
     workspace, permissions = Workspace("s", tmp_path), SessionPermissions(cwd=tmp_path)
-    call = await ReadTool().prepare({"path": str(path)}, workspace)
+    call = await read_tool.prepare({"path": str(path)}, workspace)
     permissions.record_choice(call, selected("reject-always"))
     assert read_instructions(DEFAULT_NAMES, [tmp_path], workspace, permissions) is None
 

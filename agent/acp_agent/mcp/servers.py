@@ -23,7 +23,7 @@ from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:
     from acp_agent.mcp.acp_transport import AcpTransports
-    from acp_agent.mcp.link import McpConnection
+    from acp_agent.mcp.connection import McpConnection
 
 
 CLOSING: Final = 4.0
@@ -150,7 +150,7 @@ class McpServers(Mapping[str, Tool]):
         self._directories = (cwd, *additional)
         if not servers:
             return
-        from acp_agent.mcp.link import McpConnection, Place
+        from acp_agent.mcp.connection import McpConnection, Place
 
         for name, level in _HUSHED.items():
             logging.getLogger(name).setLevel(level)

@@ -1,8 +1,8 @@
 """The tools that a model can call.
 
 Tools are imported here when the first session opens: they need pydantic, which takes longer to
-import than the agent takes to start. To add a tool, write a class with `offer`, `kind` and
-`prepare` (see `Tool`), and name it below.
+import than the agent takes to start. To add a tool, write a model of its arguments and a function
+with the decorator `tool` (see `base`), and name it below.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 @cache
 def builtin_tools() -> dict[str, Tool]:
     """Return the agent's own tools by name."""
-    from acp_agent.tools.edit import EditTool, PatchTool
+    from acp_agent.tools.edit import edit_tool, patch_tool
     from acp_agent.tools.fetch import FetchTool
-    from acp_agent.tools.files import DeleteTool, ReadTool, WriteTool
-    from acp_agent.tools.list_find import FindTool, ListTool
-    from acp_agent.tools.move import MoveTool
-    from acp_agent.tools.plan import PlanTool, ThinkTool
+    from acp_agent.tools.files import delete_tool, read_tool, write_tool
+    from acp_agent.tools.list_find import find_tool, list_tool
+    from acp_agent.tools.move import move_tool
+    from acp_agent.tools.plan import plan_tool, think_tool
     from acp_agent.tools.run import RunTool
-    from acp_agent.tools.search import SearchTool
+    from acp_agent.tools.search import search_tool
 
     tools: tuple[Tool, ...] = (
-        ReadTool(),
-        ListTool(),
-        FindTool(),
-        SearchTool(),
-        EditTool(),
-        PatchTool(),
-        WriteTool(),
-        MoveTool(),
-        DeleteTool(),
+        read_tool,
+        list_tool,
+        find_tool,
+        search_tool,
+        edit_tool,
+        patch_tool,
+        write_tool,
+        move_tool,
+        delete_tool,
         RunTool(),
         FetchTool(),
-        PlanTool(),
-        ThinkTool(),
+        plan_tool,
+        think_tool,
     )
     return {tool.offer.name: tool for tool in tools}
 

@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from acp_agent.mcp.config import Limits, Server, StdioServer, WebServer
-from acp_agent.mcp.link import McpConnection
+from acp_agent.mcp.connection import McpConnection
 from acp_agent.mcp.servers import McpClient, McpServers
 from acp_agent.terminals import RequestSender
 from acp_agent.tools.call import Content, Outcome

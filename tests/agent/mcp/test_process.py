@@ -108,21 +108,6 @@ serve(one)
     assert str(failed.value) == f"the MCP server s {reason}"
 
 
-async def test_a_tool_that_breaks_its_promise_fails_the_call(tmp_path: Path) -> None:
-    code = f"""{ANSWERING}
-def called(asked):
-    answer(asked, result={{"content": [], "structuredContent": {{"degrees": "warm"}}}})
-def promising(asked):
-    promise = {{"type": "object", "properties": {{"degrees": {{"type": "integer"}}}}}}
-    tool = {{"name": "do", "inputSchema": {{"type": "object"}}, "outputSchema": promise}}
-    return {{"result": {{"tools": [tool]}}}}
-serve(promising)
-"""
-    async with opened(tmp_path, scripted(code)) as room:
-        with pytest.raises(ToolFailedError, match="s returned what its tool does not promise"):
-            await call(room, "s__do")
-
-
 @pytest.mark.parametrize(
     "listing", ['{"result": {"tools": {}}}', '{"result": 5}', '{"error": {"code": 1}}']
 )

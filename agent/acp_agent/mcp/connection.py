@@ -40,7 +40,7 @@ from acp_agent.mcp.errors import reason_of
 from acp_agent.mcp.process import open_process
 from acp_agent.mcp.results import outcome_of
 from acp_agent.mcp.tool_filter import ToolFilter, describe_left_out
-from acp_agent.mcp.tool_listing import Listing, listed
+from acp_agent.mcp.tools import Listing, list_tools
 from acp_agent.mcp.web import web_transport
 from acp_agent.tools.call import Outcome, Tool, ToolFailedError
 from acp_agent.updates.elicitation import ServerElicitation
@@ -212,7 +212,9 @@ class McpConnection:
         )
 
     async def _list(self, client: Client) -> None:
-        self._listing = await listed(client, self._tool_filter, self.id, self._limits, self.call)
+        self._listing = await list_tools(
+            client, self._tool_filter, self.id, self._limits, self.call
+        )
 
     async def _keep_up(self, client: Client) -> None:
         """List anew whenever the list has changed; changes that come meanwhile count once."""
