@@ -9,7 +9,7 @@ from acp_agent.handlers.auth import AuthMode
 from acp_agent.mcp.servers import McpClient, McpSettings
 from acp_agent.models.types import Model
 from acp_agent.permissions.audit import AuditLog
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.sessions.store import SessionStore
 from acp_agent.tools.call import Tool
 from acp_agent.turn.limits import TurnLimits
@@ -40,7 +40,7 @@ class AgentServices:
     commands of the same names."""
     pace: float
     """Seconds between two pieces of a streamed reply."""
-    rules: PermissionSettings
+    rules: PermissionPolicy
     audit: AuditLog | None
     """Where each decision about a tool call is recorded."""
     limits: TurnLimits

@@ -15,7 +15,7 @@ from acp_agent.handlers.auth import AuthMode as HandlerAuthMode
 from acp_agent.handlers.base import SESSION_LIMIT, TITLE
 from acp_agent.mcp.config import Limits
 from acp_agent.models.factory import ModelSettings
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.server import HANDLERS
 from acp_agent.sessions.suspended import IDLE_TIMEOUT_S
 from acp_agent.settings import AuthMode, SettingKey, Settings, setting_keys, settings_with
@@ -46,7 +46,7 @@ def test_every_default_is_a_valid_value(key: SettingKey) -> None:
 def test_defaults_are_those_of_the_parts_they_are_for() -> None:
     settings = settings_with({})
     assert settings == Settings()
-    rules, limits = PermissionSettings(), TurnLimits()
+    rules, limits = PermissionPolicy(), TurnLimits()
     assert settings.permissions.default_policy == rules.default_policy
     assert set(settings.permissions.auto_allow) == rules.auto_allow
     assert set(settings.permissions.always_ask) == rules.always_ask

@@ -13,7 +13,7 @@ from acp_agent.models.factory import create_model, expand_choices
 from acp_agent.models.providers import SettingsError
 from acp_agent.models.types import Model
 from acp_agent.permissions.audit import AuditLog
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.server import SessionSettings
 from acp_agent.sessions.store import SessionStore, StoreError
 from acp_agent.settings import McpServerSettings, Settings
@@ -73,7 +73,7 @@ def build_conduct(settings: Settings) -> Conduct:
         settings.fetch.allow_private,
     )
     return Conduct(
-        PermissionSettings(
+        PermissionPolicy(
             permissions.default_policy,
             frozenset(permissions.auto_allow),
             frozenset(permissions.always_ask),

@@ -69,7 +69,7 @@ class Place:
     """Where servers are started, and how those of the client are reached."""
 
     cwd: Path
-    tunnels: AcpTransports | None
+    acp_transports: AcpTransports | None
     relay: ServerElicitation
     """By which servers ask the user."""
     directories: Callable[[], Sequence[Path]]
@@ -95,7 +95,7 @@ class McpConnection:
         """Set once the server can be used, or cannot be."""
         self.has_ended = anyio.Event()
         """Set when nothing of the server is left."""
-        self.trouble: str | None = None
+        self.failure: str | None = None
         """Why the server cannot be used; None while it can."""
 
     @property
@@ -121,7 +121,7 @@ class McpConnection:
             self.give_up(reason_of(problem))
         finally:
             self._client = None
-            self.trouble = self.trouble or "is closed"
+            self.failure = self.failure or "is closed"
             self.has_opened.set()
             self.has_ended.set()
 
@@ -133,9 +133,9 @@ class McpConnection:
 
     def give_up(self, reason: str) -> None:
         """Note why the server cannot be used, if it is not known yet; end what is left of it."""
-        if self._is_leaving.is_set() or self.trouble is not None:
+        if self._is_leaving.is_set() or self.failure is not None:
             return
-        self.trouble = reason
+        self.failure = reason
         logger.warning("MCP server %s %s", self.id, reason)
         self.leave()
         self.has_opened.set()
@@ -152,7 +152,7 @@ class McpConnection:
         """
         client, limit = self._client, self._limits.call_timeout
         if client is None:
-            raise ToolFailedError(f"the MCP server {self.id} {self.trouble}")
+            raise ToolFailedError(f"the MCP server {self.id} {self.failure}")
         result = None
         try:
             with anyio.move_on_after(limit):
@@ -161,7 +161,7 @@ class McpConnection:
             is_closed = isinstance(problem, MCPError) and problem.code == CONNECTION_CLOSED
             if is_closed and not self._has_connection_per_call():
                 self.give_up("has closed the connection")
-            reason = self.trouble or reason_of(problem)
+            reason = self.failure or reason_of(problem)
             raise ToolFailedError(f"the MCP server {self.id} {reason}") from None
         if result is None:
             raise ToolFailedError(f"the MCP server {self.id} took longer than {limit:g} s")
@@ -197,8 +197,8 @@ class McpConnection:
                 # The older transport is older than the probe for newer servers.
                 mode = "legacy" if self._server.is_sse else mode
             case AcpServer():
-                assert self._place.tunnels is not None
-                transport = self._place.tunnels.open(self._server.server_id)
+                assert self._place.acp_transports is not None
+                transport = self._place.acp_transports.open(self._server.server_id)
                 mode = LATEST_MODERN_VERSION
         return Client(
             self._tool_filter.around(transport),

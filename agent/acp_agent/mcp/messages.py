@@ -31,6 +31,10 @@ def read_message(line: bytes) -> JSONRPCMessage:
     except ValueError:
         members = as_object(value)
     id_: Json = members.get("id")
+    if "method" in members and "id" in members and "params" in members:
+        # Without its params, the server gets an answer to its request.
+        del members["params"]
+        return jsonrpc_message_adapter.validate_python(members, by_name=False)
     if type(id_) not in {str, int} or "method" in members:
         raise ValueError("no message")
     error = ErrorData(code=PARSE_ERROR, message="the answer is no MCP")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_agent.permissions.audit import AuditLog
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.tools.call import Tool
 from acp_agent.turn.instructions import DEFAULT_NAMES
 
@@ -31,7 +31,7 @@ class TurnLimits:
 class Conduct:
     """How the turns of every session behave."""
 
-    rules: PermissionSettings = field(default_factory=PermissionSettings)
+    rules: PermissionPolicy = field(default_factory=PermissionPolicy)
     audit: AuditLog | None = None
     """Where each decision about a tool call is written down."""
     limits: TurnLimits = field(default_factory=TurnLimits)

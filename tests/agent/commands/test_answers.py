@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.types import TokenUsage
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import PolicyRule
 from acp_agent.tools.call import Outcome, PreparedCall
 from acp_agent.tools.registry import builtin_tools
@@ -82,7 +82,7 @@ def test_what_was_spent_is_told_as_far_as_it_is_known() -> None:
 
 
 def test_what_is_remembered_is_told_and_can_be_forgotten(tmp_path: Path) -> None:
-    rules = PermissionSettings(rules=(PolicyRule("deny", "delete"),))
+    rules = PermissionPolicy(rules=(PolicyRule("deny", "delete"),))
     permissions = SessionPermissions(rules, tmp_path)
     around = replace(AROUND, permissions=permissions)
     assert permissions_text(around, "").endswith(

@@ -85,13 +85,13 @@ async def listed_anew(room: McpServers) -> AsyncGenerator[None]:
     """At the end, wait until a server that has changed its tools meanwhile was asked for them."""
     changed = anyio.Event()
 
-    async def wait(link: McpConnection) -> None:
-        await link.wait_listed()
+    async def wait(connection: McpConnection) -> None:
+        await connection.wait_listed()
         changed.set()
 
     async with BackgroundTasks() as tasks:
-        for link in room._links:
-            tasks.start_soon(wait, link)
+        for connection in room._connections:
+            tasks.start_soon(wait, connection)
         await anyio.lowlevel.checkpoint()
         yield
         await changed.wait()

@@ -81,7 +81,7 @@ serve(one)
     async with opened(tmp_path, scripted(code), limits=limits) as room:
         with pytest.raises(ToolFailedError, match="the MCP server s sent too much: a frame"):
             await call(room, "s__do")
-        assert "sent too much" in room.troubles["s"]
+        assert "sent too much" in room.failures["s"]
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ async def test_a_list_of_tools_that_is_none_is_a_trouble(tmp_path: Path, listing
     code = f"{ANSWERING}\nserve(lambda asked: {listing})"
     limits = replace(LIMITS, spawn_timeout=3.0)
     async with opened(tmp_path, scripted(code), limits=limits) as room:
-        assert set(room.troubles) == {"s"}
-        assert "validation" not in room.troubles["s"]
+        assert set(room.failures) == {"s"}
+        assert "validation" not in room.failures["s"]
 
 
 async def test_answers_to_nobody_and_questions_of_the_server_harm_nothing(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ async def test_the_other_tools_of_a_server_work(tmp_path: Path) -> None:
     with logged() as log:
         async with opened(tmp_path, server) as room:
             assert list(room) == ["s__good", "s__late"]
-            assert room.troubles == {}
+            assert room.failures == {}
             assert (await call(room, "s__good")).text == "good"
             assert (await call(room, "s__late")).text == "late"
             ((title, about),) = room.warnings

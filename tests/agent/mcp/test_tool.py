@@ -20,7 +20,7 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import Effect, PolicyRule
 from acp_agent.tools.call import Outcome
 from acp_agent.tools.registry import builtin_tools
@@ -119,6 +119,6 @@ async def test_a_rule_about_a_tool_holds_for_its_double_where_it_is_strict(
     call = await tool.prepare({}, workspace)
     rule = PolicyRule(decision, None, "name", "odd__good")
     policy = "ask_always" if decision == "allow" else "allow_all"
-    known = SessionPermissions(PermissionSettings(policy, rules=(rule,))).decide(call)
+    known = SessionPermissions(PermissionPolicy(policy, rules=(rule,))).decide(call)
     assert (known and known.verdict) == ("forbidden" if decision == "deny" else None)
     assert [str(each) for each in call.touched] == [double]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import Effect, PolicyRule
 from acp_agent.tools.call import (
     Content,
@@ -118,13 +118,13 @@ async def test_a_move_counts_as_what_it_does(
     for decision in decisions:
         rule = PolicyRule(decision, kind, "path", pattern)
         permissions = SessionPermissions(
-            PermissionSettings("allow_all", rules=(rule,)), workspace.cwd
+            PermissionPolicy("allow_all", rules=(rule,)), workspace.cwd
         )
         known = permissions.decide(wanted)
         assert (known and known.verdict) == ("forbidden" if decision == "deny" else None)
     # That it may be written does not mean that something may be moved there.
     allowing = PolicyRule("allow", kind, "path", "**")
-    rules = PermissionSettings(rules=(allowing,))
+    rules = PermissionPolicy(rules=(allowing,))
     assert SessionPermissions(rules, workspace.cwd).decide(wanted) is None
 
 
