@@ -1,7 +1,7 @@
-"""The link to one server, from its start to its end.
+"""The connection to one server, from its start to its end.
 
 One task holds it all: what the SDK opens must be closed where it was opened. Whoever calls a tool
-does so from another task, and gets an error as soon as the link is gone.
+does so from another task, and gets an error as soon as the connection is gone.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class McpConnection:
             self.has_ended.set()
 
     def leave(self) -> None:
-        """Have the link end; `has_ended` tells when it has."""
+        """End the connection; `has_ended` is set when it has ended."""
         self._is_leaving.set()
         grace = CLOSING if self._client is not None else 0.0
         self._scope.deadline = min(self._scope.deadline, anyio.current_time() + grace)
@@ -159,17 +159,15 @@ class McpConnection:
                 result = await client.call_tool(name, arguments)
         except Exception as problem:  # noqa: BLE001 - as in run; the model hears of it
             is_closed = isinstance(problem, MCPError) and problem.code == CONNECTION_CLOSED
-            if is_closed and not self._has_connection_per_call():
+            # Over streamable HTTP each call has a connection of its own.
+            is_http = isinstance(self._server, WebServer) and not self._server.is_sse
+            if is_closed and not is_http:
                 self.give_up("has closed the connection")
             reason = self.failure or reason_of(problem)
             raise ToolFailedError(f"the MCP server {self.id} {reason}") from None
         if result is None:
             raise ToolFailedError(f"the MCP server {self.id} took longer than {limit:g} s")
         return outcome_of(result, self._limits)
-
-    def _has_connection_per_call(self) -> bool:
-        """Return whether one that has broken off says nothing of the next one."""
-        return isinstance(self._server, WebServer) and not self._server.is_sse
 
     async def _talk(self) -> None:
         async with AsyncExitStack() as stack:

@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias
 from acp_agent.permissions.audit import DecidedBy
 from acp_agent.permissions.grants import Grant, PermissionPolicy, PolicyId, grants_for
 from acp_agent.permissions.policy import PolicyRule, deciding_rule, strictest
-from acp_agent.tools.call import PreparedCall, ToolKind
+from acp_agent.tools.call import PreparedCall, SideEffect, ToolKind
 from acp_agent.tools.subject import Subject, path_subject
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
@@ -199,17 +199,15 @@ class SessionPermissions:
 
     def _remembered(self, call: PreparedCall) -> Decision | None:
         """Return what the user decided always: one rejection, or consent to all that is touched."""
-        touched: list[tuple[ToolKind, Subject, bool]]
-        touched = [(call.kind, subject, True) for subject in call.touched]
-        touched += [(each.kind, each.subject, each.wants_consent) for each in call.effects]
+        touched = [SideEffect(call.kind, each, wants_consent=True) for each in call.touched]
         allowing: list[Grant] = []
         is_covered = True
-        for kind, subject, needs_consent in touched:
-            found = [grant for grant in self._always if grant.covers(kind, subject)]
+        for each in (*touched, *call.effects):
+            found = [grant for grant in self._always if grant.covers(each.kind, each.subject)]
             for grant in found:
                 if self._always[grant] == "reject":
                     return Decision("reject", "rule", str(grant))
-            if needs_consent:
+            if each.wants_consent:
                 is_covered = is_covered and bool(found)
                 allowing += found[:1]
         return Decision("allow", "rule", _spelled(allowing)) if is_covered else None
