@@ -25,11 +25,11 @@ def read_message(line: bytes) -> JSONRPCMessage:
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
-        value = _read_leniently(line)
+        text = _replaced(line)
     try:
-        return jsonrpc_message_adapter.validate_python(value, by_name=False)
+        return jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValueError:
-        members = as_object(value)
+        members = as_object(json.loads(text))
     id_: Json = members.get("id")
     if "method" in members and "id" in members and "params" in members:
         # Without its params, the server gets an answer to its request.
@@ -53,9 +53,10 @@ def mended(line: bytes) -> bytes:
     return line
 
 
-def _read_leniently(line: bytes) -> Json:
+def _replaced(line: bytes) -> str:
+    """Return JSON text with nothing in it that has no UTF-8 form."""
     try:
         text = json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -53,6 +53,7 @@ def test_any_text_comes_through_with_its_half_signs_replaced(text: str) -> None:
         b'{"jsonrpc":"2.0","id":4,"result":5}',
         b'{"id":4,"result":{}}',
         b'{"jsonrpc":"2.0","id":4,"error":{"code":"x"}}',
+        b'{"jsonrpc":"2.0","id":4,"result":{"a":' + b"[" * 300 + b"]" * 300 + b"}}",
     ],
 )
 def test_an_answer_that_is_none_fails_its_request(line: bytes) -> None:
