@@ -10,7 +10,7 @@ from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import Model
 from acp_agent.permissions.audit import AuditLog
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.settings import Settings
 from acp_agent.store.database import SessionStore
 from acp_agent.tools.call import Tool
@@ -36,7 +36,7 @@ class AgentServices:
     """The models that a session can choose from; the first is the default."""
     store: SessionStore = field(default_factory=SessionStore)
     mcp: McpSettings = field(default_factory=McpSettings)
-    permissions: PermissionSettings = field(default_factory=PermissionSettings)
+    permissions: PermissionPolicy = field(default_factory=PermissionPolicy)
     audit: AuditLog | None = None
     """Where each decision about a tool call is recorded."""
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])

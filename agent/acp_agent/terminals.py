@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
 from acp_protocol.errors import AcpError, ConnectionClosedError, RequestFailedError
+from acp_protocol.json_values import as_object, get_int, get_text
 from acp_protocol.jsonrpc import Json
 
 RELEASE_TIMEOUT_S: Final = 0.5
@@ -91,7 +92,7 @@ class ClientTerminals:
             result = await self._client.request(f"terminal/{command}", params)
         except RequestFailedError as refusal:
             raise TerminalFailedError(refusal.message) from None
-        return cast("Mapping[str, Json]", result) if isinstance(result, dict) else {}
+        return as_object(result)
 
     async def _create(self, terminal: ClientTerminal, params: Mapping[str, Json]) -> None:
         """Create the terminal.
@@ -116,8 +117,7 @@ class ClientTerminals:
     async def _make(self, terminal: ClientTerminal, params: Mapping[str, Json]) -> None:
         try:
             answer = await self.request("create", "", **params)
-            id_ = answer.get("terminalId")
-            terminal.id = id_ if isinstance(id_, str) else ""
+            terminal.id = get_text(answer, "terminalId") or ""
         except (TerminalFailedError, ConnectionClosedError) as problem:
             terminal.problem = problem
         finally:
@@ -158,9 +158,9 @@ class ClientTerminal:
             TerminalFailedError: the client does not return it.
         """
         answer = await self._client.request("wait_for_exit", self.id)
-        code, signal = answer.get("exitCode"), answer.get("signal")
-        is_code = type(code) is int and 0 <= code <= MAX_EXIT_CODE
-        return ProgramExit(code if is_code else None, signal if isinstance(signal, str) else None)
+        code = get_int(answer, "exitCode")
+        is_code = code is not None and 0 <= code <= MAX_EXIT_CODE
+        return ProgramExit(code if is_code else None, get_text(answer, "signal"))
 
     async def output(self) -> tuple[str, bool]:
         """Return what the program has written, and whether older output is left out.
@@ -169,8 +169,8 @@ class ClientTerminal:
             TerminalFailedError: the client does not return it.
         """
         answer = await self._client.request("output", self.id)
-        text = answer.get("output")
-        if not isinstance(text, str):
+        text = get_text(answer, "output")
+        if text is None:
             raise TerminalFailedError("the client's answer holds no output")
         return text, answer.get("truncated") is True
 

@@ -12,8 +12,9 @@ import stat
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from copy import copy
+from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 import anyio.to_thread
 from anyio.abc import TaskGroup
@@ -22,16 +23,11 @@ from acp_agent.terminals import ClientTerminals, RequestSender
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
-from acp_protocol.jsonrpc import Json
+from acp_protocol.json_values import get_text
 
 ListingKind: TypeAlias = Literal["read", "search"]
 """Kinds of calls that look through a directory."""
 ResultFilter: TypeAlias = Callable[[ListingKind, str], Callable[[Path], bool]]
-
-
-def _show_all(kind: ListingKind, path: str) -> Callable[[Path], bool]:
-    del kind, path
-    return lambda _: True
 
 
 class Workspace:
@@ -54,7 +50,7 @@ class Workspace:
         """The client's terminals, where it offers them."""
         if client is not None and terminal_tasks is not None:
             self.terminals = ClientTerminals(client, session_id, terminal_tasks)
-        self.result_filter: ResultFilter = _show_all
+        self.result_filter: ResultFilter = lambda _kind, _path: lambda _file: True
         """Which files a call of a kind that looks through a path may show."""
         self._home = cwd.resolve()
         self._session_id = session_id
@@ -174,8 +170,8 @@ class Workspace:
             if is_missing or await anyio.to_thread.run_sync(self._disk.is_missing, path):
                 raise FileMissingError(path) from None
             raise FileRefusedError(path, refusal.message) from None
-        content = cast("dict[str, Json]", result).get("content") if isinstance(result, dict) else 0
-        if not isinstance(content, str):
+        content = get_text(result, "content")
+        if content is None:
             raise FileRefusedError(path, "the client's answer holds no text")
         return content
 
@@ -190,10 +186,8 @@ class Workspace:
         """
         self._disk.check_inside(path)
         if self._client is None or not self._client_writes:
-
-            def write() -> None:
-                self._disk.write_text(goal or path, text, is_followed=goal is None)
-
+            is_followed = goal is None
+            write = partial(self._disk.write_text, goal or path, text, is_followed=is_followed)
             await anyio.to_thread.run_sync(write)
             return
         await anyio.to_thread.run_sync(self._disk.check_links, path)
@@ -241,10 +235,7 @@ class Workspace:
             FileMissingError: there is nothing at `path`.
             FileRefusedError: it may not be moved there.
         """
-
-        def move() -> None:
-            self._disk.move(path, goal, is_over=is_over, is_followed=False)
-
+        move = partial(self._disk.move, path, goal, is_over=is_over, is_followed=False)
         await anyio.to_thread.run_sync(move)
 
     async def delete(self, path: str, seen: os.stat_result) -> None:
@@ -256,8 +247,5 @@ class Workspace:
             FileMissingError: there is no such file.
             FileRefusedError: it may not be removed, or is another one.
         """
-
-        def delete() -> None:
-            self._disk.delete(path, is_followed=False, seen=seen)
-
+        delete = partial(self._disk.delete, path, is_followed=False, seen=seen)
         await anyio.to_thread.run_sync(delete)

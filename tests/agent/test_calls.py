@@ -12,7 +12,7 @@ import pytest
 
 from acp_agent.models.types import ToolSpec
 from acp_agent.permissions.audit import AuditLog
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import PolicyRule
 from acp_agent.services import AgentServices
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, ToolKind
@@ -115,7 +115,7 @@ async def test_the_rules_decide_before_anybody_is_asked_and_all_is_written_down(
     cwd: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "audit.jsonl"
-    rules = PermissionSettings("allow_all", frozenset(), frozenset({"execute"}))
+    rules = PermissionPolicy("allow_all", frozenset(), frozenset({"execute"}))
     answers: dict[str, Json] = {"session/request_permission": selected("allow-always")}
     orders = "write src/x: secret\nrun git status\nrun git status -s\nread gone\nwrite ../y: 1"
     async with talk(
@@ -142,7 +142,7 @@ async def test_the_rules_decide_before_anybody_is_asked_and_all_is_written_down(
 async def test_what_the_configuration_denies_fails_the_call_and_says_by_which_rule(
     cwd: Path,
 ) -> None:
-    rules = PermissionSettings("allow_all", rules=(PolicyRule("deny", "delete", "path", "*.md"),))
+    rules = PermissionPolicy("allow_all", rules=(PolicyRule("deny", "delete", "path", "*.md"),))
     async with talk(cwd, services=AgentServices(permissions=rules)) as it:
         await it.prompt("delete notes.md")
     assert it.client.asked == []

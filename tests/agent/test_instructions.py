@@ -17,11 +17,11 @@ from acp_agent.models.types import (
     ToolSpec,
 )
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import Effect, PolicyRule
 from acp_agent.services import AgentServices
 from acp_agent.settings import settings_with
-from acp_agent.tools.files import ReadTool
+from acp_agent.tools.files import read_tool
 from acp_agent.turn.instructions import (
     CUT,
     MAX_CHARS,
@@ -59,7 +59,7 @@ def write(directory: Path, text: str, name: str = "AGENTS.md") -> Path:
 
 
 def read(
-    names: Sequence[str], directories: Sequence[Path], rules: PermissionSettings | None = None
+    names: Sequence[str], directories: Sequence[Path], rules: PermissionPolicy | None = None
 ) -> LoadedInstructions | None:
     """Read in the bounds of a session in these directories."""
     workspace = Workspace("s", directories[0], additional=directories[1:])
@@ -71,7 +71,7 @@ def read(
 def texts(
     *directories: Path,
     names: Sequence[str] = NAMES,
-    rules: PermissionSettings | None = None,
+    rules: PermissionPolicy | None = None,
 ) -> list[str]:
     """Return what is told, file by file."""
     told = read(names, directories, rules)
@@ -110,8 +110,8 @@ def test_nothing_is_read_outside_of_the_directories(tmp_path: Path) -> None:
     assert texts(inner, names=["../AGENTS.md", str(outside)]) == []
 
 
-def ruled(decision: Effect, pattern: str) -> PermissionSettings:
-    return PermissionSettings(rules=(PolicyRule(decision, area="path", pattern=pattern),))
+def ruled(decision: Effect, pattern: str) -> PermissionPolicy:
+    return PermissionPolicy(rules=(PolicyRule(decision, area="path", pattern=pattern),))
 
 
 @pytest.mark.parametrize("decision", ["deny", "ask"])
@@ -135,7 +135,7 @@ def test_a_rule_holds_for_a_file_that_is_named(tmp_path: Path, decision: Effect)
 def test_what_nobody_may_read_unasked_is_told_only_where_it_lies_by_its_name(
     tmp_path: Path,
 ) -> None:
-    asks = PermissionSettings(default_policy="ask_always")
+    asks = PermissionPolicy(default_policy="ask_always")
     write(tmp_path / "private", "secret")
     (tmp_path / "docs").symlink_to("private")
     (tmp_path / "AGENTS.md").symlink_to("private/AGENTS.md")
@@ -146,7 +146,7 @@ def test_what_nobody_may_read_unasked_is_told_only_where_it_lies_by_its_name(
 async def test_what_the_user_has_rejected_for_good_is_not_told(tmp_path: Path) -> None:
     path = write(tmp_path, "secret")
     workspace, permissions = Workspace("s", tmp_path), SessionPermissions(cwd=tmp_path)
-    call = await ReadTool().prepare({"path": str(path)}, workspace)
+    call = await read_tool.prepare({"path": str(path)}, workspace)
     permissions.record_choice(call, selected("reject-always"))
     assert read_instructions(NAMES, [tmp_path], workspace, permissions) is None
 

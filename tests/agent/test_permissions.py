@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.decide import Decision, ModeId, SessionPermissions, Verdict
-from acp_agent.permissions.grants import PermissionSettings, PolicyId
+from acp_agent.permissions.grants import PermissionPolicy, PolicyId
 from acp_agent.permissions.policy import PolicyRule
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, ToolKind
 from acp_agent.tools.subject import command_subject, path_subject
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
 
-SEED = PermissionSettings(
+SEED = PermissionPolicy(
     "ask_always",
     frozenset({"read", "search", "think"}),
     frozenset({"edit", "delete", "execute"}),
@@ -228,12 +228,12 @@ def test_what_is_asked_about_each_time_offers_no_always() -> None:
 @pytest.mark.parametrize(
     ("rules", "mode", "kind", "expected"),
     [
-        (PermissionSettings("ask_always"), "ask", "read", None),
-        (PermissionSettings("ask_always"), "ask", "think", ("allow", "policy")),
-        (PermissionSettings(always_ask=frozenset({"think"})), "ask", "think", None),
-        (PermissionSettings("allow_all"), "ask", "execute", ("allow", "policy")),
-        (PermissionSettings("allow_read"), "ask", "think", ("allow", "policy")),
-        (PermissionSettings("allow_read"), "ask", "fetch", None),
+        (PermissionPolicy("ask_always"), "ask", "read", None),
+        (PermissionPolicy("ask_always"), "ask", "think", ("allow", "policy")),
+        (PermissionPolicy(always_ask=frozenset({"think"})), "ask", "think", None),
+        (PermissionPolicy("allow_all"), "ask", "execute", ("allow", "policy")),
+        (PermissionPolicy("allow_read"), "ask", "think", ("allow", "policy")),
+        (PermissionPolicy("allow_read"), "ask", "fetch", None),
         (SEED, "ask", "read", ("allow", "auto_allow")),
         (SEED, "ask", "think", ("allow", "auto_allow")),
         (SEED, "ask", "edit", None),
@@ -248,7 +248,7 @@ def test_what_is_asked_about_each_time_offers_no_always() -> None:
     ],
 )
 def test_lists_come_before_the_policy(
-    rules: PermissionSettings, mode: ModeId, kind: ToolKind, expected: tuple[str, str] | None
+    rules: PermissionPolicy, mode: ModeId, kind: ToolKind, expected: tuple[str, str] | None
 ) -> None:
     permissions = SessionPermissions(rules)
     permissions.mode = mode
@@ -264,7 +264,7 @@ def test_the_users_own_always_comes_before_every_list() -> None:
     assert permissions.decide(call("read")) == Decision("reject", "rule", "read")
 
 
-STANDING = PermissionSettings(
+STANDING = PermissionPolicy(
     "allow_all",
     always_ask=frozenset({"execute"}),
     rules=(
@@ -303,7 +303,7 @@ def test_no_always_outweighs_a_rule_that_denies_and_one_that_asks_can_be_answere
 
 def test_a_rule_allows_nothing_in_a_mode_that_forbids_and_no_private_address() -> None:
     permissions = SessionPermissions(
-        PermissionSettings(rules=(PolicyRule("allow", "execute"), PolicyRule("allow", "fetch")))
+        PermissionPolicy(rules=(PolicyRule("allow", "execute"), PolicyRule("allow", "fetch")))
     )
     wanted = replace(call("fetch", "localhost"), must_ask=True)
     assert permissions.decide(wanted) is None
@@ -312,7 +312,7 @@ def test_a_rule_allows_nothing_in_a_mode_that_forbids_and_no_private_address() -
 
 
 def test_a_rule_may_name_the_session_s_own_directory(cwd: Path) -> None:
-    rules = PermissionSettings(rules=(PolicyRule("deny", None, "path", f"{cwd}/secret/**"),))
+    rules = PermissionPolicy(rules=(PolicyRule("deny", None, "path", f"{cwd}/secret/**"),))
     assert verdict_of(SessionPermissions(rules, cwd), edit(cwd, "secret/a")) == "forbidden"
     assert SessionPermissions(rules, cwd).decide(edit(cwd, "a")) is None
 
@@ -320,9 +320,9 @@ def test_a_rule_may_name_the_session_s_own_directory(cwd: Path) -> None:
 @pytest.mark.parametrize("policy", ["ask_always", "allow_read", "allow_all"])
 def test_a_question_to_the_user_is_its_own_consent(policy: PolicyId) -> None:
     wanted = replace(call("think"), is_elicitation=True)
-    permissions = SessionPermissions(PermissionSettings(policy, always_ask=frozenset({"think"})))
+    permissions = SessionPermissions(PermissionPolicy(policy, always_ask=frozenset({"think"})))
     assert permissions.decide(wanted) == Decision("allow", "question")
-    asking = PermissionSettings(policy, rules=(PolicyRule("ask", "think"),))
+    asking = PermissionPolicy(policy, rules=(PolicyRule("ask", "think"),))
     assert permissions.decide(wanted) == SessionPermissions(asking).decide(wanted)
-    denying = PermissionSettings(policy, rules=(PolicyRule("deny", "think"),))
+    denying = PermissionPolicy(policy, rules=(PolicyRule("deny", "think"),))
     assert verdict_of(SessionPermissions(denying), wanted) == "forbidden"

@@ -12,7 +12,7 @@ from acp_agent.config.show import toml
 from acp_agent.flags import new_parser
 from acp_agent.mcp.config import Limits
 from acp_agent.models.settings import ModelSettings
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.server import HANDLERS
 from acp_agent.setting_types import Setting
 from acp_agent.settings import Settings, setting_keys, settings_with
@@ -41,7 +41,7 @@ def test_every_default_is_a_valid_value(key: Setting) -> None:
 def test_defaults_are_those_of_the_parts_they_are_for() -> None:
     settings = settings_with({})
     assert settings == Settings()
-    rules = PermissionSettings()
+    rules = PermissionPolicy()
     assert settings.permissions.default_policy == rules.default_policy
     assert set(settings.permissions.auto_allow) == rules.auto_allow
     assert set(settings.permissions.always_ask) == rules.always_ask

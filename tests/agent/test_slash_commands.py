@@ -24,7 +24,7 @@ from acp_agent.models.types import (
     ToolSpec,
 )
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import PolicyRule
 from acp_agent.store import events
 from acp_agent.store.database import SessionStore
@@ -141,7 +141,7 @@ def test_what_was_spent_is_told_as_far_as_it_is_known() -> None:
 
 
 def test_what_is_remembered_is_told_and_can_be_forgotten(tmp_path: Path) -> None:
-    rules = PermissionSettings(rules=(PolicyRule("deny", "delete"),))
+    rules = PermissionPolicy(rules=(PolicyRule("deny", "delete"),))
     permissions = SessionPermissions(rules, tmp_path)
     around = replace(AROUND, permissions=permissions)
     assert permissions_text(around, "").endswith(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Final, cast
+from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
@@ -31,6 +31,7 @@ from acp_agent.mcp.process import Streams, stream_pair
 from acp_agent.terminals import RequestSender
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
+from acp_protocol.json_values import as_object, get_int, get_object, get_text
 from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
@@ -51,15 +52,15 @@ class AcpTransports:
     def __init__(self, client: RequestSender) -> None:
         self._client = client
         self._count = 0
-        self._open: dict[tuple[str, str], tuple[_Tunnel, JSONRPCRequest]] = {}
+        self._open: dict[tuple[str, str], tuple[_Transport, JSONRPCRequest]] = {}
 
     @asynccontextmanager
     async def open(self, server_id: str) -> AsyncGenerator[Streams]:
         """Carry the messages of a session to the server that the client calls `server_id`."""
         with stream_pair(BUFFER) as (session_side, (to_session, from_session)):
             async with BackgroundTasks() as tasks:
-                tunnel = _Tunnel(self, server_id, to_session, tasks)
-                tasks.start_soon(tunnel.carry, from_session)
+                transport = _Transport(self, server_id, to_session, tasks)
+                tasks.start_soon(transport.carry, from_session)
                 yield session_side
 
     def notified(self, params: Mapping[str, Json]) -> None:
@@ -68,38 +69,38 @@ class AcpTransports:
         if isinstance(server_id, str) and isinstance(request_id, str):
             found = self._open.get((server_id, request_id))
             if found is not None:
-                tunnel, request = found
-                tunnel.notified(request, params)
+                transport, request = found
+                transport.notified(request, params)
 
-    async def ask(self, tunnel: _Tunnel, request: JSONRPCRequest) -> Json:
+    async def ask(self, transport: _Transport, request: JSONRPCRequest) -> Json:
         """Return the client's carrier for the answer to a request."""
         self._count += 1
         name = f"mcp_{self._count}"
         params: dict[str, Json] = {
-            "serverId": tunnel.server_id,
+            "serverId": transport.server_id,
             "requestId": name,
             "method": request.method,
         }
         if request.params is not None:
             params["params"] = request.params
-        self._open[tunnel.server_id, name] = (tunnel, request)
+        self._open[transport.server_id, name] = (transport, request)
         try:
             return await self._client.request(METHOD, params)
         finally:
-            del self._open[tunnel.server_id, name]
+            del self._open[transport.server_id, name]
 
 
-class _Tunnel:
+class _Transport:
     """The messages of one session of the SDK."""
 
     def __init__(
         self,
-        tunnels: AcpTransports,
+        acp_transports: AcpTransports,
         server_id: str,
         to_session: MemoryObjectSendStream[SessionMessage | Exception],
         tasks: TaskGroup,
     ) -> None:
-        self._tunnels = tunnels
+        self._transports = acp_transports
         self.server_id = server_id
         self._to_session = to_session
         self._tasks = tasks
@@ -126,13 +127,11 @@ class _Tunnel:
         method, inner = params.get("method"), params.get("params")
         if not isinstance(method, str) or not (inner is None or isinstance(inner, dict)):
             return
-        members = cast("dict[str, Json] | None", inner)
+        members = None if inner is None else as_object(inner)
         if request.method == LISTEN:
-            # On the wire a subscription has the name that the request has there.
-            members = dict(members or {})
-            meta: Json = members.get("_meta")
-            named = cast("dict[str, Json]", meta) if isinstance(meta, dict) else {}
-            members["_meta"] = {**named, SUBSCRIPTION: request.id}
+            # On the wire a subscription has the id that the request has there.
+            members = members or {}
+            members |= {"_meta": {**get_object(members, "_meta"), SUBSCRIPTION: request.id}}
         message = JSONRPCNotification(jsonrpc="2.0", method=method, params=members)
         try:
             self._to_session.send_nowait(SessionMessage(message))
@@ -142,7 +141,7 @@ class _Tunnel:
     async def _ask(self, request: JSONRPCRequest, scope: anyio.CancelScope) -> None:
         try:
             with scope:
-                answer = _answer(request, await self._tunnels.ask(self, request))
+                answer = _answer(request, await self._transports.ask(self, request))
                 await self._to_session.send(SessionMessage(answer))
         except RequestFailedError as refusal:
             await self._refuse(request, refusal.code, refusal.message)
@@ -163,17 +162,13 @@ class _Tunnel:
 
 def _answer(request: JSONRPCRequest, carrier: Json) -> JSONRPCResponse | JSONRPCError:
     """Return what a carrier holds; of a result and an error, the result counts."""
-    members: Mapping[str, Json] = (
-        cast("Mapping[str, Json]", carrier) if isinstance(carrier, dict) else {}
-    )
-    if isinstance(result := members.get("result"), dict):
-        held = cast("dict[str, Json]", result)
-        return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=held)
-    if "result" not in members and isinstance(error := members.get("error"), dict):
-        error_fields = cast("Mapping[str, Json]", error)
-        code, message = error_fields.get("code"), error_fields.get("message")
-        if type(code) is int and isinstance(message, str):
-            return _error(request, code, message, error_fields.get("data"))
+    members = as_object(carrier)
+    if isinstance(members.get("result"), dict):
+        return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=get_object(members, "result"))
+    error = get_object(members, "error")
+    code, message = get_int(error, "code"), get_text(error, "message")
+    if "result" not in members and code is not None and message is not None:
+        return _error(request, code, message, error.get("data"))
     return _error(request, INTERNAL_ERROR, "the client's answer holds no result and no error")
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from acp_agent.mcp.names import ID_RULE, is_server_id, server_id
 from acp_protocol.errors import AcpError
+from acp_protocol.json_values import as_object, get_text
 from acp_protocol.jsonrpc import Json
 
 KILL_AFTER: Final = 5.0
@@ -192,21 +193,16 @@ def _pairs(members: Mapping[str, Json], name: str, where: str) -> dict[str, str]
     """Return names and values, from a list of both as on the wire, or from a table."""
     value: Json = members.get(name) or []
     if isinstance(value, dict):
-        table = cast("dict[str, Json]", value)
-        value = [{"name": each, "value": text} for each, text in table.items()]
+        value = [{"name": each, "value": text} for each, text in as_object(value).items()]
     if not isinstance(value, list):
         raise DeclarationError(f"{where}.{name} is no list")
     pairs: dict[str, str] = {}
     for place, pair in enumerate(cast("list[Json]", value)):
-        label, text = (_member(pair, "name"), _member(pair, "value"))
-        if not isinstance(label, str) or not isinstance(text, str) or not label:
+        label, text = get_text(pair, "name"), get_text(pair, "value")
+        if not label or text is None:
             raise DeclarationError(f"{where}.{name}.{place} has no name or no value")
         if "=" in label or any(sign in label + text for sign in "\0\r\n"):
             raise DeclarationError(f"{where}.{name}.{place} holds what may not stand there")
         # Of two with the same name, the last one holds.
         pairs[label] = text
     return pairs
-
-
-def _member(value: Json, name: str) -> Json:
-    return cast("Mapping[str, Json]", value).get(name) if isinstance(value, dict) else None

@@ -9,7 +9,7 @@ Source: MCP, Elicitation; ACP, Elicitation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
@@ -17,6 +17,7 @@ from acp_agent.elicitation import ServerElicitation
 from acp_agent.tools.ask import check_form, check_url
 from acp_agent.tools.call import ToolFailedError
 from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.json_values import as_texts, get_object
 from acp_protocol.jsonrpc import Json
 
 WIDTH: Final = 2000
@@ -31,8 +32,7 @@ async def answered(
     try:
         if isinstance(params, ElicitRequestFormParams):
             schema = params.requested_schema
-            properties: Json = schema.get("properties")
-            check_form(params.message, *cast("Mapping[str, Json]", properties or {}))
+            check_form(params.message, *get_object(schema, "properties"))
             reply = await relay.form(message, schema)
         else:
             check_url(params.url)
@@ -51,6 +51,5 @@ def _content(held: Mapping[str, Json]) -> dict[str, str | int | float | bool | l
         if isinstance(value, str | int | float | bool):
             content[name] = value
         elif isinstance(value, list):
-            texts = cast("list[Json]", value)
-            content[name] = [each for each in texts if isinstance(each, str)]
+            content[name] = as_texts(value)
     return content

@@ -56,8 +56,6 @@ def reason_of(problem: BaseException, limit: float | None = None) -> str:
             return AWAY
         case ValidationError():
             return RUBBISH
-        case RuntimeError():
-            return "returned what its tool does not promise"
         case _:
             return f"is not usable ({type(problem).__name__})"
 

@@ -1,35 +1,23 @@
 """The messages of a server, read from its lines.
 
-Read leniently where that is harmless: a caller that waits for an answer is not to wait for nothing
-because one sign of it is no sign.
+A server may cut a text in the middle of a character. The SDK takes such a message for none, and its
+caller would wait for an answer that has come; so the message is mended.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Final, cast
+import json
 
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
-from acp_protocol.json_codec import Json, parse
-
-_ESCAPED: Final = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-    rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
-)
-"""What is escaped: a whole sign of two halves, a half one alone, or anything else."""
-_REPLACED: Final = rb"\ufffd"
-DEEPEST: Final = 150
-"""Levels of an answer with tools that are read; the SDK refuses one with many more as a whole."""
+from acp_protocol.json_values import as_object
+from acp_protocol.jsonrpc import Json
 
 
 def read_message(line: bytes) -> JSONRPCMessage:
-    """Return the message that stands on a line; half signs and bytes that are none are replaced.
+    """Return the message on a line; half characters and bytes that are no text are replaced.
 
-    An answer that is none is read as an error: its request fails at once. Of tools, what lies too
-    deep is cut off; params that are none are left out of a question, for an answer to tell of.
+    An answer that is none is read as an error, so that its request fails at once.
 
     Raises:
         ValueError: it is no message, and answers nothing.
@@ -37,15 +25,20 @@ def read_message(line: bytes) -> JSONRPCMessage:
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
-        mended = _mended(line)
+        text = _replaced(line)
     try:
-        return jsonrpc_message_adapter.validate_json(mended, by_name=False)
+        return jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValueError:
-        value = parse(mended)
-    try:
-        return jsonrpc_message_adapter.validate_python(_readable(value), by_name=False)
-    except ValueError:
-        return _failed(value)
+        members = as_object(json.loads(text))
+    id_: Json = members.get("id")
+    if "method" in members and "id" in members and "params" in members:
+        # Without its params, the server gets an answer to its request.
+        del members["params"]
+        return jsonrpc_message_adapter.validate_python(members, by_name=False)
+    if type(id_) not in {str, int} or "method" in members:
+        raise ValueError("no message")
+    error = ErrorData(code=PARSE_ERROR, message="the answer is no MCP")
+    return JSONRPCError(jsonrpc="2.0", id=id_, error=error)
 
 
 def mended(line: bytes) -> bytes:
@@ -60,52 +53,10 @@ def mended(line: bytes) -> bytes:
     return line
 
 
-def _mended(line: bytes) -> bytes:
-    """Return a line in which each half sign is the sign that stands for what is unknown."""
-    return _ESCAPED.sub(
-        lambda found: _REPLACED if found["half"] else found[0],
-        line.decode(errors="replace").encode(),
-    )
-
-
-def _readable(value: Json) -> Json:
-    """Return a message without what keeps others from being read.
-
-    Raises:
-        ValueError: there is nothing of the kind in it.
-    """
-    members = _members(value)
-    if isinstance(tools := _members(members.get("result")).get("tools"), list):
-        cut = [_cut(tool, DEEPEST) for tool in cast("list[Json]", tools)]
-        return {**members, "result": {**members["result"], "tools": cut}}
-    if "method" in members and "id" in members:
-        return {name: each for name, each in members.items() if name != "params"}
-    raise ValueError("nothing to mend")
-
-
-def _cut(value: Json, levels: int) -> Json:
-    if isinstance(value, dict):
-        members = cast("Mapping[str, Json]", value)
-        return {name: _cut(each, levels - 1) for name, each in members.items()} if levels else None
-    if isinstance(value, list):
-        each_of = cast("list[Json]", value)
-        return [_cut(each, levels - 1) for each in each_of] if levels else None
-    return value
-
-
-def _members(value: Json) -> Mapping[str, Json]:
-    return cast("Mapping[str, Json]", value) if isinstance(value, dict) else {}
-
-
-def _failed(value: Json) -> JSONRPCMessage:
-    """Return the failure of the request that `value` answers.
-
-    Raises:
-        ValueError: it answers none.
-    """
-    members = _members(value)
-    id_: Json = members.get("id")
-    if type(id_) not in {str, int} or "method" in members:
-        raise ValueError("no message")
-    error = ErrorData(code=PARSE_ERROR, message="the answer is no MCP")
-    return JSONRPCError(jsonrpc="2.0", id=id_, error=error)
+def _replaced(line: bytes) -> str:
+    """Return JSON text with nothing in it that has no UTF-8 form."""
+    try:
+        text = json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

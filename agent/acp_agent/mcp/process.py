@@ -1,7 +1,8 @@
-"""An MCP server that is a program of ours, spoken to over its stdin and stdout.
+"""An MCP server that is a program, spoken to over its stdin and stdout.
 
-Not the transport of the SDK: that one has its own idea of how long a server may take to end, no
-bound for a line, and gives a server's stderr to whoever reads ours.
+The SDK's `stdio_client` is not used: it bounds neither a line nor a server's stderr, which it
+writes to a file, ends the transport at the first byte that is no UTF-8, has fixed times for the
+end of a server, and does not find processes that have left the server's group.
 
 Source: MCP, Transports, "stdio"; MCP, Lifecycle, "Shutdown".
 """
@@ -59,8 +60,8 @@ LOG_WIDTH: Final = 500
 """Characters of one line of a server that are logged."""
 LOG_HELD: Final = 4 * LOG_WIDTH
 """Bytes of an unfinished line of stderr that are held."""
-RUBBISH_LOGGED: Final = 5
-"""Lines of stdout that are no messages, and are logged; more of them are only left out."""
+MAX_INVALID_LOGGED: Final = 5
+"""Lines of stdout that are no messages and are logged; the others are only left out."""
 
 
 @asynccontextmanager
@@ -75,16 +76,14 @@ async def open_process(
         AgentStartError: its command cannot be started.
     """
     stderr = StderrLog(server.id)
-    env = get_default_environment() | dict(server.env)
-    end = limits.kill_after
     with stream_pair() as (session_side, (to_session, from_session)):
         async with (
             spawn(
                 server.command,
                 cwd=cwd,
-                env=env,
+                env=get_default_environment() | dict(server.env),
                 on_stderr=stderr.feed,
-                grace=end,
+                grace=limits.kill_after,
                 is_marked=True,
             ) as child,
             BackgroundTasks() as tasks,
@@ -98,16 +97,11 @@ async def open_process(
                 pump.is_leaving = True
                 stderr.log_left_out()
                 with anyio.CancelScope(shield=True):
-                    await _end(child, limits)
-
-
-async def _end(child: ChildProcess, limits: Limits) -> None:
-    """Let the server end by itself, then make it; every wait is bounded."""
-    with suppress(OSError, anyio.BrokenResourceError):
-        await child.stdin.aclose()
-    with anyio.move_on_after(limits.eof_grace):
-        await child.wait()
-    await child.terminate(limits.kill_after)
+                    with suppress(OSError, anyio.BrokenResourceError):
+                        await child.stdin.aclose()
+                    with anyio.move_on_after(limits.eof_grace):
+                        await child.wait()
+                    await child.terminate(limits.kill_after)
 
 
 class StderrLog:
@@ -159,28 +153,27 @@ class _Pump:
         self._child = child
         self._to_session = to_session
         self._on_end = on_end
-        self._rubbish = 0
+        self._invalid_count = 0
         self.is_leaving = False
 
     async def read(self, framer: LineFramer) -> None:
-        reason = None
         async with self._to_session:
             try:
-                while reason is None:
-                    chunk = await self._child.stdout.receive()
-                    if not self.is_leaving:
-                        for line in framer.feed(chunk):
-                            await self._take(line)
+                while not self.is_leaving:
+                    for line in framer.feed(await self._child.stdout.receive()):
+                        await self._forward(line)
             except FrameTooLongError as problem:
-                reason = f"sent too much: {problem}"
+                self._end(f"sent too much: {problem}")
             except (anyio.EndOfStream, anyio.ClosedResourceError, OSError):
-                reason = await self._exit()
+                self._end(await self._exit("closed its output"))
             except anyio.BrokenResourceError:
-                # The session listens no more; a server that cannot write may not be able to end.
+                # The session has closed; a server that cannot write may not be able to end.
                 self.is_leaving = True
-            if reason is not None and not self.is_leaving:
-                self._on_end(reason)
-        await self._drain()
+        with suppress(
+            anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError
+        ):
+            while True:
+                await self._child.stdout.receive()
 
     async def write(self, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:
         try:
@@ -188,32 +181,28 @@ class _Pump:
                 line = each.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await self._child.stdin.send(line.encode() + b"\n")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-            if not self.is_leaving:
-                self._on_end(await self._exit("reads no more"))
-            # A caller that waits for an answer to what was not read waits no longer.
+            self._end(await self._exit("reads no more"))
+            # A caller does not wait for the answer to what was not read.
             await self._to_session.aclose()
 
-    async def _take(self, line: bytes) -> None:
+    async def _forward(self, line: bytes) -> None:
         if not line.strip():
             return
         try:
             message = read_message(line)
         except ValueError:
-            self._rubbish += 1
-            if self._rubbish <= RUBBISH_LOGGED:
+            self._invalid_count += 1
+            if self._invalid_count <= MAX_INVALID_LOGGED:
                 shown = single_line(line[:LOG_HELD].decode(errors="replace"), LOG_WIDTH)
                 logger.warning("MCP server %s said no message: %s", self._server, shown)
             return
         await self._to_session.send(SessionMessage(message))
 
-    async def _exit(self, otherwise: str = "closed its output") -> str:
+    async def _exit(self, otherwise: str) -> str:
         with anyio.move_on_after(EXIT_WAIT):
             return describe_exit(await self._child.wait())
         return otherwise
 
-    async def _drain(self) -> None:
-        try:
-            while True:
-                await self._child.stdout.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            return
+    def _end(self, reason: str) -> None:
+        if not self.is_leaving:
+            self._on_end(reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias, assert_never, cast
+from typing import TypeAlias, assert_never
 
 from mcp_types import (
     AudioContent,
@@ -18,6 +18,7 @@ from mcp_types import (
 
 from acp_agent.mcp.config import Limits
 from acp_agent.tools.call import MAX_TEXT_CHARS, Outcome, fenced, shorten
+from acp_protocol.json_values import get_object, get_objects, get_text
 from acp_protocol.jsonrpc import Json
 
 Block: TypeAlias = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
@@ -83,18 +84,12 @@ def _shown(block: Mapping[str, Json]) -> Mapping[str, Json]:
 def _raw(result: CallToolResult) -> Mapping[str, Json]:
     """Return the result as it came, but without pictures, sounds and what is too long."""
     whole = result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude_unset=True)
-    for block in cast("list[dict[str, Json]]", whole.get("content") or []):
-        for holder in (block, block.get("resource")):
-            _without_bytes(holder)
+    for block in get_objects(whole, "content"):
+        for holder in (block, get_object(block, "resource")):
+            for name in ("data", "blob"):
+                if (data := get_text(holder, name)) is not None:
+                    holder[name] = f"… {len(data)} characters"
     size = len(json.dumps(whole))
     if size > MAX_TEXT_CHARS:
         return {"isError": result.is_error, "leftOut": f"{size} characters"}
     return whole
-
-
-def _without_bytes(holder: Json) -> None:
-    if isinstance(holder, dict):
-        members = cast("dict[str, Json]", holder)
-        for name in ("data", "blob"):
-            if isinstance(data := members.get(name), str):
-                members[name] = f"… {len(data)} characters"

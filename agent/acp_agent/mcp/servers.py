@@ -23,13 +23,17 @@ from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:
     from acp_agent.mcp.acp_transport import AcpTransports
-    from acp_agent.mcp.link import McpConnection
+    from acp_agent.mcp.connection import McpConnection
 
 
 CLOSING: Final = 4.0
 """Seconds for taking leave of the servers; programs get theirs to end besides."""
 
-_HUSHED: Final = {"mcp": logging.CRITICAL, "client": logging.CRITICAL, "httpx2": logging.WARNING}
+_LOG_LEVELS: Final = {
+    "mcp": logging.CRITICAL,
+    "client": logging.CRITICAL,
+    "httpx2": logging.WARNING,
+}
 """Loggers of the SDK: its tracebacks and addresses are no words for a user, who gets ours."""
 
 
@@ -56,20 +60,20 @@ class McpClient:
         self.tasks = tasks
         self.limits = limits or Limits()
         self._client = client
-        self._tunnels: AcpTransports | None = None
+        self._transports: AcpTransports | None = None
 
-    def tunnels(self) -> AcpTransports:
+    def acp_transports(self) -> AcpTransports:
         """Return the way to the servers that the client itself serves."""
-        if self._tunnels is None:
+        if self._transports is None:
             from acp_agent.mcp.acp_transport import AcpTransports
 
-            self._tunnels = AcpTransports(self._client)
-        return self._tunnels
+            self._transports = AcpTransports(self._client)
+        return self._transports
 
     def notified(self, params: Mapping[str, Json]) -> None:
         """Take an `mcp/message` notification of the client."""
-        if self._tunnels is not None:
-            self._tunnels.notified(params)
+        if self._transports is not None:
+            self._transports.notified(params)
 
 
 class McpServers(Mapping[str, Tool]):
@@ -85,7 +89,7 @@ class McpServers(Mapping[str, Tool]):
         self._own = own
         self.relay = relay or ServerElicitation()
         """By which servers ask the user."""
-        self._links: tuple[McpConnection, ...] = ()
+        self._connections: tuple[McpConnection, ...] = ()
         self._closing = CLOSING
         self._declared: tuple[Server, ...] = ()
         self._directories: tuple[Path, ...] = ()
@@ -131,8 +135,8 @@ class McpServers(Mapping[str, Tool]):
         if moved != self._directories:
             self._directories = moved
             async with anyio.create_task_group() as tasks:
-                for link in self._links:
-                    tasks.start_soon(link.notify_roots_changed)
+                for connection in self._connections:
+                    tasks.start_soon(connection.notify_roots_changed)
 
     async def open(
         self,
@@ -146,52 +150,62 @@ class McpServers(Mapping[str, Tool]):
         They are told that the session works there and in `additional` directories. Cancelled, it
         leaves nothing behind.
         """
-        self._declared, self._links = tuple(servers), ()
+        self._declared, self._connections = tuple(servers), ()
         self._directories = (cwd, *additional)
         if not servers:
             return
-        from acp_agent.mcp.link import McpConnection, Place
+        from acp_agent.mcp.connection import McpConnection, Place
 
-        for name, level in _HUSHED.items():
+        for name, level in _LOG_LEVELS.items():
             logging.getLogger(name).setLevel(level)
-        is_tunnelled = any(isinstance(server, AcpServer) for server in servers)
+        is_over_acp = any(isinstance(server, AcpServer) for server in servers)
         limit = home.limits.spawn_timeout
         self._closing = CLOSING + home.limits.eof_grace + 2 * home.limits.kill_after
-        tunnels = home.tunnels() if is_tunnelled else None
-        place = Place(cwd, tunnels, self.relay, lambda: self._directories)
-        self._links = tuple(McpConnection(server, place, home.limits) for server in servers)
-        for link in self._links:
-            home.tasks.start_soon(link.run)
+        acp_transports = home.acp_transports() if is_over_acp else None
+        place = Place(cwd, acp_transports, self.relay, lambda: self._directories)
+        self._connections = tuple(McpConnection(server, place, home.limits) for server in servers)
+        for connection in self._connections:
+            home.tasks.start_soon(connection.run)
         try:
             with anyio.move_on_after(limit):
-                for link in self._links:
-                    await link.has_opened.wait()
-            for link in self._links:
-                if not link.has_opened.is_set():
-                    link.give_up(f"was not ready within {limit:g} s")
+                for connection in self._connections:
+                    await connection.has_opened.wait()
+            for connection in self._connections:
+                if not connection.has_opened.is_set():
+                    connection.give_up(f"was not ready within {limit:g} s")
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await self.aclose()
             raise
 
     @property
-    def troubles(self) -> dict[str, str]:
+    def failures(self) -> dict[str, str]:
         """Why servers cannot be used, by their ids; the words fit behind the id."""
-        return {link.id: link.trouble for link in self._links if link.trouble is not None}
+        return {
+            connection.id: connection.failure
+            for connection in self._connections
+            if connection.failure is not None
+        }
 
     @property
     def counts(self) -> dict[str, int]:
         """How many tools each server has that can be used, by their ids."""
-        return {link.id: len(link.tools) for link in self._links if link.trouble is None}
+        return {
+            connection.id: len(connection.tools)
+            for connection in self._connections
+            if connection.failure is None
+        }
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """What the user is to know of the servers: titles, and what follows from each."""
         fallen = [
             (f"The MCP server {id_} {reason}", "Its tools cannot be used.")
-            for id_, reason in self.troubles.items()
+            for id_, reason in self.failures.items()
         ]
-        return fallen + [each for link in self._links if (each := link.left_out) is not None]
+        return fallen + [
+            each for connection in self._connections if (each := connection.left_out) is not None
+        ]
 
     async def aclose(self) -> None:
         """Close everything for good, side by side; every wait is bounded."""
@@ -199,11 +213,11 @@ class McpServers(Mapping[str, Tool]):
         await self._leave()
 
     async def _leave(self) -> None:
-        for link in self._links:
-            link.leave()
+        for connection in self._connections:
+            connection.leave()
         with anyio.move_on_after(self._closing):
-            for link in self._links:
-                await link.has_ended.wait()
+            for connection in self._connections:
+                await connection.has_ended.wait()
 
     def __getitem__(self, name: str) -> Tool:
         """Return the tool of that name."""
@@ -222,5 +236,5 @@ class McpServers(Mapping[str, Tool]):
 
     def _all(self) -> Iterator[Mapping[str, Tool]]:
         yield self._own
-        for link in self._links:
-            yield link.tools
+        for connection in self._connections:
+            yield connection.tools

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from acp_agent.permissions.audit import DecidedBy
-from acp_agent.permissions.grants import Grant, PermissionSettings, PolicyId, grants_for
+from acp_agent.permissions.grants import Grant, PermissionPolicy, PolicyId, grants_for
 from acp_agent.permissions.policy import PolicyRule, deciding_rule, strictest
-from acp_agent.tools.call import PreparedCall, ToolKind
+from acp_agent.tools.call import PreparedCall, SideEffect, ToolKind
 from acp_agent.tools.subject import Subject, path_subject
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
 
 Verdict: TypeAlias = Literal["allow", "reject", "forbidden", "cancelled"]
@@ -67,10 +68,10 @@ class Decision:
 class SessionPermissions:
     """The decisions of one session."""
 
-    def __init__(self, rules: PermissionSettings | None = None, cwd: Path | None = None) -> None:
+    def __init__(self, rules: PermissionPolicy | None = None, cwd: Path | None = None) -> None:
         """`cwd` is the session's directory, which patterns of absolute paths need."""
         self.mode: ModeId = "ask"
-        self.settings = rules or PermissionSettings()
+        self.settings = rules or PermissionPolicy()
         self._cwd = cwd.resolve() if cwd is not None else None
         self._home = self._cwd.parts if self._cwd is not None else ()
         self.policy: PolicyId = self.settings.default_policy
@@ -182,8 +183,8 @@ class SessionPermissions:
 
         An option that was not offered is a rejection.
         """
-        outcome = _member(answer, "outcome")
-        kind, option = _member(outcome, "outcome"), _member(outcome, "optionId")
+        outcome = get(answer, "outcome")
+        kind, option = get(outcome, "outcome"), get(outcome, "optionId")
         if kind == "cancelled":
             return Decision("cancelled", "user")
         offered = [each["optionId"] for each in self.options(call)]
@@ -198,20 +199,14 @@ class SessionPermissions:
 
     def _remembered(self, call: PreparedCall) -> Decision | None:
         """Return what the user decided always: one rejection, or consent to all that is touched."""
+        touched = [SideEffect(call.kind, each, wants_consent=True) for each in call.touched]
         allowing: list[Grant] = []
         is_covered = True
-        for subject in call.touched:
-            found = [rule for rule in self._always if rule.covers(call.kind, subject)]
-            for rule in found:
-                if self._always[rule] == "reject":
-                    return Decision("reject", "rule", str(rule))
-            is_covered = is_covered and bool(found)
-            allowing += found[:1]
-        for each in call.effects:
-            found = [rule for rule in self._always if rule.covers(each.kind, each.subject)]
-            for rule in found:
-                if self._always[rule] == "reject":
-                    return Decision("reject", "rule", str(rule))
+        for each in (*touched, *call.effects):
+            found = [grant for grant in self._always if grant.covers(each.kind, each.subject)]
+            for grant in found:
+                if self._always[grant] == "reject":
+                    return Decision("reject", "rule", str(grant))
             if each.wants_consent:
                 is_covered = is_covered and bool(found)
                 allowing += found[:1]
@@ -240,7 +235,3 @@ def _spelled(rules: list[Grant]) -> str:
 def _option(id_: str, name: str, kind: str | None = None) -> dict[str, Json]:
     kinds = {"allow-all": "allow_always", "reject": "reject_once"}
     return {"optionId": id_, "name": name, "kind": kind or kinds.get(id_, id_.replace("-", "_"))}
-
-
-def _member(value: Json, name: str) -> Json:
-    return cast("Mapping[str, Json]", value).get(name) if isinstance(value, Mapping) else None

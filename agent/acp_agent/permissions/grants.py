@@ -51,7 +51,7 @@ Git takes `--output` in any command that shows differences, shortened as well.
 
 
 @dataclass(frozen=True, slots=True)
-class PermissionSettings:
+class PermissionPolicy:
     """What the configuration decides; the user's own "always" comes before it."""
 
     default_policy: PolicyId = "allow_read"

@@ -99,7 +99,9 @@ class PolicyRule:
         pattern, words = command_words(self.pattern), subject.words
         if self.decision == "allow":
             # A program with a relative path is another one in another directory.
-            is_elsewhere = bool(subject.directory and words) and _is_relative_path(words[0])
+            is_elsewhere = (
+                bool(subject.directory and words) and "/" in words[0] and words[0][0] != "/"
+            )
             return not is_elsewhere and _fits(pattern, words, _ANY_WORDS)
         # What is denied by a program's name is denied by its path as well, and the other way.
         return any(
@@ -231,10 +233,6 @@ def _places(pattern: Sequence[str], words: Sequence[str], any_number: str) -> se
 def _is_like(word: str, pattern: str) -> bool:
     """Return whether `pattern` fits `word`; a bracket means itself, as in `app/[id]`."""
     return fnmatchcase(word, pattern.replace("[", "[[]"))
-
-
-def _is_relative_path(program: str) -> bool:
-    return "/" in program and not program.startswith("/")
 
 
 def _programs(words: Sequence[str], home: Sequence[str], place: str = "") -> set[str]:

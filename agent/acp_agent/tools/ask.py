@@ -17,13 +17,13 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from pydantic import Field
 
 from acp_agent.elicitation import ElicitationResult
-from acp_agent.tools.base import Arguments, Text, tool_offer
+from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import (
     Outcome,
     PreparedCall,
     ReportContent,
+    Tool,
     ToolFailedError,
-    ToolKind,
     fenced,
     shorten,
 )
@@ -90,24 +90,18 @@ class PageOpener(Protocol):
         ...
 
 
-class AskUserTool:
-    """Asks the user something."""
+def ask_user_tool(user: FormSender) -> Tool:
+    """Return the tool that asks the user something by a form."""
 
-    offer = tool_offer(
+    @tool(
         "ask_user",
+        "think",
         "Ask the user a question that only they can answer, by a form. Without fields there is one "
         "for text. Never ask for passwords, keys or other secrets.",
         AskArguments,
     )
-    kind: ToolKind = "think"
-
-    def __init__(self, user: FormSender) -> None:
-        self._user = user
-
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Read what is to be asked."""
+    async def ask_user(wanted: AskArguments, workspace: Workspace) -> PreparedCall:
         del workspace
-        wanted = AskArguments.read(arguments)
         question = wanted.question.strip()
         properties, required = _form(
             wanted.fields or [FormField(name="answer", kind="text", options=None)]
@@ -117,42 +111,38 @@ class AskUserTool:
 
         async def run(report: ReportContent) -> Outcome:
             del report
-            return _outcome(await self._user.form(question, schema))
+            return _outcome(await user.form(question, schema))
 
         title = single_line(f"Ask: {question}", TITLE_WIDTH)
-        return PreparedCall(title, self.kind, run, is_elicitation=True)
+        return PreparedCall(title, "think", run, is_elicitation=True)
+
+    return ask_user
 
 
-class OpenPageTool:
-    """Shows the user a page."""
+def open_page_tool(user: PageOpener) -> Tool:
+    """Return the tool that shows the user a page."""
 
-    offer = tool_offer(
+    @tool(
         "open_page",
+        "think",
         "Ask the user to open a page in the browser, as to log in somewhere. You do not see it.",
         OpenArguments,
     )
-    kind: ToolKind = "think"
-
-    def __init__(self, user: PageOpener) -> None:
-        self._user = user
-
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Look at the address."""
+    async def open_page(wanted: OpenArguments, workspace: Workspace) -> PreparedCall:
         del workspace
-        wanted = OpenArguments.read(arguments)
-        url, reason = wanted.url, wanted.reason.strip()
-        check_url(url)
+        check_url(wanted.url)
 
         async def run(report: ReportContent) -> Outcome:
             del report
-            reply = await self._user.page(reason, url)
+            reply = await user.page(wanted.reason.strip(), wanted.url)
             if reply.action == "accept":
                 return Outcome("the user agreed to open the page", raw={"action": "accept"})
             return _outcome(reply)
 
-        return PreparedCall(
-            single_line(f"Open {url}", TITLE_WIDTH), self.kind, run, is_elicitation=True
-        )
+        title = single_line(f"Open {wanted.url}", TITLE_WIDTH)
+        return PreparedCall(title, "think", run, is_elicitation=True)
+
+    return open_page
 
 
 def _outcome(reply: ElicitationResult) -> Outcome:

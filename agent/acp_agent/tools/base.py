@@ -1,4 +1,4 @@
-"""The arguments of a tool: one pydantic model that yields their schema and checks them.
+"""How a tool is written: a pydantic model of its arguments, and a function that prepares a call.
 
 This module imports pydantic, so only modules that define tools import it; `registry` imports those
 when the first session opens.
@@ -6,8 +6,10 @@ when the first session opens.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, Self, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final, Generic, Self, TypeAlias, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -21,7 +23,16 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from acp_agent.models.types import ToolSpec
-from acp_agent.tools.call import NAME_WIDTH, ToolFailedError
+from acp_agent.tools.call import (
+    NAME_WIDTH,
+    Outcome,
+    PreparedCall,
+    ReportContent,
+    ToolFailedError,
+    ToolKind,
+)
+from acp_agent.workspace import Workspace
+from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
@@ -94,6 +105,51 @@ class Arguments(BaseModel):
         except ValidationError as error:
             problems = [_sentence(each) for each in error.errors(include_url=False)]
         raise ToolFailedError("; ".join(problems))
+
+
+A = TypeVar("A", bound=Arguments)
+Prepare: TypeAlias = Callable[[A, Workspace], Awaitable[PreparedCall]]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinTool(Generic[A]):
+    """One of the agent's own tools; a refused file fails the call."""
+
+    offer: ToolSpec
+    kind: ToolKind
+    arguments: type[A]
+    function: Prepare[A]
+
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
+        """Return the call, see `Tool`."""
+        wanted = self.arguments.read(arguments)
+        with _refusals_as_failures():
+            call = await self.function(wanted, workspace)
+
+        async def run(report: ReportContent) -> Outcome:
+            with _refusals_as_failures():
+                return await call.run(report)
+
+        return replace(call, run=run)
+
+
+def tool(
+    name: str, kind: ToolKind, description: str, arguments: type[A]
+) -> Callable[[Prepare[A]], BuiltinTool[A]]:
+    """Make a tool of a function that returns the call without having changed anything yet."""
+
+    def decorate(function: Prepare[A]) -> BuiltinTool[A]:
+        return BuiltinTool(tool_offer(name, description, arguments), kind, arguments, function)
+
+    return decorate
+
+
+@contextmanager
+def _refusals_as_failures() -> Generator[None]:
+    try:
+        yield
+    except FileRefusedError as problem:
+        raise ToolFailedError(str(problem)) from None
 
 
 def tool_offer(name: str, description: str, arguments: type[Arguments]) -> ToolSpec:

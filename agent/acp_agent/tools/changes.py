@@ -97,23 +97,9 @@ async def read_text_if_exists(workspace: Workspace, path: str) -> str | None:
     """Return the text of a file; None if it is not there.
 
     Raises:
-        ToolFailedError: it may not or cannot be read.
+        FileRefusedError: it may not or cannot be read.
     """
     try:
         return await workspace.read_text(path)
     except FileMissingError:
         return None
-    except FileRefusedError as problem:
-        raise ToolFailedError(str(problem)) from None
-
-
-async def read_text(workspace: Workspace, path: str) -> str:
-    """Return the text of a file.
-
-    Raises:
-        ToolFailedError: it may not or cannot be read.
-    """
-    try:
-        return await workspace.read_text(path)
-    except FileRefusedError as problem:
-        raise ToolFailedError(str(problem)) from None

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from pydantic import Field
 
 from acp_agent.diffs import PatchError, parse_patch
-from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.call import (
-    PreparedCall,
-    ToolFailedError,
-    ToolKind,
-    call_title,
-)
-from acp_agent.tools.changes import FileChange, prepare_changes, read_text, read_text_if_exists
+from acp_agent.tools.base import Arguments, Text, tool
+from acp_agent.tools.call import PreparedCall, ToolFailedError, call_title
+from acp_agent.tools.changes import FileChange, prepare_changes, read_text_if_exists
 from acp_agent.workspace import Workspace
-from acp_protocol.jsonrpc import Json
 
 EDIT_LIMIT: Final = 200
 """Replacements of one call."""
@@ -61,50 +54,40 @@ class PatchArguments(Arguments):
     patch: Text = Field(description="The patch, with `---` and `+++` before each file.")
 
 
-class EditTool:
-    """Replaces text in a file, or adds to its end."""
-
-    offer = tool_offer(
-        "edit",
-        "Replace text in a file, or add to its end. Either `new` and `old`, or several of them in "
-        "`edits`, which are made one after the other, all or none.",
-        EditArguments,
-    )
-    kind: ToolKind = "edit"
-
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Work out the new text, so that the user can be shown the change before it is made."""
-        wanted = EditArguments.read(arguments)
-        edits = wanted.in_order()
-        path = workspace.path(wanted.path)
-        before = after = await read_text(workspace, path)
-        for edit in edits:
-            after = _edited(wanted.path, after, edit)
-        return prepare_changes(
-            workspace, call_title("Edit", wanted.path), [FileChange(path, before, after)]
-        )
+@tool(
+    "edit",
+    "edit",
+    "Replace text in a file, or add to its end. Either `new` and `old`, or several of them in "
+    "`edits`, which are made one after the other, all or none.",
+    EditArguments,
+)
+async def edit_tool(wanted: EditArguments, workspace: Workspace) -> PreparedCall:
+    """Replace text in a file, or add to its end."""
+    edits = wanted.in_order()
+    path = workspace.path(wanted.path)
+    before = after = await workspace.read_text(path)
+    for edit in edits:
+        after = _edited(wanted.path, after, edit)
+    change = FileChange(path, before, after)
+    return prepare_changes(workspace, call_title("Edit", wanted.path), [change])
 
 
-class PatchTool:
-    """Changes and makes files as a patch tells."""
-
-    offer = tool_offer(
-        "patch",
-        "Change files, or make new ones, by a patch in the unified format of `diff -u` and git. "
-        "Its context must be in the file exactly; it may stand some lines off.",
-        PatchArguments,
-    )
-    kind: ToolKind = "edit"
-
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Work out the new texts, so that the user can be shown the changes before."""
-        try:
-            changes = await _changes(PatchArguments.read(arguments).patch, workspace)
-        except PatchError as problem:
-            raise ToolFailedError(f"the patch does not fit: {problem}") from None
-        more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
-        title = call_title("Patch", next(iter(changes))) + more
-        return prepare_changes(workspace, title, list(changes.values()))
+@tool(
+    "patch",
+    "edit",
+    "Change files, or make new ones, by a patch in the unified format of `diff -u` and git. "
+    "Its context must be in the file exactly; it may stand some lines off.",
+    PatchArguments,
+)
+async def patch_tool(wanted: PatchArguments, workspace: Workspace) -> PreparedCall:
+    """Change and make files as a patch says."""
+    try:
+        changes = await _changes(wanted.patch, workspace)
+    except PatchError as problem:
+        raise ToolFailedError(f"the patch does not fit: {problem}") from None
+    more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
+    title = call_title("Patch", next(iter(changes))) + more
+    return prepare_changes(workspace, title, list(changes.values()))
 
 
 async def _changes(text: str, workspace: Workspace) -> dict[str, FileChange]:

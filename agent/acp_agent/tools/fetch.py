@@ -9,7 +9,7 @@ on the same host only, because consent was given for that one.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -24,13 +24,13 @@ from acp_agent.net import (
     literal_addresses,
     resolve_host,
 )
-from acp_agent.tools.base import Arguments, Text, tool_offer
+from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import (
     Outcome,
     PreparedCall,
     ReportContent,
+    Tool,
     ToolFailedError,
-    ToolKind,
     fenced,
     shorten,
     text_content,
@@ -70,81 +70,79 @@ class FetchArguments(Arguments):
     url: Text = Field(description="The address, with http:// or https://.")
 
 
-class FetchTool:
-    """Returns the text that stands at an address."""
+def fetch_tool(private: PrivateHosts | None = None) -> Tool:
+    """Return the tool; `private` are hosts that are treated as if everybody could reach them."""
+    listed = private or PrivateHosts()
 
-    offer = tool_offer(
+    @tool(
+        "fetch",
         "fetch",
         "Return the text that stands at a web address, a page without its looks. Redirections to "
         "another host are told, not followed.",
         FetchArguments,
     )
-    kind: ToolKind = "fetch"
-
-    def __init__(self, private: PrivateHosts | None = None) -> None:
-        """`private` are hosts that are treated as if everybody could reach them."""
-        self._private = private or PrivateHosts()
-
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Read the address; no name is looked up."""
+    async def fetch(wanted: FetchArguments, workspace: Workspace) -> PreparedCall:
         del workspace
-        target = _target(FetchArguments.read(arguments).url)
-        is_private = bool(target.addresses) and not self._is_open(target)
+        target = _target(wanted.url)
+        is_private = bool(target.addresses) and not target.is_open(listed)
+        leads = ", ".join(target.addresses)
+        site = single_line(target.site, TITLE_WIDTH)
+        warning = f"{site} is not open to everybody: it leads to {leads}."
 
         async def run(report: ReportContent) -> Outcome:
             del report
             with anyio.move_on_after(TIME_LIMIT):
-                return await self._fetched(await self._located(target))
+                return await _fetched(await _located(target, listed), listed)
             raise ToolFailedError(f"{target.shown} does not answer within {TIME_LIMIT:g} s")
 
         return PreparedCall(
             f"Fetch {target.shown}",
-            self.kind,
+            "fetch",
             run,
-            content=[text_content(_warning(target))] if is_private else (),
+            content=[text_content(warning)] if is_private else (),
             subjects=[name_subject(target.called)],
             must_ask=is_private,
         )
 
-    def _is_open(self, target: _Target) -> bool:
-        """Return whether everybody can reach `target`, or it is listed."""
-        return target.is_public or self._private.include(target.host, target.addresses)
+    return fetch
 
-    async def _located(self, target: _Target) -> _Target:
-        """Return `target` with where it leads; its name is looked up.
 
-        Raises:
-            ToolFailedError: it leads nowhere, or to what its name does not let expect.
-        """
-        if target.addresses:
-            return target
-        name = single_line(target.host, TITLE_WIDTH)
-        found = replace(target, addresses=await resolve_host(target.host, target.port))
-        if not found.addresses:
-            raise ToolFailedError(f"there is no host {name}")
-        if not self._is_open(found):
-            leads = ", ".join(found.addresses)
-            raise ToolFailedError(
-                f"{name} is not open to everybody: it leads to {leads}. Consent to a name does not "
-                "hold for a private address; that can be fetched by its number, or by its name "
-                "where the configuration lists it in fetch.allow_private."
-            )
-        return found
+async def _located(target: _Target, listed: PrivateHosts) -> _Target:
+    """Return `target` with where it leads; its name is looked up.
 
-    async def _fetched(self, target: _Target) -> Outcome:
-        """Go to where `target` leads; return what stands there."""
-        for _ in range(HOP_LIMIT + 1):
-            async with _response(target) as answer:
-                goal = answer.headers.get("location")
-                if answer.status_code not in _REDIRECTIONS or goal is None:
-                    return await _outcome(target, answer, *await _body(answer))
-                status = answer.status_code
-            following = _target(_joined(target, goal))
-            if not _is_same_site(target, following):
-                text = f"{target.shown} redirects to {following.url}; fetch that if you need it."
-                return Outcome(text, [text_content(text)], {"status": status})
-            target = await self._located(following)
-        raise ToolFailedError(f"{target.shown}: more than {HOP_LIMIT} redirections")
+    Raises:
+        ToolFailedError: it leads nowhere, or to what its name does not let expect.
+    """
+    if target.addresses:
+        return target
+    name = single_line(target.host, TITLE_WIDTH)
+    found = replace(target, addresses=await resolve_host(target.host, target.port))
+    if not found.addresses:
+        raise ToolFailedError(f"there is no host {name}")
+    if not found.is_open(listed):
+        leads = ", ".join(found.addresses)
+        raise ToolFailedError(
+            f"{name} is not open to everybody: it leads to {leads}. Consent to a name does not "
+            "hold for a private address; that can be fetched by its number, or by its name "
+            "where the configuration lists it in fetch.allow_private."
+        )
+    return found
+
+
+async def _fetched(target: _Target, listed: PrivateHosts) -> Outcome:
+    """Return what `target` leads to, redirections on the same site followed."""
+    for _ in range(HOP_LIMIT + 1):
+        async with _response(target) as answer:
+            goal = answer.headers.get("location")
+            if answer.status_code not in _REDIRECTIONS or goal is None:
+                return await _outcome(target, answer, *await _body(answer))
+            status = answer.status_code
+        following = _target(_joined(target, goal))
+        if not _is_same_site(target, following):
+            text = f"{target.shown} redirects to {following.url}; fetch that if you need it."
+            return Outcome(text, [text_content(text)], {"status": status})
+        target = await _located(following, listed)
+    raise ToolFailedError(f"{target.shown}: more than {HOP_LIMIT} redirections")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +153,10 @@ class _Target:
     addresses: Sequence[str] = ()
     """None as long as its name has not been looked up."""
 
-    @property
-    def is_public(self) -> bool:
-        return bool(self.addresses) and are_all_public(self.addresses)
+    def is_open(self, listed: PrivateHosts) -> bool:
+        """Return whether everybody can reach it, or it is listed."""
+        is_public = bool(self.addresses) and are_all_public(self.addresses)
+        return is_public or listed.include(self.host, self.addresses)
 
     @property
     def host(self) -> str:
@@ -182,11 +181,6 @@ class _Target:
         """What rules and consent know the site by, one name for all spellings of the host."""
         name = canonical_host(self.host)
         return name if self.url.port is None else f"{name}:{self.url.port}"
-
-
-def _warning(target: _Target) -> str:
-    leads = ", ".join(target.addresses)
-    return f"{single_line(target.site, TITLE_WIDTH)} is not open to everybody: it leads to {leads}."
 
 
 def _target(text: str) -> _Target:

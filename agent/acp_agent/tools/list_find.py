@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -13,13 +13,12 @@ import anyio.to_thread
 from pydantic import Field
 
 from acp_agent.tools import ripgrep
-from acp_agent.tools.base import Arguments, Text, tool_offer
+from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import (
     Outcome,
     PreparedCall,
     ReportContent,
     ToolFailedError,
-    ToolKind,
     call_title,
     fenced,
 )
@@ -27,9 +26,7 @@ from acp_agent.tools.subject import path_subject
 from acp_agent.tools.walk import files_below, matcher
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import describe_os_error
-from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import Json
 
 ENTRY_LIMIT: Final = 1000
 """Entries of a directory that are listed."""
@@ -51,78 +48,61 @@ class FindArguments(ListArguments):
     pattern: Text = Field(description="The pattern.")
 
 
-class ListTool:
-    """Returns what is in a directory."""
+@tool(
+    "list",
+    "read",
+    "Return what is in a directory, hidden or not: one name a line, `/` behind a directory, "
+    "`@` behind a link, and behind a file how many bytes it has.",
+    ListArguments,
+)
+async def list_tool(wanted: ListArguments, workspace: Workspace) -> PreparedCall:
+    """Return what is in a directory."""
+    path = workspace.path(wanted.path)
 
-    offer = tool_offer(
-        "list",
-        "Return what is in a directory, hidden or not: one name a line, `/` behind a directory, "
-        "`@` behind a link, and behind a file how many bytes it has.",
-        ListArguments,
-    )
-    kind: ToolKind = "read"
+    async def run(report: ReportContent) -> Outcome:
+        del report
+        names = await anyio.to_thread.run_sync(_listed, workspace, path)
+        more = len(names) - ENTRY_LIMIT
+        lines = [*names[:ENTRY_LIMIT], f"… {more} more"] if more > 0 else names
+        text = "\n".join(lines) or "the directory is empty"
+        return Outcome(text, fenced(text), {"entries": len(names)})
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Name the directory; it is looked at when the call runs."""
-        name = ListArguments.read(arguments).path
-        path = workspace.path(name)
-
-        async def run(report: ReportContent) -> Outcome:
-            del report
-            names = await anyio.to_thread.run_sync(_listed, workspace, path)
-            more = len(names) - ENTRY_LIMIT
-            lines = [*names[:ENTRY_LIMIT], f"… {more} more"] if more > 0 else names
-            text = "\n".join(lines) or "the directory is empty"
-            return Outcome(text, fenced(text), {"entries": len(names)})
-
-        subjects = [path_subject(workspace.cwd, path)]
-        return PreparedCall(
-            call_title("List", name), self.kind, run, [{"path": path}], subjects=subjects
-        )
+    subjects = [path_subject(workspace.cwd, path)]
+    title = call_title("List", wanted.path)
+    return PreparedCall(title, "read", run, [{"path": path}], subjects=subjects)
 
 
-class FindTool:
-    """Returns the files whose names fit a pattern."""
+@tool(
+    "find",
+    "search",
+    "Return the files below a directory whose names fit a pattern such as `*.py`, or whose "
+    "paths do, as in `src/**/test_*.py`. What is hidden is left out.",
+    FindArguments,
+)
+async def find_tool(wanted: FindArguments, workspace: Workspace) -> PreparedCall:
+    """Return the files whose names fit a pattern."""
+    fits = matcher(wanted.pattern)
+    path = workspace.path(wanted.path)
+    place = await workspace.directory(path)
 
-    offer = tool_offer(
-        "find",
-        "Return the files below a directory whose names fit a pattern such as `*.py`, or whose "
-        "paths do, as in `src/**/test_*.py`. What is hidden is left out.",
-        FindArguments,
-    )
-    kind: ToolKind = "search"
+    async def run(report: ReportContent) -> Outcome:
+        del report
+        paths, is_all = await _files(workspace, place)
+        may_show = workspace.result_filter("search", path)
+        fitting = (each for each in paths if fits(str(each.relative_to(place))) and may_show(each))
+        found = await anyio.to_thread.run_sync(_taken, workspace, fitting)
+        lines = [single_line(workspace.display_path(each), WIDTH) for each in found[:NAME_LIMIT]]
+        hits = len(lines)
+        if len(found) > NAME_LIMIT:
+            lines.append(f"… stopped after {NAME_LIMIT} names")
+        elif not is_all:
+            lines.append(f"… stopped after {MAX_FILES} files")
+        text = "\n".join(lines) or "nothing found"
+        return Outcome(text, fenced(text), {"hits": hits})
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Name the pattern and the place."""
-        wanted = FindArguments.read(arguments)
-        pattern = wanted.pattern
-        fits = matcher(pattern)
-        path = workspace.path(wanted.path)
-        try:
-            place = await workspace.directory(path)
-        except FileRefusedError as problem:
-            raise ToolFailedError(str(problem)) from None
-
-        async def run(report: ReportContent) -> Outcome:
-            del report
-            paths, is_all = await _files(workspace, place)
-            may_show = workspace.result_filter("search", path)
-            fitting = (
-                each for each in paths if fits(str(each.relative_to(place))) and may_show(each)
-            )
-            found = await anyio.to_thread.run_sync(_taken, workspace, fitting)
-            names = [
-                single_line(workspace.display_path(each), WIDTH) for each in found[:NAME_LIMIT]
-            ]
-            limit = f"{MAX_FILES} files" if not is_all else ""
-            limit = f"{NAME_LIMIT} names" if len(found) > NAME_LIMIT else limit
-            lines = [*names, f"… stopped after {limit}"] if limit else names
-            text = "\n".join(lines) or "nothing found"
-            return Outcome(text, fenced(text), {"hits": len(names)})
-
-        title = call_title("Find", pattern)
-        subjects = [path_subject(workspace.cwd, path)]
-        return PreparedCall(title, self.kind, run, [{"path": path}], subjects=subjects)
+    subjects = [path_subject(workspace.cwd, path)]
+    title = call_title("Find", wanted.pattern)
+    return PreparedCall(title, "search", run, [{"path": path}], subjects=subjects)
 
 
 def _listed(workspace: Workspace, path: str) -> list[str]:
@@ -136,8 +116,6 @@ def _listed(workspace: Workspace, path: str) -> list[str]:
                 for entry in sorted(entries, key=lambda each: each.name)
                 if may_show(place / entry.name)
             ]
-    except FileRefusedError as problem:
-        raise ToolFailedError(str(problem)) from None
     except OSError as problem:
         raise ToolFailedError(f"{place}: {describe_os_error(problem)}") from None
 
@@ -161,16 +139,12 @@ async def _files(workspace: Workspace, place: Path) -> tuple[list[Path], bool]:
             ["--files", "--null"], place, cwd=place, ends=[b"\0"], limit=MAX_FILES
         )
         return [Path(name) for (name,) in names], is_all
-    paths = await anyio.to_thread.run_sync(_walked, workspace, place)
-    return paths[:MAX_FILES], len(paths) <= MAX_FILES
 
-
-def _walked(workspace: Workspace, place: Path) -> list[Path]:
-    """Return the first files below `place`, and one more than are looked at; runs in a thread."""
-    try:
+    def walk() -> list[Path]:
         return list(islice(files_below(workspace, place), MAX_FILES + 1))
-    except FileRefusedError as problem:
-        raise ToolFailedError(str(problem)) from None
+
+    paths = await anyio.to_thread.run_sync(walk)
+    return paths[:MAX_FILES], len(paths) <= MAX_FILES
 
 
 def _taken(workspace: Workspace, fitting: Iterator[Path]) -> list[Path]:

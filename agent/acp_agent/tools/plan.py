@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, Literal
 
 from pydantic import Field
 
-from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, ToolKind, text_content
+from acp_agent.tools.base import Arguments, Text, tool
+from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, text_content
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -30,51 +29,41 @@ class ThinkArguments(Arguments):
     thought: Text = Field(description="The thought.")
 
 
-class PlanTool:
-    """Shows the user what is to be done, and how far it is."""
+@tool(
+    "plan",
+    "think",
+    "Show the user the steps of the work and how far each is. Give all of them each time: they "
+    "take the place of those that were shown before.",
+    PlanArguments,
+)
+async def plan_tool(wanted: PlanArguments, workspace: Workspace) -> PreparedCall:
+    """Show the user the steps of the work."""
+    del workspace
+    entries: list[Json] = [
+        {"content": step.content, "priority": step.priority, "status": step.status}
+        for step in wanted.steps
+    ]
+    done = sum(step.status == "completed" for step in wanted.steps)
 
-    offer = tool_offer(
-        "plan",
-        "Show the user the steps of the work and how far each is. Give all of them each time: they "
-        "take the place of those that were shown before.",
-        PlanArguments,
-    )
-    kind: ToolKind = "think"
+    async def run(report: ReportContent) -> Outcome:
+        del report
+        return Outcome("the plan is shown", raw={"steps": len(entries), "completed": done})
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Read the steps."""
-        del workspace
-        steps = PlanArguments.read(arguments).steps
-        entries: list[Json] = [
-            {"content": step.content, "priority": step.priority, "status": step.status}
-            for step in steps
-        ]
-        done = sum(step.status == "completed" for step in steps)
-
-        async def run(report: ReportContent) -> Outcome:
-            del report
-            return Outcome("the plan is shown", raw={"steps": len(entries), "completed": done})
-
-        return PreparedCall("Plan", self.kind, run, plan=entries)
+    return PreparedCall("Plan", "think", run, plan=entries)
 
 
-class ThinkTool:
-    """Lets a model write down what it thinks."""
+@tool(
+    "think",
+    "think",
+    "Write down a thought about the work. It changes nothing and tells you nothing new.",
+    ThinkArguments,
+)
+async def think_tool(wanted: ThinkArguments, workspace: Workspace) -> PreparedCall:
+    """Show the user a thought."""
+    del workspace
 
-    offer = tool_offer(
-        "think",
-        "Write down a thought about the work. It changes nothing and tells you nothing new.",
-        ThinkArguments,
-    )
-    kind: ToolKind = "think"
+    async def run(report: ReportContent) -> Outcome:
+        del report
+        return Outcome("noted")
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Show the thought."""
-        del workspace
-        thought = ThinkArguments.read(arguments).thought
-
-        async def run(report: ReportContent) -> Outcome:
-            del report
-            return Outcome("noted")
-
-        return PreparedCall("Think", self.kind, run, content=[text_content(thought)])
+    return PreparedCall("Think", "think", run, content=[text_content(wanted.thought)])

@@ -10,22 +10,22 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import anyio
 from pydantic import Field
 
-from acp_agent.terminals import ClientTerminal, ClientTerminals, ProgramExit, TerminalFailedError
-from acp_agent.tools.base import Arguments, Text, tool_offer
+from acp_agent.terminals import ClientTerminals, ProgramExit, TerminalFailedError
+from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import (
     CommandLine,
     Outcome,
     PreparedCall,
     ReportContent,
+    Tool,
     ToolFailedError,
-    ToolKind,
     output_content,
     terminal_content,
     text_content,
@@ -35,7 +35,6 @@ from acp_agent.workspace import Workspace
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentStartError, describe_exit
 from acp_protocol.host.process import ChildProcess, spawn
-from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
@@ -109,47 +108,39 @@ class RunArguments(Arguments):
     )
 
 
-class RunTool:
-    """Runs a program, without a shell, and returns what it wrote."""
+def run_tool(time_limit: float = DEFAULT_SECONDS) -> Tool:
+    """Return the tool that runs a program; `time_limit` is in seconds."""
 
-    offer = tool_offer(
+    @tool(
         "run",
+        "execute",
         "Run a program in the session's directory and return its output. There is no shell: for "
         "pipes and the like run `sh` with `-c`. The program gets no input.",
         RunArguments,
     )
-    kind: ToolKind = "execute"
-
-    def __init__(self, time_limit: float = DEFAULT_SECONDS) -> None:
-        self._time_limit = time_limit
-
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Take the command apart; "always" holds for the same program in the same directory."""
-        wanted = RunArguments.read(arguments)
+    async def run_program(wanted: RunArguments, workspace: Workspace) -> PreparedCall:
         command, cwd = wanted.command, workspace.cwd
         if wanted.cwd is not None:
-            try:
-                cwd = await workspace.directory(workspace.path(wanted.cwd))
-            except FileRefusedError as problem:
-                raise ToolFailedError(str(problem)) from None
-        place = directory_label(workspace.cwd, cwd)
+            cwd = await workspace.directory(workspace.path(wanted.cwd))
+        label = directory_label(workspace.cwd, cwd)
         shown = CommandLine(shlex.join(command), str(cwd))
-        job = _Job(command, shown, wanted.seconds or self._time_limit)
-        terminals = workspace.terminals
+        job = _Job(command, shown, wanted.seconds or time_limit)
 
         async def run(report: ReportContent) -> Outcome:
-            if terminals is None:
+            if workspace.terminals is None:
                 return await _run_locally(job, workspace, report)
-            return await _run_in_terminal(job, terminals, report)
+            return await _run_in_terminal(job, workspace.terminals, report)
 
+        where = f" (in {single_line(label, TITLE_WIDTH)})" if label else ""
         return PreparedCall(
-            f"Run {single_line(shown.line, TITLE_WIDTH)}"
-            + (f" (in {single_line(place, TITLE_WIDTH)})" if place else ""),
-            self.kind,
+            f"Run {single_line(shown.line, TITLE_WIDTH)}{where}",
+            "execute",
             run,
-            [{"path": str(cwd)}] if place else [],
-            subjects=[command_subject(command, place)],
+            [{"path": str(cwd)}] if label else [],
+            subjects=[command_subject(command, label)],
         )
+
+    return run_program
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +184,11 @@ async def _run_in_terminal(job: _Job, terminals: ClientTerminals, report: Report
         opening = terminals.open(job.command, cwd=job.shown.cwd, limit=OUTPUT_LIMIT)
         async with opening as terminal:
             await report([terminal_content(terminal.id, job.shown)])
-            ending = await _wait_or_kill(terminal, job.seconds)
+            ending: ProgramExit | None = None
+            with anyio.move_on_after(job.seconds):
+                ending = await terminal.wait()
+            if ending is None:
+                await terminal.kill()
             text, is_cut = await terminal.output()
     except TerminalFailedError as problem:
         reason = single_line(str(problem), TITLE_WIDTH)
@@ -201,15 +196,6 @@ async def _run_in_terminal(job: _Job, terminals: ClientTerminals, report: Report
     if is_cut:
         text = f"… older output is left out …\n{text}"
     return job.outcome(ending, text, terminal.id)
-
-
-async def _wait_or_kill(terminal: ClientTerminal, seconds: float) -> ProgramExit | None:
-    ending: ProgramExit | None = None
-    with anyio.move_on_after(seconds):
-        ending = await terminal.wait()
-    if ending is None:
-        await terminal.kill()
-    return ending
 
 
 async def _run_locally(job: _Job, workspace: Workspace, report: ReportContent) -> Outcome:
@@ -228,7 +214,7 @@ async def _run_locally(job: _Job, workspace: Workspace, report: ReportContent) -
         ):
             await report([output_content("", job.shown)])
             code = await _watch(child, output, report, job)
-    except (AgentStartError, FileRefusedError) as problem:
+    except AgentStartError as problem:
         raise ToolFailedError(str(problem)) from None
     ending = None if code is None else ProgramExit(code, None)
     return job.outcome(ending, output.text())

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
-from typing import Final, Literal
+from typing import Final
 
 import anyio.from_thread
 import anyio.to_thread
 from pydantic import Field
 
 from acp_agent.tools import ripgrep
-from acp_agent.tools.base import Arguments, Text, tool_offer
+from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import (
     Outcome,
     PreparedCall,
@@ -33,7 +33,6 @@ from acp_agent.tools.walk import FILE_LIMIT, files_below, matcher
 from acp_agent.workspace import Workspace
 from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import Json
 from acp_protocol.safe_regex import PatternError, compile_pattern
 
 LINE_TIMEOUT_S: Final = 1.0
@@ -94,50 +93,43 @@ class SearchArguments(Arguments):
     is_exact: bool = Field(False, description="Whether the case counts.")
 
 
-class SearchTool:
-    """Returns the lines that hold a text, or that a regular expression fits."""
-
-    offer = tool_offer(
-        "search",
-        "Return the lines that hold a text, in any case, of the files below a place, as "
-        "`file:line: text`. What is hidden is left out.",
-        SearchArguments,
+@tool(
+    "search",
+    "search",
+    "Return the lines that hold a text, in any case, of the files below a place, as "
+    "`file:line: text`. What is hidden is left out.",
+    SearchArguments,
+)
+async def search_tool(given: SearchArguments, workspace: Workspace) -> PreparedCall:
+    """Return the lines that hold a text, or that a regular expression fits."""
+    pattern = given.pattern
+    if not pattern or "\n" in pattern or "\0" in pattern or len(pattern) > PATTERN_LIMIT:
+        raise ToolFailedError("there is nothing to look for: the pattern is no line of text")
+    path = workspace.path(given.path)
+    place = await workspace.resolve(path)
+    wanted = _Wanted(
+        place,
+        await anyio.to_thread.run_sync(_is_directory, place),
+        pattern,
+        given.is_regex,
+        given.is_exact,
+        matcher(given.files) if given.files is not None else lambda _: True,
+        workspace.result_filter("search", path),
     )
-    kind: Literal["search"] = "search"
 
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> PreparedCall:
-        """Name the text and the place."""
-        given = SearchArguments.read(arguments)
-        pattern = given.pattern
-        if not pattern or "\n" in pattern or "\0" in pattern or len(pattern) > PATTERN_LIMIT:
-            raise ToolFailedError("there is nothing to look for: the pattern is no line of text")
-        path = workspace.path(given.path)
-        try:
-            place = await workspace.resolve(path)
-        except FileRefusedError as problem:
-            raise ToolFailedError(str(problem)) from None
-        is_directory = await anyio.to_thread.run_sync(_is_directory, place)
-        wanted = _Wanted(
-            place,
-            is_directory,
-            pattern,
-            given.is_regex,
-            given.is_exact,
-            matcher(given.files) if given.files is not None else _any,
-            workspace.result_filter(self.kind, path),
-        )
+    async def run(report: ReportContent) -> Outcome:
+        del report
+        if ripgrep.is_installed():
+            hits, limit = await _with_ripgrep(wanted, workspace)
+        else:
+            hits, limit = await anyio.to_thread.run_sync(_found, wanted, workspace)
+        lines = [*hits, f"… stopped after {limit}"] if limit else hits
+        text = "\n".join(lines) or "nothing found"
+        return Outcome(text, fenced(text), {"hits": len(hits)})
 
-        async def run(report: ReportContent) -> Outcome:
-            del report
-            look = _with_ripgrep if ripgrep.is_installed() else _without_ripgrep
-            hits, limit = await look(wanted, workspace)
-            lines = [*hits, f"… stopped after {limit}"] if limit else hits
-            text = "\n".join(lines) or "nothing found"
-            return Outcome(text, fenced(text), {"hits": len(hits)})
-
-        title = f"Search {single_line(pattern, TITLE_WIDTH)}"
-        subjects = [path_subject(workspace.cwd, path)]
-        return PreparedCall(title, self.kind, run, [{"path": path}], subjects=subjects)
+    title = f"Search {single_line(pattern, TITLE_WIDTH)}"
+    subjects = [path_subject(workspace.cwd, path)]
+    return PreparedCall(title, "search", run, [{"path": path}], subjects=subjects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +144,10 @@ class _Wanted:
     has_name: Callable[[str], bool]
     may_show: Callable[[Path], bool]
 
-    def finder(self) -> Callable[[str, float], bool]:
-        """Return a predicate: whether a line is wanted, see `patterns`."""
-        return finder(self.pattern, is_regex=self.is_regex, is_exact=self.is_exact)
-
     def has(self, path: Path) -> bool:
         """Return whether a file is to be looked into."""
-        return self.has_name(_relative_name(path, self.place)) and self.may_show(path)
+        name = str(path.relative_to(self.place)) if path != self.place else path.name
+        return self.has_name(name) and self.may_show(path)
 
 
 def _is_directory(place: Path) -> bool:
@@ -168,11 +157,6 @@ def _is_directory(place: Path) -> bool:
     if not place.is_file():
         raise ToolFailedError(f"{place}: it is no regular file")
     return False
-
-
-def _any(path: str) -> bool:
-    del path
-    return True
 
 
 async def _with_ripgrep(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None]:
@@ -253,20 +237,13 @@ def _unwarned(name: str, last: str) -> str:
     return name.removeprefix(warning).partition(")\n")[2] if name.startswith(warning) else name
 
 
-async def _without_ripgrep(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None]:
-    try:
-        return await anyio.to_thread.run_sync(_found, wanted, workspace)
-    except FileRefusedError as problem:
-        raise ToolFailedError(str(problem)) from None
-
-
 def _found(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None]:
     """Return the hits and the limit that was met, if any; runs in a thread.
 
     Raises:
         FileRefusedError: the place may not or cannot be looked into.
     """
-    fits = wanted.finder()
+    fits = finder(wanted.pattern, is_regex=wanted.is_regex, is_exact=wanted.is_exact)
     paths = files_below(workspace, wanted.place) if wanted.is_directory else iter([wanted.place])
     hits: list[str] = []
     until = monotonic() + TIME_LIMIT
@@ -309,11 +286,6 @@ def _fitting(
             raise TimeoutError
         if fits(line, left):
             yield number, line
-
-
-def _relative_name(path: Path, place: Path) -> str:
-    """Return `path` relative to `place`."""
-    return str(path.relative_to(place)) if path != place else path.name
 
 
 def _hit(workspace: Workspace, path: Path, number: int, line: str) -> str:

@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from acp_agent.mcp.config import Limits, Server, StdioServer, WebServer
-from acp_agent.mcp.link import McpConnection
+from acp_agent.mcp.connection import McpConnection
 from acp_agent.mcp.servers import McpClient, McpServers
 from acp_agent.terminals import RequestSender
 from acp_agent.tools.call import Content, Outcome
@@ -85,13 +85,13 @@ async def listed_anew(room: McpServers) -> AsyncGenerator[None]:
     """At the end, wait until a server that has changed its tools meanwhile was asked for them."""
     changed = anyio.Event()
 
-    async def wait(link: McpConnection) -> None:
-        await link.wait_listed()
+    async def wait(connection: McpConnection) -> None:
+        await connection.wait_listed()
         changed.set()
 
     async with BackgroundTasks() as tasks:
-        for link in room._links:
-            tasks.start_soon(wait, link)
+        for connection in room._connections:
+            tasks.start_soon(wait, connection)
         await anyio.lowlevel.checkpoint()
         yield
         await changed.wait()

@@ -9,7 +9,7 @@ from mcp_types import ListToolsResult, Tool
 
 from acp_agent.mcp.config import Limits
 from acp_agent.mcp.tool_filter import LeftOut, ToolFilter
-from acp_agent.mcp.tool_listing import PAGES, listed
+from acp_agent.mcp.tools import MAX_PAGES, list_tools
 from acp_agent.tools.call import Outcome
 from acp_protocol.jsonrpc import Json
 from tests.agent.mcp.rooms import logged
@@ -40,20 +40,22 @@ async def run(name: str, arguments: dict[str, Json]) -> Outcome:
 
 
 async def test_all_pages_are_read() -> None:
-    found = await listed(Listing([tool("a")], [], [tool("b")]), ToolFilter(), "s", Limits(), run)
+    found = await list_tools(
+        Listing([tool("a")], [], [tool("b")]), ToolFilter(), "s", Limits(), run
+    )
     assert list(found.tools) == ["s__a", "s__b"]
 
 
 async def test_pages_without_an_end_end() -> None:
     server = Listing([], is_endless=True)
-    await listed(server, ToolFilter(), "s", Limits(), run)
-    assert server.asked == PAGES
+    await list_tools(server, ToolFilter(), "s", Limits(), run)
+    assert server.asked == MAX_PAGES
 
 
 async def test_tools_beyond_the_limit_are_left_out_and_that_is_said() -> None:
     server = Listing([tool(f"t{number}") for number in range(5)], is_endless=True)
     with logged() as log:
-        found = await listed(server, ToolFilter(), "s", Limits(tools=3), run)
+        found = await list_tools(server, ToolFilter(), "s", Limits(tools=3), run)
     assert list(found.tools) == ["s__t0", "s__t1", "s__t2"]
     assert found.left_out == [LeftOut("t3", "the server has more than 3", 2)]
     assert log.lines == [
@@ -76,7 +78,7 @@ async def test_tools_that_no_model_can_be_told_of_are_left_out() -> None:
             tool("good", schema={}),
         ]
     )
-    found = await listed(server, ToolFilter(), "s", Limits(tool_size=1000), run)
+    found = await list_tools(server, ToolFilter(), "s", Limits(tool_size=1000), run)
     assert list(found.tools) == ["s__good"]
     assert found.tools["s__good"].offer.parameters == {"type": "object"}
     while deep:
@@ -84,7 +86,7 @@ async def test_tools_that_no_model_can_be_told_of_are_left_out() -> None:
 
 
 async def test_the_same_name_twice_counts_once_more_and_then_no_more() -> None:
-    found = await listed(
+    found = await list_tools(
         Listing([tool("a b"), tool("a/b"), tool("a b")]), ToolFilter(), "s", Limits(), run
     )
     assert len(found.tools) == 3 - found.left_out_count
@@ -92,7 +94,7 @@ async def test_the_same_name_twice_counts_once_more_and_then_no_more() -> None:
 
 
 async def test_hidden_signs_in_a_description_are_seen() -> None:
-    found = await listed(
+    found = await list_tools(
         Listing([tool("a", description="x\U000e0041\x1b")]), ToolFilter(), "s", Limits(), run
     )
     assert found.tools["s__a"].offer.description == "x‹e0041›␛"
@@ -100,5 +102,5 @@ async def test_hidden_signs_in_a_description_are_seen() -> None:
 
 async def test_a_number_that_no_model_could_be_told_leaves_its_tool_out() -> None:
     huge = tool("huge", schema={"type": "object", "properties": {"a": {"maximum": float("inf")}}})
-    found = await listed(Listing([huge, tool("b")]), ToolFilter(), "s", Limits(), run)
+    found = await list_tools(Listing([huge, tool("b")]), ToolFilter(), "s", Limits(), run)
     assert list(found.tools) == ["s__b"]

@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_types import PARSE_ERROR, JSONRPCError, JSONRPCRequest, JSONRPCResponse
+from mcp_types import PARSE_ERROR, JSONRPCError, JSONRPCResponse
 
-from acp_agent.mcp.messages import DEEPEST, mended, read_message
+from acp_agent.mcp.messages import mended, read_message
 
 
 def answer(spelled: str) -> bytes:
@@ -53,29 +53,13 @@ def test_any_text_comes_through_with_its_half_signs_replaced(text: str) -> None:
         b'{"jsonrpc":"2.0","id":4,"result":5}',
         b'{"id":4,"result":{}}',
         b'{"jsonrpc":"2.0","id":4,"error":{"code":"x"}}',
-        b'{"jsonrpc":"2.0","id":4,"result":{"a":' + b"[" * 300 + b"]" * 300 + b'},"error":1}',
+        b'{"jsonrpc":"2.0","id":4,"result":{"a":' + b"[" * 300 + b"]" * 300 + b"}}",
     ],
 )
 def test_an_answer_that_is_none_fails_its_request(line: bytes) -> None:
     message = read_message(line)
     assert isinstance(message, JSONRPCError)
     assert (message.id, message.error.code) == (4, PARSE_ERROR)
-
-
-def test_a_list_of_tools_is_read_though_one_of_them_is_nested_beyond_measure() -> None:
-    tools = b'[{"name":"a"},{"name":"b","inputSchema":{"a":%b}}]' % (b"[" * 600 + b"]" * 600)
-    line = b'{"jsonrpc":"2.0","id":4,"result":{"tools":%b}}' % tools
-    message = read_message(line)
-    assert isinstance(message, JSONRPCResponse)
-    assert [tool["name"] for tool in message.result["tools"]] == ["a", "b"]
-    assert json.loads(mended(line))["id"] == 4
-    assert b"[" * (DEEPEST - 4) in mended(line)
-    assert b"[" * DEEPEST not in mended(line)
-
-
-def test_a_question_with_params_that_are_none_is_read_without() -> None:
-    message = read_message(b'{"jsonrpc":"2.0","id":4,"method":"roots/list","params":5}')
-    assert message == JSONRPCRequest(jsonrpc="2.0", id=4, method="roots/list")
 
 
 @pytest.mark.parametrize(

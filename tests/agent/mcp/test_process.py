@@ -81,7 +81,7 @@ serve(one)
     async with opened(tmp_path, scripted(code), limits=limits) as room:
         with pytest.raises(ToolFailedError, match="the MCP server s sent too much: a frame"):
             await call(room, "s__do")
-        assert "sent too much" in room.troubles["s"]
+        assert "sent too much" in room.failures["s"]
 
 
 @pytest.mark.parametrize(
@@ -108,21 +108,6 @@ serve(one)
     assert str(failed.value) == f"the MCP server s {reason}"
 
 
-async def test_a_tool_that_breaks_its_promise_fails_the_call(tmp_path: Path) -> None:
-    code = f"""{ANSWERING}
-def called(asked):
-    answer(asked, result={{"content": [], "structuredContent": {{"degrees": "warm"}}}})
-def promising(asked):
-    promise = {{"type": "object", "properties": {{"degrees": {{"type": "integer"}}}}}}
-    tool = {{"name": "do", "inputSchema": {{"type": "object"}}, "outputSchema": promise}}
-    return {{"result": {{"tools": [tool]}}}}
-serve(promising)
-"""
-    async with opened(tmp_path, scripted(code)) as room:
-        with pytest.raises(ToolFailedError, match="s returned what its tool does not promise"):
-            await call(room, "s__do")
-
-
 @pytest.mark.parametrize(
     "listing", ['{"result": {"tools": {}}}', '{"result": 5}', '{"error": {"code": 1}}']
 )
@@ -130,8 +115,8 @@ async def test_a_list_of_tools_that_is_none_is_a_trouble(tmp_path: Path, listing
     code = f"{ANSWERING}\nserve(lambda asked: {listing})"
     limits = replace(LIMITS, spawn_timeout=3.0)
     async with opened(tmp_path, scripted(code), limits=limits) as room:
-        assert set(room.troubles) == {"s"}
-        assert "validation" not in room.troubles["s"]
+        assert set(room.failures) == {"s"}
+        assert "validation" not in room.failures["s"]
 
 
 async def test_answers_to_nobody_and_questions_of_the_server_harm_nothing(tmp_path: Path) -> None:

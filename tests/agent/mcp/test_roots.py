@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.mcp.link import roots_of
+from acp_agent.mcp.connection import roots_of
 from tests.agent.mcp.rooms import call, opened, scripted, weather
 from tests.agent.mcp.test_process import ANSWERING
 

@@ -32,7 +32,7 @@ HANGING = "import signal\nsignal.pause()"
 
 async def test_a_tool_is_named_after_its_server_and_returns_text(tmp_path: Path) -> None:
     async with opened(tmp_path, weather()) as room:
-        assert room.troubles == {}
+        assert room.failures == {}
         assert "w__look" in room
         assert room["w__look"].offer.parameters["required"] == ["place"]
         outcome = await call(room, "w__look", place="Rome")
@@ -87,7 +87,7 @@ async def test_servers_start_side_by_side_and_one_that_fails_harms_no_other(
         weather(id_="two"),
     ]
     async with opened(tmp_path, *servers) as room:
-        troubles = room.troubles
+        troubles = room.failures
         assert (await call(room, "one__look", place="Oslo")).text == "It rains in Oslo."
         assert (await call(room, "two__look", place="Bern")).text == "It rains in Bern."
     assert troubles["dead"] == "exited with code 3"
@@ -99,7 +99,7 @@ async def test_servers_start_side_by_side_and_one_that_fails_harms_no_other(
 async def test_a_server_that_is_never_ready_is_given_up(tmp_path: Path) -> None:
     limits = replace(LIMITS, spawn_timeout=0.2)
     async with opened(tmp_path, scripted(HANGING), limits=limits) as room:
-        assert room.troubles == {"s": "was not ready within 0.2 s"}
+        assert room.failures == {"s": "was not ready within 0.2 s"}
         assert list(room) == []
 
 
@@ -108,7 +108,7 @@ async def test_a_server_that_dies_in_a_call_ends_that_call_and_says_how(tmp_path
         for _ in range(2):
             with pytest.raises(ToolFailedError, match="the MCP server w exited with code 4"):
                 await call(room, "w__die", code=4)
-        assert room.troubles == {"w": "exited with code 4"}
+        assert room.failures == {"w": "exited with code 4"}
         assert "w__look" in room
 
 
@@ -189,7 +189,7 @@ async def test_cancelled_while_it_opens_a_room_leaves_nothing_running(tmp_path: 
 async def test_a_session_without_servers_starts_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         assert len(room) == 0
-        assert room.troubles == {}
+        assert room.failures == {}
 
 
 def test_the_sdk_comes_in_with_the_first_server_and_not_before() -> None:

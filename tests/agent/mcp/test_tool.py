@@ -9,7 +9,7 @@ import pytest
 
 from acp_agent.mcp.names import tool_name
 from acp_agent.mcp.servers import McpClient, McpServers
-from acp_agent.mcp.tool import McpTool
+from acp_agent.mcp.tools import McpTool
 from acp_agent.models.types import (
     HistoryEntry,
     ModelEvent,
@@ -20,7 +20,7 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import Effect, PolicyRule
 from acp_agent.tools.call import Outcome
 from acp_agent.tools.registry import builtin_tools
@@ -110,15 +110,15 @@ async def test_consent_for_good_holds_for_one_tool_of_one_server(cwd: Path) -> N
 async def test_a_rule_about_a_tool_holds_for_its_double_where_it_is_strict(
     workspace: Workspace, decision: Effect
 ) -> None:
-    async def run(arguments: Mapping[str, Json]) -> Outcome:
-        del arguments
+    async def run(name: str, arguments: Mapping[str, Json]) -> Outcome:
+        del name, arguments
         return Outcome("")
 
     double = tool_name("odd", "good", {"odd__good"})
-    tool = McpTool(ToolSpec(double, "", {}), "odd", "Good", run)
+    tool = McpTool(ToolSpec(double, "", {}), "Good", "good", run)
     call = await tool.prepare({}, workspace)
     rule = PolicyRule(decision, None, "name", "odd__good")
     policy = "ask_always" if decision == "allow" else "allow_all"
-    known = SessionPermissions(PermissionSettings(policy, rules=(rule,))).decide(call)
+    known = SessionPermissions(PermissionPolicy(policy, rules=(rule,))).decide(call)
     assert (known and known.verdict) == ("forbidden" if decision == "deny" else None)
     assert [str(each) for each in call.touched] == [double]

@@ -33,7 +33,7 @@ from tests.agent.mcp.rooms import LIMITS, call, listed_anew, on_web, opened
 @pytest.mark.parametrize("how", ["http", "sse"])
 async def test_tools_are_called_at_an_address(tmp_path: Path, how: str) -> None:
     async with on_web(tmp_path, how) as (server, _), opened(tmp_path, server) as room:
-        assert room.troubles == {}
+        assert room.failures == {}
         assert (await call(room, "w__look", place="Rome")).text == "It rains in Rome."
         async with listed_anew(room):
             await call(room, "w__change", to="more")
@@ -60,7 +60,7 @@ async def test_a_server_at_an_address_is_back_as_soon_as_it_is_back(tmp_path: Pa
         assert port is not None
         async with on_web(tmp_path, "http", port):
             assert (await call(room, "w__look", place="Rome")).text == "It rains in Rome."
-        assert room.troubles == {}
+        assert room.failures == {}
 
 
 async def test_a_server_that_stands_still_does_not_hold_up_the_end(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ async def test_nobody_at_an_address_is_said_in_a_few_words(tmp_path: Path) -> No
     await listener.aclose()
     url = f"http://user:canary@127.0.0.1:{port}/mcp?key=canary"
     async with opened(tmp_path, WebServer("w", url), WebServer("e", url, is_sse=True)) as room:
-        assert room.troubles == dict.fromkeys("we", "cannot be reached")
+        assert room.failures == dict.fromkeys("we", "cannot be reached")
 
 
 @asynccontextmanager
@@ -117,8 +117,8 @@ async def test_rubbish_at_an_address_is_a_trouble_and_no_traceback(
         answering(answer % (head, len(body), body), []) as url,
         opened(tmp_path, WebServer("w", url, is_sse=is_sse), limits=limits) as room,
     ):
-        assert len(room.troubles["w"]) < 200
-        assert "validation" not in room.troubles["w"]
+        assert len(room.failures["w"]) < 200
+        assert "validation" not in room.failures["w"]
         assert list(room) == []
 
 
@@ -130,7 +130,7 @@ async def test_an_endless_answer_is_broken_off(tmp_path: Path) -> None:
         answering(head % (len(body) * 1000) + body, []) as url,
         opened(tmp_path, WebServer("w", url), limits=limits) as room,
     ):
-        assert set(room.troubles) == {"w"}
+        assert set(room.failures) == {"w"}
 
 
 async def test_headers_are_sent_but_those_of_the_transport_are_its_own(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ async def test_a_call_that_goes_wrong_says_how_and_the_next_one_works(
             await call(room, "f__odd")
         assert str(failed.value) == f"the MCP server f {reason}"
         assert (await call(room, "f__fine")).text == "fine"
-        assert room.troubles == {}
+        assert room.failures == {}
 
 
 def sent(made: Callable[[Asked], bytes]) -> Fault:
@@ -354,7 +354,7 @@ async def test_a_stream_of_events_goes_on_after_what_is_wrong(
             outcome = str(problem).removeprefix("the MCP server f ")
         assert outcome == came
         assert (await call(room, "f__fine")).text == "fine"
-        assert room.troubles == {}
+        assert room.failures == {}
 
 
 @pytest.mark.parametrize(
@@ -379,7 +379,7 @@ async def test_a_stream_of_events_that_ends_says_how(
         for tool in ("f__odd", "f__fine"):
             with pytest.raises(ToolFailedError, match=f"the MCP server f {reason}"):
                 await call(room, tool)
-        assert room.troubles["f"].startswith(reason)
+        assert room.failures["f"].startswith(reason)
 
 
 async def unfinished(stream: SocketStream, asked: Asked) -> None:

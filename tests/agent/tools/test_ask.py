@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from acp_agent.elicitation import ElicitationResult
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import PolicyRule
 from acp_agent.services import AgentServices
-from acp_agent.tools.ask import AskUserTool, OpenPageTool
+from acp_agent.tools.ask import ask_user_tool, open_page_tool
 from acp_agent.tools.call import ToolFailedError
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
@@ -51,7 +51,7 @@ async def test_a_question_that_makes_no_sense_is_not_asked(
     workspace: Workspace, arguments: dict[str, Json], reason: str
 ) -> None:
     with pytest.raises(ToolFailedError, match=reason):
-        await AskUserTool(Nobody()).prepare(arguments, workspace)
+        await ask_user_tool(Nobody()).prepare(arguments, workspace)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ async def test_a_question_that_makes_no_sense_is_not_asked(
 )
 async def test_a_page_that_nobody_should_open_is_not_opened(workspace: Workspace, url: str) -> None:
     with pytest.raises(ToolFailedError):
-        await OpenPageTool(Nobody()).prepare({"url": url, "reason": "x"}, workspace)
+        await open_page_tool(Nobody()).prepare({"url": url, "reason": "x"}, workspace)
 
 
 @pytest.mark.parametrize(
@@ -95,13 +95,13 @@ async def test_a_page_that_nobody_should_open_is_not_opened(workspace: Workspace
     ],
 )
 async def test_a_page_without_secrets_is_opened(workspace: Workspace, url: str) -> None:
-    await OpenPageTool(Nobody()).prepare({"url": url, "reason": "x"}, workspace)
+    await open_page_tool(Nobody()).prepare({"url": url, "reason": "x"}, workspace)
 
 
 async def test_what_is_asked_stands_on_one_line(workspace: Workspace) -> None:
-    call = await AskUserTool(Nobody()).prepare({"question": "a\x1b[2J\nb"}, workspace)
+    call = await ask_user_tool(Nobody()).prepare({"question": "a\x1b[2J\nb"}, workspace)
     assert call.title == "Ask: a␛[2J⏎b"
-    near = await OpenPageTool(Nobody()).prepare(
+    near = await open_page_tool(Nobody()).prepare(
         {"url": "http://localhost:1", "reason": ""}, workspace
     )
     assert near.title == "Open http://localhost:1"
@@ -110,12 +110,12 @@ async def test_what_is_asked_stands_on_one_line(workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     "rules",
     [
-        PermissionSettings("ask_always"),
-        PermissionSettings("ask_always", always_ask=frozenset({"think"})),
-        PermissionSettings("ask_always", rules=(PolicyRule("ask", "think"),)),
+        PermissionPolicy("ask_always"),
+        PermissionPolicy("ask_always", always_ask=frozenset({"think"})),
+        PermissionPolicy("ask_always", rules=(PolicyRule("ask", "think"),)),
     ],
 )
-async def test_a_question_is_the_only_question(cwd: Path, rules: PermissionSettings) -> None:
+async def test_a_question_is_the_only_question(cwd: Path, rules: PermissionPolicy) -> None:
     answers: dict[str, Json] = {
         "elicitation/create": {"action": "accept", "content": {"answer": "red"}}
     }

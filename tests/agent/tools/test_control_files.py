@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
 from acp_agent.tools.control_files import controlled_program
 from acp_agent.tools.registry import builtin_tools
@@ -87,7 +87,7 @@ async def test_a_change_of_what_git_obeys_is_asked_about_each_time(
     call = await TOOLS[tool].prepare(arguments, workspace)
     assert call.title == f"{title} (git may run what it says)"
     permissions = SessionPermissions(
-        PermissionSettings(auto_allow=frozenset({call.kind})), workspace.cwd
+        PermissionPolicy(auto_allow=frozenset({call.kind})), workspace.cwd
     )
     other = {"write": "edit", "patch": "edit"}.get(tool, tool)
     more: dict[str, dict[str, Json]] = {"edit": {"new": "x"}, "move": {"to": "src/other.py"}}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import Effect, PolicyRule
 from acp_agent.services import AgentServices
 from acp_agent.tools import ripgrep
@@ -41,7 +41,7 @@ def permissions(
     cwd: Path, decision: Effect, kind: ToolKind | None, pattern: str
 ) -> SessionPermissions:
     rule = PolicyRule(decision, kind, "path", pattern)
-    return SessionPermissions(PermissionSettings("allow_all", rules=(rule,)), cwd)
+    return SessionPermissions(PermissionPolicy("allow_all", rules=(rule,)), cwd)
 
 
 async def result(
@@ -134,7 +134,7 @@ async def test_what_the_user_has_rejected_for_good_is_not_found(tree: Path) -> N
 
 
 async def test_a_denied_directory_that_a_call_names_is_refused_whole(tree: Path) -> None:
-    rules = PermissionSettings(rules=(PolicyRule("deny", None, "path", "keys/**"),))
+    rules = PermissionPolicy(rules=(PolicyRule("deny", None, "path", "keys/**"),))
     async with talk(tree, services=AgentServices(permissions=rules)) as it:
         await it.prompt('call search {"pattern": "needle", "path": "keys"}')
         await it.prompt('call find {"pattern": "*", "path": "keys/deep"}')
@@ -145,7 +145,7 @@ async def test_a_denied_directory_that_a_call_names_is_refused_whole(tree: Path)
 
 
 async def test_a_session_applies_its_rules_to_results(tree: Path) -> None:
-    rules = PermissionSettings(rules=(PolicyRule("deny", None, "path", "keys/**"),))
+    rules = PermissionPolicy(rules=(PolicyRule("deny", None, "path", "keys/**"),))
     async with talk(tree, services=AgentServices(permissions=rules)) as it:
         await it.prompt('call search {"pattern": "needle"}')
         await it.prompt('call find {"pattern": "*.*"}')

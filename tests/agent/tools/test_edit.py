@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.tools.call import Content, Outcome, PreparedCall, Tool, ToolFailedError
-from acp_agent.tools.edit import EditTool, PatchTool
+from acp_agent.tools.edit import edit_tool, patch_tool
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -37,7 +37,7 @@ async def done(tool: Tool, workspace: Workspace, **arguments: Json) -> Outcome:
 async def edited(workspace: Workspace, before: str, **arguments: Json) -> str:
     path = workspace.cwd / "it"
     path.write_bytes(before.encode())
-    await done(EditTool(), workspace, path="it", **arguments)
+    await done(edit_tool, workspace, path="it", **arguments)
     return path.read_bytes().decode()
 
 
@@ -57,7 +57,7 @@ async def test_an_edit_changes_what_it_names_and_nothing_else(
 ) -> None:
     path = workspace.cwd / "it"
     path.write_bytes(before.encode())
-    call = await EditTool().prepare({"path": "it", "old": old, "new": new}, workspace)
+    call = await edit_tool.prepare({"path": "it", "old": old, "new": new}, workspace)
     diff = {"type": "diff", "path": str(path), "oldText": before, "newText": after}
     assert call.content == [diff]
     assert path.read_bytes() == before.encode()
@@ -68,13 +68,13 @@ async def test_an_edit_changes_what_it_names_and_nothing_else(
 @pytest.mark.parametrize("old", ["nothing", "", 1, "l"])
 async def test_an_edit_of_what_is_not_there_fails(workspace: Workspace, old: Json) -> None:
     with pytest.raises(ToolFailedError):
-        await done(EditTool(), workspace, path="notes.md", old=old, new="x")
+        await done(edit_tool, workspace, path="notes.md", old=old, new="x")
 
 
 @pytest.mark.parametrize("path", ["gone", "../secret.txt", "src"])
 async def test_what_cannot_be_read_is_not_edited(workspace: Workspace, path: str) -> None:
     with pytest.raises(ToolFailedError):
-        await done(EditTool(), workspace, path=path, new="x")
+        await done(edit_tool, workspace, path=path, new="x")
 
 
 async def test_a_text_that_stands_several_times_is_replaced_where_all_is_said(
@@ -110,13 +110,13 @@ async def test_of_edits_that_make_no_sense_none_is_made(
     path = workspace.cwd / "notes.md"
     before = path.read_text()
     with pytest.raises(ToolFailedError):
-        await done(EditTool(), workspace, path="notes.md", **arguments)
+        await done(edit_tool, workspace, path="notes.md", **arguments)
     assert path.read_text() == before
 
 
 async def test_a_long_text_that_was_not_found_is_repeated_in_part(workspace: Workspace) -> None:
     with pytest.raises(ToolFailedError) as caught:
-        await done(EditTool(), workspace, path="notes.md", old="x" * 1000, new="")
+        await done(edit_tool, workspace, path="notes.md", old="x" * 1000, new="")
     assert len(str(caught.value)) < 200
 
 
@@ -124,14 +124,14 @@ async def test_a_file_that_changed_while_the_user_thought_is_left_alone(
     workspace: Workspace,
 ) -> None:
     arguments = {"path": "notes.md", "old": "milk", "new": "bread"}
-    call = await EditTool().prepare(arguments, workspace)
+    call = await edit_tool.prepare(arguments, workspace)
     (workspace.cwd / "notes.md").write_text("somebody else's milk\n")
     with pytest.raises(ToolFailedError, match="changed meanwhile"):
         await call.run(ignore)
 
 
 async def test_a_patch_changes_and_makes_files(workspace: Workspace) -> None:
-    call: PreparedCall = await PatchTool().prepare({"patch": PATCH}, workspace)
+    call: PreparedCall = await patch_tool.prepare({"patch": PATCH}, workspace)
     assert (call.title, call.kind) == ("Patch notes.md and 1 more", "edit")
     assert [diff["path"] for diff in call.content] == [
         str(workspace.cwd / name) for name in ("notes.md", "new/it.txt")
@@ -160,5 +160,5 @@ async def test_a_patch_that_does_not_fit_changes_nothing(
 ) -> None:
     before = (workspace.cwd / "notes.md").read_text()
     with pytest.raises(ToolFailedError, match=reason):
-        await done(PatchTool(), workspace, patch=patch)
+        await done(patch_tool, workspace, patch=patch)
     assert (workspace.cwd / "notes.md").read_text() == before

@@ -14,7 +14,7 @@ from acp_agent.net import PrivateHosts
 from acp_agent.services import AgentServices
 from acp_agent.tools import fetch
 from acp_agent.tools.call import Content, Outcome, PreparedCall, ToolFailedError
-from acp_agent.tools.fetch import FetchTool
+from acp_agent.tools.fetch import fetch_tool
 from acp_agent.workspace import Workspace
 from tests.agent.conftest import LIMIT, selected, talk
 
@@ -70,7 +70,7 @@ async def ignore(content: Content) -> None:
 
 
 async def prepared(workspace: Workspace, url: str) -> PreparedCall:
-    return await FetchTool().prepare({"url": url}, workspace)
+    return await fetch_tool().prepare({"url": url}, workspace)
 
 
 async def fetched(workspace: Workspace, url: str) -> Outcome:
@@ -350,7 +350,7 @@ async def test_a_private_address_is_asked_about_whatever_the_mode_says(cwd: Path
 
 async def test_a_private_address_that_is_listed_is_asked_about_as_any_other(cwd: Path) -> None:
     site = Site(a=answer(b"hello"))
-    tools = {"fetch": FetchTool(PrivateHosts(["127.0.0.0/8"]))}
+    tools = {"fetch": fetch_tool(PrivateHosts(["127.0.0.0/8"]))}
     async with serving(site) as base:
         answers = {"session/request_permission": selected("allow-always")}
         async with talk(cwd, answers=answers, services=AgentServices(tools=tools)) as it:
@@ -363,15 +363,16 @@ async def test_a_listed_name_is_fetched_where_it_was_found_and_judged_anew_each_
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name that is listed and then leads elsewhere does not lead there."""
-    tool = FetchTool(PrivateHosts(["wiki.intra"]))
+    tool = fetch_tool(PrivateHosts(["wiki.intra"]))
     names = Names(monkeypatch, "10.255.255.1")
     located: list[Sequence[str]] = []
 
-    async def fetched_from(target: fetch._Target) -> Outcome:
+    async def fetched_from(target: fetch._Target, listed: PrivateHosts) -> Outcome:
+        del listed
         located.append(target.addresses)
         return Outcome("")
 
-    monkeypatch.setattr(tool, "_fetched", fetched_from)
+    monkeypatch.setattr(fetch, "_fetched", fetched_from)
     call = await tool.prepare({"url": "http://wiki.intra/"}, workspace)
     assert (call.must_ask, names.looked_up) == (False, [])
     await call.run(ignore)

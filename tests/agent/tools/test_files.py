@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.tools.call import MAX_TEXT_CHARS, Content, Outcome, Tool, ToolFailedError
-from acp_agent.tools.files import DeleteTool, ReadTool, WriteTool
+from acp_agent.tools.files import delete_tool, read_tool, write_tool
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -26,22 +26,22 @@ async def done(tool: Tool, workspace: Workspace, **arguments: Json) -> Outcome:
 )
 async def test_a_file_is_read_as_it_is(workspace: Workspace, text: str, lines: int) -> None:
     (workspace.cwd / "it").write_bytes(text.encode())
-    outcome = await done(ReadTool(), workspace, path="it")
+    outcome = await done(read_tool, workspace, path="it")
     assert (outcome.text, outcome.raw) == (text, {"lines": lines})
 
 
 async def test_of_a_large_file_the_beginning_is_read(workspace: Workspace) -> None:
     (workspace.cwd / "it").write_text("x" * (MAX_TEXT_CHARS + 1))
-    outcome = await done(ReadTool(), workspace, path="it")
+    outcome = await done(read_tool, workspace, path="it")
     assert outcome.text.endswith("x\n… 1 more characters")
     assert len(outcome.content[0]["content"]["text"]) < MAX_TEXT_CHARS + 100
 
 
 async def test_of_a_large_file_it_is_told_where_to_read_on(workspace: Workspace) -> None:
     (workspace.cwd / "it").write_text("0123456\n" * (MAX_TEXT_CHARS // 8 + 3))
-    text = (await done(ReadTool(), workspace, path="it")).text
+    text = (await done(read_tool, workspace, path="it")).text
     assert text.endswith(f"0123456\n… 24 more characters, from line {MAX_TEXT_CHARS // 8 + 1} on")
-    outcome = await done(ReadTool(), workspace, path="it", line=MAX_TEXT_CHARS // 8 + 1)
+    outcome = await done(read_tool, workspace, path="it", line=MAX_TEXT_CHARS // 8 + 1)
     assert (outcome.text, outcome.raw["lines"]) == ("0123456\n" * 3, 3)
 
 
@@ -58,7 +58,7 @@ async def test_some_lines_are_read(
     workspace: Workspace, line: Json, limit: Json, text: str, title: str
 ) -> None:
     (workspace.cwd / "it").write_text("a\nb\nc")
-    call = await ReadTool().prepare({"path": "it", "line": line, "limit": limit}, workspace)
+    call = await read_tool.prepare({"path": "it", "line": line, "limit": limit}, workspace)
     assert call.title == title
     assert call.locations[0].get("line") == line
     outcome = await call.run(ignore)
@@ -71,7 +71,7 @@ async def test_lines_that_are_none_fail_the_tool(
 ) -> None:
     (workspace.cwd / "it").write_text("a\nb\nc")
     with pytest.raises(ToolFailedError, match=r"line|limit"):
-        await done(ReadTool(), workspace, path="it", line=line, limit=limit)
+        await done(read_tool, workspace, path="it", line=line, limit=limit)
 
 
 @pytest.mark.parametrize(
@@ -91,13 +91,13 @@ async def test_what_cannot_be_read_fails_the_tool(
 ) -> None:
     (workspace.cwd / "out").symlink_to(workspace.cwd.parent / "secret.txt")
     with pytest.raises(ToolFailedError, match=reason):
-        await done(ReadTool(), workspace, path=path)
+        await done(read_tool, workspace, path=path)
 
 
 async def test_a_file_that_changed_while_the_user_thought_is_left_alone(
     workspace: Workspace,
 ) -> None:
-    call = await WriteTool().prepare({"path": "notes.md", "text": "all new"}, workspace)
+    call = await write_tool.prepare({"path": "notes.md", "text": "all new"}, workspace)
     (workspace.cwd / "notes.md").write_text("somebody else's milk\n")
     with pytest.raises(ToolFailedError, match="changed meanwhile"):
         await call.run(ignore)
@@ -105,7 +105,7 @@ async def test_a_file_that_changed_while_the_user_thought_is_left_alone(
 
 
 async def test_a_new_file_is_shown_as_new_and_its_directory_made(workspace: Workspace) -> None:
-    call = await WriteTool().prepare({"path": "new/it.txt", "text": "x"}, workspace)
+    call = await write_tool.prepare({"path": "new/it.txt", "text": "x"}, workspace)
     assert call.content[0]["oldText"] is None
     assert not (workspace.cwd / "new").exists()
     await call.run(ignore)
@@ -115,8 +115,8 @@ async def test_a_new_file_is_shown_as_new_and_its_directory_made(workspace: Work
 async def test_a_file_that_must_be_new_is_not_written_over(workspace: Workspace) -> None:
     arguments = {"path": "notes.md", "text": "x", "is_new": True}
     with pytest.raises(ToolFailedError, match="there already"):
-        await WriteTool().prepare(arguments, workspace)
-    call = await WriteTool().prepare(arguments | {"path": "new.md"}, workspace)
+        await write_tool.prepare(arguments, workspace)
+    call = await write_tool.prepare(arguments | {"path": "new.md"}, workspace)
     (workspace.cwd / "new.md").write_text("somebody else's")
     with pytest.raises(ToolFailedError, match="changed meanwhile"):
         await call.run(ignore)
@@ -125,21 +125,21 @@ async def test_a_file_that_must_be_new_is_not_written_over(workspace: Workspace)
 @pytest.mark.parametrize("path", ["../new.txt", "src", "/etc/acp-test"])
 async def test_what_cannot_be_written_fails_the_tool(workspace: Workspace, path: str) -> None:
     with pytest.raises(ToolFailedError):
-        await done(WriteTool(), workspace, path=path, text="x")
+        await done(write_tool, workspace, path=path, text="x")
 
 
 async def test_a_file_is_deleted_and_a_link_without_what_it_names(workspace: Workspace) -> None:
     (workspace.cwd / "link").symlink_to("notes.md")
-    await done(DeleteTool(), workspace, path="link")
+    await done(delete_tool, workspace, path="link")
     assert not (workspace.cwd / "link").is_symlink()
-    await done(DeleteTool(), workspace, path="notes.md")
+    await done(delete_tool, workspace, path="notes.md")
     assert not (workspace.cwd / "notes.md").exists()
 
 
 @pytest.mark.parametrize("path", ["gone", "src", "../secret.txt"])
 async def test_what_cannot_be_deleted_fails_the_tool(workspace: Workspace, path: str) -> None:
     with pytest.raises(ToolFailedError):
-        await done(DeleteTool(), workspace, path=path)
+        await done(delete_tool, workspace, path=path)
     assert (workspace.cwd.parent / "secret.txt").exists()
 
 
@@ -153,7 +153,7 @@ async def test_a_file_that_was_replaced_while_the_user_thought_is_not_deleted(
     workspace: Workspace,
 ) -> None:
     notes = workspace.cwd / "notes.md"
-    call = await DeleteTool().prepare({"path": "notes.md"}, workspace)
+    call = await delete_tool.prepare({"path": "notes.md"}, workspace)
     (workspace.cwd / "new").write_text("of more worth")
     (workspace.cwd / "new").rename(notes)
     with pytest.raises(ToolFailedError, match="changed meanwhile; nothing was deleted"):
@@ -165,7 +165,7 @@ async def test_what_a_directory_leads_to_by_now_is_not_deleted(workspace: Worksp
     cwd = workspace.cwd
     (cwd / "priv").mkdir()
     (cwd / "priv" / "main.py").hardlink_to(cwd / "src" / "main.py")
-    call = await DeleteTool().prepare({"path": "src/main.py"}, workspace)
+    call = await delete_tool.prepare({"path": "src/main.py"}, workspace)
     (cwd / "src").rename(cwd / "away")
     (cwd / "src").symlink_to("priv")
     with pytest.raises(ToolFailedError, match="leads elsewhere by now; nothing was deleted"):

@@ -9,7 +9,7 @@ import pytest
 
 from acp_agent.tools import list_find, ripgrep
 from acp_agent.tools.call import Content, Outcome, Tool, ToolFailedError
-from acp_agent.tools.list_find import FindTool, ListTool
+from acp_agent.tools.list_find import find_tool, list_tool
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -37,7 +37,7 @@ async def test_a_directory_is_listed_with_what_its_entries_are(workspace: Worksp
     (cwd / "link").symlink_to("notes.md")
     (cwd / ".hidden").write_text("x")
     (cwd / "new\nline").touch()
-    outcome = await done(ListTool(), workspace)
+    outcome = await done(list_tool, workspace)
     assert outcome.text.splitlines() == [
         ".hidden  1",
         "link@",
@@ -46,23 +46,23 @@ async def test_a_directory_is_listed_with_what_its_entries_are(workspace: Worksp
         "src/",
     ]
     assert outcome.raw == {"entries": 5}
-    assert (await done(ListTool(), workspace, path="src")).raw == {"entries": 1}
+    assert (await done(list_tool, workspace, path="src")).raw == {"entries": 1}
 
 
 async def test_an_empty_directory_is_said_to_be_empty(workspace: Workspace) -> None:
     (workspace.cwd / "empty").mkdir()
-    assert (await done(ListTool(), workspace, path="empty")).text == "the directory is empty"
+    assert (await done(list_tool, workspace, path="empty")).text == "the directory is empty"
 
 
 async def test_of_a_full_directory_the_first_names_are_listed(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(list_find, "ENTRY_LIMIT", 1)
-    assert (await done(ListTool(), workspace)).text.splitlines()[1:] == ["… 1 more"]
+    assert (await done(list_tool, workspace)).text.splitlines()[1:] == ["… 1 more"]
 
 
 @pytest.mark.parametrize("path", ["..", "/etc", "gone", "notes.md", "out", "a\0b"])
-@pytest.mark.parametrize("tool", [ListTool(), FindTool()])
+@pytest.mark.parametrize("tool", [list_tool, find_tool])
 async def test_what_is_no_directory_of_ours_fails_the_tool(
     workspace: Workspace, tool: Tool, path: str
 ) -> None:
@@ -92,7 +92,7 @@ async def test_files_are_found_by_their_names(
     (cwd / "src" / "z").write_text("")
     (cwd / ".hidden").mkdir()
     (cwd / ".hidden" / "x.md").touch()
-    outcome = await done(FindTool(), workspace, pattern=pattern, path=path)
+    outcome = await done(find_tool, workspace, pattern=pattern, path=path)
     assert outcome.text.splitlines() == (names or ["nothing found"])
     assert outcome.raw == {"hits": len(names)}
 
@@ -104,7 +104,7 @@ async def test_what_git_ignores_is_not_found(workspace: Workspace) -> None:
     (cwd / ".gitignore").write_text("*.md\n/src/gen/\n")
     (cwd / "src" / "gen").mkdir()
     (cwd / "src" / "gen" / "a.py").touch()
-    assert (await done(FindTool(), workspace, pattern="*")).text == "src/main.py"
+    assert (await done(find_tool, workspace, pattern="*")).text == "src/main.py"
 
 
 @pytest.mark.usefixtures("engine")
@@ -112,21 +112,21 @@ async def test_limits_of_finding_are_told(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(list_find, "NAME_LIMIT", 1)
-    outcome = await done(FindTool(), workspace, pattern="*")
+    outcome = await done(find_tool, workspace, pattern="*")
     assert outcome.text == "notes.md\n… stopped after 1 names"
     monkeypatch.setattr(list_find, "MAX_FILES", 1)
-    outcome = await done(FindTool(), workspace, pattern="*.md")
+    outcome = await done(find_tool, workspace, pattern="*.md")
     assert outcome.text == "notes.md\n… stopped after 1 files"
 
 
 @pytest.mark.usefixtures("engine")
 async def test_a_name_that_is_no_text_is_found(workspace: Workspace) -> None:
     (workspace.cwd / os.fsdecode(b"\xff.txt")).touch()
-    assert (await done(FindTool(), workspace, pattern="*.txt")).text == "‹dcff›.txt"
+    assert (await done(find_tool, workspace, pattern="*.txt")).text == "‹dcff›.txt"
 
 
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("tool", [ListTool(), FindTool()])
+@pytest.mark.parametrize("tool", [list_tool, find_tool])
 async def test_the_names_of_a_swapped_directory_are_not_told(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tool: Tool
 ) -> None:

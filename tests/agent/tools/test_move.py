@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionSettings
+from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import Effect, PolicyRule
 from acp_agent.tools.call import (
     Content,
@@ -18,7 +18,7 @@ from acp_agent.tools.call import (
     ToolKind,
     move_content,
 )
-from acp_agent.tools.move import MoveTool
+from acp_agent.tools.move import move_tool
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected, talk
@@ -30,7 +30,7 @@ async def ignore(content: Content) -> None:
 
 
 async def done(workspace: Workspace, **arguments: Json) -> Outcome:
-    call = await MoveTool().prepare(arguments, workspace)
+    call = await move_tool.prepare(arguments, workspace)
     return await call.run(ignore)
 
 
@@ -42,7 +42,7 @@ async def test_a_file_gets_another_path(workspace: Workspace) -> None:
 
 
 async def test_both_ends_are_shown_and_are_what_consent_is_about(workspace: Workspace) -> None:
-    call = await MoveTool().prepare({"path": "src", "to": "./lib/a"}, workspace)
+    call = await move_tool.prepare({"path": "src", "to": "./lib/a"}, workspace)
     src, lib = str(workspace.cwd / "src"), str(workspace.cwd / "lib" / "a")
     assert (call.title, call.kind) == ("Move src to ./lib/a", "move")
     assert call.locations == [{"path": src}, {"path": lib}]
@@ -55,7 +55,7 @@ async def test_what_is_taken_over_is_told_before(workspace: Workspace) -> None:
     with pytest.raises(ToolFailedError, match="something by this name already"):
         await done(workspace, path="notes.md", to="other.md")
     wanted: dict[str, Json] = {"path": "notes.md", "to": "other.md", "is_over": True}
-    call = await MoveTool().prepare(wanted, workspace)
+    call = await move_tool.prepare(wanted, workspace)
     assert call.title == "Move notes.md to other.md, over what is there"
     await call.run(ignore)
     assert not (workspace.cwd / "notes.md").exists()
@@ -94,7 +94,7 @@ async def test_a_directory_that_git_obeys_is_asked_about_each_time(
     workspace: Workspace, path: str, goal: str
 ) -> None:
     (workspace.cwd / path).mkdir()
-    call = await MoveTool().prepare({"path": path, "to": goal}, workspace)
+    call = await move_tool.prepare({"path": path, "to": goal}, workspace)
     assert call.must_ask
     assert "may run what it says" in call.title
 
@@ -114,25 +114,25 @@ async def test_a_move_counts_as_what_it_does(
     workspace: Workspace, kind: ToolKind, pattern: str, path: str, goal: str
 ) -> None:
     decisions: list[Effect] = ["deny", "ask"]
-    wanted = await MoveTool().prepare({"path": path, "to": goal}, workspace)
+    wanted = await move_tool.prepare({"path": path, "to": goal}, workspace)
     for decision in decisions:
         rule = PolicyRule(decision, kind, "path", pattern)
         permissions = SessionPermissions(
-            PermissionSettings("allow_all", rules=(rule,)), workspace.cwd
+            PermissionPolicy("allow_all", rules=(rule,)), workspace.cwd
         )
         known = permissions.decide(wanted)
         assert (known and known.verdict) == ("forbidden" if decision == "deny" else None)
     # That it may be written does not mean that something may be moved there.
     allowing = PolicyRule("allow", kind, "path", "**")
-    rules = PermissionSettings(rules=(allowing,))
+    rules = PermissionPolicy(rules=(allowing,))
     assert SessionPermissions(rules, workspace.cwd).decide(wanted) is None
 
 
 async def test_what_is_remembered_of_moves_overwrites_nothing(workspace: Workspace) -> None:
     (workspace.cwd / "src" / "b.py").touch()
     names: dict[str, Json] = {"path": "src/main.py", "to": "src/b.py"}
-    plain = await MoveTool().prepare(names, workspace)
-    over = await MoveTool().prepare(names | {"is_over": True}, workspace)
+    plain = await move_tool.prepare(names, workspace)
+    over = await move_tool.prepare(names | {"is_over": True}, workspace)
     permissions = SessionPermissions()
     permissions.record_choice(plain, selected("allow-always"))
     assert permissions.decide(plain) is not None
@@ -207,7 +207,7 @@ async def test_what_an_end_leads_to_by_now_is_not_moved(
     cwd = workspace.cwd
     (cwd / "priv").mkdir()
     (cwd / "priv" / "main.py").write_text("x")
-    call = await MoveTool().prepare({"path": path, "to": goal}, workspace)
+    call = await move_tool.prepare({"path": path, "to": goal}, workspace)
     (cwd / "src").rename(cwd / "away")
     (cwd / "src").symlink_to("priv")
     with pytest.raises(ToolFailedError, match="leads elsewhere by now; nothing was moved"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.tools.call import Content, ToolFailedError
-from acp_agent.tools.plan import PlanTool, ThinkTool
+from acp_agent.tools.plan import plan_tool, think_tool
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
@@ -49,12 +49,12 @@ async def test_a_plan_is_shown_as_one(cwd: Path) -> None:
 )
 async def test_a_plan_that_makes_no_sense_fails_the_tool(workspace: Workspace, steps: Json) -> None:
     with pytest.raises(ToolFailedError):
-        await PlanTool().prepare({"steps": steps}, workspace)
+        await plan_tool.prepare({"steps": steps}, workspace)
 
 
 async def test_a_thought_is_shown_and_noted(workspace: Workspace) -> None:
-    call = await ThinkTool().prepare({"thought": "hm"}, workspace)
+    call = await think_tool.prepare({"thought": "hm"}, workspace)
     assert call.content[0]["content"]["text"] == "hm"
     assert (await call.run(ignore)).text == "noted"
     with pytest.raises(ToolFailedError):
-        await ThinkTool().prepare({}, workspace)
+        await think_tool.prepare({}, workspace)

@@ -16,8 +16,8 @@ from anyio.abc import TaskGroup
 
 from acp_agent import terminals
 from acp_agent.tools import run
-from acp_agent.tools.call import Content, Outcome, ToolFailedError
-from acp_agent.tools.run import HEAD_LIMIT, TAIL_LIMIT, RunTool
+from acp_agent.tools.call import Content, Outcome, Tool, ToolFailedError
+from acp_agent.tools.run import HEAD_LIMIT, TAIL_LIMIT, run_tool
 from acp_agent.workspace import Workspace
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import RequestFailedError
@@ -31,13 +31,13 @@ LIMIT = 20.0
 async def ran(
     workspace: Workspace,
     *command: str,
-    tool: RunTool | None = None,
+    tool: Tool | None = None,
     told: Callable[[Content], None] = lambda _: None,
 ) -> Outcome:
     async def report(content: Content) -> None:
         told(content)
 
-    call = await (tool or RunTool()).prepare({"command": list(command)}, workspace)
+    call = await (tool or run_tool()).prepare({"command": list(command)}, workspace)
     with anyio.fail_after(LIMIT):
         return await call.run(report)
 
@@ -76,10 +76,10 @@ async def test_a_program_runs_in_the_directory_of_the_session(workspace: Workspa
 
 async def test_another_directory_is_named_in_title_and_subject(workspace: Workspace) -> None:
     (workspace.cwd / "fx").mkdir()
-    call = await RunTool().prepare({"command": ["./prog"], "cwd": "fx"}, workspace)
+    call = await run_tool().prepare({"command": ["./prog"], "cwd": "fx"}, workspace)
     assert (call.title, call.subjects[0].directory) == ("Run ./prog (in fx)", "fx")
     assert call.locations == [{"path": str(workspace.cwd / "fx")}]
-    own = await RunTool().prepare({"command": ["./prog"], "cwd": "."}, workspace)
+    own = await run_tool().prepare({"command": ["./prog"], "cwd": "."}, workspace)
     assert (own.title, own.subjects[0].directory, own.locations) == ("Run ./prog", "", [])
 
 
@@ -146,18 +146,18 @@ async def test_both_streams_keep_their_order(workspace: Workspace) -> None:
 
 
 async def test_a_program_runs_where_it_is_wanted(workspace: Workspace) -> None:
-    call = await RunTool().prepare({"command": ["pwd"], "cwd": "src"}, workspace)
+    call = await run_tool().prepare({"command": ["pwd"], "cwd": "src"}, workspace)
     assert call.locations == [{"path": str(workspace.cwd / "src")}]
     assert (await call.run(ignore)).text == f"{workspace.cwd / 'src'}\n"
     for place in ("..", "gone", "notes.md"):
         with pytest.raises(ToolFailedError):
-            await RunTool().prepare({"command": ["pwd"], "cwd": place}, workspace)
+            await run_tool().prepare({"command": ["pwd"], "cwd": place}, workspace)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 1e9, "1", True, [], float("nan")])
 async def test_a_time_that_is_none_fails_the_tool(workspace: Workspace, seconds: Json) -> None:
     with pytest.raises(ToolFailedError, match="seconds"):
-        await RunTool().prepare({"command": ["ls"], "seconds": seconds}, workspace)
+        await run_tool().prepare({"command": ["ls"], "seconds": seconds}, workspace)
 
 
 class Editor:
@@ -251,7 +251,7 @@ async def test_a_program_in_a_terminal_is_ended_when_its_time_is_up(
     cwd: Path, tasks: TaskGroup
 ) -> None:
     editor = Editor(wait_for_exit="silence")
-    outcome = await ran(watched(editor, cwd, tasks), "make", tool=RunTool(time_limit=0.01))
+    outcome = await ran(watched(editor, cwd, tasks), "make", tool=run_tool(time_limit=0.01))
     assert outcome.text == "make ran longer than 0.01 s\nhi"
     assert editor.deeds()[2:] == ["kill", "output", "release"]
 
@@ -361,7 +361,7 @@ async def test_output_that_is_no_text_is_shown_as_far_as_it_is(workspace: Worksp
 
 async def test_a_program_that_takes_too_long_is_ended(workspace: Workspace) -> None:
     outcome = await ran(
-        workspace, "sh", "-c", "echo begun; exec sleep 1000", tool=RunTool(time_limit=0.5)
+        workspace, "sh", "-c", "echo begun; exec sleep 1000", tool=run_tool(time_limit=0.5)
     )
     assert outcome.is_failed
     assert outcome.text == "sh ran longer than 0.5 s\nbegun"
@@ -461,7 +461,7 @@ async def test_a_program_does_not_start_in_what_takes_the_place_of_its_directory
         (workspace.cwd / "src").symlink_to("..")
         return spawn(*arguments, **named)
 
-    call = await RunTool().prepare({"command": ["pwd", "-P"], "cwd": "src"}, workspace)
+    call = await run_tool().prepare({"command": ["pwd", "-P"], "cwd": "src"}, workspace)
     monkeypatch.setattr(run, "spawn", swap_and_start)
     if not Path("/proc/self/fd").is_dir():
         pytest.skip("no path of this system leads to what a descriptor holds")

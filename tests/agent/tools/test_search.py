@@ -12,7 +12,7 @@ import pytest
 
 from acp_agent.tools import ripgrep, search
 from acp_agent.tools.call import Content, Outcome, ToolFailedError
-from acp_agent.tools.search import SearchTool
+from acp_agent.tools.search import search_tool
 from acp_agent.workspace import Workspace
 from acp_protocol.host.sandbox import SandboxedFiles
 from acp_protocol.jsonrpc import Json
@@ -37,7 +37,7 @@ def ignored_tree(cwd: Path) -> None:
 
 
 async def found(workspace: Workspace, **arguments: Json) -> Outcome:
-    call = await SearchTool().prepare(arguments, workspace)
+    call = await search_tool.prepare(arguments, workspace)
     return await call.run(ignore)
 
 
@@ -279,7 +279,7 @@ async def test_what_a_swapped_directory_leads_to_is_not_told(
     (outside / "main.py").write_text("secret one\nsecret two\n")
     (outside / "far.py").write_text("secret three\n")
     (workspace.cwd / "src" / "main.py").write_text("secret one\n")
-    call = await SearchTool().prepare({"pattern": "secret", "path": "src"}, workspace)
+    call = await search_tool.prepare({"pattern": "secret", "path": "src"}, workspace)
     if engine == "ripgrep":
         asked = ripgrep.run_ripgrep
 

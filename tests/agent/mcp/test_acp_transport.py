@@ -125,7 +125,7 @@ async def done(params: Mapping[str, Json]) -> Json:
 async def test_tools_of_the_client_are_called_without_a_handshake() -> None:
     async def then(room: McpServers, client: Connection) -> None:
         del client
-        assert room.troubles == {}
+        assert room.failures == {}
         assert (await call(room, "e__do", what=1)).text == "did {'what': 1}"
 
     editor = await talk(done, then)
@@ -243,7 +243,7 @@ async def test_changes_of_the_tools_are_heard_through_the_request_that_listens()
         del client
         assert "e__do" in room
         while "e__changed" not in room:
-            await room._links[0].wait_listed()
+            await room._connections[0].wait_listed()
         assert (await call(room, "e__changed")).text == "did {}"
 
     editor = await talk(done, then, tells_changes=True)

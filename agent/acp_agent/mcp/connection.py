@@ -1,7 +1,7 @@
-"""The link to one server, from its start to its end.
+"""The connection to one server, from its start to its end.
 
 One task holds it all: what the SDK opens must be closed where it was opened. Whoever calls a tool
-does so from another task, and gets an error as soon as the link is gone.
+does so from another task, and gets an error as soon as the connection is gone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from acp_agent.mcp.errors import reason_of
 from acp_agent.mcp.process import open_process
 from acp_agent.mcp.results import outcome_of
 from acp_agent.mcp.tool_filter import ToolFilter, describe_left_out
-from acp_agent.mcp.tool_listing import Listing, listed
+from acp_agent.mcp.tools import Listing, list_tools
 from acp_agent.mcp.web import web_transport
 from acp_agent.tools.call import Outcome, Tool, ToolFailedError
 from acp_protocol.concurrency import BackgroundTasks
@@ -69,7 +69,7 @@ class Place:
     """Where servers are started, and how those of the client are reached."""
 
     cwd: Path
-    tunnels: AcpTransports | None
+    acp_transports: AcpTransports | None
     relay: ServerElicitation
     """By which servers ask the user."""
     directories: Callable[[], Sequence[Path]]
@@ -95,7 +95,7 @@ class McpConnection:
         """Set once the server can be used, or cannot be."""
         self.has_ended = anyio.Event()
         """Set when nothing of the server is left."""
-        self.trouble: str | None = None
+        self.failure: str | None = None
         """Why the server cannot be used; None while it can."""
 
     @property
@@ -121,21 +121,21 @@ class McpConnection:
             self.give_up(reason_of(problem))
         finally:
             self._client = None
-            self.trouble = self.trouble or "is closed"
+            self.failure = self.failure or "is closed"
             self.has_opened.set()
             self.has_ended.set()
 
     def leave(self) -> None:
-        """Have the link end; `has_ended` tells when it has."""
+        """End the connection; `has_ended` is set when it has ended."""
         self._is_leaving.set()
         grace = CLOSING if self._client is not None else 0.0
         self._scope.deadline = min(self._scope.deadline, anyio.current_time() + grace)
 
     def give_up(self, reason: str) -> None:
         """Note why the server cannot be used, if it is not known yet; end what is left of it."""
-        if self._is_leaving.is_set() or self.trouble is not None:
+        if self._is_leaving.is_set() or self.failure is not None:
             return
-        self.trouble = reason
+        self.failure = reason
         logger.warning("MCP server %s %s", self.id, reason)
         self.leave()
         self.has_opened.set()
@@ -152,24 +152,22 @@ class McpConnection:
         """
         client, limit = self._client, self._limits.call_timeout
         if client is None:
-            raise ToolFailedError(f"the MCP server {self.id} {self.trouble}")
+            raise ToolFailedError(f"the MCP server {self.id} {self.failure}")
         result = None
         try:
             with anyio.move_on_after(limit):
                 result = await client.call_tool(name, arguments)
         except Exception as problem:  # noqa: BLE001 - as in run; the model hears of it
             is_closed = isinstance(problem, MCPError) and problem.code == CONNECTION_CLOSED
-            if is_closed and not self._has_connection_per_call():
+            # Over streamable HTTP each call has a connection of its own.
+            is_http = isinstance(self._server, WebServer) and not self._server.is_sse
+            if is_closed and not is_http:
                 self.give_up("has closed the connection")
-            reason = self.trouble or reason_of(problem)
+            reason = self.failure or reason_of(problem)
             raise ToolFailedError(f"the MCP server {self.id} {reason}") from None
         if result is None:
             raise ToolFailedError(f"the MCP server {self.id} took longer than {limit:g} s")
         return outcome_of(result, self._limits)
-
-    def _has_connection_per_call(self) -> bool:
-        """Return whether one that has broken off says nothing of the next one."""
-        return isinstance(self._server, WebServer) and not self._server.is_sse
 
     async def _talk(self) -> None:
         async with AsyncExitStack() as stack:
@@ -197,8 +195,8 @@ class McpConnection:
                 # The older transport is older than the probe for newer servers.
                 mode = "legacy" if self._server.is_sse else mode
             case AcpServer():
-                assert self._place.tunnels is not None
-                transport = self._place.tunnels.open(self._server.server_id)
+                assert self._place.acp_transports is not None
+                transport = self._place.acp_transports.open(self._server.server_id)
                 mode = LATEST_MODERN_VERSION
         return Client(
             self._tool_filter.around(transport),
@@ -212,7 +210,9 @@ class McpConnection:
         )
 
     async def _list(self, client: Client) -> None:
-        self._listing = await listed(client, self._tool_filter, self.id, self._limits, self.call)
+        self._listing = await list_tools(
+            client, self._tool_filter, self.id, self._limits, self.call
+        )
 
     async def _keep_up(self, client: Client) -> None:
         """List anew whenever the list has changed; changes that come meanwhile count once."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from acp_agent.mcp.tool_schema import DEPTH, STEPS, UnfitToolError, is_quick, offered_schema
+from acp_agent.mcp.tool_schema import MAX_DEPTH, UnfitToolError, offered_schema
 from acp_protocol.jsonrpc import Json
 
 METASCHEMA = Draft202012Validator(Draft202012Validator.META_SCHEMA)
@@ -68,7 +68,6 @@ def test_what_refers_to_somewhere_else_or_nowhere_is_refused(reference: str) -> 
         ({"type": []}, ".type"),
         ({"items": [{"type": "string"}]}, ".items"),
         ({"exclusiveMinimum": True}, ".exclusiveMinimum"),
-        ({"minimum": 10**400}, ".minimum"),
         ({"minLength": -1}, ".minLength"),
         ({"multipleOf": 0}, ".multipleOf"),
         ({"anyOf": []}, ".anyOf"),
@@ -109,7 +108,7 @@ def test_arguments_whose_names_no_service_takes_are_refused(name: str) -> None:
 
 def test_what_is_nested_too_deeply_is_refused() -> None:
     schema: dict[str, Any] = {}
-    for _ in range(DEPTH * 1000):
+    for _ in range(MAX_DEPTH * 1000):
         schema = {"not": schema}
     with pytest.raises(UnfitToolError):
         of_one(schema)
@@ -172,38 +171,3 @@ def test_a_schema_is_refused_for_its_references_at_most(words: dict[str, Json]) 
     except UnfitToolError as refusal:
         reason = str(refusal)
     assert reason.startswith("it refers to ")
-
-
-def doubled(times: int) -> dict[str, Json]:
-    """Return a schema that stands for one twice as large as the next, so many times."""
-    twice = {f"a{at}": {"allOf": [{"$ref": f"#/$defs/a{at + 1}"}] * 2} for at in range(times)}
-    return {"$ref": "#/$defs/a0", "$defs": {**twice, f"a{times}": {"type": "string"}}}
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {}}},
-        doubled(3),
-        {"required": ["a"], "anyOf": [{"enum": [1, None]}, True], "$defs": {}},
-    ],
-)
-def test_plain_schemas_are_quick(schema: dict[str, Json]) -> None:
-    assert is_quick(schema)
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"properties": {"a": {"pattern": "^(a+)+$"}}},
-        {"patternProperties": {"^(a+)+$": {}}},
-        {"items": {"uniqueItems": True}},
-        {"items": {"$ref": "#"}},
-        {"$ref": "http://192.0.2.1/"},
-        doubled(30),
-        {"enum": [*range(STEPS)]},
-        {"type": "text"},
-    ],
-)
-def test_schemas_that_could_take_for_ever_are_not_quick(schema: dict[str, Json]) -> None:
-    assert not is_quick(schema)
