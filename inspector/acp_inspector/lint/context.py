@@ -16,6 +16,7 @@ from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.state import IdKey, LintState, Point, SeenSession, SentRequest, opposite
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
 
 Kind: TypeAlias = Literal["request", "notification", "result", "failure", "batch", "broken"]
@@ -245,16 +246,6 @@ class EndContext:
     ) -> tuple[Problem, ...]:
         """Return the problem that a rule was broken at the end, with the frames that prove it."""
         return (Problem(text, tuple(sorted({frame.seq for frame in frames})), severity),)
-
-
-def as_object(value: Json) -> dict[str, Json]:
-    """Return `value` if it is an object, an empty one otherwise."""
-    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - JSON
-
-
-def as_array(value: Json) -> list[Json]:
-    """Return `value` if it is an array, an empty one otherwise."""
-    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - JSON
 
 
 def is_one_of(value: Json, words: Container[str]) -> bool:

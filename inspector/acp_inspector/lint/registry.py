@@ -1,6 +1,6 @@
 """How a lint check is written, and which checks look at which message.
 
-    @check("ACP-L134", on_request("session/prompt"), fix="Wait for the response first.")
+    @check("ACP-L134", on.request("session/prompt"))
     def one_prompt_at_a_time(context: Context) -> CheckResult:
         ...
 
@@ -12,31 +12,22 @@ state has been updated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 from acp_inspector.journal import JournalEvent, StderrChunk
+from acp_inspector.lint import on
 from acp_inspector.lint.catalog import EARLY_FAMILIES, LintRule, rules
 from acp_inspector.lint.context import CheckResult, Context, EndContext
+from acp_inspector.lint.on import Trigger, Triggers
 from acp_inspector.lint.rules import MODULES
 from acp_inspector.lint.state import LintState, opposite
 from acp_protocol.framing import Side
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
-
-Trigger: TypeAlias = tuple[str, str | None]
-"""A kind of message and a method or update variant; None means any."""
-
-EVERY_FRAME: Final[Trigger] = ("frame", None)
-"""Every frame, whatever it holds."""
-INVALID: Final[Trigger] = ("broken", None)
-"""Frames that hold no message, not even an array of them."""
-BATCHES: Final[Trigger] = ("batch", None)
-"""Frames that hold an array."""
-EVERY_MESSAGE: Final[Trigger] = ("message", None)
-"""Every frame that is one JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +35,11 @@ class Check:
     """Finds violations of one rule in a frame."""
 
     rule: str
-    triggers: tuple[Trigger, ...]
+    triggers: Triggers
     look: Callable[[Context], CheckResult]
     fix: str
     """What the side at fault should do, in one sentence."""
-    exercised_by: tuple[Trigger, ...] = ()
+    exercised_by: Triggers = ()
     """Messages that exercise the rule although only `triggers` can violate it."""
 
 
@@ -74,7 +65,7 @@ class EventCheck:
 class Tracker:
     """Records something about a frame for the checks of one subject."""
 
-    triggers: tuple[Trigger, ...]
+    triggers: Triggers
     update: Callable[[Context], None]
 
 
@@ -85,102 +76,47 @@ class EventTracker:
     update: Callable[[StderrChunk | JournalEvent, LintState], None]
 
 
-def on_request(*methods: str) -> tuple[Trigger, ...]:
-    """Look at requests of these methods; of any method if none is given."""
-    return tuple(("request", method) for method in methods or (None,))
-
-
-def on_notification(*methods: str) -> tuple[Trigger, ...]:
-    """Look at notifications of these methods; of any method if none is given."""
-    return tuple(("notification", method) for method in methods or (None,))
-
-
-def on_call(*methods: str) -> tuple[Trigger, ...]:
-    """Look at requests and notifications of these methods; of any method if none is given."""
-    return (*on_request(*methods), *on_notification(*methods))
-
-
-def on_result(*methods: str) -> tuple[Trigger, ...]:
-    """Look at successful responses to these methods; to any method if none is given."""
-    return tuple(("result", method) for method in methods or (None,))
-
-
-def on_error(*methods: str) -> tuple[Trigger, ...]:
-    """Look at error responses to these methods; to any method if none is given."""
-    return tuple(("failure", method) for method in methods or (None,))
-
-
-def on_response(*methods: str) -> tuple[Trigger, ...]:
-    """Look at responses of both kinds."""
-    return (*on_result(*methods), *on_error(*methods))
-
-
-def on_update(*variants: str) -> tuple[Trigger, ...]:
-    """Look at session updates of these variants; of any variant if none is given."""
-    return tuple(("update", variant) for variant in variants or (None,))
-
-
 def check(
     rule: str,
-    *triggers: Trigger | tuple[Trigger, ...],
-    fix: str,
-    exercised_by: Trigger | tuple[Trigger, ...] = (),
+    *triggers: Triggers,
+    exercised_by: Triggers = (),
+    fix: str | None = None,
 ) -> Callable[[Callable[[Context], CheckResult]], Check]:
-    """Make a function the check of the rule with this id; see `Check`."""
+    """Make a function the check of the rule with this id; see `Check`.
 
-    def made(look: Callable[[Context], CheckResult]) -> Check:
-        return Check(rule, _flat(triggers), look, fix, _flat((exercised_by,)))
-
-    return made
+    `fix` is for one of several checks of a rule that has another remedy than the catalogue's.
+    """
+    return lambda look: Check(rule, tuple(chain(*triggers)), look, _fix(rule, fix), exercised_by)
 
 
 def check_at_end(
-    rule: str, *, fix: str
+    rule: str, *, fix: str | None = None
 ) -> Callable[[Callable[[EndContext], CheckResult]], EndCheck]:
     """Make a function the check of a rule that is violated by what never came."""
-
-    def made(look: Callable[[EndContext], CheckResult]) -> EndCheck:
-        return EndCheck(rule, look, fix)
-
-    return made
+    return lambda look: EndCheck(rule, look, _fix(rule, fix))
 
 
 def check_event(
-    rule: str, *, fix: str
+    rule: str, *, fix: str | None = None
 ) -> Callable[[Callable[[StderrChunk | JournalEvent, LintState], CheckResult]], EventCheck]:
     """Make a function the check of a rule about stderr text and journal events."""
+    return lambda look: EventCheck(rule, look, _fix(rule, fix))
 
-    def made(look: Callable[[StderrChunk | JournalEvent, LintState], CheckResult]) -> EventCheck:
-        return EventCheck(rule, look, fix)
 
-    return made
+def _fix(rule: str, fix: str | None) -> str:
+    return fix or rules()[rule].fix
 
 
 def track(
-    *triggers: Trigger | tuple[Trigger, ...],
+    *triggers: Triggers,
 ) -> Callable[[Callable[[Context], None]], Tracker]:
     """Make a function record something of the frames that it is called for."""
-
-    def made(update: Callable[[Context], None]) -> Tracker:
-        return Tracker(_flat(triggers), update)
-
-    return made
+    return lambda update: Tracker(tuple(chain(*triggers)), update)
 
 
 def track_event(update: Callable[[StderrChunk | JournalEvent, LintState], None]) -> EventTracker:
     """Make a function record something of stderr text and events, after all checks looked."""
     return EventTracker(update)
-
-
-def _flat(triggers: Iterable[Trigger | tuple[Trigger, ...]]) -> tuple[Trigger, ...]:
-    flat: list[Trigger] = []
-    for each in triggers:
-        # A trigger is a pair of words, a group of them a tuple of pairs.
-        if each and isinstance(each[0], str):
-            flat.append(cast("Trigger", each))
-        else:
-            flat.extend(cast("tuple[Trigger, ...]", each))
-    return tuple(flat)
 
 
 Part = TypeVar("Part", Check, EndCheck, EventCheck, Tracker, EventTracker)
@@ -286,13 +222,13 @@ def triggers_of(kind: MessageKind) -> frozenset[Trigger]:
 
 
 def _triggers(kind: MessageKind) -> Iterator[Trigger]:
-    yield EVERY_FRAME
+    yield from on.EVERY_FRAME
     if kind.kind == "batch":
-        yield BATCHES
+        yield from on.BATCHES
     if kind.kind not in {"batch", "no object"}:
-        yield EVERY_MESSAGE
+        yield from on.EVERY_MESSAGE
     if kind.kind in {"broken", "no object"}:
-        yield INVALID
+        yield from on.INVALID
     if kind.kind not in {"request", "notification", "result", "failure"}:
         return
     yield kind.kind, None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -17,11 +18,11 @@ from acp_inspector.lint.context import (
     is_one_of,
     quoted,
 )
-from acp_inspector.lint.registry import check, check_at_end, on_update, track
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point
 
-UPDATE: Final = on_update("compaction_update")
-CHUNK: Final = on_update("compaction_summary_chunk")
+UPDATE: Final = on.update("compaction_update")
+CHUNK: Final = on.update("compaction_summary_chunk")
 FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 COMPACTIONS: Final = 10_000
 
@@ -72,9 +73,8 @@ def _keep_compaction(context: Context) -> None:
             compaction.ended = compaction.ended or context.point
 
 
-@check("ACP-L404", UPDATE, CHUNK, fix="Compact in silence where the client cannot show it.")
+@check("ACP-L404", UPDATE, CHUNK)
 def compaction_is_for_who_can_show_it(context: Context) -> CheckResult:
-    """Flag compaction for a client that did not claim it."""
     if context.state.claims("client", "session.compaction"):
         return OK
     return context.problem(
@@ -84,18 +84,16 @@ def compaction_is_for_who_can_show_it(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L405", CHUNK, fix="Send the summary while the compaction is in progress.")
+@check("ACP-L405", CHUNK)
 def summaries_come_in_between(context: Context) -> CheckResult:
-    """Flag a piece of a summary after the compaction was over."""
     known = _known(context)
     if known is None or known.ended is None or _is_replaying(context):
         return OK
     return context.problem("the compaction had already ended", known.ended)
 
 
-@check_at_end("ACP-L406", fix="End each compaction with one final status.")
+@check_at_end("ACP-L406")
 def compactions_end(ending: EndContext) -> CheckResult:
-    """Flag compactions that never ended."""
     known = ending.state.of(_Compactions).of
     if not known or not ending.is_over:
         return None
@@ -106,9 +104,8 @@ def compactions_end(ending: EndContext) -> CheckResult:
     )
 
 
-@check("ACP-L406", UPDATE, fix="End each compaction with one final status.")
+@check("ACP-L406", UPDATE)
 def compactions_end_once(context: Context) -> CheckResult:
-    """Flag a compaction that ends in two ways."""
     known, status = _known(context), context.update.get("status")
     if not is_one_of(status, FINAL):
         return None
@@ -119,9 +116,8 @@ def compactions_end_once(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L407", UPDATE, fix="Send a summary with completed, an error with failed.")
+@check("ACP-L407", UPDATE)
 def final_compactions_fit_their_status(context: Context) -> CheckResult:
-    """Flag a summary or an error that does not belong to the status."""
     status = context.update.get("status")
     for name, right in (("summary", "completed"), ("error", "failed")):
         if context.update.get(name) and status != right:
@@ -131,9 +127,8 @@ def final_compactions_fit_their_status(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L408", UPDATE, fix="Give each compaction an id of its own.")
+@check("ACP-L408", UPDATE)
 def ids_are_not_reused(context: Context) -> CheckResult:
-    """Flag a compaction that begins with the id of one that is over."""
     known = _known(context)
     if known is None or known.ended is None or _is_replaying(context):
         return OK
@@ -144,9 +139,8 @@ def ids_are_not_reused(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L409", on_update("notice"), fix="Give a severity and a title.")
+@check("ACP-L409", on.update("notice"))
 def notices_say_something(context: Context) -> CheckResult:
-    """Flag notices without severity or title."""
     if not isinstance(context.update.get("severity"), str):
         return context.problem("severity is missing", path="params.update.severity")
     title = context.update.get("title")
@@ -155,9 +149,8 @@ def notices_say_something(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L410", on_update("notice"), fix="Do not replay notices.")
+@check("ACP-L410", on.update("notice"))
 def notices_are_not_history(context: Context) -> CheckResult:
-    """Flag notices in a replay."""
     if context.session is None or context.session.replay is None:
         return OK
     return context.problem("a notice is part of the replay", context.session.replay)

@@ -9,25 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    Problem,
-    as_array,
-    as_object,
-    is_one_of,
-    quoted,
-)
-from acp_inspector.lint.registry import check, on_request, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, is_one_of, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 OPENERS: Final = ("session/new", "session/load", "session/resume", "session/fork")
 """Methods whose results hold a session's modes and options."""
 TELLERS: Final = (
-    *on_result(*OPENERS, "session/set_config_option"),
-    *on_update("config_option_update"),
+    *on.result(*OPENERS, "session/set_config_option"),
+    *on.update("config_option_update"),
 )
 CATEGORIES: Final = frozenset({"mode", "model", "model_config", "thought_level"})
 TYPES: Final = frozenset({"select", "boolean"})
@@ -76,7 +69,7 @@ def reported_options(context: Context) -> tuple[str, list[dict[str, Json]]] | No
     if not isinstance(reported, list):
         return None
     place = "params.update.configOptions" if is_update else "result.configOptions"
-    return place, [as_object(each) for each in as_array(reported)]
+    return place, [as_object(each) for each in as_list(reported)]
 
 
 @track(TELLERS)
@@ -104,9 +97,9 @@ def id_name(context: Context) -> str:
 
 def option_values(option: dict[str, Json]) -> Iterator[tuple[str, Json]]:
     """Yield what a select can be set to, with its place in the option."""
-    for n, each in enumerate(map(as_object, as_array(option.get("options")))):
+    for n, each in enumerate(map(as_object, as_list(option.get("options")))):
         if isinstance(each.get("options"), list):
-            for m, inner in enumerate(map(as_object, as_array(each["options"]))):
+            for m, inner in enumerate(map(as_object, as_list(each["options"]))):
                 yield f"options.{n}.options.{m}", inner.get("value")
         elif "value" in each:
             yield f"options.{n}", each["value"]
@@ -132,9 +125,8 @@ def _wanted(context: Context) -> tuple[SessionOptions, Option] | None:
     return known, known.by_id[id_]
 
 
-@check("ACP-L294", on_request("session/set_config_option"), fix="Set one of the session's options.")
+@check("ACP-L294", on.request("session/set_config_option"))
 def options_that_are_set_exist(context: Context) -> CheckResult:
-    """Flag an option that was not offered."""
     known, id_ = _known(context), context.params.get("configId")
     if known is None or not isinstance(id_, str):
         return None
@@ -145,9 +137,8 @@ def options_that_are_set_exist(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L295", on_request("session/set_config_option"), fix="Set one of the option's values.")
+@check("ACP-L295", on.request("session/set_config_option"))
 def values_that_are_set_are_offered(context: Context) -> CheckResult:
-    """Flag a value that was not offered."""
     wanted = _wanted(context)
     if wanted is None or wanted[1].type != "select" or not wanted[1].values:
         return None
@@ -162,11 +153,8 @@ def values_that_are_set_are_offered(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L296", on_request("session/set_config_option"), fix='Say "type": "boolean", true or false.'
-)
+@check("ACP-L296", on.request("session/set_config_option"))
 def booleans_are_set_as_such(context: Context) -> CheckResult:
-    """Flag words where true or false is asked for."""
     wanted = _wanted(context)
     if wanted is None or wanted[1].type != "boolean":
         return None
@@ -185,17 +173,15 @@ def booleans_are_set_as_such(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L297", on_request("session/set_config_option"), fix='Say "type": "id" or "boolean".')
+@check("ACP-L297", on.request("session/set_config_option"))
 def setting_says_what_is_set(context: Context) -> CheckResult:
-    """Flag a setting without a type, in version 2."""
     if isinstance(context.params.get("type"), str):
         return OK
     return context.problem("type is missing", path="params.type")
 
 
-@check("ACP-L298", on_result("session/set_config_option"), fix="Return the complete list.")
+@check("ACP-L298", on.result("session/set_config_option"))
 def setting_is_answered_with_all_options(context: Context) -> CheckResult:
-    """Flag a response without the list, with a part of it, or without what was set."""
     reported = reported_options(context)
     if reported is None:
         return context.problem(
@@ -225,9 +211,8 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L299", on_update("config_option_update"), fix="Send the complete list each time.")
+@check("ACP-L299", on.update("config_option_update"))
 def updates_list_all_options(context: Context) -> CheckResult:
-    """Flag options that vanish from one list to the next."""
     reported, known = reported_options(context), _known(context)
     if reported is None or known is None:
         return None
@@ -244,9 +229,8 @@ def updates_list_all_options(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L300", TELLERS, fix="Offer a select with two values instead.")
+@check("ACP-L300", TELLERS)
 def booleans_are_offered_to_those_who_know_them(context: Context) -> CheckResult:
-    """Flag boolean options for a client that did not claim to know them."""
     booleans = [place for place, each in each_option(context) if each.get("type") == "boolean"]
     if not booleans:
         return None
@@ -259,9 +243,8 @@ def booleans_are_offered_to_those_who_know_them(context: Context) -> CheckResult
     )
 
 
-@check("ACP-L301", TELLERS, fix="Offer the current value among the others.")
+@check("ACP-L301", TELLERS)
 def selects_offer_their_value(context: Context) -> CheckResult:
-    """Flag selects without values, and of a current value that is none of them."""
     found: list[Problem] = []
     is_any = False
     for place, option in each_option(context):
@@ -284,13 +267,12 @@ def selects_offer_their_value(context: Context) -> CheckResult:
 
 
 def _has_empty_group(option: dict[str, Json]) -> bool:
-    groups = map(as_object, as_array(option.get("options")))
+    groups = map(as_object, as_list(option.get("options")))
     return any(each.get("options") == [] for each in groups)
 
 
-@check("ACP-L302", TELLERS, fix="Give a boolean a boolean, and no options.")
+@check("ACP-L302", TELLERS)
 def booleans_have_booleans(context: Context) -> CheckResult:
-    """Flag booleans that are set to something else, or offer values."""
     is_any = False
     for place, option in each_option(context):
         if option.get("type") != "boolean":
@@ -305,9 +287,8 @@ def booleans_have_booleans(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L303", TELLERS, fix="Report what each option is set to.")
+@check("ACP-L303", TELLERS)
 def options_are_set_to_something(context: Context) -> CheckResult:
-    """Flag options without a current value."""
     is_any = False
     for place, option in each_option(context):
         if context.version != 1 and not is_one_of(option.get("type"), TYPES):
@@ -318,9 +299,8 @@ def options_are_set_to_something(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L304", TELLERS, fix="Give each option, and each of its values, an id of its own.")
+@check("ACP-L304", TELLERS)
 def option_ids_and_values_are_unique(context: Context) -> CheckResult:
-    """Flag ids that two options share, and of values that stand twice in one."""
     seen: set[str] = set()
     is_any = False
     for place, option in each_option(context):
@@ -343,15 +323,13 @@ def option_ids_and_values_are_unique(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L305", TELLERS, fix="Call them id and group; the other names are version 2's.")
+@check("ACP-L305", TELLERS)
 def names_are_version_1s(context: Context) -> CheckResult:
-    """Flag version 2's names."""
     return _names(context, ("id", "group"), ("configId", "groupId"))
 
 
-@check("ACP-L306", TELLERS, fix="Call them configId and groupId; the other names are version 1's.")
+@check("ACP-L306", TELLERS)
 def names_are_version_2s(context: Context) -> CheckResult:
-    """Flag version 1's names."""
     return _names(context, ("configId", "groupId"), ("id", "group"))
 
 
@@ -364,7 +342,7 @@ def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> 
                 f"the option is named by {wrong[0]} instead of {right[0]}",
                 path=f"{place}.{right[0]}",
             )
-        for n, group in enumerate(map(as_object, as_array(option.get("options")))):
+        for n, group in enumerate(map(as_object, as_list(option.get("options")))):
             if "options" in group and right[1] not in group and wrong[1] in group:
                 return context.problem(
                     f"the group is named by {wrong[1]} instead of {right[1]}",
@@ -373,12 +351,11 @@ def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> 
     return OK if is_any else None
 
 
-@check("ACP-L307", TELLERS, fix="Put all values into groups, or none.")
+@check("ACP-L307", TELLERS)
 def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
-    """Flag lists that are flat and grouped at once."""
     is_any = False
     for place, option in each_option(context):
-        listed = [as_object(each) for each in as_array(option.get("options"))]
+        listed = [as_object(each) for each in as_list(option.get("options"))]
         if not listed:
             continue
         is_any = True
@@ -388,15 +365,13 @@ def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L308", TELLERS, fix="Begin categories of your own with “_”.")
+@check("ACP-L308", TELLERS)
 def categories_are_known_or_own(context: Context) -> CheckResult:
-    """Flag categories that a later version may give another meaning."""
     return _words(context, "category", CATEGORIES)
 
 
-@check("ACP-L312", TELLERS, fix="Begin custom types with “_”.")
+@check("ACP-L312", TELLERS)
 def types_are_known_or_own(context: Context) -> CheckResult:
-    """Flag types that a later version may give another meaning."""
     return _words(context, "type", TYPES)
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from acp_inspector.lint.context import CheckResult, Context, Problem, as_array, as_object, quoted
-from acp_inspector.lint.registry import Trigger, check, on_update
+from acp_inspector.lint import on
+from acp_inspector.lint.context import CheckResult, Context, Problem, quoted
+from acp_inspector.lint.on import Triggers
+from acp_inspector.lint.registry import check
 from acp_inspector.lint.rules.tool_calls import TOOL_CALL_MESSAGES, content_of
 from acp_inspector.lint.text_checks import NOWHERE, PatchedFile, is_absolute, read_patch
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-SHOWN: Final[tuple[Trigger, ...]] = (*TOOL_CALL_MESSAGES, *on_update("tool_call_content_chunk"))
+SHOWN: Final[Triggers] = (*TOOL_CALL_MESSAGES, *on.update("tool_call_content_chunk"))
 """Messages that may show a diff."""
 PAIRS: Final = frozenset({"move", "copy"})
 """Operations on a file that have a path before and one after."""
@@ -36,7 +39,7 @@ def _diffs(context: Context) -> list[Place]:
         return []
     return [
         (f"{place}.{index}", item)
-        for index, item in enumerate(map(as_object, as_array(content)))
+        for index, item in enumerate(map(as_object, as_list(content)))
         if item.get("type") == "diff"
     ]
 
@@ -45,7 +48,7 @@ def _changes(context: Context) -> list[Place]:
     return [
         (f"{place}.changes.{index}", as_object(change))
         for place, diff in _diffs(context)
-        for index, change in enumerate(as_array(diff.get("changes")))
+        for index, change in enumerate(as_list(diff.get("changes")))
     ]
 
 
@@ -64,9 +67,8 @@ def _judged(
     )
 
 
-@check("ACP-L204", SHOWN, fix="Send path, which is absolute, and newText.")
+@check("ACP-L204", SHOWN)
 def diffs_are_complete(context: Context) -> CheckResult:
-    """Flag diffs of version 1 that do not say which file becomes what."""
     return _judged(context, _diffs(context), _incomplete)
 
 
@@ -79,9 +81,8 @@ def _incomplete(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
         yield f"the newText of the diff {what}", f"{place}.newText"
 
 
-@check("ACP-L205", SHOWN, fix="Send changes, and a patch with the text.")
+@check("ACP-L205", SHOWN)
 def diffs_have_changes(context: Context) -> CheckResult:
-    """Flag diffs of version 2 that are those of version 1."""
     return _judged(context, _diffs(context), _without_changes)
 
 
@@ -94,9 +95,8 @@ def _without_changes(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
             yield f"the diff has version 1's {name}", f"{place}.{name}"
 
 
-@check("ACP-L206", SHOWN, fix="Send oldPath and path for move and copy, path for all else.")
+@check("ACP-L206", SHOWN)
 def changes_have_their_paths(context: Context) -> CheckResult:
-    """Flag changes that do not say which file they are about."""
     return _judged(context, _changes(context), _pathless)
 
 
@@ -111,9 +111,8 @@ def _pathless(place: str, change: dict[str, Json]) -> Iterator[Violation]:
             yield f"the change {quoted(operation)} has no {name}", f"{place}.{name}"
 
 
-@check("ACP-L207", SHOWN, fix="Send absolute paths in diffs.")
+@check("ACP-L207", SHOWN)
 def paths_of_diffs_are_absolute(context: Context) -> CheckResult:
-    """Flag diffs of files whose place is not said whole."""
     places = _diffs(context)
     return _judged(context, places + _changes(context) if places else places, _relative)
 
@@ -141,13 +140,8 @@ def _text(diff: dict[str, Json]) -> str:
     return text if isinstance(text, str) else ""
 
 
-@check(
-    "ACP-L208",
-    SHOWN,
-    fix="Send what `git diff -p` prints, with absolute paths and without a/ and b/.",
-)
+@check("ACP-L208", SHOWN)
 def patches_are_bare_and_absolute(context: Context) -> CheckResult:
-    """Flag patches with headers of a commit or mail, or with paths of a working tree."""
     return _judged(context, _patches(context), _no_git_patch)
 
 
@@ -164,7 +158,7 @@ def _no_git_patch(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
             yield f"the path {quoted(names[0] if names else header)} is not absolute", where
 
 
-@check("ACP-L209", SHOWN, fix="List every file of the patch in changes, with what happens to it.")
+@check("ACP-L209", SHOWN)
 def patches_agree_with_changes(context: Context) -> CheckResult:
     """Flag files in a patch that changes does not have, or has otherwise.
 
@@ -174,7 +168,7 @@ def patches_agree_with_changes(context: Context) -> CheckResult:
 
 
 def _unlisted(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
-    changes = [as_object(each) for each in as_array(diff.get("changes"))]
+    changes = [as_object(each) for each in as_list(diff.get("changes"))]
     for file in read_patch(_text(diff)).files:
         if file.path is None or not is_absolute(file.path):
             continue
@@ -196,24 +190,22 @@ def _is_reported_by(file: PatchedFile, change: dict[str, Json]) -> bool:
     return file.operation == "add" and operation in PAIRS and path == file.path
 
 
-@check("ACP-L210", SHOWN, fix="Send a patch with the changes of text.")
+@check("ACP-L210", SHOWN)
 def texts_come_with_a_patch(context: Context) -> CheckResult:
-    """Flag changes to files of text that do not say what changed."""
     return _judged(context, _diffs(context), _patchless)
 
 
 def _patchless(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     if diff.get("patch") is not None:
         return
-    for change in map(as_object, as_array(diff.get("changes"))):
+    for change in map(as_object, as_list(diff.get("changes"))):
         if change.get("fileType") == "text":
             yield f"the text {quoted(change.get('path'))} changes without a patch", f"{place}.patch"
             return
 
 
-@check("ACP-L211", SHOWN, fix="Send a diff only where something changes.")
+@check("ACP-L211", SHOWN)
 def diffs_change_something(context: Context) -> CheckResult:
-    """Flag diffs without a change."""
     return _judged(context, _diffs(context), _empty)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -15,14 +16,14 @@ from acp_inspector.lint.context import (
     Context,
     EndContext,
     Problem,
-    as_object,
     quoted,
 )
-from acp_inspector.lint.registry import check, check_at_end, on_update, track
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.rules.content import is_base64
 from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import SeenSession, SeenTerminal
 from acp_inspector.lint.text_checks import is_absolute
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 CELLS: Final = range(1, 65536)
@@ -36,13 +37,8 @@ class _Commands:
     reported: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
 
-@check(
-    "ACP-L266",
-    on_update("terminal_update", "terminal_output_chunk"),
-    fix="Name the terminal by terminalId, and put bytes into data.",
-)
+@check("ACP-L266", on.update("terminal_update", "terminal_output_chunk"))
 def terminals_are_named(context: Context) -> CheckResult:
-    """Flag updates of no terminal, and of output without bytes."""
     names = (
         ("terminalId", "data") if context.variant == "terminal_output_chunk" else ("terminalId",)
     )
@@ -55,13 +51,8 @@ def terminals_are_named(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L267",
-    on_update("terminal_update", "terminal_output_chunk"),
-    fix="Encode the bytes of each message by themselves, as base64 with padding.",
-)
+@check("ACP-L267", on.update("terminal_update", "terminal_output_chunk"))
 def output_is_base64(context: Context) -> CheckResult:
-    """Flag output that does not decode."""
     data: Json = context.update.get("data")
     path = "params.update.data"
     if context.variant == "terminal_update":
@@ -74,9 +65,8 @@ def output_is_base64(context: Context) -> CheckResult:
     return context.problem(f"no base64: {quoted(data[:40])}", path=path)
 
 
-@check("ACP-L268", on_update("terminal_update"), fix="Send an absolute cwd, or none.")
+@check("ACP-L268", on.update("terminal_update"))
 def terminals_run_somewhere(context: Context) -> CheckResult:
-    """Flag directories that depend on where someone stands."""
     cwd: Json = context.update.get("cwd")
     if not isinstance(cwd, str):
         return None
@@ -85,9 +75,8 @@ def terminals_run_somewhere(context: Context) -> CheckResult:
     return context.problem(f"the cwd is {quoted(cwd)}", path="params.update.cwd")
 
 
-@check("ACP-L269", on_update("terminal_update"), fix='Send {"data": …} as output.')
+@check("ACP-L269", on.update("terminal_update"))
 def output_is_an_object(context: Context) -> CheckResult:
-    """Flag output that is text."""
     output: Json = context.update.get("output")
     if output is None:
         return None
@@ -98,13 +87,8 @@ def output_is_an_object(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L270",
-    on_update("terminal_output_chunk"),
-    fix="Send the exitStatus after the last output, or clear it.",
-)
+@check("ACP-L270", on.update("terminal_output_chunk"))
 def exited_terminals_are_silent(context: Context) -> CheckResult:
-    """Flag output after the exit."""
     terminal = _terminal(context)
     if terminal is None:
         return None
@@ -115,9 +99,8 @@ def exited_terminals_are_silent(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L271", on_update("terminal_update"), fix="Give each command a terminal of its own.")
+@check("ACP-L271", on.update("terminal_update"))
 def terminals_are_not_reused(context: Context) -> CheckResult:
-    """Flag terminals that run another command after one has ended."""
     terminal, command = _terminal(context), context.update.get("command")
     if terminal is None or terminal.exited is None or context.session is None:
         return None
@@ -132,7 +115,7 @@ def terminals_are_not_reused(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L274", on_update("terminal_update"), fix="Send the command with the first update.")
+@check("ACP-L274", on.update("terminal_update"))
 def terminal_commands_come_first(context: Context) -> CheckResult:
     """Flag commands that only a later update names.
 
@@ -150,7 +133,7 @@ def terminal_commands_come_first(context: Context) -> CheckResult:
     )
 
 
-@track(on_update("terminal_update"))
+@track(on.update("terminal_update"))
 def _keep_command(context: Context) -> None:
     command, id_ = context.update.get("command"), context.update.get("terminalId")
     reported = context.state.of(_Commands).reported
@@ -167,9 +150,8 @@ def _terminal(context: Context) -> SeenTerminal | None:
     return context.session.terminals.get(id_)
 
 
-@check_at_end("ACP-L273", fix="Send a terminal_update for each terminal that you show.")
+@check_at_end("ACP-L273")
 def shown_terminals_were_reported(ending: EndContext) -> CheckResult:
-    """Flag terminals that a tool call shows, and of which nothing came."""
     found: list[Problem] = []
     has_any = False
     for session in ending.state.sessions.values():
@@ -190,9 +172,8 @@ def shown_terminals_were_reported(ending: EndContext) -> CheckResult:
     return tuple(found) if has_any else None
 
 
-@check_at_end("ACP-L275", fix="Send the exitStatus before the tool call is final.")
+@check_at_end("ACP-L275")
 def terminals_end_with_their_tool_call(ending: EndContext) -> CheckResult:
-    """Flag terminals that run on after their tool call, and not in the background."""
     found: list[Problem] = []
     has_any = False
     for session in ending.state.sessions.values():
@@ -216,9 +197,8 @@ def _behind(ending: EndContext, session: SeenSession) -> set[str]:
     return {id_ for each in listed if isinstance(id_ := each.get("terminalId"), str)}
 
 
-@check("ACP-L463", on_update("terminal_update"), fix="Send cols and rows from 1 to 65535.")
+@check("ACP-L463", on.update("terminal_update"))
 def sizes_are_sizes(context: Context) -> CheckResult:
-    """Flag terminals of no size."""
     size: Json = context.update.get("size")
     if size is None:
         return None

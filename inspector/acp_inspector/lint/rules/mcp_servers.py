@@ -8,17 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    Problem,
-    as_array,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import check, on_request
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.registry import check
 from acp_inspector.lint.text_checks import is_absolute
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 SETUPS: Final = ("session/new", "session/load", "session/resume", "session/fork")
@@ -33,7 +27,7 @@ PAIRS: Final = ("env", "headers")
 
 def _servers(context: Context) -> Iterator[tuple[str, dict[str, Json]]]:
     """Yield each server that is an object, with its place."""
-    for index, each in enumerate(as_array(context.params.get("mcpServers"))):
+    for index, each in enumerate(as_list(context.params.get("mcpServers"))):
         if isinstance(each, dict):
             yield f"params.mcpServers.{index}", as_object(each)
 
@@ -50,13 +44,8 @@ def _listed_servers(context: Context, problems: list[tuple[str, str]]) -> tuple[
     return tuple(Problem(text, (context.seq,), path=path) for text, path in problems)
 
 
-@check(
-    "ACP-L086",
-    on_request("session/new", "session/load"),
-    fix='Send "mcpServers": [] where there are none.',
-)
+@check("ACP-L086", on.request("session/new", "session/load"))
 def servers_are_listed(context: Context) -> CheckResult:
-    """Flag sessions set up without a list of servers."""
     servers: Json = context.params.get("mcpServers")
     if isinstance(servers, list):
         return OK
@@ -92,41 +81,25 @@ def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L087",
-    on_request(*SETUPS),
-    fix="Send http servers only with mcpCapabilities.http: true.",
-)
+@check("ACP-L087", on.request(*SETUPS))
 def http_is_claimed(context: Context) -> CheckResult:
-    """Flag http servers for an agent that has no http."""
     return _gated(context, "http", "mcpCapabilities.http")
 
 
-@check(
-    "ACP-L088",
-    on_request(*SETUPS),
-    fix="Send sse servers only with mcpCapabilities.sse: true.",
-)
+@check("ACP-L088", on.request(*SETUPS))
 def sse_is_claimed(context: Context) -> CheckResult:
-    """Flag sse servers for an agent that has no sse."""
     return _gated(context, "sse", "mcpCapabilities.sse")
 
 
-@check(
-    "ACP-L089",
-    on_request(*SETUPS),
-    fix="Send only servers of a transport listed below session.mcp in the agent's capabilities.",
-)
+@check("ACP-L089", on.request(*SETUPS))
 def transports_are_claimed(context: Context) -> CheckResult:
-    """Flag servers of version 2 whose transport the agent does not have."""
     found = [_gated(context, each, f"session.mcp.{each}") for each in ("stdio", "http")]
     problems = [each for each in found if each is not None]
     return sum(problems, ()) if problems else None
 
 
-@check("ACP-L090", on_request(*SETUPS), fix="Use http, or leave the server out.")
+@check("ACP-L090", on.request(*SETUPS))
 def there_is_no_sse(context: Context) -> CheckResult:
-    """Flag sse servers in version 2."""
     servers = list(_servers(context))
     if not servers:
         return None
@@ -140,13 +113,8 @@ def there_is_no_sse(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L091",
-    on_request(*SETUPS),
-    fix='Give every server its type: "stdio", "http", or one that begins with “_”.',
-)
+@check("ACP-L091", on.request(*SETUPS))
 def servers_have_a_type(context: Context) -> CheckResult:
-    """Flag servers of version 2 that do not say how they are reached."""
     servers = list(_servers(context))
     if not servers:
         return None
@@ -160,13 +128,8 @@ def servers_have_a_type(context: Context) -> CheckResult:
     return _listed_servers(context, [(text, f"{place}.type") for text, place in problems])
 
 
-@check(
-    "ACP-L092",
-    on_request(*SETUPS),
-    fix="Send name, command, args and env for a stdio server, name, url and headers for others.",
-)
+@check("ACP-L092", on.request(*SETUPS))
 def servers_are_complete(context: Context) -> CheckResult:
-    """Flag servers of version 1 that lack a member, even an empty array."""
     servers = list(_servers(context))
     if not servers:
         return None
@@ -189,9 +152,8 @@ def servers_are_complete(context: Context) -> CheckResult:
     return _listed_servers(context, problems)
 
 
-@check("ACP-L093", on_request(*SETUPS), fix="Resolve the command to its absolute path first.")
+@check("ACP-L093", on.request(*SETUPS))
 def commands_are_absolute(context: Context) -> CheckResult:
-    """Flag servers whose command is not an absolute path."""
     commands = [
         (each.get("command"), place)
         for place, each in _servers(context)
@@ -209,9 +171,8 @@ def commands_are_absolute(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L094", on_request(*SETUPS), fix='Write {"name": …, "value": …} for each, in an array.')
+@check("ACP-L094", on.request(*SETUPS))
 def variables_and_headers_are_pairs(context: Context) -> CheckResult:
-    """Flag environments and headers written as a map, or of entries that are no pair."""
     lists = [
         (each[name], f"{place}.{name}")
         for place, each in _servers(context)
@@ -226,7 +187,7 @@ def variables_and_headers_are_pairs(context: Context) -> CheckResult:
             what = "an object" if isinstance(value, dict) else "no array"
             problems.append((f"{place.rpartition('.')[2]} is {what}", place))
             continue
-        problems += _no_pairs(as_array(value), place)
+        problems += _no_pairs(as_list(value), place)
     return _listed_servers(context, problems)
 
 
@@ -240,12 +201,7 @@ def _no_pairs(pairs: list[Json], place: str) -> Iterator[tuple[str, str]]:
                 yield f"{name} is missing or no string", f"{place}.{index}.{name}"
 
 
-@check(
-    "ACP-L095",
-    on_request(*SETUPS),
-    fix="Send servers of type acp only if the agent claimed mcp over acp.",
-)
+@check("ACP-L095", on.request(*SETUPS))
 def acp_is_claimed(context: Context) -> CheckResult:
-    """Flag servers over ACP itself for an agent that does not have that."""
     path = "session.mcp.acp" if context.version == 2 else "mcpCapabilities.acp"
     return _gated(context, "acp", path)

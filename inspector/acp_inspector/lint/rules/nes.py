@@ -11,24 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    as_array,
-    as_object,
-    is_one_of,
-    quoted,
-)
-from acp_inspector.lint.registry import (
-    check,
-    on_call,
-    on_notification,
-    on_request,
-    on_result,
-    track,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 REQUESTS: Final = ("nes/start", "nes/suggest", "nes/close")
@@ -66,46 +53,44 @@ def _id(context: Context) -> str:
     return "suggestionId" if context.version == 2 else "id"
 
 
-@track(on_result("nes/start"))
+@track(on.result("nes/start"))
 def _keep_session(context: Context) -> None:
     id_ = context.result_object.get("sessionId")
     if isinstance(id_, str):
         context.state.of(NesSessions).of[id_] = NesSession(context.point)
 
 
-@track(on_result("nes/close"))
+@track(on.result("nes/close"))
 def _close_session(context: Context) -> None:
     if (session := nes_session(context)) is not None:
         session.closed = context.point
 
 
-@track(on_result("nes/suggest"))
+@track(on.result("nes/suggest"))
 def _keep_suggestions(context: Context) -> None:
     session = nes_session(context)
-    for each in map(as_object, as_array(context.result_object.get("suggestions"))):
+    for each in map(as_object, as_list(context.result_object.get("suggestions"))):
         id_ = each.get(_id(context))
         if session is not None and isinstance(id_, str) and len(session.suggested) < SUGGESTIONS:
             session.suggested[id_] = context.point
 
 
-@track(on_notification(*VERDICTS))
+@track(on.notification(*VERDICTS))
 def _forget_suggestion(context: Context) -> None:
     session, id_ = nes_session(context), context.params.get(_id(context))
     if session is not None and isinstance(id_, str):
         session.suggested.pop(id_, None)
 
 
-@check("ACP-L389", on_call(*REQUESTS, *VERDICTS), fix="Ask only agents that claim nes.")
+@check("ACP-L389", on.call(*REQUESTS, *VERDICTS))
 def suggestions_are_claimed(context: Context) -> CheckResult:
-    """Flag a client that asks an agent which claims none."""
     if context.state.claims("agent", "nes"):
         return OK
     return context.problem("the agent did not claim nes", context.state.initialize, path="method")
 
 
-@check("ACP-L391", on_request("nes/suggest"), fix="Send only the context that the agent requested.")
+@check("ACP-L391", on.request("nes/suggest"))
 def context_is_requested(context: Context) -> CheckResult:
-    """Flag context that the agent did not ask for, or of more than it wants."""
     offered = as_object(context.params.get("context"))
     wanted = as_object(context.state.claim("agent", "nes.context"))
     for name, value in offered.items():
@@ -118,23 +103,18 @@ def context_is_requested(context: Context) -> CheckResult:
                 path=f"params.context.{name}",
             )
         most = as_object(wanted[name]).get("maxCount")
-        if isinstance(most, int) and len(as_array(value)) > most:
+        if isinstance(most, int) and len(as_list(value)) > most:
             return context.problem(
-                f"{len(as_array(value))} of {name} are sent, {most} are wanted",
+                f"{len(as_list(value))} of {name} are sent, {most} are wanted",
                 context.state.initialize,
                 path=f"params.context.{name}",
             )
     return OK if offered else None
 
 
-@check(
-    "ACP-L392",
-    on_result("nes/suggest"),
-    fix="Suggest only edits to a client that claims no other kind.",
-)
+@check("ACP-L392", on.result("nes/suggest"))
 def kinds_are_claimed(context: Context) -> CheckResult:
-    """Flag kinds of suggestions that the client did not claim."""
-    for n, each in enumerate(map(as_object, as_array(context.result_object.get("suggestions")))):
+    for n, each in enumerate(map(as_object, as_list(context.result_object.get("suggestions")))):
         kind = each.get("kind")
         if not isinstance(kind, str) or kind == "edit":
             continue
@@ -147,9 +127,8 @@ def kinds_are_claimed(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L393", on_call(*WITH_SESSION), fix="Use the id that nes/start answered.")
+@check("ACP-L393", on.call(*WITH_SESSION))
 def sessions_are_those_for_suggestions(context: Context) -> CheckResult:
-    """Flag a chat session's id, of an unknown one, and of a closed one."""
     session = nes_session(context)
     if session is None:
         what = "that of a chat session" if context.session is not None else "not known"
@@ -163,9 +142,8 @@ def sessions_are_those_for_suggestions(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L396", on_notification(*VERDICTS), fix="Accept or reject each suggestion once.")
+@check("ACP-L396", on.notification(*VERDICTS))
 def verdicts_are_about_suggestions(context: Context) -> CheckResult:
-    """Flag a verdict about what was not suggested, or about which there was one before."""
     session, id_ = nes_session(context), context.params.get(_id(context))
     if session is None:
         return None
@@ -174,9 +152,8 @@ def verdicts_are_about_suggestions(context: Context) -> CheckResult:
     return context.problem(f"no suggestion {quoted(id_)} is pending", path=f"params.{_id(context)}")
 
 
-@check("ACP-L397", on_result("initialize"), fix="Choose one of the client's encodings.")
+@check("ACP-L397", on.result("initialize"))
 def encodings_are_offered(context: Context) -> CheckResult:
-    """Flag an encoding of positions that the client did not offer."""
     names = ("agentCapabilities", "capabilities")
     chosen = next(
         (
@@ -188,7 +165,7 @@ def encodings_are_offered(context: Context) -> CheckResult:
     )
     if chosen is None:
         return None
-    offered = as_array(context.state.claim("client", "positionEncodings"))
+    offered = as_list(context.state.claim("client", "positionEncodings"))
     if chosen in offered or (not offered and chosen == "utf-16"):
         return OK
     return context.problem(
@@ -200,13 +177,11 @@ def encodings_are_offered(context: Context) -> CheckResult:
 
 @check(
     "ACP-L398",
-    on_request("nes/suggest"),
-    on_result("nes/suggest"),
-    on_notification("document/didChange", "document/didFocus"),
-    fix="Count lines and characters from 0, and let a range begin before it ends.",
+    on.request("nes/suggest"),
+    on.result("nes/suggest"),
+    on.notification("document/didChange", "document/didFocus"),
 )
 def positions_make_sense(context: Context) -> CheckResult:
-    """Flag negative positions, and of ranges that end before they begin."""
     place = "result" if context.kind == "result" else "params"
     is_any = False
     for path, fault in _positions(place, context.value.get(place)):
@@ -231,7 +206,7 @@ def _positions(place: str, value: Json) -> Iterator[tuple[str, str | None]]:
             is_bad = start is not None and end is not None and start > end
             yield path, "the range ends before it begins" if is_bad else None
         todo += [(f"{path}.{name}", inner) for name, inner in held.items() if name != "text"]
-        todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_array(each))]
+        todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_list(each))]
 
 
 def _order(position: Json) -> tuple[int, int] | None:
@@ -269,7 +244,7 @@ def _known(context: Context) -> _Document | None:
     return None if key is None else context.state.of(_Documents).of.get(key)
 
 
-@track(on_notification(*DOCUMENTS))
+@track(on.notification(*DOCUMENTS))
 def _keep_document(context: Context) -> None:
     key, documents = _key(context), context.state.of(_Documents)
     if key is None:
@@ -286,11 +261,8 @@ def _keep_document(context: Context) -> None:
         document.closed = context.point
 
 
-@check(
-    "ACP-L390", on_notification(*DOCUMENTS), fix="Send only the events that the agent requested."
-)
+@check("ACP-L390", on.notification(*DOCUMENTS))
 def events_are_requested(context: Context) -> CheckResult:
-    """Flag events that the agent did not ask for."""
     name = (context.method or "").partition("/")[2]
     if isinstance(context.state.claim("agent", f"nes.events.document.{name}"), dict):
         return OK
@@ -299,17 +271,12 @@ def events_are_requested(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L394",
-    on_notification("document/didChange"),
-    fix="Send what the agent's syncKind asks for.",
-)
+@check("ACP-L394", on.notification("document/didChange"))
 def changes_are_of_the_right_kind(context: Context) -> CheckResult:
-    """Flag ranges where whole texts are asked for, and the other way round."""
     kind = context.state.claim("agent", "nes.events.document.didChange.syncKind")
     if not is_one_of(kind, {"full", "incremental"}):
         return None
-    for n, change in enumerate(map(as_object, as_array(context.params.get("contentChanges")))):
+    for n, change in enumerate(map(as_object, as_list(context.params.get("contentChanges")))):
         has_range = change.get("range") is not None
         if has_range != (kind == "incremental"):
             what = "has a range" if has_range else "has no range"
@@ -321,11 +288,8 @@ def changes_are_of_the_right_kind(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L395", on_notification(*DOCUMENTS), fix="Open first, count versions up, and close last."
-)
+@check("ACP-L395", on.notification(*DOCUMENTS))
 def documents_live_in_order(context: Context) -> CheckResult:
-    """Flag documents that change before they are open or after they are closed."""
     if _key(context) is None or context.method == "document/didOpen":
         return None if _key(context) is None else OK
     document = _known(context)

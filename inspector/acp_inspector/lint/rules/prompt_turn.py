@@ -9,17 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import (
-    DELIVERY_TIMEOUT_S,
-    OK,
-    CheckResult,
-    Context,
-    as_array,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import check, on_request, on_response, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import DELIVERY_TIMEOUT_S, OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import SeenSession, SeenToolCall, SentRequest
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 STOP_REASONS: Final = frozenset(
@@ -60,11 +54,8 @@ class _Strays:
     """For each session the prompt in whose turn the user's words were sent back; 0: none."""
 
 
-@check(
-    "ACP-L134", on_request("session/prompt"), fix="Wait for the response before the next prompt."
-)
+@check("ACP-L134", on.request("session/prompt"))
 def one_prompt_at_a_time(context: Context) -> CheckResult:
-    """Flag prompts to a session that still works on one."""
     session = context.session
     if session is None:
         return None
@@ -77,11 +68,8 @@ def one_prompt_at_a_time(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L135", on_request("session/prompt"), fix="Send the prompt as an array of content blocks."
-)
+@check("ACP-L135", on.request("session/prompt"))
 def prompts_are_arrays(context: Context) -> CheckResult:
-    """Flag prompts that are text, or stand under another name."""
     if "prompt" not in context.params:
         instead = [name for name in ("content", "text", "message") if name in context.params]
         what = f', but "{instead[0]}"' if instead else ""
@@ -92,13 +80,12 @@ def prompts_are_arrays(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L136", on_request("session/prompt"), fix="Send a prompt that says something.")
+@check("ACP-L136", on.request("session/prompt"))
 def prompts_say_something(context: Context) -> CheckResult:
-    """Flag prompts that are empty, or blank."""
     prompt: Json = context.params.get("prompt")
     if not isinstance(prompt, list):
         return None
-    for block in map(as_object, as_array(prompt)):
+    for block in map(as_object, as_list(prompt)):
         text = block.get("text")
         if block.get("type") != "text" or (isinstance(text, str) and text.strip()):
             return OK
@@ -106,9 +93,8 @@ def prompts_say_something(context: Context) -> CheckResult:
     return context.problem(f"the prompt {what}", path="params.prompt")
 
 
-@check("ACP-L144", on_result("session/prompt"), fix="End the turn with one of the stop reasons.")
+@check("ACP-L144", on.result("session/prompt"))
 def turns_end_for_a_known_reason(context: Context) -> CheckResult:
-    """Flag results without a stop reason of version 1."""
     result = context.result_object
     reason = result.get("stopReason")
     if "stopReason" not in result:
@@ -122,13 +108,8 @@ def turns_end_for_a_known_reason(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L149",
-    on_update(*OUTPUT),
-    fix="Report work while a prompt has no response yet.",
-)
+@check("ACP-L149", on.update(*OUTPUT))
 def work_is_reported_within_turns(context: Context) -> CheckResult:
-    """Flag output that belongs to no turn."""
     session = context.session
     if session is None:
         return None
@@ -162,9 +143,8 @@ def after_cancelled_turn(context: Context, session: SeenSession) -> SentRequest 
     return ask
 
 
-@check("ACP-L150", on_result("session/prompt"), fix="Report how each tool call ended first.")
+@check("ACP-L150", on.result("session/prompt"))
 def tool_calls_end_within_turns(context: Context) -> CheckResult:
-    """Flag tool calls that go on after their turn."""
     session, ask = context.session, context.request
     if session is None or ask is None or context.result_object.get("stopReason") != "end_turn":
         return None
@@ -197,9 +177,7 @@ def _is_only_requested(tool: SeenToolCall) -> bool:
     )
 
 
-@check(
-    "ACP-L152", on_response("session/prompt"), fix="Wait for your own requests before the response."
-)
+@check("ACP-L152", on.response("session/prompt"))
 def requests_end_within_turns(context: Context) -> CheckResult:
     """Flag the agent's requests that still wait when their turn ends.
 
@@ -216,9 +194,8 @@ def requests_end_within_turns(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L154", on_update("user_message_chunk"), fix="Send the user's words in replays only.")
+@check("ACP-L154", on.update("user_message_chunk"))
 def the_user_is_not_echoed(context: Context) -> CheckResult:
-    """Flag, once for each turn, the user's words coming back."""
     session = context.session
     if session is None:
         return None
@@ -231,7 +208,7 @@ def the_user_is_not_echoed(context: Context) -> CheckResult:
     )
 
 
-@track(on_update("user_message_chunk"))
+@track(on.update("user_message_chunk"))
 def _keep_echo(context: Context) -> None:
     session = context.session
     if session is not None and not session.is_replaying:
@@ -239,9 +216,8 @@ def _keep_echo(context: Context) -> None:
         context.state.of(_Strays).echoed[session.id] = turn
 
 
-@check("ACP-L155", on_result("session/prompt"), fix="Send it in agent_message_chunk updates.")
+@check("ACP-L155", on.result("session/prompt"))
 def results_carry_no_output(context: Context) -> CheckResult:
-    """Flag responses that hold what updates are for."""
     for name in UPDATE_FIELDS_IN_RESULT:
         if name in context.result_object:
             return context.problem(
@@ -250,9 +226,8 @@ def results_carry_no_output(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L156", on_request("session/prompt"), fix="Leave out the mode; use config options.")
+@check("ACP-L156", on.request("session/prompt"))
 def prompts_have_no_foreign_members(context: Context) -> CheckResult:
-    """Flag members that other protocols have, and that no agent reads here."""
     for name in FOREIGN:
         if name in context.params:
             return context.problem(f'the prompt has "{name}"', path=f"params.{name}")

@@ -8,16 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    Problem,
-    as_array,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import check, on_request, on_response, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.config_options import Option, Options, each_option
 from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
@@ -26,6 +19,7 @@ from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import SentRequest
 from acp_inspector.lint.text_checks import is_absolute, may_be_same, normalized
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.validate import validate as schema_errors_of
@@ -33,11 +27,8 @@ from acp_protocol.schema.validate import validate as schema_errors_of
 ROOTS = "params.additionalDirectories"
 
 
-@check(
-    "ACP-L085", on_request(*SETUPS), fix="Send the absolute path of the session's directory as cwd."
-)
+@check("ACP-L085", on.request(*SETUPS))
 def cwd_is_absolute(context: Context) -> CheckResult:
-    """Flag sessions whose directory is not said, or only halfway."""
     cwd: Json = context.params.get("cwd")
     if is_absolute(cwd):
         return OK
@@ -46,14 +37,9 @@ def cwd_is_absolute(context: Context) -> CheckResult:
     return context.problem(f"the cwd of {context.method} {what}{suffix}", path="params.cwd")
 
 
-@check(
-    "ACP-L096",
-    on_request(*SETUPS),
-    fix="Send additionalDirectories only where the agent claimed them.",
-)
+@check("ACP-L096", on.request(*SETUPS))
 def roots_are_claimed(context: Context) -> CheckResult:
-    """Flag further directories for an agent that takes none."""
-    if not as_array(context.params.get("additionalDirectories")):
+    if not as_list(context.params.get("additionalDirectories")):
         return None
     found = gated(
         context, "sessionCapabilities.additionalDirectories", "session.additionalDirectories"
@@ -67,9 +53,8 @@ def roots_are_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L097", on_request(*SETUPS), fix="List absolute paths, or leave the member out.")
+@check("ACP-L097", on.request(*SETUPS))
 def roots_are_absolute(context: Context) -> CheckResult:
-    """Flag further directories that are none."""
     if "additionalDirectories" not in context.params:
         return None
     roots: Json = context.params["additionalDirectories"]
@@ -81,15 +66,14 @@ def roots_are_absolute(context: Context) -> CheckResult:
             (context.seq,),
             path=f"{ROOTS}.{index}",
         )
-        for index, each in enumerate(as_array(roots))
+        for index, each in enumerate(as_list(roots))
         if not is_absolute(each)
     )
 
 
-@check("ACP-L098", on_request(*SETUPS), fix="Name each directory once, and cwd only as cwd.")
+@check("ACP-L098", on.request(*SETUPS))
 def roots_are_named_once(context: Context) -> CheckResult:
-    """Flag directories that are listed twice, or are the session's own."""
-    roots = as_array(context.params.get("additionalDirectories"))
+    roots = as_list(context.params.get("additionalDirectories"))
     if not roots:
         return None
     seen: set[str] = set()
@@ -108,7 +92,7 @@ def roots_are_named_once(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L099", on_result(*SETUPS), fix="Respond with -32602 if a directory cannot be granted.")
+@check("ACP-L099", on.result(*SETUPS))
 def bad_roots_are_refused(context: Context) -> CheckResult:
     """Flag sessions that came about though a directory asked for can be none.
 
@@ -116,7 +100,7 @@ def bad_roots_are_refused(context: Context) -> CheckResult:
     """
     if context.request is None:
         return None
-    roots = as_array(context.request.params.get("additionalDirectories"))
+    roots = as_list(context.request.params.get("additionalDirectories"))
     if not roots:
         return None
     bad = [each for each in roots if not is_absolute(each)]
@@ -128,13 +112,8 @@ def bad_roots_are_refused(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L099",
-    on_result("session/list"),
-    fix="Respond with -32602 if a directory cannot be granted.",
-)
+@check("ACP-L099", on.result("session/list"))
 def roots_are_not_left_out(context: Context) -> CheckResult:
-    """Flag sessions that are listed with fewer directories than they were set up with."""
     problems: list[Problem] = []
     is_reported = False
     for place, each in listed(context):
@@ -146,20 +125,15 @@ def roots_are_not_left_out(context: Context) -> CheckResult:
             continue
         is_reported = True
         wanted = {root for root in session.roots if isinstance(root, str) and root != session.cwd}
-        if len(as_array(reported)) < len(wanted):
+        if len(as_list(reported)) < len(wanted):
             text = f"the session {quoted(id_)} has fewer directories than it was set up with"
             path = f"{place}.additionalDirectories"
             problems += context.problem(text, session.first, context.request, path=path)
     return tuple(problems) if is_reported else None
 
 
-@check(
-    "ACP-L132",
-    on_request("session/load", "session/resume"),
-    fix="Load or resume a session in the directory that it was created with.",
-)
+@check("ACP-L132", on.request("session/load", "session/resume"))
 def sessions_keep_their_directory(context: Context) -> CheckResult:
-    """Flag sessions that are taken up in another directory than the one they are known by."""
     session, cwd = context.session, context.params.get("cwd")
     if session is None or not isinstance(session.cwd, str) or not isinstance(cwd, str):
         return None
@@ -190,7 +164,7 @@ class _Refused:
     by_session: dict[str, SentRequest] = field(default_factory=dict[str, SentRequest])
 
 
-@check("ACP-L436", on_result("session/resume"), fix="Send the session's state before the response.")
+@check("ACP-L436", on.result("session/resume"))
 def a_resumed_session_reports_its_state(context: Context) -> CheckResult:
     """Flag sessions that are resumed without a word about what they do.
 
@@ -210,14 +184,8 @@ def a_resumed_session_reports_its_state(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L437",
-    on_update(),
-    on_request("session/request_permission", "elicitation/create"),
-    fix="Send remaining updates of a session before you respond to session/close.",
-)
+@check("ACP-L437", on.update(), on.request("session/request_permission", "elicitation/create"))
 def closed_sessions_are_silent(context: Context) -> CheckResult:
-    """Flag what an agent sends about a session after it closed it."""
     session = context.session
     if session is None or session.closed is None or context.side != "agent":
         return None
@@ -229,11 +197,8 @@ def closed_sessions_are_silent(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L438", on_response("session/close"), fix="Respond with {} if there is nothing to close."
-)
+@check("ACP-L438", on.response("session/close"))
 def nothing_can_be_closed(context: Context) -> CheckResult:
-    """Flag sessions that are not closed because there is none."""
     if context.code == NOT_FOUND:
         return context.problem(
             "session/close fails because the session is not there", context.request
@@ -241,9 +206,8 @@ def nothing_can_be_closed(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L455", on_result(*SETUPS_WITHOUT_LOAD), fix="Send [] where there is nothing to list.")
+@check("ACP-L455", on.result(*SETUPS_WITHOUT_LOAD))
 def lists_are_not_null(context: Context) -> CheckResult:
-    """Flag options and commands that are no lists."""
     found: CheckResult = None
     for name in ("configOptions", "availableCommands"):
         if name not in context.result_object:
@@ -259,11 +223,10 @@ def lists_are_not_null(context: Context) -> CheckResult:
 
 @check(
     "ACP-L456",
-    on_response("session/set_config_option"),
+    on.response("session/set_config_option"),
     fix="Respond with -32602 to unknown options and values.",
 )
 def impossible_settings_are_refused(context: Context) -> CheckResult:
-    """Flag responses to settings that the session does not offer."""
     ask = context.request
     options = context.state.of(Options).of.get(context.session_id or "")
     if ask is None or options is None or options.point.seq > ask.seq:
@@ -276,13 +239,8 @@ def impossible_settings_are_refused(context: Context) -> CheckResult:
     return context.problem(f"setting {quoted(id_)} is {how}, though {fault}", ask, options.point)
 
 
-@check(
-    "ACP-L456",
-    on_update("config_option_update"),
-    fix="Do not change an option that you refused to set.",
-)
+@check("ACP-L456", on.update("config_option_update"))
 def refused_settings_change_nothing(context: Context) -> CheckResult:
-    """Flag options that have the value whose setting was refused just before."""
     session = context.session_id or ""
     refused = context.state.of(_Refused).by_session.get(session)
     options = context.state.of(Options).of.get(session)
@@ -303,7 +261,7 @@ def refused_settings_change_nothing(context: Context) -> CheckResult:
     return OK
 
 
-@track(on_response("session/set_config_option"))
+@track(on.response("session/set_config_option"))
 def _keep_refusal(context: Context) -> None:
     refused = context.state.of(_Refused).by_session
     if context.session_id is None or context.session is None:
@@ -314,7 +272,7 @@ def _keep_refusal(context: Context) -> None:
         refused.pop(context.session_id, None)
 
 
-@track(on_request("session/set_config_option"), on_update("config_option_update"))
+@track(on.request("session/set_config_option"), on.update("config_option_update"))
 def _forget_refusal(context: Context) -> None:
     # What changes from here on has another cause.
     context.state.of(_Refused).by_session.pop(context.session_id or "", None)
@@ -334,11 +292,7 @@ def _fault(option: Option | None, params: dict[str, Json]) -> str | None:
     return None
 
 
-@check(
-    "ACP-L457",
-    on_response(*SETUPS_WITHOUT_LOAD),
-    fix="Reject servers with a transport that you do not claim with -32602.",
-)
+@check("ACP-L457", on.response(*SETUPS_WITHOUT_LOAD))
 def unknown_transports_are_refused(context: Context) -> CheckResult:
     """Flag sessions that begin in spite of a server that the agent cannot reach.
 
@@ -346,7 +300,7 @@ def unknown_transports_are_refused(context: Context) -> CheckResult:
     """
     if context.request is None or not context.state.is_ready:
         return None
-    for server in map(as_object, as_array(context.request.params.get("mcpServers"))):
+    for server in map(as_object, as_list(context.request.params.get("mcpServers"))):
         type_ = server.get("type")
         if not isinstance(type_, str) or type_.startswith("_"):
             continue
@@ -365,14 +319,9 @@ def unknown_transports_are_refused(context: Context) -> CheckResult:
     return None
 
 
-@check(
-    "ACP-L458",
-    on_request(*SETUPS_WITHOUT_LOAD),
-    fix="Name each server, and each variable of one, once.",
-)
+@check("ACP-L458", on.request(*SETUPS_WITHOUT_LOAD))
 def names_of_servers_are_unique(context: Context) -> CheckResult:
-    """Flag MCP servers, and of their variables, of the same name."""
-    servers = [as_object(each) for each in as_array(context.params.get("mcpServers"))]
+    servers = [as_object(each) for each in as_list(context.params.get("mcpServers"))]
     if not servers:
         return None
     if (i := _repeated(servers)) is not None:
@@ -381,7 +330,7 @@ def names_of_servers_are_unique(context: Context) -> CheckResult:
             f"two MCP servers are named {name}", path=f"params.mcpServers.{i}.name"
         )
     for i, server in enumerate(servers):
-        variables = [as_object(each) for each in as_array(server.get("env"))]
+        variables = [as_object(each) for each in as_list(server.get("env"))]
         if (j := _repeated(variables)) is not None:
             return context.problem(
                 f"the variable {quoted(variables[j].get('name'))} is set twice",
@@ -401,11 +350,7 @@ def _repeated(named: list[dict[str, Json]]) -> int | None:
     return None
 
 
-@check(
-    "ACP-L464",
-    on_response(*SETUPS_WITHOUT_LOAD, "session/load", "terminal/create"),
-    fix="Respond with -32602 to additionalDirectories that are not a list of strings.",
-)
+@check("ACP-L464", on.response(*SETUPS_WITHOUT_LOAD, "session/load", "terminal/create"))
 def malformed_lists_are_refused(context: Context) -> CheckResult:
     """Flag requests that succeed in spite of a list that has to be dropped for it.
 

@@ -9,13 +9,15 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
-from acp_inspector.lint.registry import check, on_call, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-UPDATE: Final = on_update("subagent_update")
-MESSAGES: Final = on_update("session_message", "session_message_chunk")
+UPDATE: Final = on.update("subagent_update")
+MESSAGES: Final = on.update("session_message", "session_message_chunk")
 MUTATIONS: Final = frozenset(
     {
         "session/prompt",
@@ -74,9 +76,8 @@ def _keep_child(context: Context) -> None:
         child.mirrored = context.point
 
 
-@check("ACP-L494", UPDATE, MESSAGES, fix="Send it only where the client claims subagents.")
+@check("ACP-L494", UPDATE, MESSAGES)
 def subagents_are_for_who_knows_them(context: Context) -> CheckResult:
-    """Flag subagents for a client that did not claim them."""
     if context.state.claims("client", "subagents"):
         return OK
     return context.problem(
@@ -86,9 +87,8 @@ def subagents_are_for_who_knows_them(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L495", UPDATE, fix="Announce a child before it speaks.")
+@check("ACP-L495", UPDATE)
 def children_are_announced_first(context: Context) -> CheckResult:
-    """Flag a child that was heard of before it was announced."""
     id_ = _child_id(context)
     if id_ is None:
         return None
@@ -111,7 +111,7 @@ class _FirstMentions:
     of: dict[str, Point] = field(default_factory=dict[str, Point])
 
 
-@track(on_update())
+@track(on.update())
 def _keep_first_mention(context: Context) -> None:
     if context.state.unstable and context.session is None and context.session_id is not None:
         first_seen = context.state.of(_FirstMentions).of
@@ -119,9 +119,8 @@ def _keep_first_mention(context: Context) -> None:
             first_seen.setdefault(context.session_id, context.point)
 
 
-@check("ACP-L496", UPDATE, fix="Let a child stay with its parent.")
+@check("ACP-L496", UPDATE)
 def children_stay_with_their_parent(context: Context) -> CheckResult:
-    """Flag a child that is its own parent, or changes it."""
     id_ = _child_id(context)
     if id_ is None:
         return None
@@ -137,9 +136,8 @@ def children_stay_with_their_parent(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L497", on_call(*sorted(MUTATIONS)), fix="Do to a child what its capabilities allow.")
+@check("ACP-L497", on.call(*sorted(MUTATIONS)))
 def children_are_left_alone(context: Context) -> CheckResult:
-    """Flag a client that changes a child which does not allow it."""
     child = context.state.of(_Children).of.get(context.session_id or "")
     if child is None:
         return None
@@ -153,11 +151,10 @@ def children_are_left_alone(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L498", UPDATE, fix="Send absolute paths.")
+@check("ACP-L498", UPDATE)
 def children_work_in_absolute_places(context: Context) -> CheckResult:
-    """Flag a child's directories that are not absolute."""
     directories = [("cwd", context.update.get("cwd"))]
-    for n, each in enumerate(as_array(context.update.get("additionalDirectories"))):
+    for n, each in enumerate(as_list(context.update.get("additionalDirectories"))):
         directories.append((f"additionalDirectories.{n}", each))
     known = [(place, path) for place, path in directories if isinstance(path, str)]
     for place, path in known:
@@ -168,9 +165,8 @@ def children_work_in_absolute_places(context: Context) -> CheckResult:
     return OK if known else None
 
 
-@check("ACP-L499", on_update("session_message"), fix="Name both sessions, one of them this one.")
+@check("ACP-L499", on.update("session_message"))
 def messages_go_between_known_sessions(context: Context) -> CheckResult:
-    """Flag a message whose sender or recipient is unknown, or that only passes through."""
     names = ("senderSessionId", "recipientSessionId")
     ends = {name: id_ for name in names if isinstance(id_ := context.update.get(name), str)}
     if not ends:
@@ -186,9 +182,8 @@ def messages_go_between_known_sessions(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L500", on_update("state_update"), fix="Mirror the child's state in its parent.")
+@check("ACP-L500", on.update("state_update"))
 def mirrors_agree(context: Context) -> CheckResult:
-    """Flag a parent's mirror that stayed behind: it differs though the child went on twice."""
     child = context.state.of(_Children).of.get(context.session_id or "")
     session = context.session
     if child is None or child.mirrored is None:

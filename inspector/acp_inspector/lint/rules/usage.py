@@ -9,12 +9,14 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_object, quoted
-from acp_inspector.lint.registry import check, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
-UPDATE: Final = on_update("usage_update")
+UPDATE: Final = on.update("usage_update")
 PLACE: Final = "params.update"
 _MONEY: Final = re.compile(r"[A-Za-z]{3}")
 
@@ -57,9 +59,8 @@ def _is_count(value: Json) -> TypeGuard[int]:
     return type(value) is int and value >= 0
 
 
-@check("ACP-L321", UPDATE, fix="Send whole numbers of tokens.")
+@check("ACP-L321", UPDATE)
 def counts_are_numbers(context: Context) -> CheckResult:
-    """Flag counts that are missing, negative or no whole numbers."""
     for name in ("used", "size"):
         if not _is_count(context.update.get(name)):
             count = context.update.get(name)
@@ -68,9 +69,8 @@ def counts_are_numbers(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L322", UPDATE, fix="Report the whole window's size, and what of it is used.")
+@check("ACP-L322", UPDATE)
 def the_window_is_not_overfull(context: Context) -> CheckResult:
-    """Flag more tokens than there is room for."""
     used, size = context.update.get("used"), context.update.get("size")
     if not _is_count(used) or not _is_count(size):
         return None
@@ -81,9 +81,8 @@ def the_window_is_not_overfull(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L323", UPDATE, fix="Report amount and currency.")
+@check("ACP-L323", UPDATE)
 def costs_are_whole(context: Context) -> CheckResult:
-    """Flag costs without amount or currency."""
     if context.update.get("cost") is None:
         return None
     cost = _cost(context)
@@ -94,9 +93,8 @@ def costs_are_whole(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L324", UPDATE, fix="Write money as ISO 4217 does: USD.")
+@check("ACP-L324", UPDATE)
 def currencies_are_written_alike(context: Context) -> CheckResult:
-    """Flag empty units, and of money in small letters."""
     currency = _cost(context).get("currency")
     if not isinstance(currency, str):
         return None
@@ -105,9 +103,8 @@ def currencies_are_written_alike(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L325", UPDATE, fix="Report what the session has cost so far.")
+@check("ACP-L325", UPDATE)
 def costs_add_up(context: Context) -> CheckResult:
-    """Flag costs below zero, and of costs that shrink."""
     amount = _cost(context).get("amount")
     if not _is_number(amount):
         return None
@@ -126,9 +123,8 @@ def costs_add_up(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L326", UPDATE, fix="Stay with one unit in a session.")
+@check("ACP-L326", UPDATE)
 def currencies_stay(context: Context) -> CheckResult:
-    """Flag a session that is reported in two currencies."""
     before = context.state.of(_Costs).of.get(context.session_id or "")
     currency = _cost(context).get("currency")
     if before is None or not isinstance(currency, str):
@@ -142,9 +138,8 @@ def currencies_stay(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L327", on_result("session/prompt"), on_update("state_update"), fix="Count all tokens.")
+@check("ACP-L327", on.result("session/prompt"), on.update("state_update"))
 def totals_cover_their_parts(context: Context) -> CheckResult:
-    """Flag a total that is smaller than what went in and came out."""
     is_result = context.kind == "result"
     usage = as_object((context.result_object if is_result else context.update).get("usage"))
     total, sent, got = (usage.get(f"{name}Tokens") for name in ("total", "input", "output"))
