@@ -1,79 +1,86 @@
 """How a lint check is written, and which checks look at which message.
 
-    @check("ACP-L134", on.request("session/prompt"))
-    def one_prompt_at_a_time(context: Context) -> CheckResult:
+    @check("ACP-L328", on.request("elicitation/create"), mode="form")
+    @check("ACP-L329", on.request("elicitation/create"), mode="url")
+    def modes_are_claimed(context: Context, mode: str) -> CheckResult:
         ...
 
 A check returns None if the frame gave it nothing to look at, `OK` if the rule holds, or problems.
-It sees the state as it was before the frame and changes nothing. What a subject wants to remember
-is recorded by a function marked `track`, which runs after all checks have looked and the shared
-state has been updated.
+It sees the state as it was before the frame and changes nothing. What the rule says and how to mend
+a breach stand in the catalogue. What a subject wants to remember is recorded by a function marked
+`track`, which runs after all checks have looked and the shared state has been updated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, partial
 from importlib import import_module
 from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
-from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
 from acp_inspector.lint.catalog import EARLY_FAMILIES, LintRule, rules
-from acp_inspector.lint.context import CheckResult, Context, EndContext
+from acp_inspector.lint.context import CheckResult, Context
 from acp_inspector.lint.on import Trigger, Triggers
 from acp_inspector.lint.rules import MODULES
-from acp_inspector.lint.state import LintState, opposite
+from acp_inspector.lint.state import opposite
 from acp_protocol.framing import Side
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
+
+Look = TypeVar("Look", bound=Callable[..., CheckResult])
+Update = TypeVar("Update", bound=Callable[..., None])
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Finds violations of one rule in a frame."""
+    """Finds violations of one rule in a frame, in an event, or at the end of a recording."""
 
+    place: tuple[str, int, int]
+    """Where it is defined; checks look in this order."""
     rule: str
-    triggers: Triggers
-    look: Callable[[Context], CheckResult]
+    look: Callable[..., CheckResult]
     fix: str
     """What the side at fault should do, in one sentence."""
+    triggers: Triggers = ()
     exercised_by: Triggers = ()
     """Messages that exercise the rule although only `triggers` can violate it."""
 
 
 @dataclass(frozen=True, slots=True)
-class EndCheck:
-    """Finds, at the end of a recording, that something never came."""
-
-    rule: str
-    look: Callable[[EndContext], CheckResult]
-    fix: str
-
-
-@dataclass(frozen=True, slots=True)
-class EventCheck:
-    """Looks at stderr text and journal events."""
-
-    rule: str
-    look: Callable[[StderrChunk | JournalEvent, LintState], CheckResult]
-    fix: str
-
-
-@dataclass(frozen=True, slots=True)
 class Tracker:
-    """Records something about a frame for the checks of one subject."""
+    """Records something about a frame, or an event, for the checks of one subject."""
 
-    triggers: Triggers
-    update: Callable[[Context], None]
+    place: tuple[str, int, int]
+    update: Callable[..., None]
+    triggers: Triggers = ()
 
 
 @dataclass(frozen=True, slots=True)
-class EventTracker:
-    """Records something about stderr text and journal events."""
+class Registry:
+    """All checks and trackers, as the modules of `lint.rules` define them."""
 
-    update: Callable[[StderrChunk | JournalEvent, LintState], None]
+    checks: list[Check] = field(default_factory=list[Check])
+    end_checks: list[Check] = field(default_factory=list[Check])
+    """These get an `EndContext`."""
+    event_checks: list[Check] = field(default_factory=list[Check])
+    """These get a chunk of stderr or a journal event, and the state."""
+    trackers: list[Tracker] = field(default_factory=list[Tracker])
+    event_trackers: list[Tracker] = field(default_factory=list[Tracker])
+
+    @property
+    def implemented(self) -> Mapping[str, str]:
+        """The rules that have a check, each with its fix."""
+        return {
+            each.rule: rules()[each.rule].fix
+            for each in (*self.checks, *self.end_checks, *self.event_checks)
+        }
+
+
+STATE: Final = "acp_inspector.lint.tracker"
+"""The module whose trackers update the shared state."""
+_REGISTRY: Final = Registry()
 
 
 def check(
@@ -81,62 +88,66 @@ def check(
     *triggers: Triggers,
     exercised_by: Triggers = (),
     fix: str | None = None,
-) -> Callable[[Callable[[Context], CheckResult]], Check]:
-    """Make a function the check of the rule with this id; see `Check`.
+    **arguments: Any,
+) -> Callable[[Look], Look]:
+    """Make a function a check of the rule with this id; it is called with the arguments.
 
     `fix` is for one of several checks of a rule that has another remedy than the catalogue's.
     """
-    return lambda look: Check(rule, tuple(chain(*triggers)), look, _fix(rule, fix), exercised_by)
+
+    def register(look: Look) -> Look:
+        bound = partial(look, **arguments) if arguments else look
+        place = _place(look, _REGISTRY.checks)
+        remedy = fix or rules()[rule].fix
+        found = Check(place, rule, bound, remedy, tuple(chain(*triggers)), exercised_by)
+        _REGISTRY.checks.append(found)
+        return look
+
+    return register
 
 
-def check_at_end(
-    rule: str, *, fix: str | None = None
-) -> Callable[[Callable[[EndContext], CheckResult]], EndCheck]:
+def check_at_end(rule: str, *, fix: str | None = None, **arguments: Any) -> Callable[[Look], Look]:
     """Make a function the check of a rule that is violated by what never came."""
-    return lambda look: EndCheck(rule, look, _fix(rule, fix))
+    return _check_beside(_REGISTRY.end_checks, rule, fix, arguments)
 
 
-def check_event(
-    rule: str, *, fix: str | None = None
-) -> Callable[[Callable[[StderrChunk | JournalEvent, LintState], CheckResult]], EventCheck]:
+def check_event(rule: str, *, fix: str | None = None, **arguments: Any) -> Callable[[Look], Look]:
     """Make a function the check of a rule about stderr text and journal events."""
-    return lambda look: EventCheck(rule, look, _fix(rule, fix))
+    return _check_beside(_REGISTRY.event_checks, rule, fix, arguments)
 
 
-def _fix(rule: str, fix: str | None) -> str:
-    return fix or rules()[rule].fix
+def _check_beside(
+    checks: list[Check], rule: str, fix: str | None, arguments: dict[str, Any]
+) -> Callable[[Look], Look]:
+    def register(look: Look) -> Look:
+        bound = partial(look, **arguments) if arguments else look
+        checks.append(Check(_place(look, checks), rule, bound, fix or rules()[rule].fix))
+        return look
+
+    return register
 
 
-def track(
-    *triggers: Triggers,
-) -> Callable[[Callable[[Context], None]], Tracker]:
+def track(*triggers: Triggers) -> Callable[[Update], Update]:
     """Make a function record something of the frames that it is called for."""
-    return lambda update: Tracker(tuple(chain(*triggers)), update)
+
+    def register(update: Update) -> Update:
+        place = _place(update, _REGISTRY.trackers)
+        _REGISTRY.trackers.append(Tracker(place, update, tuple(chain(*triggers))))
+        return update
+
+    return register
 
 
-def track_event(update: Callable[[StderrChunk | JournalEvent, LintState], None]) -> EventTracker:
+def track_event(update: Update) -> Update:
     """Make a function record something of stderr text and events, after all checks looked."""
-    return EventTracker(update)
+    place = _place(update, _REGISTRY.event_trackers)
+    _REGISTRY.event_trackers.append(Tracker(place, update))
+    return update
 
 
-Part = TypeVar("Part", Check, EndCheck, EventCheck, Tracker, EventTracker)
-
-
-@dataclass(frozen=True, slots=True)
-class Registry:
-    """All checks and trackers, as the modules of `lint.rules` define them."""
-
-    checks: tuple[Check, ...]
-    end_checks: tuple[EndCheck, ...]
-    event_checks: tuple[EventCheck, ...]
-    trackers: tuple[Tracker, ...]
-    event_trackers: tuple[EventTracker, ...]
-
-    @property
-    def implemented(self) -> Mapping[str, str]:
-        """The rules that have a check, each with its fix."""
-        every = (*self.checks, *self.end_checks, *self.event_checks)
-        return {each.rule: each.fix for each in every}
+def _place(function: Callable[..., Any], before: list[Any]) -> tuple[str, int, int]:
+    # The lowest of the decorators of one function is called first.
+    return (function.__module__, function.__code__.co_firstlineno, -len(before))
 
 
 @cache
@@ -146,17 +157,16 @@ def registry() -> Registry:
     Raises:
         KeyError: a check names a rule that is withdrawn or not in the catalog.
     """
-    modules = [import_module(f"acp_inspector.lint.rules.{name}") for name in MODULES]
-    found = [value for module in modules for value in vars(module).values()]
-
-    def of(type_: type[Part]) -> tuple[Part, ...]:
-        return tuple(each for each in found if isinstance(each, type_))
-
-    every = Registry(of(Check), of(EndCheck), of(EventCheck), of(Tracker), of(EventTracker))
-    for id_ in every.implemented:
+    for name in MODULES:
+        import_module(f"acp_inspector.lint.rules.{name}")
+    for checks in (_REGISTRY.checks, _REGISTRY.end_checks, _REGISTRY.event_checks):
+        checks.sort(key=lambda each: each.place)
+    for trackers in (_REGISTRY.trackers, _REGISTRY.event_trackers):
+        trackers.sort(key=lambda each: each.place)
+    for id_ in _REGISTRY.implemented:
         if rules()[id_].severity is None:
             raise KeyError(f"{id_} is withdrawn")
-    return every
+    return _REGISTRY
 
 
 class MessageKind(NamedTuple):
@@ -175,6 +185,8 @@ class CheckSet:
     """The checks and trackers for messages of one kind."""
 
     checks: tuple[Check, ...]
+    state_trackers: tuple[Tracker, ...]
+    """Those of the shared state, which run before the others."""
     trackers: tuple[Tracker, ...]
     exercised: frozenset[str]
     """Rules that every message of the kind exercises."""
@@ -209,9 +221,11 @@ def checks_for(kind: MessageKind, *, unstable: bool) -> CheckSet:
         for each in registry().checks
         if applies(rules()[each.rule], kind.version, unstable=unstable)
     ]
+    trackers = [each for each in registry().trackers if triggers.intersection(each.triggers)]
     return CheckSet(
         tuple(each for each in checks if triggers.intersection(each.triggers)),
-        tuple(each for each in registry().trackers if triggers.intersection(each.triggers)),
+        tuple(each for each in trackers if each.place[0] == STATE),
+        tuple(each for each in trackers if each.place[0] != STATE),
         frozenset(each.rule for each in checks if triggers.intersection(each.exercised_by)),
     )
 

@@ -142,7 +142,7 @@ def posts_name_their_session(context: Context) -> CheckResult:
 
 @check("ACP-L416", on.response())
 def answers_name_their_session(context: Context) -> CheckResult:
-    return posts_name_their_session.look(context)
+    return posts_name_their_session(context)
 
 
 @check("ACP-L417", on.call(), on.response())
