@@ -55,15 +55,7 @@ def _id(method: dict[str, Json]) -> Json:
 
 
 @check("ACP-L068", on.request("authenticate"))
-def logins_were_offered(context: Context) -> CheckResult:
-    return _offered(context)
-
-
 @check("ACP-L069", on.request("auth/login"))
-def logins_of_version_2_were_offered(context: Context) -> CheckResult:
-    return _offered(context)
-
-
 def _offered(context: Context) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -211,16 +203,8 @@ def _terminals(context: Context) -> list[tuple[str, dict[str, Json]]]:
     return [(place, each) for place, each in _offers(context) if each.get("type") == "terminal"]
 
 
-@check("ACP-L071", on.result("initialize"))
-def terminal_methods_are_claimed(context: Context) -> CheckResult:
-    return _has_terminal(context, "clientCapabilities")
-
-
-@check("ACP-L072", on.result("initialize"))
-def terminal_methods_of_version_2_are_claimed(context: Context) -> CheckResult:
-    return _has_terminal(context, "capabilities")
-
-
+@check("ACP-L071", on.result("initialize"), name="clientCapabilities")
+@check("ACP-L072", on.result("initialize"), name="capabilities")
 def _has_terminal(context: Context, name: str) -> CheckResult:
     offers = _terminals(context)
     if not offers or context.request is None:
@@ -235,16 +219,8 @@ def _has_terminal(context: Context, name: str) -> CheckResult:
     )
 
 
-@check("ACP-L076", on.result("initialize"))
-def methods_of_version_2_are_complete(context: Context) -> CheckResult:
-    return _complete(context, ("type", "methodId"), "id")
-
-
-@check("ACP-L077", on.result("initialize"))
-def methods_are_complete(context: Context) -> CheckResult:
-    return _complete(context, ("id", "name"), "methodId")
-
-
+@check("ACP-L076", on.result("initialize"), wanted=("type", "methodId"), foreign="id")
+@check("ACP-L077", on.result("initialize"), wanted=("id", "name"), foreign="methodId")
 def _complete(context: Context, wanted: tuple[str, ...], foreign: str) -> CheckResult:
     offers = _offers(context)
     if not offers:

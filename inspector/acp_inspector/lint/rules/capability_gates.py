@@ -29,6 +29,15 @@ SESSION_CALLS: Final = (
 """What a client calls of version 2's sessions."""
 
 
+@check("ACP-L103", on.request("session/load"), v1="loadSession")
+@check("ACP-L104", on.request("session/resume"), v1="sessionCapabilities.resume")
+@check("ACP-L105", on.request("session/list"), v1="sessionCapabilities.list")
+@check("ACP-L106", on.request("session/close"), v1="sessionCapabilities.close")
+@check(
+    "ACP-L107", on.request("session/delete"), v1="sessionCapabilities.delete", v2="session.delete"
+)
+@check("ACP-L108", on.request("session/fork"), v1="sessionCapabilities.fork", v2="session.fork")
+@check("ACP-L109", on.call(*SESSION_CALLS), v1="session")
 def gated(context: Context, v1: str, v2: str = "") -> CheckResult:
     """Return whether the agent claimed the capability at the path of the agreed version.
 
@@ -46,51 +55,8 @@ def gated(context: Context, v1: str, v2: str = "") -> CheckResult:
     )
 
 
-@check("ACP-L103", on.request("session/load"))
-def load_is_claimed(context: Context) -> CheckResult:
-    return gated(context, "loadSession")
-
-
-@check("ACP-L104", on.request("session/resume"))
-def resume_is_claimed(context: Context) -> CheckResult:
-    return gated(context, "sessionCapabilities.resume")
-
-
-@check("ACP-L105", on.request("session/list"))
-def list_is_claimed(context: Context) -> CheckResult:
-    return gated(context, "sessionCapabilities.list")
-
-
-@check("ACP-L106", on.request("session/close"))
-def close_is_claimed(context: Context) -> CheckResult:
-    return gated(context, "sessionCapabilities.close")
-
-
-@check("ACP-L107", on.request("session/delete"))
-def delete_is_claimed(context: Context) -> CheckResult:
-    return gated(context, "sessionCapabilities.delete", "session.delete")
-
-
-@check("ACP-L108", on.request("session/fork"))
-def fork_is_claimed(context: Context) -> CheckResult:
-    return gated(context, "sessionCapabilities.fork", "session.fork")
-
-
-@check("ACP-L109", on.call(*SESSION_CALLS))
-def sessions_are_claimed(context: Context) -> CheckResult:
-    return gated(context, "session")
-
-
-@check("ACP-L279", on.update("plan_update", "plan_removed"))
-def plans_with_ids_are_claimed(context: Context) -> CheckResult:
-    return _claimed(context, "plan")
-
-
-@check("ACP-L465", on.update("notice"))
-def notices_are_claimed(context: Context) -> CheckResult:
-    return _claimed(context, "session.notices")
-
-
+@check("ACP-L279", on.update("plan_update", "plan_removed"), capability="plan")
+@check("ACP-L465", on.update("notice"), capability="session.notices")
 def _claimed(context: Context, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None

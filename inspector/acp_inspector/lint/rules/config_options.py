@@ -323,16 +323,8 @@ def option_ids_and_values_are_unique(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L305", TELLERS)
-def names_are_version_1s(context: Context) -> CheckResult:
-    return _names(context, ("id", "group"), ("configId", "groupId"))
-
-
-@check("ACP-L306", TELLERS)
-def names_are_version_2s(context: Context) -> CheckResult:
-    return _names(context, ("configId", "groupId"), ("id", "group"))
-
-
+@check("ACP-L305", TELLERS, right=("id", "group"), wrong=("configId", "groupId"))
+@check("ACP-L306", TELLERS, right=("configId", "groupId"), wrong=("id", "group"))
 def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> CheckResult:
     is_any = False
     for place, option in each_option(context):
@@ -365,16 +357,8 @@ def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L308", TELLERS)
-def categories_are_known_or_own(context: Context) -> CheckResult:
-    return _words(context, "category", CATEGORIES)
-
-
-@check("ACP-L312", TELLERS)
-def types_are_known_or_own(context: Context) -> CheckResult:
-    return _words(context, "type", TYPES)
-
-
+@check("ACP-L308", TELLERS, name="category", known=CATEGORIES)
+@check("ACP-L312", TELLERS, name="type", known=TYPES)
 def _words(context: Context, name: str, known: frozenset[str]) -> CheckResult:
     is_any = False
     for place, option in each_option(context):

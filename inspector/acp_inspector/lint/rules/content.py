@@ -64,21 +64,6 @@ class _Blocks:
     beyond_text: list[Block] = field(default_factory=list[Block])
 
 
-@check("ACP-L137", on.request("session/prompt"))
-def images_are_taken(context: Context) -> CheckResult:
-    return _claimed(context, "image", "image")
-
-
-@check("ACP-L138", on.request("session/prompt"))
-def audio_is_taken(context: Context) -> CheckResult:
-    return _claimed(context, "audio", "audio")
-
-
-@check("ACP-L139", on.request("session/prompt"))
-def embedded_resources_are_taken(context: Context) -> CheckResult:
-    return _claimed(context, "resource", "embeddedContext")
-
-
 def takes(state: LintState, capability: str) -> bool:
     """Return whether the agent said that its prompts may hold blocks of a kind."""
     version = 2 if state.version == 2 else 1
@@ -86,6 +71,9 @@ def takes(state: LintState, capability: str) -> bool:
     return isinstance(mime_type, dict) if version == 2 else mime_type is True
 
 
+@check("ACP-L137", on.request("session/prompt"), type_="image", capability="image")
+@check("ACP-L138", on.request("session/prompt"), type_="audio", capability="audio")
+@check("ACP-L139", on.request("session/prompt"), type_="resource", capability="embeddedContext")
 def _claimed(context: Context, type_: str, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None

@@ -91,16 +91,8 @@ def _complete_page(context: Context) -> None:
     pages.until, pages.completion = context.seq + LATER, context.point
 
 
-@check("ACP-L328", on.request(CREATE))
-def forms_are_for_who_can_show_them(context: Context) -> CheckResult:
-    return _is_claimed(context, "form")
-
-
-@check("ACP-L329", on.request(CREATE))
-def pages_are_for_who_can_open_them(context: Context) -> CheckResult:
-    return _is_claimed(context, "url")
-
-
+@check("ACP-L328", on.request(CREATE), mode="form")
+@check("ACP-L329", on.request(CREATE), mode="url")
 def _is_claimed(context: Context, mode: str) -> CheckResult:
     if _mode(context) != mode:
         return None

@@ -22,16 +22,8 @@ MAC: Final = "/private/"
 """Where `/tmp`, `/var` and `/etc` lead to on macOS."""
 
 
-@check("ACP-L240", on.request(READ))
-def reading_is_claimed(context: Context) -> CheckResult:
-    return _claimed(context, "fs.readTextFile")
-
-
-@check("ACP-L241", on.request(WRITE))
-def writing_is_claimed(context: Context) -> CheckResult:
-    return _claimed(context, "fs.writeTextFile")
-
-
+@check("ACP-L240", on.request(READ), capability="fs.readTextFile")
+@check("ACP-L241", on.request(WRITE), capability="fs.writeTextFile")
 def _claimed(context: Context, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -54,16 +46,8 @@ def paths_are_absolute(context: Context) -> CheckResult:
     return context.problem(f"the path is {quoted(path)}", path="params.path")
 
 
-@check("ACP-L243", on.request(READ))
-def lines_begin_at_1(context: Context) -> CheckResult:
-    return _from_1(context, "line")
-
-
-@check("ACP-L244", on.request(READ))
-def limits_let_something_through(context: Context) -> CheckResult:
-    return _from_1(context, "limit")
-
-
+@check("ACP-L243", on.request(READ), name="line")
+@check("ACP-L244", on.request(READ), name="limit")
 def _from_1(context: Context, name: str) -> CheckResult:
     value: Json = context.params.get(name)
     if type(value) is not int:

@@ -128,6 +128,7 @@ def posts_name_their_connection(context: Context) -> CheckResult:
     return OK
 
 
+@check("ACP-L416", on.response())
 @check("ACP-L416", on.call(), fix="Send Acp-Session-Id as the message has it.")
 def posts_name_their_session(context: Context) -> CheckResult:
     exchange = posted(context)
@@ -138,11 +139,6 @@ def posts_name_their_session(context: Context) -> CheckResult:
         return OK
     what = "is missing" if named is None else f"is {quoted(named)}"
     return context.problem(f"Acp-Session-Id {what}; the message says {quoted(context.session_id)}")
-
-
-@check("ACP-L416", on.response())
-def answers_name_their_session(context: Context) -> CheckResult:
-    return posts_name_their_session(context)
 
 
 @check("ACP-L417", on.call(), on.response())

@@ -204,11 +204,7 @@ def both_sides_say_who_they_are(context: Context) -> CheckResult:
     return _introduced(context, name)
 
 
-@check("ACP-L058", on.request("initialize"), on.result("initialize"))
-def both_sides_have_to_say_who_they_are(context: Context) -> CheckResult:
-    return _introduced(context, "info")
-
-
+@check("ACP-L058", on.request("initialize"), on.result("initialize"), name="info")
 def _introduced(context: Context, name: str) -> CheckResult:
     place = "params" if context.kind == "request" else "result"
     fields = context.params if context.kind == "request" else context.result_object

@@ -58,6 +58,8 @@ def servers_are_listed(context: Context) -> CheckResult:
     )
 
 
+@check("ACP-L087", on.request(*SETUPS), wanted="http", path="mcpCapabilities.http")
+@check("ACP-L088", on.request(*SETUPS), wanted="sse", path="mcpCapabilities.sse")
 def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     """Find servers of one transport whose capability the agent did not claim."""
     if not context.state.is_ready:
@@ -79,16 +81,6 @@ def _gated(context: Context, wanted: str, path: str) -> CheckResult:
         )
         for place in servers
     )
-
-
-@check("ACP-L087", on.request(*SETUPS))
-def http_is_claimed(context: Context) -> CheckResult:
-    return _gated(context, "http", "mcpCapabilities.http")
-
-
-@check("ACP-L088", on.request(*SETUPS))
-def sse_is_claimed(context: Context) -> CheckResult:
-    return _gated(context, "sse", "mcpCapabilities.sse")
 
 
 @check("ACP-L089", on.request(*SETUPS))

@@ -61,16 +61,8 @@ def is_ours(method: str) -> bool:
     return method.partition("/")[0] in _NAMESPACES
 
 
-@check("ACP-L036", on.call())
-def no_v1_methods_in_v2(context: Context) -> CheckResult:
-    return _of_other_version(context, 1)
-
-
-@check("ACP-L037", on.call())
-def no_v2_methods_in_v1(context: Context) -> CheckResult:
-    return _of_other_version(context, 2)
-
-
+@check("ACP-L036", on.call(), other=1)
+@check("ACP-L037", on.call(), other=2)
 def _of_other_version(context: Context, other: int) -> CheckResult:
     method = context.method or ""
     if context.version is None or context.version == other or not method:

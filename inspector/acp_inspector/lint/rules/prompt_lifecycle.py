@@ -92,16 +92,9 @@ def _echo_of(context: Context, own: Foreground) -> Echo | None:
     "ACP-L160",
     on.update("state_update"),
     fix="Report each accepted prompt by a user_message with the id of its result.",
+    is_under_other_id=False,
 )
-def prompts_are_sent_back(context: Context) -> CheckResult:
-    return _untold_by_now(context, is_under_other_id=False)
-
-
-@check("ACP-L432", on.update("state_update"))
-def prompts_are_sent_back_by_their_id(context: Context) -> CheckResult:
-    return _untold_by_now(context, is_under_other_id=True)
-
-
+@check("ACP-L432", on.update("state_update"), is_under_other_id=True)
 def _untold_by_now(context: Context, *, is_under_other_id: bool) -> CheckResult:
     if context.update.get("state") != "idle" or context.session is None:
         return None
@@ -114,16 +107,8 @@ def _untold_by_now(context: Context, *, is_under_other_id: bool) -> CheckResult:
     )
 
 
-@check_at_end("ACP-L160")
-def prompts_were_sent_back(ending: EndContext) -> CheckResult:
-    return _untold_at_end(ending, is_under_other_id=False)
-
-
-@check_at_end("ACP-L432")
-def prompts_were_sent_back_by_their_id(ending: EndContext) -> CheckResult:
-    return _untold_at_end(ending, is_under_other_id=True)
-
-
+@check_at_end("ACP-L160", is_under_other_id=False)
+@check_at_end("ACP-L432", is_under_other_id=True)
 def _untold_at_end(ending: EndContext, *, is_under_other_id: bool) -> CheckResult:
     found: list[Problem] = []
     for own in foregrounds_of(ending.state).values():

@@ -114,16 +114,8 @@ def lists_keep_to_the_directory(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L128", DATED)
-def dates_are_iso_8601(context: Context) -> CheckResult:
-    return _dated(context, is_strict=False)
-
-
-@check("ACP-L129", DATED)
-def dates_are_rfc_3339(context: Context) -> CheckResult:
-    return _dated(context, is_strict=True)
-
-
+@check("ACP-L128", DATED, is_strict=False)
+@check("ACP-L129", DATED, is_strict=True)
 def _dated(context: Context, *, is_strict: bool) -> CheckResult:
     listings = listed(context) if context.kind == "result" else [("params.update", context.update)]
     dates = [

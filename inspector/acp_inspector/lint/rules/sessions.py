@@ -253,11 +253,6 @@ def _keep_running(context: Context) -> None:
             endings.setdefault(prompt.seq, ask)
 
 
-@check("ACP-L118", on.response("session/prompt"))
-def prompts_of_closed_sessions_are_cancelled(context: Context) -> CheckResult:
-    return ended_by(context, "session/close")
-
-
 @check_at_end("ACP-L118")
 def prompts_of_closed_sessions_were_answered(ending: EndContext) -> CheckResult:
     endings = ending.state.of(Endings).prompts
@@ -275,6 +270,7 @@ def prompts_of_closed_sessions_were_answered(ending: EndContext) -> CheckResult:
     return tuple(found) or None
 
 
+@check("ACP-L118", on.response("session/prompt"), method="session/close")
 def ended_by(context: Context, method: str) -> CheckResult:
     """Return whether a prompt ended as `cancelled`, for one whose session `method` ended.
 
@@ -298,10 +294,6 @@ def ended_by(context: Context, method: str) -> CheckResult:
 
 
 @check("ACP-L119", on.result("session/close"))
-def work_is_ended_before_its_session(context: Context) -> CheckResult:
-    return idle_before(context)
-
-
 def idle_before(context: Context) -> CheckResult:
     """Return whether foreground work was reported to have ended when its session does."""
     session, ask = context.session, context.request

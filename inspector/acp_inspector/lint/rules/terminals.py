@@ -129,11 +129,7 @@ def terminals_were_released(ending: EndContext) -> CheckResult:
     return _left(ending, "the connection ended, but terminal {} was not released", is_killed=False)
 
 
-@check_at_end("ACP-L265")
-def killed_terminals_were_released(ending: EndContext) -> CheckResult:
-    return _left(ending, "the terminal {} was killed, but not released", is_killed=True)
-
-
+@check_at_end("ACP-L265", text="the terminal {} was killed, but not released", is_killed=True)
 def _left(ending: EndContext, text: str, *, is_killed: bool) -> CheckResult:
     found: list[Problem] = []
     has_any = False

@@ -125,11 +125,6 @@ def statuses_are_known(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L197", TOOL_CALL_MESSAGES)
-def statuses_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
-    return _own_name(context, "status", STATUSES_2)
-
-
 @check("ACP-L201", TOOL_CALL_MESSAGES)
 def kinds_are_known(context: Context) -> CheckResult:
     kind = tool_call_fields(context).get("kind")
@@ -142,11 +137,8 @@ def kinds_are_known(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L202", TOOL_CALL_MESSAGES)
-def kinds_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
-    return _own_name(context, "kind", KINDS)
-
-
+@check("ACP-L197", TOOL_CALL_MESSAGES, name="status", known=STATUSES_2)
+@check("ACP-L202", TOOL_CALL_MESSAGES, name="kind", known=KINDS)
 def _own_name(context: Context, name: str, known: frozenset[str]) -> CheckResult:
     value = tool_call_fields(context).get(name)
     if not isinstance(value, str):

@@ -77,15 +77,7 @@ def _can_cancel(capabilities: Json) -> bool:
 
 
 @check("ACP-L448", on.request("tool_call/cancel"))
-def tool_calls_offer_to_be_cancelled(context: Context) -> CheckResult:
-    return _is_offered(context)
-
-
 @check("ACP-L449", on.request("terminal/cancel"))
-def terminals_offer_to_be_cancelled(context: Context) -> CheckResult:
-    return _is_offered(context)
-
-
 def _is_offered(context: Context) -> CheckResult:
     key, session = _key(context, context.params), context.session
     if key is None or session is None:
@@ -148,16 +140,8 @@ def _keep_acceptance(context: Context) -> None:
         accepted[key] = ask
 
 
-@check_at_end("ACP-L450")
-def cancelled_tool_calls_end(ending: EndContext) -> CheckResult:
-    return _unended(ending, "tool_call", "status")
-
-
-@check_at_end("ACP-L451")
-def cancelled_terminals_exit(ending: EndContext) -> CheckResult:
-    return _unended(ending, "terminal", "exitStatus")
-
-
+@check_at_end("ACP-L450", kind="tool_call", what="status")
+@check_at_end("ACP-L451", kind="terminal", what="exitStatus")
 def _unended(ending: EndContext, kind: str, what: str) -> CheckResult:
     found: list[Problem] = []
     has_any = False
