@@ -7,7 +7,7 @@ a single mistake does not hide everything after it.
 from __future__ import annotations
 
 import json
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -160,6 +160,10 @@ class Context:
         """Return the problem that this frame broke the rule, with the frames that prove it."""
         frames = {point.seq for point in since if point is not None} | {self.seq}
         return (Problem(text, tuple(sorted(frames)), severity, path),)
+
+    def problems(self, found: Iterable[tuple[str, str]]) -> tuple[Problem, ...]:
+        """Return problems of this frame alone, given by their text and path."""
+        return tuple(Problem(text, (self.seq,), path=path) for text, path in found)
 
     def _read(self) -> None:
         try:

@@ -231,11 +231,11 @@ def _complete(context: Context, wanted: tuple[str, ...], foreign: str) -> CheckR
             if not isinstance(each.get(name), str):
                 hint = f", but {foreign}" if foreign in each and name != "name" else ""
                 text = f"the auth method has no {name}{hint}"
-                problems.append(Problem(text, (context.seq,), path=f"{place}.{name}"))
+                problems += context.problem(text, path=f"{place}.{name}")
         kind = each.get("type")
         if context.version == 2 and isinstance(kind, str) and not _is_type(kind):
             text = f"the type {quoted(kind)} does not begin with “_”"
-            problems.append(Problem(text, (context.seq,), path=f"{place}.type"))
+            problems += context.problem(text, path=f"{place}.type")
     return tuple(problems)
 
 
@@ -253,7 +253,7 @@ def environments_are_objects(context: Context) -> CheckResult:
         env = each["env"]
         if not isinstance(env, dict):
             text = "the env of a method for a terminal is no object"
-            problems.append(Problem(text, (context.seq,), path=f"{place}.env"))
+            problems += context.problem(text, path=f"{place}.env")
         problems += [
             Problem(
                 f"the variable {quoted(name)} is no string", (context.seq,), path=f"{place}.env"
@@ -273,7 +273,7 @@ def environments_are_pairs(context: Context) -> CheckResult:
     for place, each in offers:
         if not isinstance(each["env"], list):
             text = "the env of a method for a terminal is no array"
-            problems.append(Problem(text, (context.seq,), path=f"{place}.env"))
+            problems += context.problem(text, path=f"{place}.env")
         seen: set[str] = set()
         for index, pair in enumerate(map(as_object, as_list(each["env"]))):
             name, value = pair.get("name"), pair.get("value")
@@ -285,7 +285,7 @@ def environments_are_pairs(context: Context) -> CheckResult:
             else:
                 seen.add(name)
             if text:
-                problems.append(Problem(text, (context.seq,), path=f"{place}.env.{index}"))
+                problems += context.problem(text, path=f"{place}.env.{index}")
     return tuple(problems)
 
 
@@ -294,8 +294,8 @@ def terminal_methods_have_no_command(context: Context) -> CheckResult:
     offers = _terminals(context)
     if not offers:
         return None
-    return tuple(
-        Problem("a method for a terminal has a command", (context.seq,), path=f"{place}.command")
+    return context.problems(
+        ("a method for a terminal has a command", f"{place}.command")
         for place, each in offers
         if "command" in each
     )

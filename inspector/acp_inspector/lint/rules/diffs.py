@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import CheckResult, Context, Problem, quoted
+from acp_inspector.lint.context import CheckResult, Context, quoted
 from acp_inspector.lint.on import Triggers
 from acp_inspector.lint.registry import check
 from acp_inspector.lint.rules.tool_calls import TOOL_CALL_MESSAGES, content_of
@@ -60,10 +60,8 @@ def _judged(
     """Return what is wrong with any of these places; None where there is none."""
     if not places:
         return None
-    return tuple(
-        Problem(text, (context.seq,), path=path)
-        for place, each in places
-        for text, path in look(place, each)
+    return context.problems(
+        (text, path) for place, each in places for text, path in look(place, each)
     )
 
 

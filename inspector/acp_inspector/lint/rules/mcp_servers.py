@@ -41,7 +41,7 @@ def _transport(server: dict[str, Json], version: int | None) -> str:
 
 
 def _listed_servers(context: Context, problems: list[tuple[str, str]]) -> tuple[Problem, ...]:
-    return tuple(Problem(text, (context.seq,), path=path) for text, path in problems)
+    return context.problems((text, path) for text, path in problems)
 
 
 @check("ACP-L086", on.request("session/new", "session/load"))

@@ -85,8 +85,8 @@ def options_are_complete(context: Context) -> CheckResult:
     options = options_of(context.params)
     if not options:
         return None
-    return tuple(
-        Problem(f"an option has no {name}", (context.seq,), path=f"params.options.{index}.{name}")
+    return context.problems(
+        (f"an option has no {name}", f"params.options.{index}.{name}")
         for index, option in enumerate(options)
         for name in ("optionId", "name", "kind")
         if not isinstance(option.get(name), str)
@@ -102,12 +102,8 @@ def kinds_of_options_are_known(context: Context) -> CheckResult:
     ]
     if not kinds:
         return None
-    return tuple(
-        Problem(
-            f"{quoted(kind)} is no kind of option",
-            (context.seq,),
-            path=f"params.options.{index}.kind",
-        )
+    return context.problems(
+        (f"{quoted(kind)} is no kind of option", f"params.options.{index}.kind")
         for kind, index in kinds
         if kind not in KINDS
     )

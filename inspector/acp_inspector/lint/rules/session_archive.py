@@ -67,8 +67,8 @@ def archives_can_be_listed(context: Context) -> CheckResult:
 def listed_sessions_are_flagged(context: Context) -> CheckResult:
     if gated(context, "sessionCapabilities.archive", "session.archive") != OK:
         return None
-    return tuple(
-        Problem("a listed session has no archived field", (context.seq,), path=f"{place}.archived")
+    return context.problems(
+        ("a listed session has no archived field", f"{place}.archived")
         for place, each in listed(context)
         if not isinstance(each.get("archived"), bool)
     )

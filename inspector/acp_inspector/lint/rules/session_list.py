@@ -126,8 +126,8 @@ def _dated(context: Context, *, is_strict: bool) -> CheckResult:
     if not dates:
         return None
     name = "RFC 3339" if is_strict else "ISO 8601"
-    return tuple(
-        Problem(f"updatedAt is not {name}: {quoted(date)}", (context.seq,), path=place)
+    return context.problems(
+        (f"updatedAt is not {name}: {quoted(date)}", place)
         for date, place in dates
         if not _is_date(date, is_strict=is_strict)
     )
@@ -173,8 +173,8 @@ def listed_directories_are_claimed(context: Context) -> CheckResult:
 
 @check("ACP-L131", on.update("session_info_update"))
 def updates_change_no_directory(context: Context) -> CheckResult:
-    return tuple(
-        Problem(f"session_info_update has {name}", (context.seq,), path=f"params.update.{name}")
+    return context.problems(
+        (f"session_info_update has {name}", f"params.update.{name}")
         for name in FIXED
         if name in context.update
     )
@@ -182,8 +182,8 @@ def updates_change_no_directory(context: Context) -> CheckResult:
 
 @check("ACP-L133", on.request("session/list"))
 def only_known_filters_are_used(context: Context) -> CheckResult:
-    return tuple(
-        Problem(f"session/list has no filter {quoted(name)}", (context.seq,), path=f"params.{name}")
+    return context.problems(
+        (f"session/list has no filter {quoted(name)}", f"params.{name}")
         for name in context.params
         if name not in FILTERS
     )

@@ -60,12 +60,8 @@ def roots_are_absolute(context: Context) -> CheckResult:
     roots: Json = context.params["additionalDirectories"]
     if not isinstance(roots, list):
         return context.problem(f"additionalDirectories are no array: {quoted(roots)}", path=ROOTS)
-    return tuple(
-        Problem(
-            f"the directory {quoted(each)} is no absolute path",
-            (context.seq,),
-            path=f"{ROOTS}.{index}",
-        )
+    return context.problems(
+        (f"the directory {quoted(each)} is no absolute path", f"{ROOTS}.{index}")
         for index, each in enumerate(as_list(roots))
         if not is_absolute(each)
     )
@@ -88,7 +84,7 @@ def roots_are_named_once(context: Context) -> CheckResult:
         else:
             seen.add(each)
             continue
-        problems.append(Problem(text, (context.seq,), path=f"{ROOTS}.{index}"))
+        problems += context.problem(text, path=f"{ROOTS}.{index}")
     return tuple(problems)
 
 

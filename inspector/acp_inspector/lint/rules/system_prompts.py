@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.mcp_servers import SETUPS
@@ -80,11 +80,10 @@ def system_prompts_are_text(context: Context) -> CheckResult:
         return context.problem(f"the content is {what}", path=f"{PROMPT}.content")
     if not content:
         return context.problem("the content is empty", path=f"{PROMPT}.content")
-    return tuple(
-        Problem(
+    return context.problems(
+        (
             f"a block is of type {quoted(as_object(each).get('type'))}, not text",
-            (context.seq,),
-            path=f"{PROMPT}.content.{index}.type",
+            f"{PROMPT}.content.{index}.type",
         )
         for index, each in enumerate(as_list(content))
         if as_object(each).get("type") != "text"

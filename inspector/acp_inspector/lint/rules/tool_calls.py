@@ -76,12 +76,8 @@ def updated_tool_calls_are_known(context: Context) -> CheckResult:
 
 @check("ACP-L193", on.update("tool_call"))
 def announced_tool_calls_are_complete(context: Context) -> CheckResult:
-    return tuple(
-        Problem(
-            f"the tool_call has no {name}",
-            (context.seq,),
-            path=f"params.update.{name}",
-        )
+    return context.problems(
+        (f"the tool_call has no {name}", f"params.update.{name}")
         for name in ("toolCallId", "title")
         if not isinstance(context.update.get(name), str)
     )
@@ -156,12 +152,8 @@ def raw_values_are_objects(context: Context) -> CheckResult:
     names = [name for name in ("rawInput", "rawOutput") if context.update.get(name) is not None]
     if not names:
         return None
-    return tuple(
-        Problem(
-            f"{name} is no object: {quoted(context.update[name])}",
-            (context.seq,),
-            path=f"params.update.{name}",
-        )
+    return context.problems(
+        (f"{name} is no object: {quoted(context.update[name])}", f"params.update.{name}")
         for name in names
         if not isinstance(context.update[name], dict)
         and (context.session_id or "", name) not in reported
@@ -193,10 +185,8 @@ def names_do_not_change(context: Context) -> CheckResult:
 
 @check("ACP-L221", on.update("tool_call_update"))
 def null_changes_nothing(context: Context) -> CheckResult:
-    return tuple(
-        Problem(
-            f"{name} is null, which changes nothing", (context.seq,), path=f"params.update.{name}"
-        )
+    return context.problems(
+        (f"{name} is null, which changes nothing", f"params.update.{name}")
         for name in ("title", "kind")
         if name in context.update and context.update[name] is None
     )
@@ -228,7 +218,7 @@ def content_is_wrapped(context: Context) -> CheckResult:
         text = _wrong_item(each, context.version)
         if text:
             where = f"{place}.{index}.type" if isinstance(each, dict) else f"{place}.{index}"
-            problems.append(Problem(text, (context.seq,), path=where))
+            problems += context.problem(text, path=where)
     return tuple(problems)
 
 
@@ -267,12 +257,8 @@ def locations_are_absolute(context: Context) -> CheckResult:
     locations = _locations(context)
     if not locations:
         return None
-    return tuple(
-        Problem(
-            f"the location {quoted(each.get('path'))} is no absolute path",
-            (context.seq,),
-            path=f"{place}.path",
-        )
+    return context.problems(
+        (f"the location {quoted(each.get('path'))} is no absolute path", f"{place}.path")
         for place, each in locations
         if not is_absolute(each.get("path"))
     )
