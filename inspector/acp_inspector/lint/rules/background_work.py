@@ -31,9 +31,8 @@ class _Background:
     """What was announced before its history was reported anew."""
 
 
-@dataclass(slots=True)
-class _Sessions:
-    by_id: dict[str, _Background] = field(default_factory=dict[str, _Background])
+class _Sessions(dict[str, _Background]):
+    """What goes on behind each session."""
 
 
 @check("ACP-L440", on.update("state_update"))
@@ -152,7 +151,7 @@ def _keep_list(context: Context) -> None:
     listed = background_of(context.update)
     if context.version != 2 or context.session is None or listed is None:
         return
-    own = context.state.of(_Sessions).by_id.setdefault(context.session.id, _Background())
+    own = context.state.of(_Sessions).setdefault(context.session.id, _Background())
     own.listed, own.items = context.point, _items(listed)
     # A later replay may leave out what has ended by then.
     if len(own.announced) < REMEMBERED:
@@ -164,13 +163,13 @@ def _keep_child(context: Context) -> None:
     id_ = context.update.get("sessionId")
     if context.version != 2 or context.session is None or not isinstance(id_, str):
         return
-    own = context.state.of(_Sessions).by_id.setdefault(context.session.id, _Background())
+    own = context.state.of(_Sessions).setdefault(context.session.id, _Background())
     if len(own.announced) < REMEMBERED:
         own.announced.add(("subagent", id_))
 
 
 def _of(context: Context) -> _Background | None:
-    return context.state.of(_Sessions).by_id.get(context.session_id or "")
+    return context.state.of(_Sessions).get(context.session_id or "")
 
 
 def _items(listed: list[dict[str, Json]]) -> set[Item]:

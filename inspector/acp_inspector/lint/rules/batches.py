@@ -5,7 +5,7 @@ Source: ACP version 1, "Transports"; the published schemas.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
@@ -34,11 +34,8 @@ class _Batch:
     refused: Point | None = None
 
 
-@dataclass(slots=True)
-class _Batches:
+class _Batches(dict[Side, list[_Batch]]):
     """Arrays of each side, the newest at the end."""
-
-    sent: dict[Side, list[_Batch]] = field(default_factory=dict[Side, "list[_Batch]"])
 
 
 @check("ACP-L357", on.BATCHES, exercised_by=on.EVERY_FRAME)
@@ -60,7 +57,7 @@ def answers_go_alone(context: Context) -> CheckResult:
 
 @check("ACP-L359", on.response(), fix="Answer an array with -32600 and the id null, once.")
 def arrays_are_refused(context: Context) -> CheckResult:
-    sent = context.state.of(_Batches).sent.get(opposite(context.side))
+    sent = context.state.of(_Batches).get(opposite(context.side))
     if not sent or context.request is not None or "id" not in context.value:
         return None
     if context.id is not None and is_request_id(context.id):
@@ -86,7 +83,7 @@ def arrays_are_refused(context: Context) -> CheckResult:
 def arrays_were_refused(ending: EndContext) -> CheckResult:
     found = [
         Problem("an array got no error response", (batch.point.seq,))
-        for sent in ending.state.of(_Batches).sent.values()
+        for sent in ending.state.of(_Batches).values()
         for batch in sent
         if batch.refused is None and ending.point.time - batch.point.time > GRACE
     ]
@@ -102,7 +99,7 @@ def _keep_batch(context: Context) -> None:
         for each in map(as_object, _held(context)[:IDS])
         if "method" in each and is_request_id(id_ := each.get("id"))
     }
-    sent = context.state.of(_Batches).sent.setdefault(context.side, [])
+    sent = context.state.of(_Batches).setdefault(context.side, [])
     if len(sent) < ARRAYS:
         sent.append(_Batch(context.point, ids))
 
@@ -111,7 +108,7 @@ def _keep_batch(context: Context) -> None:
 def _keep_refusal(context: Context) -> None:
     if context.id is not None:
         return
-    for batch in context.state.of(_Batches).sent.get(opposite(context.side), ()):
+    for batch in context.state.of(_Batches).get(opposite(context.side), ()):
         # Later ones are about something else that could not be read.
         if batch.refused is None and context.time - batch.point.time <= GRACE:
             batch.refused = context.point

@@ -92,7 +92,7 @@ def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
 
 @check("ACP-L351", on.response(), exercised_by=on.notification(CANCEL))
 def cancellations_are_not_answered(context: Context) -> CheckResult:
-    notification = context.state.of(LastNotifications).last.get(opposite(context.side))
+    notification = context.state.of(LastNotifications).get(opposite(context.side))
     if context.id is not None or notification is None or notification.method != CANCEL:
         return None
     if context.state.last.get(notification.side) is not notification.frame:

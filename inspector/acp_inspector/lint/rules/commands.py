@@ -6,7 +6,7 @@ Source: ACP, "Slash Commands".
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
@@ -28,11 +28,8 @@ class _List:
     names: frozenset[str]
 
 
-@dataclass(slots=True)
-class _Commands:
+class _Commands(dict[str, _List]):
     """The commands of every session that reported some."""
-
-    of: dict[str, _List] = field(default_factory=dict[str, _List])
 
 
 def _listed_commands(context: Context) -> tuple[str, list[dict[str, Json]]] | None:
@@ -49,7 +46,7 @@ def _keep_commands(context: Context) -> None:
     listed, session = _listed_commands(context), opened(context)
     if listed is not None and session is not None:
         names = frozenset(each["name"] for each in listed[1] if isinstance(each.get("name"), str))
-        context.state.of(_Commands).of[session] = _List(context.point, names)
+        context.state.of(_Commands)[session] = _List(context.point, names)
 
 
 @check("ACP-L313", TELLERS)
@@ -134,7 +131,7 @@ def _input(context: Context, missing: Callable[[dict[str, Json]], str | None]) -
 
 @check("ACP-L318", on.request("session/prompt"))
 def commands_that_are_typed_exist(context: Context) -> CheckResult:
-    known = context.state.of(_Commands).of.get(context.session_id or "")
+    known = context.state.of(_Commands).get(context.session_id or "")
     blocks = as_list(context.params.get("prompt"))
     text = as_object(blocks[0]).get("text") if blocks else None
     if known is None or not isinstance(text, str) or not text.startswith("/"):
@@ -157,7 +154,7 @@ def commands_come_in_updates(context: Context) -> CheckResult:
 def lists_are_whole(context: Context) -> CheckResult:
     listed, known = (
         _listed_commands(context),
-        context.state.of(_Commands).of.get(context.session_id or ""),
+        context.state.of(_Commands).get(context.session_id or ""),
     )
     if listed is None or known is None or len(known.names) < 2:
         return None

@@ -5,7 +5,7 @@ Source: ACP, "Session updates", compaction and notices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
@@ -34,13 +34,8 @@ class _Compaction:
     status: str = "in_progress"
 
 
-@dataclass(slots=True)
-class _Compactions:
+class _Compactions(dict[tuple[str, str], _Compaction]):
     """Every compaction by session and id."""
-
-    of: dict[tuple[str, str], _Compaction] = field(
-        default_factory=dict[tuple[str, str], _Compaction]
-    )
 
 
 def _key(context: Context) -> tuple[str, str] | None:
@@ -52,7 +47,7 @@ def _key(context: Context) -> tuple[str, str] | None:
 
 def _known(context: Context) -> _Compaction | None:
     key = _key(context)
-    return None if key is None else context.state.of(_Compactions).of.get(key)
+    return None if key is None else context.state.of(_Compactions).get(key)
 
 
 def _is_replaying(context: Context) -> bool:
@@ -62,11 +57,11 @@ def _is_replaying(context: Context) -> bool:
 @track(UPDATE, CHUNK)
 def _keep_compaction(context: Context) -> None:
     key, compactions = _key(context), context.state.of(_Compactions)
-    if key is None or (key not in compactions.of and len(compactions.of) >= COMPACTIONS):
+    if key is None or (key not in compactions and len(compactions) >= COMPACTIONS):
         return
-    if key not in compactions.of or _is_replaying(context):
-        compactions.of[key] = _Compaction(context.point)
-    compaction, status = compactions.of[key], context.update.get("status")
+    if key not in compactions or _is_replaying(context):
+        compactions[key] = _Compaction(context.point)
+    compaction, status = compactions[key], context.update.get("status")
     if isinstance(status, str):
         compaction.status = status
         if status in FINAL:
@@ -94,7 +89,7 @@ def summaries_come_in_between(context: Context) -> CheckResult:
 
 @check_at_end("ACP-L406")
 def compactions_end(ending: EndContext) -> CheckResult:
-    known = ending.state.of(_Compactions).of
+    known = ending.state.of(_Compactions)
     if not known or not ending.is_over:
         return None
     return tuple(

@@ -27,7 +27,7 @@ TYPES: Final = frozenset({"select", "boolean"})
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class SeenOption:
     """A config option, as it was reported last."""
 
     id: str
@@ -44,14 +44,11 @@ class SessionOptions:
 
     point: Point
     """Where they were reported."""
-    by_id: dict[str, Option] = field(default_factory=dict[str, Option])
+    by_id: dict[str, SeenOption] = field(default_factory=dict[str, SeenOption])
 
 
-@dataclass(slots=True)
-class Options:
+class SeenOptions(dict[str, SessionOptions]):
     """The options of every session of which they were reported."""
-
-    of: dict[str, SessionOptions] = field(default_factory=dict[str, SessionOptions])
 
 
 def opened(context: Context) -> str | None:
@@ -80,14 +77,14 @@ def _keep_options(context: Context) -> None:
     options = SessionOptions(context.point)
     for each in reported[1]:
         if isinstance(id_ := each.get(id_name(context)), str):
-            options.by_id[id_] = Option(
+            options.by_id[id_] = SeenOption(
                 id_,
                 each.get("type"),
                 each.get("category"),
                 each.get("currentValue"),
                 frozenset(value for _, value in option_values(each) if isinstance(value, str)),
             )
-    context.state.of(Options).of[session] = options
+    context.state.of(SeenOptions)[session] = options
 
 
 def id_name(context: Context) -> str:
@@ -114,10 +111,10 @@ def each_option(context: Context) -> Iterator[tuple[str, dict[str, Json]]]:
 
 
 def _known(context: Context) -> SessionOptions | None:
-    return context.state.of(Options).of.get(context.session_id or "")
+    return context.state.of(SeenOptions).get(context.session_id or "")
 
 
-def _wanted(context: Context) -> tuple[SessionOptions, Option] | None:
+def _wanted(context: Context) -> tuple[SessionOptions, SeenOption] | None:
     """Return the option that a client sets, where it is known."""
     known, id_ = _known(context), context.params.get("configId")
     if known is None or not isinstance(id_, str) or id_ not in known.by_id:

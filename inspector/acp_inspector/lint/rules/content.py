@@ -34,10 +34,7 @@ REQUIRED: Final = {
     "resource": (),
 }
 """Members that are strings in every block of a type."""
-CLAIMS: Final = {
-    1: "promptCapabilities.{}",
-    2: "session.prompt.{}",
-}
+CLAIMS: Final = {1: "promptCapabilities.{}", 2: "session.prompt.{}"}
 """Where an agent claims that it takes blocks of a kind."""
 
 _MIME_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\s*(;.*)?", re.DOTALL)
@@ -45,11 +42,7 @@ _MIME_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\s*(;.*)?", re.DOTAL
 HOLDERS: Final = (
     on.request("session/prompt", "session/request_permission"),
     on.update(
-        *sorted(ONE_BLOCK),
-        *MESSAGES,
-        *TOOL_CALLS,
-        "tool_call_content_chunk",
-        "compaction_update",
+        *sorted(ONE_BLOCK), *MESSAGES, *TOOL_CALLS, "tool_call_content_chunk", "compaction_update"
     ),
 )
 """Messages that hold content blocks."""

@@ -5,7 +5,6 @@ Source: ACP version 2, "Tool Calls", Terminals; schema, TerminalUpdate and Termi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
@@ -30,11 +29,8 @@ CELLS: Final = range(1, 65536)
 REMEMBERED: Final = 4096
 
 
-@dataclass(slots=True)
-class _Commands:
+class _Commands(dict[tuple[str, str], str]):
     """The first reported command of each terminal, by session and id."""
-
-    reported: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
 
 @check("ACP-L266", on.update("terminal_update", "terminal_output_chunk"))
@@ -104,7 +100,7 @@ def terminals_are_not_reused(context: Context) -> CheckResult:
     terminal, command = _terminal(context), context.update.get("command")
     if terminal is None or terminal.exited is None or context.session is None:
         return None
-    before = context.state.of(_Commands).reported.get((context.session.id, terminal.id))
+    before = context.state.of(_Commands).get((context.session.id, terminal.id))
     if isinstance(command, str) and before is not None and command != before:
         return context.problem(
             f"terminal {quoted(terminal.id)} exited, and runs {quoted(command)} now",
@@ -125,7 +121,7 @@ def terminal_commands_come_first(context: Context) -> CheckResult:
     if not isinstance(command, str) or session is None or session.is_replaying:
         return None
     terminal = _terminal(context)
-    if terminal is None or (session.id, terminal.id) in context.state.of(_Commands).reported:
+    if terminal is None or (session.id, terminal.id) in context.state.of(_Commands):
         return OK
     return context.problem(
         f"the command of terminal {quoted(terminal.id)} comes after its first update",
@@ -136,7 +132,7 @@ def terminal_commands_come_first(context: Context) -> CheckResult:
 @track(on.update("terminal_update"))
 def _keep_command(context: Context) -> None:
     command, id_ = context.update.get("command"), context.update.get("terminalId")
-    reported = context.state.of(_Commands).reported
+    reported = context.state.of(_Commands)
     if context.session is None or not isinstance(id_, str) or not isinstance(command, str):
         return
     if len(reported) < REMEMBERED:

@@ -5,7 +5,6 @@ Source: JSON-RPC 2.0; ACP, "Overview".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, cast
 
 from acp_inspector.lint import on
@@ -26,18 +25,12 @@ IDS: Final = 100_000
 """Ids of each side that are remembered."""
 
 
-@dataclass(slots=True)
-class _Ids:
+class _Ids(set[IdKey]):
     """Ids that each side has used."""
 
-    used: set[IdKey] = field(default_factory=set[IdKey])
 
-
-@dataclass(slots=True)
-class LastNotifications:
+class LastNotifications(dict[Side, Context]):
     """The last frame of each side that was a notification, if nothing of it came since."""
-
-    last: dict[Side, Context] = field(default_factory=dict[Side, Context])
 
 
 @check("ACP-L016", on.EVERY_MESSAGE)
@@ -125,7 +118,7 @@ def ids_are_not_reused_while_pending(context: Context) -> CheckResult:
 def ids_are_not_reused_later(context: Context) -> CheckResult:
     if context.key is None or context.id is None:
         return None
-    if context.key in context.state.of(_Ids).used and context.key not in context.state.requests:
+    if context.key in context.state.of(_Ids) and context.key not in context.state.requests:
         return context.problem(
             f"the id {quoted(context.id)} was used before", context.state.responded.get(context.key)
         )
@@ -134,7 +127,7 @@ def ids_are_not_reused_later(context: Context) -> CheckResult:
 
 @track(on.request())
 def _keep_id(context: Context) -> None:
-    used = context.state.of(_Ids).used
+    used = context.state.of(_Ids)
     if context.key is not None and len(used) < IDS:
         used.add(context.key)
 
@@ -185,7 +178,7 @@ def requests_are_answered(ending: EndContext) -> CheckResult:
 
 @check("ACP-L028", on.response(), exercised_by=on.notification())
 def notifications_are_not_answered(context: Context) -> CheckResult:
-    notification = context.state.of(LastNotifications).last.get(opposite(context.side))
+    notification = context.state.of(LastNotifications).get(opposite(context.side))
     if context.id is not None or context.request is not None or notification is None:
         return OK
     if context.kind == "failure" and context.code in UNREADABLE and has_other_cause(notification):
@@ -207,7 +200,7 @@ def has_other_cause(notification: Context) -> bool:
 
 @track(on.call())
 def _keep_notification(context: Context) -> None:
-    last = context.state.of(LastNotifications).last
+    last = context.state.of(LastNotifications)
     if context.kind == "notification":
         last[context.side] = context
     else:

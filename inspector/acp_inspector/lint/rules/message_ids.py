@@ -67,28 +67,25 @@ class _SessionMessages:
     """By kind and id: the first chunk of each message that was not sent as a whole yet (v2)."""
 
 
-@dataclass(slots=True)
-class _Messages:
+class _Messages(dict[str, _SessionMessages]):
     """What was reported, by session."""
-
-    by_session: dict[str, _SessionMessages] = field(default_factory=dict[str, _SessionMessages])
 
 
 def _session_messages(context: Context) -> _SessionMessages | None:
-    return context.state.of(_Messages).by_session.get(context.session_id or "")
+    return context.state.of(_Messages).get(context.session_id or "")
 
 
 @track(on.request("session/load", "session/resume"))
 def _begin_anew(context: Context) -> None:
     if context.session_id is not None:
-        context.state.of(_Messages).by_session.pop(context.session_id, None)
+        context.state.of(_Messages).pop(context.session_id, None)
 
 
 @track(on.update(*CHUNKS))
 def _keep_chunk(context: Context) -> None:
     if context.session is None:
         return
-    sessions = context.state.of(_Messages).by_session
+    sessions = context.state.of(_Messages)
     by_session = sessions.get(context.session.id)
     if by_session is None:
         by_session = sessions[context.session.id] = _SessionMessages()
@@ -234,9 +231,7 @@ def _keep_inserted(context: Context) -> None:
     id_ = context.result_object.get("messageId")
     if context.session is None or not isinstance(id_, str):
         return
-    by_session = context.state.of(_Messages).by_session.setdefault(
-        context.session.id, _SessionMessages()
-    )
+    by_session = context.state.of(_Messages).setdefault(context.session.id, _SessionMessages())
     if len(by_session.inserted) < REMEMBERED:
         by_session.inserted.setdefault(id_, context.point)
 

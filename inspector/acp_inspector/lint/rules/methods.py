@@ -136,7 +136,7 @@ def _of_the_other_version(context: Context) -> CheckResult:
 
 @check("ACP-L042", on.error(), exercised_by=on.notification())
 def unknown_notifications_are_passed_over(context: Context) -> CheckResult:
-    notification = context.state.of(LastNotifications).last.get(opposite(context.side))
+    notification = context.state.of(LastNotifications).get(opposite(context.side))
     if context.id is not None or notification is None or notification.method is None:
         return OK
     if any(find_method(notification.method, version) for version in VERSIONS):

@@ -11,7 +11,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check, track
-from acp_inspector.lint.rules.config_options import OPENERS, Options, opened
+from acp_inspector.lint.rules.config_options import OPENERS, SeenOptions, opened
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
@@ -162,7 +162,7 @@ def mode_ids_are_unique(context: Context) -> CheckResult:
 @check("ACP-L309", on.result("session/prompt"))
 def mode_and_option_agree(context: Context) -> CheckResult:
     mode = context.state.of(_Modes).of.get(context.session_id or "")
-    options = context.state.of(Options).of.get(context.session_id or "")
+    options = context.state.of(SeenOptions).get(context.session_id or "")
     if mode is None or mode.current is None or options is None:
         return None
     for option in options.by_id.values():
@@ -180,7 +180,7 @@ def mode_and_option_agree(context: Context) -> CheckResult:
 
 @check("ACP-L310", on.request("session/set_mode"))
 def options_go_before_modes(context: Context) -> CheckResult:
-    options = context.state.of(Options).of.get(context.session_id or "")
+    options = context.state.of(SeenOptions).get(context.session_id or "")
     if options is None or not options.by_id:
         return OK
     return context.problem("the session has config options", options.point, path="method")

@@ -37,16 +37,13 @@ class NesSession:
     """Suggestions that were neither accepted nor rejected."""
 
 
-@dataclass(slots=True)
-class NesSessions:
+class NesSessions(dict[str, NesSession]):
     """Every session for suggestions."""
-
-    of: dict[str, NesSession] = field(default_factory=dict[str, NesSession])
 
 
 def nes_session(context: Context) -> NesSession | None:
     """Return the session for suggestions that a message is about."""
-    return context.state.of(NesSessions).of.get(context.session_id or "")
+    return context.state.of(NesSessions).get(context.session_id or "")
 
 
 def _id(context: Context) -> str:
@@ -57,7 +54,7 @@ def _id(context: Context) -> str:
 def _keep_session(context: Context) -> None:
     id_ = context.result_object.get("sessionId")
     if isinstance(id_, str):
-        context.state.of(NesSessions).of[id_] = NesSession(context.point)
+        context.state.of(NesSessions)[id_] = NesSession(context.point)
 
 
 @track(on.result("nes/close"))
@@ -225,11 +222,8 @@ class _Document:
     closed: Point | None = None
 
 
-@dataclass(slots=True)
-class _Documents:
+class _Documents(dict[tuple[str, str], _Document]):
     """Documents by session and URI."""
-
-    of: dict[tuple[str, str], _Document] = field(default_factory=dict[tuple[str, str], _Document])
 
 
 def _key(context: Context) -> tuple[str, str] | None:
@@ -241,7 +235,7 @@ def _key(context: Context) -> tuple[str, str] | None:
 
 def _known(context: Context) -> _Document | None:
     key = _key(context)
-    return None if key is None else context.state.of(_Documents).of.get(key)
+    return None if key is None else context.state.of(_Documents).get(key)
 
 
 @track(on.notification(*DOCUMENTS))
@@ -249,9 +243,9 @@ def _keep_document(context: Context) -> None:
     key, documents = _key(context), context.state.of(_Documents)
     if key is None:
         return
-    if context.method == "document/didOpen" and len(documents.of) < OPENED:
-        documents.of[key] = _Document(context.point)
-    document = documents.of.get(key)
+    if context.method == "document/didOpen" and len(documents) < OPENED:
+        documents[key] = _Document(context.point)
+    document = documents.get(key)
     if document is None:
         return
     version = context.params.get("version")

@@ -6,7 +6,6 @@ Source: ACP, "Tool Calls", version 2's migration guide.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
@@ -42,11 +41,8 @@ REMEMBERED: Final = 10_000
 """Choices that are remembered."""
 
 
-@dataclass(slots=True)
-class _Choices:
+class _Choices(dict[tuple[str, int], Point]):
     """By session and what was asked for: where it was answered for good."""
-
-    made: dict[tuple[str, int], Point] = field(default_factory=dict[tuple[str, int], Point])
 
 
 def options_of(params: dict[str, Json]) -> list[dict[str, Json]]:
@@ -72,8 +68,7 @@ def option_ids_are_unique(context: Context) -> CheckResult:
     for index, id_ in enumerate(ids):
         if isinstance(id_, str) and id_ in seen:
             return context.problem(
-                f"the optionId {quoted(id_)} occurs twice",
-                path=f"params.options.{index}.optionId",
+                f"the optionId {quoted(id_)} occurs twice", path=f"params.options.{index}.optionId"
             )
         if isinstance(id_, str):
             seen.add(id_)
@@ -187,7 +182,7 @@ def one_can_reject(context: Context) -> CheckResult:
 
 @check("ACP-L239", on.request(PERMISSION), exercised_by=on.result(PERMISSION))
 def choices_for_good_last(context: Context) -> CheckResult:
-    choices = context.state.of(_Choices).made
+    choices = context.state.of(_Choices)
     if not choices:
         return None
     made = choices.get((context.session_id or "", _subject(context.params)))
@@ -198,7 +193,7 @@ def choices_for_good_last(context: Context) -> CheckResult:
 
 @track(on.result(PERMISSION))
 def _keep_choice(context: Context) -> None:
-    ask, choices = context.request, context.state.of(_Choices).made
+    ask, choices = context.request, context.state.of(_Choices)
     if ask is None or len(choices) >= REMEMBERED:
         return
     outcome = as_object(context.result_object.get("outcome"))
@@ -224,11 +219,8 @@ ENDS: Final = ("session/close", "session/delete", "session/archive")
 """Requests that end the work of a session, permissions included."""
 
 
-@dataclass(slots=True)
-class _Stops:
+class _Stops(dict[str, Point]):
     """By session: where the client stopped its work last."""
-
-    last: dict[str, Point] = field(default_factory=dict[str, Point])
 
 
 def _outcome(context: Context) -> dict[str, Json]:
@@ -320,7 +312,7 @@ def unknown_outcomes_permit_nothing(context: Context) -> CheckResult:
 @track(on.notification("session/cancel"), on.request(*ENDS))
 def _keep_stop(context: Context) -> None:
     if context.session is not None:
-        context.state.of(_Stops).last[context.session.id] = context.point
+        context.state.of(_Stops)[context.session.id] = context.point
 
 
 @check("ACP-L231", on.result(PERMISSION))
@@ -330,7 +322,7 @@ def only_stopped_work_is_cancelled(context: Context) -> CheckResult:
         return None
     prompt = session.last_prompt
     begun = ask.seq if prompt is None else min(ask.seq, prompt.seq)
-    stop = context.state.of(_Stops).last.get(session.id)
+    stop = context.state.of(_Stops).get(session.id)
     if stop is not None and stop.seq > begun:
         return OK
     if ask.cancelled is not None or (prompt is not None and prompt.cancelled is not None):
@@ -347,7 +339,7 @@ def requests_are_answered_within_the_turn(context: Context) -> CheckResult:
     session, prompt = context.session, context.request
     if session is None or prompt is None or session.cancel is not None:
         return None
-    stop = context.state.of(_Stops).last.get(session.id)
+    stop = context.state.of(_Stops).get(session.id)
     if prompt.cancelled is not None or (stop is not None and stop.seq > prompt.seq):
         return None
     return tuple(
@@ -363,18 +355,13 @@ NOT_APPROVED: Final = frozenset({"cancelled", "not offered"})
 MAX_WITHDRAWN: Final = 4096
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(dict[int, tuple[SentRequest, Point]]):
     """Requests that waited for the user when their session was cancelled, by their frame."""
-
-    requests: dict[int, tuple[SentRequest, Point]] = field(
-        default_factory=dict[int, tuple[SentRequest, Point]]
-    )
 
 
 @track(on.notification("session/cancel"))
 def _keep_open(context: Context) -> None:
-    session, requests = context.session, context.state.of(_Open).requests
+    session, requests = context.session, context.state.of(_Open)
     if context.version != 2 or session is None or session.cancel is None:
         return
     for ask in context.state.waiting("agent", session=session.id):
@@ -385,7 +372,7 @@ def _keep_open(context: Context) -> None:
 @track(on.response(*sorted(WAITING)))
 def _drop_open(context: Context) -> None:
     if context.request is not None:
-        context.state.of(_Open).requests.pop(context.request.seq, None)
+        context.state.of(_Open).pop(context.request.seq, None)
 
 
 @check("ACP-L459", on.response(*sorted(WAITING)), fix="Cancel open requests of cancelled work.")
@@ -396,7 +383,7 @@ def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:
     """
     if context.request is None:
         return None
-    ask, cancel = context.state.of(_Open).requests.get(context.request.seq, (None, None))
+    ask, cancel = context.state.of(_Open).get(context.request.seq, (None, None))
     if ask is None or cancel is None:
         return None
     if (
@@ -412,7 +399,7 @@ def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:
 @check_at_end("ACP-L459")
 def cancelled_work_withdrew_its_requests(ending: EndContext) -> CheckResult:
     found: list[Problem] = []
-    for ask, cancel in ending.state.of(_Open).requests.values():
+    for ask, cancel in ending.state.of(_Open).values():
         session = ending.state.sessions.get(ask.session or "")
         is_late = ending.point.time - cancel.time > DELIVERY_TIMEOUT_S
         if is_late and _is_left_open(ending.state, session, ask):

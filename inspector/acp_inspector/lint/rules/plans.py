@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from acp_inspector.lint import on
@@ -45,9 +45,8 @@ class _Plan:
     """The status of each entry, by what it says."""
 
 
-@dataclass(slots=True)
-class _Plans:
-    known: dict[Key, _Plan] = field(default_factory=dict[Key, _Plan])
+class _Plans(dict[Key, _Plan]):
+    """The plans that were reported last."""
 
 
 @check("ACP-L276", on.update("plan", "plan_update"))
@@ -81,7 +80,7 @@ def plans_are_whole(context: Context) -> CheckResult:
     Another plan, with entries of its own, may take the place of one before.
     """
     key = _key(context)
-    before = None if key is None else context.state.of(_Plans).known.get(key)
+    before = None if key is None else context.state.of(_Plans).get(key)
     if before is None or not before.statuses or before.point.seq < _turn(context):
         return None
     now = _statuses(context)
@@ -135,7 +134,7 @@ def removed_plans_exist(context: Context) -> CheckResult:
     key, session = _key(context), context.session
     if key is None or session is None or session.is_replaying:
         return None
-    if key in context.state.of(_Plans).known:
+    if key in context.state.of(_Plans):
         return OK
     if session.origin != "new":
         # It may be one of before this connection.
@@ -167,7 +166,7 @@ def entries_go_on(context: Context) -> CheckResult:
         return None
     if sum(status == "in_progress" for status in now.values()) > 1:
         return context.problem("several entries of the plan are in progress")
-    before = context.state.of(_Plans).known.get(key)
+    before = context.state.of(_Plans).get(key)
     if before is not None and before.point.seq > _turn(context):
         for text, status in now.items():
             if status in UNFINISHED and before.statuses.get(text) == "completed":
@@ -190,7 +189,7 @@ def entries_end_within_turns(context: Context) -> CheckResult:
     if since is None:
         return None
     found: CheckResult = None
-    for key, plan in context.state.of(_Plans).known.items():
+    for key, plan in context.state.of(_Plans).items():
         if key[0] != context.session.id or plan.point.seq < since:
             continue
         found = OK
@@ -216,7 +215,7 @@ def entries_are_objects(context: Context) -> CheckResult:
 
 @track(on.update("plan", "plan_update", "plan_removed"))
 def _keep_plan(context: Context) -> None:
-    key, known = _key(context), context.state.of(_Plans).known
+    key, known = _key(context), context.state.of(_Plans)
     if key is None or context.session is None:
         return
     if context.variant == "plan_removed":

@@ -6,7 +6,6 @@ Source: ACP version 1, "Prompt Turn".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
@@ -46,12 +45,11 @@ FOREIGN: Final = (
 """Members of a prompt that come from other protocols."""
 
 
-@dataclass(slots=True)
-class _Strays:
-    """What was reported already, so that a stream of chunks is reported once."""
+class _Strays(dict[str, int]):
+    """For each session the prompt in whose turn the user's words were sent back; 0: none.
 
-    echoed: dict[str, int] = field(default_factory=dict[str, int])
-    """For each session the prompt in whose turn the user's words were sent back; 0: none."""
+    A stream of chunks is reported once.
+    """
 
 
 @check("ACP-L134", on.request("session/prompt"))
@@ -200,7 +198,7 @@ def the_user_is_not_echoed(context: Context) -> CheckResult:
     if session is None:
         return None
     turn = 0 if session.last_prompt is None else session.last_prompt.seq
-    if session.is_replaying or context.state.of(_Strays).echoed.get(session.id) == turn:
+    if session.is_replaying or context.state.of(_Strays).get(session.id) == turn:
         return OK
     return context.problem(
         "the user's message is sent back outside a replay, and may be shown twice",
@@ -213,7 +211,7 @@ def _keep_echo(context: Context) -> None:
     session = context.session
     if session is not None and not session.is_replaying:
         turn = 0 if session.last_prompt is None else session.last_prompt.seq
-        context.state.of(_Strays).echoed[session.id] = turn
+        context.state.of(_Strays)[session.id] = turn
 
 
 @check("ACP-L155", on.result("session/prompt"))

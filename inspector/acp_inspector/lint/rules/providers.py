@@ -5,7 +5,7 @@ Source: ACP, `providers/*` (unstable).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
@@ -29,11 +29,8 @@ class _Provider:
     disabled: Point | None = None
 
 
-@dataclass(slots=True)
-class _Providers:
+class _Providers(dict[str, _Provider]):
     """Providers as they were listed last."""
-
-    of: dict[str, _Provider] = field(default_factory=dict[str, _Provider])
 
 
 def _listed(context: Context) -> list[dict[str, Json]]:
@@ -44,7 +41,7 @@ def _named(context: Context) -> tuple[str, _Provider] | None:
     """Return the provider that a request, or its response, names, where it was listed."""
     params = context.params if context.request is None else context.request.params
     id_ = params.get("providerId")
-    known = context.state.of(_Providers).of
+    known = context.state.of(_Providers)
     return (id_, known[id_]) if isinstance(id_, str) and id_ in known else None
 
 
@@ -53,10 +50,10 @@ def _keep_providers(context: Context) -> None:
     providers = context.state.of(_Providers)
     for each in _listed(context):
         id_ = each.get("providerId")
-        if isinstance(id_, str) and len(providers.of) < PROVIDERS:
-            before = providers.of.get(id_)
+        if isinstance(id_, str) and len(providers) < PROVIDERS:
+            before = providers.get(id_)
             words = (word for word in as_list(each.get("supported")) if isinstance(word, str))
-            providers.of[id_] = _Provider(
+            providers[id_] = _Provider(
                 context.point,
                 frozenset(words),
                 each.get("required") is True,
@@ -100,7 +97,7 @@ def disabled_providers_stay_listed(context: Context) -> CheckResult:
     pairs = ((each.get("providerId"), each) for each in _listed(context))
     listed = {id_: each for id_, each in pairs if isinstance(id_, str)}
     is_any = False
-    for id_, provider in context.state.of(_Providers).of.items():
+    for id_, provider in context.state.of(_Providers).items():
         if provider.disabled is None:
             continue
         is_any = True
@@ -138,7 +135,7 @@ def kinds_are_supported(context: Context) -> CheckResult:
 
 @check("ACP-L403", on.response("providers/set"))
 def unknown_providers_are_refused(context: Context) -> CheckResult:
-    known, ask = context.state.of(_Providers).of, context.request
+    known, ask = context.state.of(_Providers), context.request
     id_ = ask.params.get("providerId") if ask is not None else None
     if not isinstance(id_, str) or not known or len(known) >= PROVIDERS or id_ in known:
         return None

@@ -5,14 +5,13 @@ Source: ACP, "Session Setup"; the RFD about additional directories.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
 from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
-from acp_inspector.lint.rules.config_options import Option, Options, each_option
+from acp_inspector.lint.rules.config_options import SeenOption, SeenOptions, each_option
 from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
 from acp_inspector.lint.rules.mcp_servers import SETUPS
 from acp_inspector.lint.rules.session_list import listed
@@ -153,11 +152,8 @@ NULL_TOLERANT: Final = ("mcpServers", "additionalDirectories", "args", "env")
 """Lists that may be null, and that have to be right otherwise."""
 
 
-@dataclass(slots=True)
-class _Refused:
+class _Refused(dict[str, SentRequest]):
     """The setting of each session that was refused last, if nothing was set since."""
-
-    by_session: dict[str, SentRequest] = field(default_factory=dict[str, SentRequest])
 
 
 @check("ACP-L436", on.result("session/resume"))
@@ -224,7 +220,7 @@ def lists_are_not_null(context: Context) -> CheckResult:
 )
 def impossible_settings_are_refused(context: Context) -> CheckResult:
     ask = context.request
-    options = context.state.of(Options).of.get(context.session_id or "")
+    options = context.state.of(SeenOptions).get(context.session_id or "")
     if ask is None or options is None or options.point.seq > ask.seq:
         return None
     id_ = ask.params.get("configId")
@@ -238,8 +234,8 @@ def impossible_settings_are_refused(context: Context) -> CheckResult:
 @check("ACP-L456", on.update("config_option_update"))
 def refused_settings_change_nothing(context: Context) -> CheckResult:
     session = context.session_id or ""
-    refused = context.state.of(_Refused).by_session.get(session)
-    options = context.state.of(Options).of.get(session)
+    refused = context.state.of(_Refused).get(session)
+    options = context.state.of(SeenOptions).get(session)
     if refused is None or refused.responded is None or options is None:
         return None
     id_, value = refused.params.get("configId"), refused.params.get("value")
@@ -259,7 +255,7 @@ def refused_settings_change_nothing(context: Context) -> CheckResult:
 
 @track(on.response("session/set_config_option"))
 def _keep_refusal(context: Context) -> None:
-    refused = context.state.of(_Refused).by_session
+    refused = context.state.of(_Refused)
     if context.session_id is None or context.session is None:
         return
     if context.code == INVALID_PARAMS and context.request is not None:
@@ -271,10 +267,10 @@ def _keep_refusal(context: Context) -> None:
 @track(on.request("session/set_config_option"), on.update("config_option_update"))
 def _forget_refusal(context: Context) -> None:
     # What changes from here on has another cause.
-    context.state.of(_Refused).by_session.pop(context.session_id or "", None)
+    context.state.of(_Refused).pop(context.session_id or "", None)
 
 
-def _fault(option: Option | None, params: dict[str, Json]) -> str | None:
+def _fault(option: SeenOption | None, params: dict[str, Json]) -> str | None:
     """Return why an option cannot be set so; None where it can, or where that is not known."""
     if option is None:
         return "the option does not exist"

@@ -6,7 +6,7 @@ Source: ACP, "Subagents" (unstable).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
@@ -46,11 +46,8 @@ class _Child:
     mirrored: Point | None = None
 
 
-@dataclass(slots=True)
-class _Children:
+class _Children(dict[str, _Child]):
     """Child sessions by their id."""
-
-    of: dict[str, _Child] = field(default_factory=dict[str, _Child])
 
 
 def _child_id(context: Context) -> str | None:
@@ -63,11 +60,11 @@ def _keep_child(context: Context) -> None:
     id_, children = _child_id(context), context.state.of(_Children)
     if id_ is None or context.session_id is None:
         return
-    if id_ not in children.of:
-        if len(children.of) >= CHILDREN:
+    if id_ not in children:
+        if len(children) >= CHILDREN:
             return
-        children.of[id_] = _Child(context.session_id, context.point)
-    child = children.of[id_]
+        children[id_] = _Child(context.session_id, context.point)
+    child = children[id_]
     if "capabilities" in context.update:
         child.capabilities = context.update["capabilities"]
     if "state" in context.update:
@@ -92,9 +89,9 @@ def children_are_announced_first(context: Context) -> CheckResult:
     id_ = _child_id(context)
     if id_ is None:
         return None
-    if id_ in context.state.of(_Children).of:
+    if id_ in context.state.of(_Children):
         return OK
-    first_seen = context.state.of(_FirstMentions).of.get(id_)
+    first_seen = context.state.of(_FirstMentions).get(id_)
     if first_seen is None or context.state.sessions.get(id_) is not None:
         return OK
     return context.problem(
@@ -104,17 +101,14 @@ def children_are_announced_first(context: Context) -> CheckResult:
     )
 
 
-@dataclass(slots=True)
-class _FirstMentions:
+class _FirstMentions(dict[str, Point]):
     """Sessions that were not opened, and where each was first mentioned."""
-
-    of: dict[str, Point] = field(default_factory=dict[str, Point])
 
 
 @track(on.update())
 def _keep_first_mention(context: Context) -> None:
     if context.state.unstable and context.session is None and context.session_id is not None:
-        first_seen = context.state.of(_FirstMentions).of
+        first_seen = context.state.of(_FirstMentions)
         if len(first_seen) < CHILDREN:
             first_seen.setdefault(context.session_id, context.point)
 
@@ -126,7 +120,7 @@ def children_stay_with_their_parent(context: Context) -> CheckResult:
         return None
     if id_ == context.session_id:
         return context.problem("the child is its own parent", path="params.update.sessionId")
-    child = context.state.of(_Children).of.get(id_)
+    child = context.state.of(_Children).get(id_)
     if child is not None and child.parent != context.session_id:
         return context.problem(
             f"the child {quoted(id_)} was that of {quoted(child.parent)}",
@@ -138,7 +132,7 @@ def children_stay_with_their_parent(context: Context) -> CheckResult:
 
 @check("ACP-L497", on.call(*sorted(MUTATIONS)))
 def children_are_left_alone(context: Context) -> CheckResult:
-    child = context.state.of(_Children).of.get(context.session_id or "")
+    child = context.state.of(_Children).get(context.session_id or "")
     if child is None:
         return None
     cancel = as_object(child.capabilities).get("cancel")
@@ -171,7 +165,7 @@ def messages_go_between_known_sessions(context: Context) -> CheckResult:
     ends = {name: id_ for name in names if isinstance(id_ := context.update.get(name), str)}
     if not ends:
         return None
-    children = context.state.of(_Children).of
+    children = context.state.of(_Children)
     for name, id_ in ends.items():
         if id_ not in context.state.sessions and id_ not in children:
             return context.problem(
@@ -184,7 +178,7 @@ def messages_go_between_known_sessions(context: Context) -> CheckResult:
 
 @check("ACP-L500", on.update("state_update"))
 def mirrors_agree(context: Context) -> CheckResult:
-    child = context.state.of(_Children).of.get(context.session_id or "")
+    child = context.state.of(_Children).get(context.session_id or "")
     session = context.session
     if child is None or child.mirrored is None:
         return None

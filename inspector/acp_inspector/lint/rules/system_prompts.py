@@ -6,7 +6,6 @@ Source: ACP schema, `SystemPrompt`.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
@@ -26,11 +25,8 @@ REMEMBERED: Final = 10_000
 PROMPT: Final = "params.systemPrompt"
 
 
-@dataclass(slots=True)
-class _Prompts:
+class _Prompts(dict[str, tuple[int, Point]]):
     """By session: the system prompt that it was created with, and where."""
-
-    created: dict[str, tuple[int, Point]] = field(default_factory=dict[str, tuple[int, Point]])
 
 
 def _prompt(params: dict[str, Json]) -> dict[str, Json] | None:
@@ -119,7 +115,7 @@ def what_is_not_supported_is_refused(context: Context) -> CheckResult:
 
 @check("ACP-L488", on.request(*LATER))
 def system_prompts_are_repeated(context: Context) -> CheckResult:
-    created = context.state.of(_Prompts).created.get(context.session_id or "")
+    created = context.state.of(_Prompts).get(context.session_id or "")
     if created is None:
         return None
     if _digest(context.params) == created[0]:
@@ -134,7 +130,7 @@ def system_prompts_are_repeated(context: Context) -> CheckResult:
 
 @track(on.result("session/new", "session/fork"))
 def _keep_prompt(context: Context) -> None:
-    created, id_ = context.state.of(_Prompts).created, context.result_object.get("sessionId")
+    created, id_ = context.state.of(_Prompts), context.result_object.get("sessionId")
     if context.request is None or not isinstance(id_, str) or len(created) >= REMEMBERED:
         return
     if _prompt(context.request.params) is not None:

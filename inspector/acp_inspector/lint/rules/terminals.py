@@ -25,12 +25,7 @@ from acp_inspector.lint.tracker import find_terminal
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-USES: Final = (
-    "terminal/output",
-    "terminal/wait_for_exit",
-    "terminal/kill",
-    "terminal/release",
-)
+USES: Final = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
 
 
 @check("ACP-L250", on.request("terminal/create", *USES))

@@ -5,7 +5,6 @@ Source: ACP, "Tool Calls", "Overview"; the RFD about names of tool calls.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
@@ -34,11 +33,8 @@ REMEMBERED: Final = 1000
 """Sessions that are remembered."""
 
 
-@dataclass(slots=True)
-class _Raw:
+class _Raw(set[tuple[str, str]]):
     """Sessions and members that were reported already."""
-
-    reported: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
 
 def place_of(context: Context) -> str:
@@ -148,7 +144,7 @@ def _own_name(context: Context, name: str, known: frozenset[str]) -> CheckResult
 
 @check("ACP-L217", TOOL_CALL_UPDATES)
 def raw_values_are_objects(context: Context) -> CheckResult:
-    reported = context.state.of(_Raw).reported
+    reported = context.state.of(_Raw)
     names = [name for name in ("rawInput", "rawOutput") if context.update.get(name) is not None]
     if not names:
         return None
@@ -162,7 +158,7 @@ def raw_values_are_objects(context: Context) -> CheckResult:
 
 @track(TOOL_CALL_UPDATES)
 def _keep_raw(context: Context) -> None:
-    reported = context.state.of(_Raw).reported
+    reported = context.state.of(_Raw)
     for name in ("rawInput", "rawOutput"):
         value = context.update.get(name)
         if value is not None and not isinstance(value, dict) and len(reported) < REMEMBERED:

@@ -6,7 +6,7 @@ Source: ACP, "Session Usage".
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from acp_inspector.lint import on
@@ -28,11 +28,8 @@ class _Cost:
     currency: Json
 
 
-@dataclass(slots=True)
-class _Costs:
+class _Costs(dict[str, _Cost]):
     """The last cost of every session."""
-
-    of: dict[str, _Cost] = field(default_factory=dict[str, _Cost])
 
 
 def _cost(context: Context) -> dict[str, Json]:
@@ -46,9 +43,9 @@ def _keep_cost(context: Context) -> None:
     if session is None:
         return
     if _is_number(amount):
-        costs.of[session] = _Cost(context.point, amount, _cost(context).get("currency"))
+        costs[session] = _Cost(context.point, amount, _cost(context).get("currency"))
     elif "cost" in context.update and context.update["cost"] is None:
-        costs.of.pop(session, None)
+        costs.pop(session, None)
 
 
 def _is_number(value: Json) -> TypeGuard[float]:
@@ -110,7 +107,7 @@ def costs_add_up(context: Context) -> CheckResult:
         return None
     if amount < 0:
         return context.problem(f"the cost is {amount}", path=f"{PLACE}.cost.amount")
-    before = context.state.of(_Costs).of.get(context.session_id or "")
+    before = context.state.of(_Costs).get(context.session_id or "")
     is_replaying = context.session is not None and context.session.is_replaying
     if before is None or before.currency != _cost(context).get("currency") or is_replaying:
         return OK
@@ -125,7 +122,7 @@ def costs_add_up(context: Context) -> CheckResult:
 
 @check("ACP-L326", UPDATE)
 def currencies_stay(context: Context) -> CheckResult:
-    before = context.state.of(_Costs).of.get(context.session_id or "")
+    before = context.state.of(_Costs).get(context.session_id or "")
     currency = _cost(context).get("currency")
     if before is None or not isinstance(currency, str):
         return None

@@ -74,9 +74,8 @@ class Foreground:
     """The last message that was reported again."""
 
 
-@dataclass(slots=True)
-class _Sessions:
-    foregrounds: dict[str, Foreground] = field(default_factory=dict[str, Foreground])
+class _Sessions(dict[str, Foreground]):
+    """The work in the foreground of each session."""
 
 
 def foreground(context: Context) -> Foreground:
@@ -94,7 +93,7 @@ def _of(state: LintState, session: str) -> Foreground:
 
 def foregrounds_of(state: LintState) -> dict[str, Foreground]:
     """Return what is known of the work of each session, by its id."""
-    return state.of(_Sessions).foregrounds
+    return state.of(_Sessions)
 
 
 def background_of(update: dict[str, Json]) -> list[dict[str, Json]] | None:
