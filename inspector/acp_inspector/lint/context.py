@@ -31,6 +31,14 @@ UNSUPPORTED_VERSION: Final = -32022
 """An error code that only agents with version 2 send."""
 
 
+BODIES: Final[dict[Kind, str]] = {
+    "request": "params",
+    "notification": "params",
+    "result": "result",
+    "failure": "error",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A rule was broken."""
@@ -154,11 +162,19 @@ class Context:
         self,
         text: str,
         *since: Point | SentRequest | None,
+        at: str = "",
         path: str = "",
         severity: Severity | None = None,
     ) -> tuple[Problem, ...]:
-        """Return the problem that this frame broke the rule, with the frames that prove it."""
+        """Return the problem that this frame broke the rule, with the frames that prove it.
+
+        `path` leads to the place in the message; `at` is short for it, from the update, the params
+        or the result on.
+        """
         frames = {point.seq for point in since if point is not None} | {self.seq}
+        if at:
+            is_update = self.method == "session/update" and self.kind != "result"
+            path = f"{'params.update' if is_update else BODIES[self.kind]}.{at}"
         return (Problem(text, tuple(sorted(frames)), severity, path),)
 
     def problems(self, found: Iterable[tuple[str, str]]) -> tuple[Problem, ...]:

@@ -63,9 +63,7 @@ def _offered(context: Context) -> CheckResult:
     if any(_id(each) == wanted for each in context.state.auth_methods):
         return OK
     return context.problem(
-        f"the method {quoted(wanted)} was not offered",
-        context.state.initialize,
-        path="params.methodId",
+        f"the method {quoted(wanted)} was not offered", context.state.initialize, at="methodId"
     )
 
 
@@ -81,7 +79,7 @@ def terminal_methods_are_not_passed_on(context: Context) -> CheckResult:
         return context.problem(
             f"the method {quoted(wanted)} is one for a terminal",
             context.state.initialize,
-            path="params.methodId",
+            at="methodId",
         )
     return OK
 

@@ -44,7 +44,7 @@ def lists_come_with_every_state(context: Context) -> CheckResult:
         return context.problem(
             "the state does not list the background work, as an earlier one did",
             own.listed,
-            path="params.update.background",
+            at="background",
         )
     return OK
 
@@ -69,7 +69,7 @@ def listed_work_was_announced(context: Context) -> CheckResult:
         if not _is_announced(session, item) and (own is None or item not in own.announced):
             return context.problem(
                 f"the {item[0]} {quoted(item[1])} is listed, but was not announced",
-                path=f"params.update.background.{i}",
+                at=f"background.{i}",
             )
     return found
 
@@ -106,7 +106,7 @@ def unlisted_work_has_ended(context: Context) -> CheckResult:
             return context.problem(
                 f"the {kind} {quoted(id_)} is listed no more, but has not ended",
                 own.listed,
-                path="params.update.background",
+                at="background",
             )
     return OK if gone or own.items else None
 
@@ -141,7 +141,7 @@ def processes_are_listed_once(context: Context) -> CheckResult:
             return context.problem(
                 f"the tool call {quoted(id_)} is listed beside its terminal {quoted(both[0])}",
                 None if tool is None else tool.first,
-                path="params.update.background",
+                at="background",
             )
     return OK
 

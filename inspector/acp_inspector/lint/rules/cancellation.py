@@ -38,7 +38,7 @@ def what_is_cancelled_is_pending(context: Context) -> CheckResult:
             # The recording began in the middle.
             return None
         return context.problem(
-            f"no request with the id {quoted(id_)} waits for a response", path="params.requestId"
+            f"no request with the id {quoted(id_)} waits for a response", at="requestId"
         )
     if answered.responded is not None and not context.had_received(answered.responded):
         # The response and the cancellation crossed.
@@ -47,7 +47,7 @@ def what_is_cancelled_is_pending(context: Context) -> CheckResult:
         f"{answered.method} with the id {quoted(id_)} was answered before",
         answered,
         answered.responded,
-        path="params.requestId",
+        at="requestId",
     )
 
 
@@ -56,14 +56,14 @@ def what_is_cancelled_is_named(context: Context) -> CheckResult:
     id_: Json = context.params.get("requestId")
     if id_ is None or not is_request_id(id_):
         what = f"is {quoted(id_)}" if "requestId" in context.params else "is missing"
-        return context.problem(f"requestId {what}", path="params.requestId")
+        return context.problem(f"requestId {what}", at="requestId")
     key = (context.side, *id_key(cast("RequestId", id_)))
     alike = None if key in context.state.requests else _alike(context, id_)
     if alike is not None:
         return context.problem(
             f"requestId {quoted(id_)} is that of the request {quoted(alike.id)} in another type",
             alike,
-            path="params.requestId",
+            at="requestId",
         )
     return OK
 
@@ -237,10 +237,7 @@ def cancelled_turns_say_so(context: Context) -> CheckResult:
     if reason == "cancelled":
         return OK
     return context.problem(
-        f"the turn was cancelled, but ends with {quoted(reason)}",
-        ask,
-        cancel,
-        path="result.stopReason",
+        f"the turn was cancelled, but ends with {quoted(reason)}", ask, cancel, at="stopReason"
     )
 
 
@@ -270,9 +267,7 @@ def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
     if any(point is not None and point.seq > ask.seq for point in points):
         return OK
     return context.problem(
-        "the turn ends as cancelled, but the client did not cancel it",
-        ask,
-        path="result.stopReason",
+        "the turn ends as cancelled, but the client did not cancel it", ask, at="stopReason"
     )
 
 

@@ -192,7 +192,7 @@ def auth_method_ids_are_unique(context: Context) -> CheckResult:
             if id_ in seen:
                 return context.problem(
                     f"two ways to log in have the {name} {quoted(id_)}",
-                    path=f"result.authMethods.{place}.{name}",
+                    at=f"authMethods.{place}.{name}",
                 )
             seen.add(id_)
     return OK if methods else None

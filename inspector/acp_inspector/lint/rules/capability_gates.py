@@ -65,5 +65,5 @@ def _claimed(context: Context, capability: str) -> CheckResult:
     return context.problem(
         f"{context.variant} comes, but the client does not claim {capability}",
         context.state.initialize,
-        path="params.update.sessionUpdate",
+        at="sessionUpdate",
     )

@@ -139,14 +139,14 @@ def commands_that_are_typed_exist(context: Context) -> CheckResult:
     name = text[1:].split(maxsplit=1)[0] if text[1:].split() else ""
     if name in known.names:
         return OK
-    return context.problem(f"/{name} was not offered", known.point, path="params.prompt.0.text")
+    return context.problem(f"/{name} was not offered", known.point, at="prompt.0.text")
 
 
 @check("ACP-L319", on.result("initialize", *OPENERS))
 def commands_come_in_updates(context: Context) -> CheckResult:
     for name in ("availableCommands", "commands", "slashCommands"):
         if name in context.result_object:
-            return context.problem(f"the result has {name}", path=f"result.{name}")
+            return context.problem(f"the result has {name}", at=name)
     return OK
 
 

@@ -73,9 +73,7 @@ def compaction_is_for_who_can_show_it(context: Context) -> CheckResult:
     if context.state.claims("client", "session.compaction"):
         return OK
     return context.problem(
-        "the client did not claim session.compaction",
-        context.state.initialize,
-        path="params.update.sessionUpdate",
+        "the client did not claim session.compaction", context.state.initialize, at="sessionUpdate"
     )
 
 
@@ -107,7 +105,7 @@ def compactions_end_once(context: Context) -> CheckResult:
     if known is None or known.ended is None or _is_replaying(context) or known.status == status:
         return OK
     return context.problem(
-        f"the compaction ended as {known.status} before", known.ended, path="params.update.status"
+        f"the compaction ended as {known.status} before", known.ended, at="status"
     )
 
 
@@ -116,9 +114,7 @@ def final_compactions_fit_their_status(context: Context) -> CheckResult:
     status = context.update.get("status")
     for name, right in (("summary", "completed"), ("error", "failed")):
         if context.update.get(name) and status != right:
-            return context.problem(
-                f"{name} comes with {quoted(status)}", path=f"params.update.{name}"
-            )
+            return context.problem(f"{name} comes with {quoted(status)}", at=name)
     return OK
 
 
@@ -129,18 +125,16 @@ def ids_are_not_reused(context: Context) -> CheckResult:
         return OK
     if context.update.get("status") != "in_progress":
         return OK
-    return context.problem(
-        "another compaction had this id", known.ended, path="params.update.compactionId"
-    )
+    return context.problem("another compaction had this id", known.ended, at="compactionId")
 
 
 @check("ACP-L409", on.update("notice"))
 def notices_say_something(context: Context) -> CheckResult:
     if not isinstance(context.update.get("severity"), str):
-        return context.problem("severity is missing", path="params.update.severity")
+        return context.problem("severity is missing", at="severity")
     title = context.update.get("title")
     if not isinstance(title, str) or not title:
-        return context.problem("the title is missing or empty", path="params.update.title")
+        return context.problem("the title is missing or empty", at="title")
     return OK
 
 

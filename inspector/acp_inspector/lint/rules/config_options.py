@@ -129,9 +129,7 @@ def options_that_are_set_exist(context: Context) -> CheckResult:
         return None
     if id_ in known.by_id:
         return OK
-    return context.problem(
-        f"{quoted(id_)} is no option of the session", known.point, path="params.configId"
-    )
+    return context.problem(f"{quoted(id_)} is no option of the session", known.point, at="configId")
 
 
 @check("ACP-L295", on.request("session/set_config_option"))
@@ -144,9 +142,7 @@ def values_that_are_set_are_offered(context: Context) -> CheckResult:
     if isinstance(value, str) and value in option.values:
         return OK
     return context.problem(
-        f"{quoted(value)} is no value of the option {quoted(option.id)}",
-        known.point,
-        path="params.value",
+        f"{quoted(value)} is no value of the option {quoted(option.id)}", known.point, at="value"
     )
 
 
@@ -159,13 +155,13 @@ def booleans_are_set_as_such(context: Context) -> CheckResult:
         return context.problem(
             f"the option {quoted(wanted[1].id)} is a boolean and is not set as one",
             wanted[0].point,
-            path="params.type",
+            at="type",
         )
     if not isinstance(context.params.get("value"), bool):
         return context.problem(
             f"the option {quoted(wanted[1].id)} is set to {quoted(context.params.get('value'))}",
             wanted[0].point,
-            path="params.value",
+            at="value",
         )
     return OK
 
@@ -174,16 +170,14 @@ def booleans_are_set_as_such(context: Context) -> CheckResult:
 def setting_says_what_is_set(context: Context) -> CheckResult:
     if isinstance(context.params.get("type"), str):
         return OK
-    return context.problem("type is missing", path="params.type")
+    return context.problem("type is missing", at="type")
 
 
 @check("ACP-L298", on.result("session/set_config_option"))
 def setting_is_answered_with_all_options(context: Context) -> CheckResult:
     reported = reported_options(context)
     if reported is None:
-        return context.problem(
-            "configOptions is missing", context.request, path="result.configOptions"
-        )
+        return context.problem("configOptions is missing", context.request, at="configOptions")
     now = {id_: each for each in reported[1] if isinstance(id_ := each.get(id_name(context)), str)}
     params = context.request.params if context.request is not None else {}
     id_ = params.get("configId")
@@ -194,7 +188,7 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
         return context.problem(
             f"the option {quoted(id_)} that was set is missing from the list",
             context.request,
-            path="result.configOptions",
+            at="configOptions",
         )
     value = now[id_].get("currentValue")
     if value != params.get("value"):
@@ -203,7 +197,7 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
             f"{quoted(id_)} was set to {quoted(params.get('value'))} and is {quoted(value)}",
             context.request,
             severity="warning",
-            path="result.configOptions",
+            at="configOptions",
         )
     return OK
 
@@ -221,7 +215,7 @@ def updates_list_all_options(context: Context) -> CheckResult:
             if len(gone) > 1
             else f"{quoted(min(gone))} is missing from the list",
             known.point,
-            path="params.update.configOptions",
+            at="configOptions",
         )
     return OK
 

@@ -41,9 +41,7 @@ def terminals_are_named(context: Context) -> CheckResult:
     for name in names:
         if not isinstance(context.update.get(name), str):
             what = "is no string" if name in context.update else "is missing"
-            return context.problem(
-                f"{name} of a {context.variant} {what}", path=f"params.update.{name}"
-            )
+            return context.problem(f"{name} of a {context.variant} {what}", at=name)
     return OK
 
 
@@ -68,7 +66,7 @@ def terminals_run_somewhere(context: Context) -> CheckResult:
         return None
     if is_absolute(cwd):
         return OK
-    return context.problem(f"the cwd is {quoted(cwd)}", path="params.update.cwd")
+    return context.problem(f"the cwd is {quoted(cwd)}", at="cwd")
 
 
 @check("ACP-L269", on.update("terminal_update"))
@@ -77,9 +75,9 @@ def output_is_an_object(context: Context) -> CheckResult:
     if output is None:
         return None
     if not isinstance(output, dict):
-        return context.problem(f"the output is {quoted(output)}", path="params.update.output")
+        return context.problem(f"the output is {quoted(output)}", at="output")
     if not isinstance(as_object(output).get("data"), str):
-        return context.problem("the output has no data", path="params.update.output.data")
+        return context.problem("the output has no data", at="output.data")
     return OK
 
 
@@ -106,7 +104,7 @@ def terminals_are_not_reused(context: Context) -> CheckResult:
             f"terminal {quoted(terminal.id)} exited, and runs {quoted(command)} now",
             terminal.first,
             terminal.exited,
-            path="params.update.terminalId",
+            at="terminalId",
         )
     return OK
 
@@ -199,9 +197,9 @@ def sizes_are_sizes(context: Context) -> CheckResult:
     if size is None:
         return None
     if not isinstance(size, dict):
-        return context.problem(f"the size is {quoted(size)}", path="params.update.size")
+        return context.problem(f"the size is {quoted(size)}", at="size")
     for name in ("cols", "rows"):
         value = as_object(size).get(name)
         if type(value) is not int or value not in CELLS:
-            return context.problem(f"{name} is {quoted(value)}", path=f"params.update.size.{name}")
+            return context.problem(f"{name} is {quoted(value)}", at=f"size.{name}")
     return OK

@@ -99,7 +99,7 @@ def _is_claimed(context: Context, mode: str) -> CheckResult:
     if _claims(context, mode):
         return OK
     return context.problem(
-        f"the client did not claim elicitation.{mode}", context.state.initialize, path="params.mode"
+        f"the client did not claim elicitation.{mode}", context.state.initialize, at="mode"
     )
 
 
@@ -107,7 +107,7 @@ def _is_claimed(context: Context, mode: str) -> CheckResult:
 def mode_and_message_are_there(context: Context) -> CheckResult:
     for name in ("mode", "message"):
         if not isinstance(context.params.get(name), str):
-            return context.problem(f"{name} is missing", path=f"params.{name}")
+            return context.problem(f"{name} is missing", at=name)
     return OK
 
 
@@ -132,20 +132,16 @@ def the_scope_exists(context: Context) -> CheckResult:
     if "requestId" in params and is_request_id(id_):
         if ("client", *id_key(id_)) in context.state.requests:
             return OK
-        return context.problem(
-            f"no request {quoted(id_)} of the client is open", path="params.requestId"
-        )
+        return context.problem(f"no request {quoted(id_)} of the client is open", at="requestId")
     if context.session_id is None:
         return None
     if context.session is None:
         return context.problem(
-            f"the session {quoted(context.session_id)} is not known", path="params.sessionId"
+            f"the session {quoted(context.session_id)} is not known", at="sessionId"
         )
     tool = params.get("toolCallId")
     if isinstance(tool, str) and tool not in context.session.tools:
-        return context.problem(
-            f"the tool call {quoted(tool)} is not known", path="params.toolCallId"
-        )
+        return context.problem(f"the tool call {quoted(tool)} is not known", at="toolCallId")
     return OK
 
 
@@ -162,10 +158,10 @@ def pages_have_id_and_address(context: Context) -> CheckResult:
     if _mode(context) != "url":
         return None
     if not isinstance(context.params.get("elicitationId"), str):
-        return context.problem("elicitationId is missing", path="params.elicitationId")
+        return context.problem("elicitationId is missing", at="elicitationId")
     url = _url(context)
     if url is None or not url.scheme or not (url.netloc or url.scheme not in {"http", "https"}):
-        return context.problem(f"the url is {quoted(context.params.get('url'))}", path="params.url")
+        return context.problem(f"the url is {quoted(context.params.get('url'))}", at="url")
     return OK
 
 
@@ -176,7 +172,7 @@ def pages_are_reached_safely(context: Context) -> CheckResult:
         return None
     if url.scheme == "https" or (url.scheme == "http" and url.hostname in _LOCAL):
         return OK
-    return context.problem(f"the url is {url.scheme}", path="params.url")
+    return context.problem(f"the url is {url.scheme}", at="url")
 
 
 @check("ACP-L335", on.request(CREATE))
@@ -185,15 +181,15 @@ def addresses_hold_no_secrets(context: Context) -> CheckResult:
     if _mode(context) != "url" or url is None:
         return None
     if "@" in url.netloc:
-        return context.problem("the url names a user", path="params.url")
+        return context.problem("the url names a user", at="url")
     for name, value in (*parse_qsl(url.query), *parse_qsl(url.fragment)):
         if value and _SECRET.search(name):
-            return context.problem(f"the url carries {quoted(name)}", path="params.url")
+            return context.problem(f"the url carries {quoted(name)}", at="url")
     url_text = f"{url.path}?{url.query}#{url.fragment}"
     if any(hit.rule in _TOKENS for hit in context.state.of(_Pages).finder.find(url_text)):
-        return context.problem("the url carries what looks like a token", path="params.url")
+        return context.problem("the url carries what looks like a token", at="url")
     if _EMAIL.search(url_text):
-        return context.problem("the url carries an e-mail address", path="params.url")
+        return context.problem("the url carries an e-mail address", at="url")
     return OK
 
 
@@ -206,7 +202,7 @@ def page_ids_are_unique(context: Context) -> CheckResult:
     if earlier is None:
         return OK
     return context.problem(
-        f"another open page has the id {quoted(id_)}", earlier, path="params.elicitationId"
+        f"another open page has the id {quoted(id_)}", earlier, at="elicitationId"
     )
 
 
@@ -214,10 +210,10 @@ def page_ids_are_unique(context: Context) -> CheckResult:
 def answers_say_what_was_done(context: Context) -> CheckResult:
     action = context.result_object.get("action")
     if not isinstance(action, str):
-        return context.problem("action is missing", context.request, path="result.action")
+        return context.problem("action is missing", context.request, at="action")
     if action in ACTIONS or action.startswith("_"):
         return OK
-    return context.problem(f"the action is {quoted(action)}", context.request, path="result.action")
+    return context.problem(f"the action is {quoted(action)}", context.request, at="action")
 
 
 @check("ACP-L344", on.result(CREATE))
@@ -228,11 +224,9 @@ def content_comes_with_accepted_forms(context: Context) -> CheckResult:
         return OK
     action = context.result_object.get("action")
     if is_one_of(action, {"decline", "cancel"}):
-        return context.problem(
-            f"content comes with {action}", context.request, path="result.content"
-        )
+        return context.problem(f"content comes with {action}", context.request, at="content")
     if context.request.params.get("mode") == "url":
-        return context.problem("content comes for a page", context.request, path="result.content")
+        return context.problem("content comes for a page", context.request, at="content")
     return OK
 
 
@@ -260,11 +254,9 @@ def only_open_pages_are_completed(context: Context) -> CheckResult:
         return OK
     if id_ in pages.done:
         return context.problem(
-            f"the page {quoted(id_)} was completed before",
-            pages.done[id_],
-            path="params.elicitationId",
+            f"the page {quoted(id_)} was completed before", pages.done[id_], at="elicitationId"
         )
-    return context.problem(f"no page {quoted(id_)} is open", path="params.elicitationId")
+    return context.problem(f"no page {quoted(id_)} is open", at="elicitationId")
 
 
 @check("ACP-L348", on.EVERY_MESSAGE)

@@ -139,7 +139,7 @@ def forms_ask_for_no_secrets(context: Context) -> CheckResult:
             )
     message = context.params.get("message")
     if texts and isinstance(message, str) and asks_secret(message):
-        return context.problem("the message asks for a secret", path="params.message")
+        return context.problem("the message asks for a secret", at="message")
     return OK
 
 
@@ -169,9 +169,7 @@ def content_fits_the_form(context: Context) -> CheckResult:
     for name in as_list(schema.get("required")):
         if isinstance(name, str) and name not in content:
             return context.problem(
-                f"the required field {quoted(name)} is missing",
-                context.request,
-                path="result.content",
+                f"the required field {quoted(name)} is missing", context.request, at="content"
             )
     for name, value in content.items():
         place = f"result.content.{name}"
@@ -250,6 +248,6 @@ def content_is_flat(context: Context) -> CheckResult:
         is_list = isinstance(value, list) and all(isinstance(each, str) for each in as_list(value))
         if not is_list and not isinstance(value, str | int | float):
             return context.problem(
-                f"{quoted(name)} is {quoted(value)}", context.request, path=f"result.content.{name}"
+                f"{quoted(name)} is {quoted(value)}", context.request, at=f"content.{name}"
             )
     return OK

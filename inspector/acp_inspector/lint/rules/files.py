@@ -43,7 +43,7 @@ def paths_are_absolute(context: Context) -> CheckResult:
         return None
     if is_absolute(path) or "://" in path:
         return OK
-    return context.problem(f"the path is {quoted(path)}", path="params.path")
+    return context.problem(f"the path is {quoted(path)}", at="path")
 
 
 @check("ACP-L243", on.request(READ), name="line")
@@ -53,7 +53,7 @@ def _from_1(context: Context, name: str) -> CheckResult:
     if type(value) is not int:
         return None
     if value < 1:
-        return context.problem(f"{name} is {value}", path=f"params.{name}")
+        return context.problem(f"{name} is {value}", at=name)
     return OK
 
 
@@ -63,7 +63,7 @@ def results_hold_the_text(context: Context) -> CheckResult:
     if isinstance(result.get("content"), str):
         return OK
     what = f"is {quoted(result.get('content'))}" if "content" in result else "is missing"
-    return context.problem(f"the content {what}", context.request, path="result.content")
+    return context.problem(f"the content {what}", context.request, at="content")
 
 
 @check("ACP-L246", on.result(READ))
@@ -76,9 +76,7 @@ def limits_are_kept(context: Context) -> CheckResult:
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
     if lines > limit:
         return context.problem(
-            f"{lines} lines are returned, but {limit} were requested",
-            context.request,
-            path="result.content",
+            f"{lines} lines are returned, but {limit} were requested", context.request, at="content"
         )
     return OK
 
@@ -109,7 +107,7 @@ def paths_lie_in_the_session(context: Context) -> CheckResult:
     if any(is_inside(path, root) or _may_lie_in(path, root) for root in roots):
         return OK
     return context.problem(
-        f"{quoted(path)} lies outside the session's directories", session.first, path="params.path"
+        f"{quoted(path)} lies outside the session's directories", session.first, at="path"
     )
 
 
@@ -133,5 +131,5 @@ def paths_are_no_uris(context: Context) -> CheckResult:
     if not isinstance(path, str):
         return None
     if "://" in path:
-        return context.problem(f"the path is a URI: {quoted(path)}", path="params.path")
+        return context.problem(f"the path is a URI: {quoted(path)}", at="path")
     return OK

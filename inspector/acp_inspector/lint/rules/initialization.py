@@ -125,7 +125,7 @@ def another_version_is_worth_a_look(context: Context) -> CheckResult:
     return context.problem(
         f"version {wanted} was requested, but the agent responded with {answered}",
         context.request,
-        path="result.protocolVersion",
+        at="protocolVersion",
     )
 
 

@@ -88,17 +88,15 @@ def _end_request(context: Context) -> None:
 @check("ACP-L382", on.call(MESSAGE))
 def servers_are_declared(context: Context) -> CheckResult:
     if "connectionId" in context.params:
-        return context.problem("connectionId is of the retired binding", path="params.connectionId")
+        return context.problem("connectionId is of the retired binding", at="connectionId")
     server = context.params.get("serverId")
     if not isinstance(server, str):
         other = next((name for name in ("acpId", "id") if name in context.params), None)
         what = f"serverId is missing; {other} is none" if other else "serverId is missing"
-        return context.problem(what, path="params.serverId")
+        return context.problem(what, at="serverId")
     if server in context.state.of(_Servers).declared:
         return OK
-    return context.problem(
-        f"no session declared the server {quoted(server)}", path="params.serverId"
-    )
+    return context.problem(f"no session declared the server {quoted(server)}", at="serverId")
 
 
 @check("ACP-L383", on.call())
@@ -115,13 +113,13 @@ def messages_go_the_right_way(context: Context) -> CheckResult:
 def inner_ids_are_not_reused(context: Context) -> CheckResult:
     request = context.params.get("requestId")
     if not isinstance(request, str):
-        return context.problem(f"requestId is {quoted(request)}", path="params.requestId")
+        return context.problem(f"requestId is {quoted(request)}", at="requestId")
     inner = _inner(context.params)
     earlier = context.state.of(_Servers).open.get(inner) if inner is not None else None
     if earlier is None:
         return OK
     return context.problem(
-        f"the inner request {quoted(request)} is still open", earlier, path="params.requestId"
+        f"the inner request {quoted(request)} is still open", earlier, at="requestId"
     )
 
 
@@ -129,21 +127,19 @@ def inner_ids_are_not_reused(context: Context) -> CheckResult:
 def notifications_are_about_open_requests(context: Context) -> CheckResult:
     inner = _inner(context.params)
     if inner is None:
-        return context.problem("no inner request is named", path="params.requestId")
+        return context.problem("no inner request is named", at="requestId")
     if inner in context.state.of(_Servers).open:
         return OK
-    return context.problem(
-        f"the inner request {quoted(inner[1])} is not open", path="params.requestId"
-    )
+    return context.problem(f"the inner request {quoted(inner[1])} is not open", at="requestId")
 
 
 @check("ACP-L386", on.call(MESSAGE))
 def messages_are_flat(context: Context) -> CheckResult:
     nested = sorted(ENVELOPE & context.params.keys())
     if nested:
-        return context.problem(f"params hold {nested[0]}", path=f"params.{nested[0]}")
+        return context.problem(f"params hold {nested[0]}", at=f"{nested[0]}")
     if "jsonrpc" in as_object(context.params.get("params")):
-        return context.problem("the inner params are a message", path="params.params")
+        return context.problem("the inner params are a message", at="params")
     return OK
 
 
@@ -184,7 +180,7 @@ def carriers_hold_one_outcome(context: Context) -> CheckResult:
         error = as_object(reply["error"])
         if type(error.get("code")) is not int or not isinstance(error.get("message"), str):
             return context.problem(
-                "the inner error lacks code or message", context.request, path="result.error"
+                "the inner error lacks code or message", context.request, at="error"
             )
     return OK
 
@@ -200,9 +196,9 @@ def inner_errors_stay_inside(context: Context) -> CheckResult:
 def inner_requests_say_who_asks(context: Context) -> CheckResult:
     meta = as_object(as_object(context.params.get("params")).get("_meta"))
     if not isinstance(meta.get(VERSION_KEY), str):
-        return context.problem(f"{VERSION_KEY} is missing", path="params.params._meta")
+        return context.problem(f"{VERSION_KEY} is missing", at="params._meta")
     if not isinstance(meta.get(CLAIMS_KEY), dict):
-        return context.problem(f"{CLAIMS_KEY} is missing", path="params.params._meta")
+        return context.problem(f"{CLAIMS_KEY} is missing", at="params._meta")
     return OK
 
 
@@ -210,7 +206,7 @@ def inner_requests_say_who_asks(context: Context) -> CheckResult:
 def there_is_no_handshake(context: Context) -> CheckResult:
     method = context.params.get("method")
     if is_one_of(method, HANDSHAKE):
-        return context.problem(f"the inner method is {quoted(method)}", path="params.method")
+        return context.problem(f"the inner method is {quoted(method)}", at="method")
     return OK
 
 

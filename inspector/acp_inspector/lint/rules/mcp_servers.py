@@ -50,10 +50,10 @@ def servers_are_listed(context: Context) -> CheckResult:
     if isinstance(servers, list):
         return OK
     if "mcpServers" not in context.params:
-        return context.problem(f"{context.method} has no mcpServers", path="params.mcpServers")
+        return context.problem(f"{context.method} has no mcpServers", at="mcpServers")
     return context.problem(
         f"mcpServers is no array: {quoted(servers)}",
-        path="params.mcpServers",
+        at="mcpServers",
         severity="warning" if servers is None else None,
     )
 

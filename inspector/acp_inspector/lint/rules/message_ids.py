@@ -122,9 +122,7 @@ def messages_have_ids(context: Context) -> CheckResult:
     if isinstance(context.update.get("messageId"), str):
         return OK
     what = "no string" if "messageId" in context.update else "missing"
-    return context.problem(
-        f"the messageId of {context.variant} is {what}", path="params.update.messageId"
-    )
+    return context.problem(f"the messageId of {context.variant} is {what}", at="messageId")
 
 
 def _known(context: Context) -> _Message | None:
@@ -147,7 +145,7 @@ def ids_are_of_one_role(context: Context) -> CheckResult:
     return context.problem(
         f"the messageId {quoted(context.update['messageId'])} was used for {message.role} before",
         message.last,
-        path="params.update.messageId",
+        at="messageId",
     )
 
 
@@ -160,9 +158,7 @@ def messages_are_not_interleaved(context: Context) -> CheckResult:
     if by_session.streams[message.role].current == id_:
         return OK
     return context.problem(
-        f"the message {quoted(id_)} goes on after another one began",
-        message.last,
-        path="params.update.messageId",
+        f"the message {quoted(id_)} goes on after another one began", message.last, at="messageId"
     )
 
 
@@ -177,9 +173,7 @@ def ids_are_there_or_not(context: Context) -> CheckResult:
         return OK
     what = "a messageId, unlike" if has_id else "no messageId, unlike"
     return context.problem(
-        f"this {context.variant} has {what} those before",
-        stream.first,
-        path="params.update.messageId",
+        f"this {context.variant} has {what} those before", stream.first, at="messageId"
     )
 
 
@@ -187,7 +181,7 @@ def ids_are_there_or_not(context: Context) -> CheckResult:
 def clients_invent_no_ids(context: Context) -> CheckResult:
     if "messageId" not in context.params:
         return OK
-    return context.problem(f"{context.method} has a messageId", path="params.messageId")
+    return context.problem(f"{context.method} has a messageId", at="messageId")
 
 
 @check("ACP-L189", on.update(*CHUNKS))
@@ -202,7 +196,7 @@ def ids_are_not_used_again(context: Context) -> CheckResult:
     return context.problem(
         f"the messageId {quoted(context.update['messageId'])} was used in an earlier turn",
         message.last,
-        path="params.update.messageId",
+        at="messageId",
     )
 
 
@@ -222,7 +216,7 @@ def prompts_have_ids_of_their_own(context: Context) -> CheckResult:
         f"the messageId {quoted(id_)} is that of an earlier prompt",
         earlier,
         context.request,
-        path="result.messageId",
+        at="messageId",
     )
 
 
@@ -260,7 +254,7 @@ def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
     return context.problem(
         f"the message {quoted(id_)} is reported as a whole, without the piece that came before",
         point,
-        path="params.update.content",
+        at="content",
     )
 
 
@@ -275,7 +269,7 @@ def tool_calls_come_before_their_updates(context: Context) -> CheckResult:
     return context.problem(
         f"the tool call {quoted(id_)} was updated before it was announced",
         tool.first,
-        path="params.update.toolCallId",
+        at="toolCallId",
     )
 
 

@@ -101,9 +101,7 @@ def modes_that_are_set_exist(context: Context) -> CheckResult:
     wanted = context.params.get("modeId")
     if isinstance(wanted, str) and wanted in mode.available:
         return OK
-    return context.problem(
-        f"{quoted(wanted)} is no mode of the session", mode.point, path="params.modeId"
-    )
+    return context.problem(f"{quoted(wanted)} is no mode of the session", mode.point, at="modeId")
 
 
 @check("ACP-L290", on.result(*OPENERS))
@@ -115,8 +113,7 @@ def the_first_mode_exists(context: Context) -> CheckResult:
     if current in _ids(fields):
         return OK
     return context.problem(
-        f"the session begins in {quoted(current)}, which is no mode of it",
-        path="result.modes.currentModeId",
+        f"the session begins in {quoted(current)}, which is no mode of it", at="modes.currentModeId"
     )
 
 
@@ -124,7 +121,7 @@ def the_first_mode_exists(context: Context) -> CheckResult:
 def updates_name_the_current_mode(context: Context) -> CheckResult:
     if "modeId" in context.update and "currentModeId" not in context.update:
         return context.problem(
-            "the update says modeId instead of currentModeId", path="params.update.currentModeId"
+            "the update says modeId instead of currentModeId", at="currentModeId"
         )
     return OK
 
@@ -138,9 +135,7 @@ def reported_modes_exist(context: Context) -> CheckResult:
     if current in mode.available:
         return OK
     return context.problem(
-        f"{quoted(current)} is no mode of the session",
-        mode.point,
-        path="params.update.currentModeId",
+        f"{quoted(current)} is no mode of the session", mode.point, at="currentModeId"
     )
 
 
@@ -152,8 +147,7 @@ def mode_ids_are_unique(context: Context) -> CheckResult:
         if isinstance(id_, str):
             if id_ in seen:
                 return context.problem(
-                    f"two modes have the id {quoted(id_)}",
-                    path=f"result.modes.availableModes.{place}.id",
+                    f"two modes have the id {quoted(id_)}", at=f"modes.availableModes.{place}.id"
                 )
             seen.add(id_)
     return OK if ids else None
@@ -189,5 +183,5 @@ def options_go_before_modes(context: Context) -> CheckResult:
 @check("ACP-L311", on.result(*OPENERS))
 def version_2_has_no_modes(context: Context) -> CheckResult:
     if "modes" in context.result_object:
-        return context.problem("version 2 has no modes", path="result.modes")
+        return context.problem("version 2 has no modes", at="modes")
     return OK

@@ -95,16 +95,14 @@ def context_is_requested(context: Context) -> CheckResult:
             continue
         if not isinstance(wanted.get(name), dict):
             return context.problem(
-                f"the agent did not ask for {name}",
-                context.state.initialize,
-                path=f"params.context.{name}",
+                f"the agent did not ask for {name}", context.state.initialize, at=f"context.{name}"
             )
         most = as_object(wanted[name]).get("maxCount")
         if isinstance(most, int) and len(as_list(value)) > most:
             return context.problem(
                 f"{len(as_list(value))} of {name} are sent, {most} are wanted",
                 context.state.initialize,
-                path=f"params.context.{name}",
+                at=f"context.{name}",
             )
     return OK if offered else None
 
@@ -119,7 +117,7 @@ def kinds_are_claimed(context: Context) -> CheckResult:
             return context.problem(
                 f"the client did not claim {quoted(kind)}",
                 context.state.initialize,
-                path=f"result.suggestions.{n}.kind",
+                at=f"suggestions.{n}.kind",
             )
     return OK
 
@@ -130,12 +128,10 @@ def sessions_are_those_for_suggestions(context: Context) -> CheckResult:
     if session is None:
         what = "that of a chat session" if context.session is not None else "not known"
         return context.problem(
-            f"the session {quoted(context.session_id)} is {what}", path="params.sessionId"
+            f"the session {quoted(context.session_id)} is {what}", at="sessionId"
         )
     if session.closed is not None:
-        return context.problem(
-            "the session was closed before", session.closed, path="params.sessionId"
-        )
+        return context.problem("the session was closed before", session.closed, at="sessionId")
     return OK
 
 
@@ -146,7 +142,7 @@ def verdicts_are_about_suggestions(context: Context) -> CheckResult:
         return None
     if isinstance(id_, str) and id_ in session.suggested:
         return OK
-    return context.problem(f"no suggestion {quoted(id_)} is pending", path=f"params.{_id(context)}")
+    return context.problem(f"no suggestion {quoted(id_)} is pending", at=f"{_id(context)}")
 
 
 @check("ACP-L397", on.result("initialize"))
@@ -166,9 +162,7 @@ def encodings_are_offered(context: Context) -> CheckResult:
     if chosen in offered or (not offered and chosen == "utf-16"):
         return OK
     return context.problem(
-        f"the client did not offer {quoted(chosen)}",
-        context.request,
-        path="result.positionEncoding",
+        f"the client did not offer {quoted(chosen)}", context.request, at="positionEncoding"
     )
 
 
@@ -277,7 +271,7 @@ def changes_are_of_the_right_kind(context: Context) -> CheckResult:
             return context.problem(
                 f"the change {what}; the agent asked for {kind}",
                 context.state.initialize,
-                path=f"params.contentChanges.{n}.range",
+                at=f"contentChanges.{n}.range",
             )
     return OK
 
@@ -288,18 +282,14 @@ def documents_live_in_order(context: Context) -> CheckResult:
         return None if _key(context) is None else OK
     document = _known(context)
     if document is None:
-        return context.problem(
-            f"{quoted(context.params.get('uri'))} was not opened", path="params.uri"
-        )
+        return context.problem(f"{quoted(context.params.get('uri'))} was not opened", at="uri")
     if document.closed is not None:
-        return context.problem("the document was closed", document.closed, path="params.uri")
+        return context.problem("the document was closed", document.closed, at="uri")
     version = context.params.get("version")
     if context.method != "document/didChange" or type(version) is not int:
         return OK
     if document.version is not None and version <= document.version:
         return context.problem(
-            f"the version goes from {document.version} to {version}",
-            document.opened,
-            path="params.version",
+            f"the version goes from {document.version} to {version}", document.opened, at="version"
         )
     return OK

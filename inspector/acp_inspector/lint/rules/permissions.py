@@ -56,7 +56,7 @@ def there_is_a_choice(context: Context) -> CheckResult:
     if isinstance(options, list) and options:
         return OK
     what = "empty" if options == [] else "no array" if "options" in context.params else "missing"
-    return context.problem(f"options is {what}", path="params.options")
+    return context.problem(f"options is {what}", at="options")
 
 
 @check("ACP-L223", on.request(PERMISSION))
@@ -68,7 +68,7 @@ def option_ids_are_unique(context: Context) -> CheckResult:
     for index, id_ in enumerate(ids):
         if isinstance(id_, str) and id_ in seen:
             return context.problem(
-                f"the optionId {quoted(id_)} occurs twice", path=f"params.options.{index}.optionId"
+                f"the optionId {quoted(id_)} occurs twice", at=f"options.{index}.optionId"
             )
         if isinstance(id_, str):
             seen.add(id_)
@@ -109,9 +109,9 @@ def the_tool_call_is_named(context: Context) -> CheckResult:
     tool: Json = context.params.get("toolCall")
     if not isinstance(tool, dict):
         what = "is no object" if "toolCall" in context.params else "is missing"
-        return context.problem(f"toolCall {what}", path="params.toolCall")
+        return context.problem(f"toolCall {what}", at="toolCall")
     if not isinstance(as_object(tool).get("toolCallId"), str):
-        return context.problem("toolCall has no toolCallId", path="params.toolCall.toolCallId")
+        return context.problem("toolCall has no toolCallId", at="toolCall.toolCallId")
     return OK
 
 
@@ -119,9 +119,9 @@ def the_tool_call_is_named(context: Context) -> CheckResult:
 def requests_have_a_title(context: Context) -> CheckResult:
     problems: list[Problem] = []
     if not isinstance(context.params.get("title"), str):
-        problems += context.problem("the request has no title", path="params.title")
+        problems += context.problem("the request has no title", at="title")
     if "toolCall" in context.params:
-        problems += context.problem("toolCall stands outside of subject", path="params.toolCall")
+        problems += context.problem("toolCall stands outside of subject", at="toolCall")
     return tuple(problems)
 
 
@@ -132,10 +132,10 @@ def commands_are_complete(context: Context) -> CheckResult:
         return None
     problems: list[Problem] = []
     if not isinstance(subject.get("command"), str):
-        problems += context.problem("the subject has no command", path="params.subject.command")
+        problems += context.problem("the subject has no command", at="subject.command")
     if not is_absolute(subject.get("cwd")):
         what = "is no absolute path" if "cwd" in subject else "is missing"
-        problems += context.problem(f"the subject's cwd {what}", path="params.subject.cwd")
+        problems += context.problem(f"the subject's cwd {what}", at="subject.cwd")
     return tuple(problems)
 
 
@@ -177,7 +177,7 @@ def one_can_reject(context: Context) -> CheckResult:
         return None
     if any(isinstance(kind, str) and kind.startswith("reject") for kind in kinds):
         return OK
-    return context.problem("no option rejects", path="params.options")
+    return context.problem("no option rejects", at="options")
 
 
 @check("ACP-L239", on.request(PERMISSION), exercised_by=on.result(PERMISSION))
@@ -236,7 +236,7 @@ def choices_were_offered(context: Context) -> CheckResult:
     if any(each.get("optionId") == chosen for each in options_of(ask.params)):
         return OK
     return context.problem(
-        f"the optionId {quoted(chosen)} was not offered", ask, path="result.outcome.optionId"
+        f"the optionId {quoted(chosen)} was not offered", ask, at="outcome.optionId"
     )
 
 
@@ -247,12 +247,10 @@ def outcomes_are_nested(context: Context) -> CheckResult:
         if isinstance(as_object(outcome).get("outcome"), str):
             return OK
         return context.problem(
-            "the outcome object has no outcome field",
-            context.request,
-            path="result.outcome.outcome",
+            "the outcome object has no outcome field", context.request, at="outcome.outcome"
         )
     what = f"is {quoted(outcome)}, no object" if outcome is not None else "is missing"
-    return context.problem(f"the outcome {what}", context.request, path="result.outcome")
+    return context.problem(f"the outcome {what}", context.request, at="outcome")
 
 
 @check("ACP-L228", on.result(PERMISSION))
@@ -263,15 +261,13 @@ def outcomes_are_known(context: Context) -> CheckResult:
         return None
     if name not in OUTCOMES:
         return context.problem(
-            f"{quoted(name)} is no outcome of version 1",
-            context.request,
-            path="result.outcome.outcome",
+            f"{quoted(name)} is no outcome of version 1", context.request, at="outcome.outcome"
         )
     if name == "selected" and not isinstance(outcome.get("optionId"), str):
         return context.problem(
             "an option was selected, but the response has no optionId",
             context.request,
-            path="result.outcome.optionId",
+            at="outcome.optionId",
         )
     return OK
 
@@ -284,9 +280,7 @@ def outcomes_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     if name in OUTCOMES or name.startswith("_"):
         return OK
     return context.problem(
-        f"the outcome {quoted(name)} does not begin with “_”",
-        context.request,
-        path="result.outcome.outcome",
+        f"the outcome {quoted(name)} does not begin with “_”", context.request, at="outcome.outcome"
     )
 
 
@@ -305,7 +299,7 @@ def unknown_outcomes_permit_nothing(context: Context) -> CheckResult:
         f"the tool call {quoted(tool.id)} is {status} after the outcome {quoted(outcome)}",
         tool.permission,
         tool.permission.responded,
-        path="params.update.status",
+        at="status",
     )
 
 
@@ -328,9 +322,7 @@ def only_stopped_work_is_cancelled(context: Context) -> CheckResult:
     if ask.cancelled is not None or (prompt is not None and prompt.cancelled is not None):
         return OK
     return context.problem(
-        "the outcome is cancelled, but the client did not stop the work",
-        ask,
-        path="result.outcome.outcome",
+        "the outcome is cancelled, but the client did not stop the work", ask, at="outcome.outcome"
     )
 
 
@@ -469,6 +461,6 @@ def nothing_runs_without_approval(context: Context) -> CheckResult:
             f"tool call {quoted(id_)} is {status}, though its permission was {tool.outcome}",
             tool.permission,
             answered,
-            path="params.update.status",
+            at="status",
         )
     return OK

@@ -100,12 +100,12 @@ def plans_are_whole(context: Context) -> CheckResult:
 def plans_have_type_and_id(context: Context) -> CheckResult:
     plan: Json = context.update.get("plan")
     if not isinstance(plan, dict):
-        return context.problem("the update has no plan", path="params.update.plan")
+        return context.problem("the update has no plan", at="plan")
     for name in ("type", "planId"):
         if not isinstance(as_object(plan).get(name), str):
             if name == "planId" and "id" in plan:
                 continue
-            return context.problem(f"the plan has no {name}", path=f"params.update.plan.{name}")
+            return context.problem(f"the plan has no {name}", at=f"plan.{name}")
     return OK
 
 
@@ -116,7 +116,7 @@ def types_of_ones_own_are_marked(context: Context) -> CheckResult:
         return None
     if type_ in TYPES or type_.startswith("_"):
         return OK
-    return context.problem(f"the plan's type is {quoted(type_)}", path="params.update.plan.type")
+    return context.problem(f"the plan's type is {quoted(type_)}", at="plan.type")
 
 
 @check("ACP-L282", on.update("plan_update", "plan_removed"))
@@ -139,7 +139,7 @@ def removed_plans_exist(context: Context) -> CheckResult:
     if session.origin != "new":
         # It may be one of before this connection.
         return None
-    return context.problem(f"there is no plan {quoted(key[1])}", path="params.update.planId")
+    return context.problem(f"there is no plan {quoted(key[1])}", at="planId")
 
 
 @check("ACP-L284", on.update("plan_update"))
@@ -151,7 +151,7 @@ def files_of_plans_have_uris(context: Context) -> CheckResult:
     # A drive of Windows looks like a scheme of one letter.
     if (scheme := _URI.match(uri)) is not None and len(scheme.group()) > len("C:"):
         return OK
-    return context.problem(f"the plan's uri is {quoted(uri)}", path="params.update.plan.uri")
+    return context.problem(f"the plan's uri is {quoted(uri)}", at="plan.uri")
 
 
 @check("ACP-L285", on.update("plan", "plan_update"))

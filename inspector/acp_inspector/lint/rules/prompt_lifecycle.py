@@ -40,7 +40,7 @@ def prompts_are_not_answered_by_their_end(context: Context) -> CheckResult:
         return context.problem(
             "the result of session/prompt has a stopReason, as in version 1",
             context.request,
-            path="result.stopReason",
+            at="stopReason",
         )
     return OK
 
@@ -52,9 +52,7 @@ def results_name_the_message(context: Context) -> CheckResult:
         return OK
     what = f"is {quoted(id_)}" if "messageId" in context.result_object else "is missing"
     return context.problem(
-        f"messageId {what} in the result of session/prompt",
-        context.request,
-        path="result.messageId",
+        f"messageId {what} in the result of session/prompt", context.request, at="messageId"
     )
 
 
@@ -244,7 +242,7 @@ def prompts_are_not_empty(context: Context) -> CheckResult:
     prompt: Json = context.params.get("prompt")
     if not isinstance(prompt, list):
         return None
-    return OK if prompt else context.problem("the prompt is empty", path="params.prompt")
+    return OK if prompt else context.problem("the prompt is empty", at="prompt")
 
 
 @check("ACP-L435", on.response("session/prompt"))

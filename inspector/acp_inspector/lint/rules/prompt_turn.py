@@ -71,10 +71,10 @@ def prompts_are_arrays(context: Context) -> CheckResult:
     if "prompt" not in context.params:
         instead = [name for name in ("content", "text", "message") if name in context.params]
         what = f', but "{instead[0]}"' if instead else ""
-        return context.problem(f"the prompt is missing{what}", path="params.prompt")
+        return context.problem(f"the prompt is missing{what}", at="prompt")
     prompt: Json = context.params["prompt"]
     if not isinstance(prompt, list):
-        return context.problem(f"the prompt is no array: {quoted(prompt)}", path="params.prompt")
+        return context.problem(f"the prompt is no array: {quoted(prompt)}", at="prompt")
     return OK
 
 
@@ -88,7 +88,7 @@ def prompts_say_something(context: Context) -> CheckResult:
         if block.get("type") != "text" or (isinstance(text, str) and text.strip()):
             return OK
     what = "has no text but white space" if prompt else "is empty"
-    return context.problem(f"the prompt {what}", path="params.prompt")
+    return context.problem(f"the prompt {what}", at="prompt")
 
 
 @check("ACP-L144", on.result("session/prompt"))
@@ -96,12 +96,10 @@ def turns_end_for_a_known_reason(context: Context) -> CheckResult:
     result = context.result_object
     reason = result.get("stopReason")
     if "stopReason" not in result:
-        return context.problem(
-            "the result has no stopReason", context.request, path="result.stopReason"
-        )
+        return context.problem("the result has no stopReason", context.request, at="stopReason")
     if not isinstance(reason, str) or reason not in STOP_REASONS:
         return context.problem(
-            f"the stop reason is {quoted(reason)}", context.request, path="result.stopReason"
+            f"the stop reason is {quoted(reason)}", context.request, at="stopReason"
         )
     return OK
 
@@ -219,7 +217,7 @@ def results_carry_no_output(context: Context) -> CheckResult:
     for name in UPDATE_FIELDS_IN_RESULT:
         if name in context.result_object:
             return context.problem(
-                f'the result of session/prompt has "{name}"', context.request, path=f"result.{name}"
+                f'the result of session/prompt has "{name}"', context.request, at=name
             )
     return OK
 
@@ -228,5 +226,5 @@ def results_carry_no_output(context: Context) -> CheckResult:
 def prompts_have_no_foreign_members(context: Context) -> CheckResult:
     for name in FOREIGN:
         if name in context.params:
-            return context.problem(f'the prompt has "{name}"', path=f"params.{name}")
+            return context.problem(f'the prompt has "{name}"', at=name)
     return OK

@@ -115,9 +115,7 @@ def lists_hold_no_headers(context: Context) -> CheckResult:
     for n, each in enumerate(_listed(context)):
         for place, held in (("", each), (".current", as_object(each.get("current")))):
             if "headers" in held:
-                return context.problem(
-                    "the list holds headers", path=f"result.providers.{n}{place}.headers"
-                )
+                return context.problem("the list holds headers", at=f"providers.{n}{place}.headers")
     return OK
 
 
@@ -129,7 +127,7 @@ def kinds_are_supported(context: Context) -> CheckResult:
     if kind in named[1].supported:
         return OK
     return context.problem(
-        f"{quoted(named[0])} does not support {quoted(kind)}", named[1].point, path="params.apiType"
+        f"{quoted(named[0])} does not support {quoted(kind)}", named[1].point, at="apiType"
     )
 
 

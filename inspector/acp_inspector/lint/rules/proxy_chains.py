@@ -80,7 +80,7 @@ def proxies_keep_the_version(context: Context) -> CheckResult:
     return context.problem(
         f"the successor answered version {quoted(hop.version)}, the proxy {quoted(version)}",
         hop.forwarded,
-        path="result.protocolVersion",
+        at="protocolVersion",
     )
 
 
@@ -89,7 +89,7 @@ def wrapped_params_are_structured(context: Context) -> CheckResult:
     params = context.params.get("params")
     if params is None or isinstance(params, dict | list):
         return OK
-    return context.problem(f"the wrapped params are {quoted(params)}", path="params.params")
+    return context.problem(f"the wrapped params are {quoted(params)}", at="params")
 
 
 @check("ACP-L505", on.call(SUCCESSOR))
@@ -99,14 +99,14 @@ def metas_are_kept_apart(context: Context) -> CheckResult:
     if not outer:
         return None
     if all(name in inner and inner[name] == value for name, value in outer.items()):
-        return context.problem("the envelope's _meta was copied", path="params.params._meta")
+        return context.problem("the envelope's _meta was copied", at="params._meta")
     return OK
 
 
 @check("ACP-L506", on.call(SUCCESSOR))
 def cancelling_stays_on_its_hop(context: Context) -> CheckResult:
     if context.params.get("method") == "$/cancel_request":
-        return context.problem("a $/cancel_request is wrapped", path="params.method")
+        return context.problem("a $/cancel_request is wrapped", at="method")
     return OK
 
 

@@ -59,7 +59,7 @@ def archives_can_be_listed(context: Context) -> CheckResult:
         return OK
     return context.problem(
         "sessionCapabilities has archive, but no list",
-        path="result.agentCapabilities.sessionCapabilities.list",
+        at="agentCapabilities.sessionCapabilities.list",
     )
 
 
@@ -81,9 +81,7 @@ def the_filter_is_claimed_and_kept(context: Context) -> CheckResult:
     if wanted is None and before is None:
         return None
     if before is not None and _filter(context.params) != before:
-        return context.problem(
-            f"archived was {quoted(before)} on the page before", path="params.archived"
-        )
+        return context.problem(f"archived was {quoted(before)} on the page before", at="archived")
     if wanted is None:
         return OK
     return gated(context, "sessionCapabilities.archive", "session.archive")
@@ -184,7 +182,7 @@ def archived_sessions_are_taken_out_first(context: Context) -> CheckResult:
     if not known[0]:
         return OK
     return context.problem(
-        f"the session {quoted(context.session_id)} is archived", known[1], path="params.sessionId"
+        f"the session {quoted(context.session_id)} is archived", known[1], at="sessionId"
     )
 
 

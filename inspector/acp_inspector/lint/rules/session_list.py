@@ -65,7 +65,7 @@ def sessions_are_an_array(context: Context) -> CheckResult:
     if isinstance(sessions, list):
         return OK
     what = f"no array: {quoted(sessions)}" if "sessions" in context.result_object else "missing"
-    return context.problem(f"sessions is {what}", context.request, path="result.sessions")
+    return context.problem(f"sessions is {what}", context.request, at="sessions")
 
 
 @check("ACP-L123", on.result("session/list"))
@@ -227,7 +227,7 @@ def cursors_are_given_back(context: Context) -> CheckResult:
         return OK
     others = [point for (_, each), (point, _) in given.items() if each == cursor]
     why = "was given for another cwd" if others else "was never given on this connection"
-    return context.problem(f"the cursor {quoted(cursor)} {why}", *others[:1], path="params.cursor")
+    return context.problem(f"the cursor {quoted(cursor)} {why}", *others[:1], at="cursor")
 
 
 @check("ACP-L126", on.request("session/list"))
@@ -243,7 +243,7 @@ def no_page_is_requested_after_the_last(context: Context) -> CheckResult:
     last = pages.last.get(_filter(context))
     if last is None or (_filter(context), cursor) in pages.cursors:
         return OK
-    return context.problem("a page after the last one is asked for", last, path="params.cursor")
+    return context.problem("a page after the last one is asked for", last, at="cursor")
 
 
 @check("ACP-L127", on.result("session/list"))
@@ -256,9 +256,7 @@ def pages_make_progress(context: Context) -> CheckResult:
         return None
     if isinstance(next_, str) and next_ == cursor:
         return context.problem(
-            f"the page's nextCursor is its own cursor {quoted(cursor)}",
-            ask,
-            path="result.nextCursor",
+            f"the page's nextCursor is its own cursor {quoted(cursor)}", ask, at="nextCursor"
         )
     pages = context.state.of(_Pages)
     given = pages.cursors.get((_filter(ask), cursor)) if isinstance(cursor, str) else None

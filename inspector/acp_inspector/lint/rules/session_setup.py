@@ -33,7 +33,7 @@ def cwd_is_absolute(context: Context) -> CheckResult:
         return OK
     what = "is no absolute path" if "cwd" in context.params else "is missing"
     suffix = f": {quoted(cwd)}" if "cwd" in context.params else ""
-    return context.problem(f"the cwd of {context.method} {what}{suffix}", path="params.cwd")
+    return context.problem(f"the cwd of {context.method} {what}{suffix}", at="cwd")
 
 
 @check("ACP-L096", on.request(*SETUPS))
@@ -142,7 +142,7 @@ def sessions_keep_their_directory(context: Context) -> CheckResult:
     return context.problem(
         f"the session is known with the cwd {quoted(session.cwd)}, not {quoted(cwd)}",
         session.first,
-        path="params.cwd",
+        at="cwd",
     )
 
 
@@ -208,7 +208,7 @@ def lists_are_not_null(context: Context) -> CheckResult:
         listed = context.result_object[name]
         if not isinstance(listed, list):
             return context.problem(
-                f"{name} is {quoted(listed)}, not an array", context.request, path=f"result.{name}"
+                f"{name} is {quoted(listed)}, not an array", context.request, at=name
             )
     return found
 
@@ -318,15 +318,13 @@ def names_of_servers_are_unique(context: Context) -> CheckResult:
         return None
     if (i := _repeated(servers)) is not None:
         name = quoted(servers[i].get("name"))
-        return context.problem(
-            f"two MCP servers are named {name}", path=f"params.mcpServers.{i}.name"
-        )
+        return context.problem(f"two MCP servers are named {name}", at=f"mcpServers.{i}.name")
     for i, server in enumerate(servers):
         variables = [as_object(each) for each in as_list(server.get("env"))]
         if (j := _repeated(variables)) is not None:
             return context.problem(
                 f"the variable {quoted(variables[j].get('name'))} is set twice",
-                path=f"params.mcpServers.{i}.env.{j}.name",
+                at=f"mcpServers.{i}.env.{j}.name",
             )
     return OK
 

@@ -113,9 +113,7 @@ def the_end_has_a_reason(context: Context) -> CheckResult:
     if not own.is_busy:
         return None
     if context.update.get("stopReason") is None:
-        return context.problem(
-            "the work ends without a stopReason", own.began, path="params.update.stopReason"
-        )
+        return context.problem("the work ends without a stopReason", own.began, at="stopReason")
     return OK
 
 
@@ -126,7 +124,7 @@ def only_an_end_has_a_reason(context: Context) -> CheckResult:
         return None
     for name in ONLY_IDLE:
         if context.update.get(name) is not None:
-            return context.problem(f"a state of {state} has {name}", path=f"params.update.{name}")
+            return context.problem(f"a state of {state} has {name}", at=name)
     return OK
 
 
@@ -147,7 +145,7 @@ def cancelled_work_says_so(context: Context) -> CheckResult:
         f"the work was cancelled, but ends with {quoted(reason)}",
         own.began,
         session.cancel,
-        path="params.update.stopReason",
+        at="stopReason",
     )
 
 
@@ -202,7 +200,7 @@ def names_of_ones_own_are_marked(context: Context) -> CheckResult:
     for name, known in kinds:
         value = context.update.get(name)
         if isinstance(value, str) and value not in known and not value.startswith("_"):
-            return context.problem(f"{name} is {quoted(value)}", path=f"params.update.{name}")
+            return context.problem(f"{name} is {quoted(value)}", at=name)
     return OK
 
 
@@ -268,7 +266,7 @@ def work_is_cancelled_by_clients(context: Context) -> CheckResult:
     return context.problem(
         "the work ends as cancelled, but the client did nothing to stop it",
         own.began,
-        path="params.update.stopReason",
+        at="stopReason",
     )
 
 
@@ -279,9 +277,7 @@ def failed_work_reports_its_error(context: Context) -> CheckResult:
     error = as_object(context.update.get("error"))
     if type(error.get("code")) is int and isinstance(error.get("message"), str):
         return OK
-    return context.problem(
-        "the work failed, but the update has no error", path="params.update.error"
-    )
+    return context.problem("the work failed, but the update has no error", at="error")
 
 
 @check("ACP-L447", on.update("state_update"))

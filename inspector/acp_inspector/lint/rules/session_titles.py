@@ -70,7 +70,7 @@ def open_elsewhere_is_not_open_on_this_connection(context: Context) -> CheckResu
     return context.problem(
         f"{context.method} uses the session {quoted(id_)}, which is open, but not here",
         elsewhere[id_],
-        path="params.sessionId",
+        at="sessionId",
     )
 
 
@@ -103,7 +103,7 @@ def unknown_sessions_are_not_found(context: Context) -> CheckResult:
 def titles_are_claimed(context: Context) -> CheckResult:
     if not isinstance(context.params.get("title"), str):
         what = "no string" if "title" in context.params else "missing"
-        return context.problem(f"the title is {what}", path="params.title")
+        return context.problem(f"the title is {what}", at="title")
     return gated(context, "sessionCapabilities.title", "session.title")
 
 
@@ -112,7 +112,7 @@ def the_stored_title_is_returned(context: Context) -> CheckResult:
     if isinstance(context.result_object.get("title"), str):
         return OK
     what = "no string" if "title" in context.result_object else "missing"
-    return context.problem(f"the stored title is {what}", context.request, path="result.title")
+    return context.problem(f"the stored title is {what}", context.request, at="title")
 
 
 @check("ACP-L482", on.update("session_info_update"), on.result("session/list"))

@@ -73,10 +73,7 @@ def session_ids_are_unique(context: Context) -> CheckResult:
         return OK
     if session.is_open or session.closed or session.deleted or session.origin == "listed":
         return context.problem(
-            f"the id {quoted(id_)} is that of another session",
-            session.first,
-            ask,
-            path="result.sessionId",
+            f"the id {quoted(id_)} is that of another session", session.first, ask, at="sessionId"
         )
     return OK
 
@@ -216,7 +213,7 @@ def closed_sessions_are_not_used(context: Context) -> CheckResult:
     return context.problem(
         f"{context.method} names the session {quoted(session.id)}, which was closed",
         session.closed,
-        path="params.sessionId",
+        at="sessionId",
     )
 
 

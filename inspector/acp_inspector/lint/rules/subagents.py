@@ -78,9 +78,7 @@ def subagents_are_for_who_knows_them(context: Context) -> CheckResult:
     if context.state.claims("client", "subagents"):
         return OK
     return context.problem(
-        "the client did not claim subagents",
-        context.state.initialize,
-        path="params.update.sessionUpdate",
+        "the client did not claim subagents", context.state.initialize, at="sessionUpdate"
     )
 
 
@@ -95,9 +93,7 @@ def children_are_announced_first(context: Context) -> CheckResult:
     if first_seen is None or context.state.sessions.get(id_) is not None:
         return OK
     return context.problem(
-        f"the child {quoted(id_)} appeared before it was announced",
-        first_seen,
-        path="params.update.sessionId",
+        f"the child {quoted(id_)} appeared before it was announced", first_seen, at="sessionId"
     )
 
 
@@ -119,7 +115,7 @@ def children_stay_with_their_parent(context: Context) -> CheckResult:
     if id_ is None:
         return None
     if id_ == context.session_id:
-        return context.problem("the child is its own parent", path="params.update.sessionId")
+        return context.problem("the child is its own parent", at="sessionId")
     child = context.state.of(_Children).get(id_)
     if child is not None and child.parent != context.session_id:
         return context.problem(
@@ -141,7 +137,7 @@ def children_are_left_alone(context: Context) -> CheckResult:
     return context.problem(
         f"{context.method} is sent to a child that does not allow it",
         child.announced,
-        path="params.sessionId",
+        at="sessionId",
     )
 
 
@@ -153,9 +149,7 @@ def children_work_in_absolute_places(context: Context) -> CheckResult:
     known = [(place, path) for place, path in directories if isinstance(path, str)]
     for place, path in known:
         if not _ABSOLUTE.match(path):
-            return context.problem(
-                f"the path {quoted(path)} is not absolute", path=f"params.update.{place}"
-            )
+            return context.problem(f"the path {quoted(path)} is not absolute", at=place)
     return OK if known else None
 
 
@@ -168,9 +162,7 @@ def messages_go_between_known_sessions(context: Context) -> CheckResult:
     children = context.state.of(_Children)
     for name, id_ in ends.items():
         if id_ not in context.state.sessions and id_ not in children:
-            return context.problem(
-                f"the session {quoted(id_)} is not known", path=f"params.update.{name}"
-            )
+            return context.problem(f"the session {quoted(id_)} is not known", at=name)
     if len(ends) == len(names) and context.session_id not in ends.values():
         return context.problem("the message is neither from nor to this session")
     return OK

@@ -45,13 +45,13 @@ def terminals_are_claimed(context: Context) -> CheckResult:
 def commands_are_whole(context: Context) -> CheckResult:
     params = context.params
     if not isinstance(params.get("command"), str):
-        return context.problem("there is no command", path="params.command")
+        return context.problem("there is no command", at="command")
     for name in ("args", "env"):
         if not isinstance(params.get(name), list | None):
-            return context.problem(f"{name} is no array", path=f"params.{name}")
+            return context.problem(f"{name} is no array", at=name)
     for i, each in enumerate(as_list(params.get("args"))):
         if not isinstance(each, str):
-            return context.problem(f"an argument is {quoted(each)}", path=f"params.args.{i}")
+            return context.problem(f"an argument is {quoted(each)}", at=f"args.{i}")
     for i, each in enumerate(as_list(params.get("env"))):
         for name in ("name", "value"):
             if not isinstance(as_object(each).get(name), str):
@@ -69,7 +69,7 @@ def commands_run_somewhere(context: Context) -> CheckResult:
         return None
     if is_absolute(cwd):
         return OK
-    return context.problem(f"the cwd is {quoted(cwd)}", path="params.cwd")
+    return context.problem(f"the cwd is {quoted(cwd)}", at="cwd")
 
 
 @check("ACP-L253", on.request(*USES))
@@ -79,7 +79,7 @@ def terminals_that_are_used_exist(context: Context) -> CheckResult:
         return None
     if find_terminal(context) is not None:
         return OK
-    return context.problem(f"there is no terminal {quoted(id_)}", path="params.terminalId")
+    return context.problem(f"there is no terminal {quoted(id_)}", at="terminalId")
 
 
 @check("ACP-L254", on.request(*USES))
@@ -91,7 +91,7 @@ def released_terminals_are_not_used(context: Context) -> CheckResult:
         return context.problem(
             f"the terminal {quoted(terminal.id)} was released before",
             terminal.released,
-            path="params.terminalId",
+            at="terminalId",
         )
     return OK
 
@@ -159,7 +159,7 @@ def terminals_stay_in_their_session(context: Context) -> CheckResult:
     return context.problem(
         f"the terminal {quoted(terminal.id)} belongs to session {quoted(terminal.session)}",
         terminal.first,
-        path="params.sessionId",
+        at="sessionId",
     )
 
 
@@ -204,7 +204,7 @@ def live_terminals_have_ids_of_their_own(context: Context) -> CheckResult:
     return context.problem(
         f"the terminal {quoted(id_)} was created before, and not released",
         other.first,
-        path="result.terminalId",
+        at="terminalId",
     )
 
 
@@ -214,7 +214,7 @@ def output_is_whole(context: Context) -> CheckResult:
         value = context.result_object.get(name)
         if not isinstance(value, type_):
             what = f"is {quoted(value)}" if name in context.result_object else "is missing"
-            return context.problem(f"{name} {what}", context.request, path=f"result.{name}")
+            return context.problem(f"{name} {what}", context.request, at=name)
     return OK
 
 
@@ -232,7 +232,7 @@ def output_keeps_the_limit(context: Context) -> CheckResult:
         return context.problem(
             f"the output has {size} bytes, but the limit is {limit}",
             None if (terminal := find_terminal(context)) is None else terminal.create,
-            path="result.output",
+            at="output",
         )
     return _cut_at_the_end(context, output) or OK
 
@@ -245,9 +245,7 @@ def _cut_at_the_end(context: Context, output: str) -> CheckResult:
     at, head = context.state.of(_Outputs).heads.get(key, (terminal.first, ""))
     if len(head) < HEAD or not output.startswith(head) or head in output[1:]:
         return None
-    return context.problem(
-        "the output was truncated, but begins as it did before", at, path="result.output"
-    )
+    return context.problem("the output was truncated, but begins as it did before", at, at="output")
 
 
 @check("ACP-L259", on.result(OUTPUT))
@@ -262,14 +260,14 @@ def output_is_cut_for_a_reason(context: Context) -> CheckResult:
     limit = _limit(context)
     if limit is None:
         return context.problem(
-            "the output was truncated without a limit", terminal.create, path="result.truncated"
+            "the output was truncated without a limit", terminal.create, at="truncated"
         )
     size = len(output.encode(errors="surrogatepass")) if isinstance(output, str) else limit
     if "\n" not in str(output) and size < limit - MARGIN:
         return context.problem(
             f"the output was truncated at {size} bytes, far below the limit of {limit}",
             terminal.create,
-            path="result.truncated",
+            at="truncated",
         )
     return OK
 
@@ -295,7 +293,7 @@ def exits_do_not_change(context: Context) -> CheckResult:
         return context.problem(
             f"the exit of terminal {quoted(terminal.id)} was reported, and is reported no more",
             terminal.exited,
-            path="result.exitStatus",
+            at="exitStatus",
         )
     if _status(exit_fields) != _status(terminal.exit_status):
         return context.problem(
@@ -361,7 +359,7 @@ def output_does_not_shrink(context: Context) -> CheckResult:
         return None
     if size < before:
         return context.problem(
-            f"the output has {size} characters, and had {before}", at, path="result.output"
+            f"the output has {size} characters, and had {before}", at, at="output"
         )
     return OK
 

@@ -65,8 +65,7 @@ def updated_tool_calls_are_known(context: Context) -> CheckResult:
     if id_ in context.session.tools:
         return OK
     return context.problem(
-        f"the tool call {quoted(id_)} is updated, but was not announced",
-        path="params.update.toolCallId",
+        f"the tool call {quoted(id_)} is updated, but was not announced", at="toolCallId"
     )
 
 
@@ -87,9 +86,7 @@ def tool_calls_are_announced_once(context: Context) -> CheckResult:
     if tool is None or tool.created is None:
         return OK
     return context.problem(
-        f"the tool call {quoted(tool.id)} was announced before",
-        tool.created,
-        path="params.update.toolCallId",
+        f"the tool call {quoted(tool.id)} was announced before", tool.created, at="toolCallId"
     )
 
 
@@ -100,9 +97,7 @@ def first_updates_have_a_title(context: Context) -> CheckResult:
         return None
     if isinstance(context.update.get("title"), str):
         return OK
-    return context.problem(
-        "the first update of the tool call has no title", path="params.update.title"
-    )
+    return context.problem("the first update of the tool call has no title", at="title")
 
 
 @check("ACP-L196", TOOL_CALL_MESSAGES)
@@ -224,7 +219,7 @@ def content_of_chunks_is_wrapped(context: Context) -> CheckResult:
     if content is None or isinstance(content, list):
         return None
     text = _wrong_item(content, context.version)
-    return context.problem(text, path="params.update.content.type") if text else OK
+    return context.problem(text, at="content.type") if text else OK
 
 
 def _wrong_item(item: Json, version: int | None) -> str:
@@ -334,15 +329,13 @@ def chunks_are_of_known_tool_calls(context: Context) -> CheckResult:
         return None
     if id_ in context.session.tools:
         return OK
-    return context.problem(
-        f"the tool call {quoted(id_)} was not announced", path="params.update.toolCallId"
-    )
+    return context.problem(f"the tool call {quoted(id_)} was not announced", at="toolCallId")
 
 
 @check("ACP-L216", on.update("tool_call_content_chunk"))
 def chunks_have_one_item(context: Context) -> CheckResult:
     if isinstance(context.update.get("content"), list):
-        return context.problem("the content of the chunk is an array", path="params.update.content")
+        return context.problem("the content of the chunk is an array", at="content")
     return OK
 
 
@@ -441,7 +434,7 @@ def refusals_are_kept_to(context: Context) -> CheckResult:
         f"{_outcome_text(tool.outcome)}",
         tool.permission,
         tool.permission.responded,
-        path="params.update.status",
+        at="status",
     )
 
 

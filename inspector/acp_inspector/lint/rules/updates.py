@@ -87,7 +87,7 @@ def updates_are_tagged(context: Context) -> CheckResult:
         what = "no object" if "update" in context.params else "missing"
         return context.problem(f"update is {what}", path="params.update")
     what = "no string" if "sessionUpdate" in context.update else "missing"
-    return context.problem(f"sessionUpdate is {what}", path="params.update.sessionUpdate")
+    return context.problem(f"sessionUpdate is {what}", at="sessionUpdate")
 
 
 @check("ACP-L176", on.call("session/update"))
@@ -97,8 +97,7 @@ def updates_are_flat(context: Context) -> CheckResult:
         for name in TAGS:
             if isinstance(update.get(name), str):
                 return context.problem(
-                    f"the update is reported apart by {name}, not by sessionUpdate",
-                    path=f"params.update.{name}",
+                    f"the update is reported apart by {name}, not by sessionUpdate", at=name
                 )
         return OK
     content: Json = update.get("content")
@@ -111,9 +110,7 @@ def updates_are_flat(context: Context) -> CheckResult:
     else:
         is_wrapped = "type" not in inner and isinstance(inner.get("content"), dict)
     if is_wrapped:
-        return context.problem(
-            f"what belongs to {variant} is wrapped in content", path="params.update.content"
-        )
+        return context.problem(f"what belongs to {variant} is wrapped in content", at="content")
     return OK
 
 
@@ -128,31 +125,24 @@ def variants_are_of_version_1(context: Context) -> CheckResult:
 def _known(context: Context, variant: str, version: int) -> CheckResult:
     if variant not in KNOWN[version]:
         return context.problem(
-            f"{quoted(variant)} is no session update of version {version}",
-            path="params.update.sessionUpdate",
+            f"{quoted(variant)} is no session update of version {version}", at="sessionUpdate"
         )
     if variant in UNSTABLE[version] and not context.state.unstable:
-        return context.problem(
-            f"{variant} is unstable", path="params.update.sessionUpdate", severity="info"
-        )
+        return context.problem(f"{variant} is unstable", at="sessionUpdate", severity="info")
     return OK
 
 
 @check("ACP-L178", on.update(*REMOVED), exercised_by=on.update())
 def removed_variants_are_not_sent(context: Context) -> CheckResult:
     return context.problem(
-        f"{context.variant} is version 1's",
-        context.state.initialize,
-        path="params.update.sessionUpdate",
+        f"{context.variant} is version 1's", context.state.initialize, at="sessionUpdate"
     )
 
 
 @check("ACP-L179", on.update(*ADDED), exercised_by=on.update())
 def added_variants_are_not_sent(context: Context) -> CheckResult:
     return context.problem(
-        f"{context.variant} is version 2's",
-        context.state.initialize,
-        path="params.update.sessionUpdate",
+        f"{context.variant} is version 2's", context.state.initialize, at="sessionUpdate"
     )
 
 
@@ -183,9 +173,7 @@ def known_variants_fit_their_schema(context: Context) -> CheckResult:
 @check("ACP-L183", on.update(*CHUNKS))
 def chunks_have_one_block(context: Context) -> CheckResult:
     if isinstance(context.update.get("content"), list):
-        return context.problem(
-            f"the content of {context.variant} is an array", path="params.update.content"
-        )
+        return context.problem(f"the content of {context.variant} is an array", at="content")
     return OK
 
 
@@ -195,16 +183,12 @@ def whole_messages_have_a_list(context: Context) -> CheckResult:
     if content is None or isinstance(content, list):
         return OK
     what = "one block" if isinstance(content, dict) else quoted(content)
-    return context.problem(
-        f"the content of {context.variant} is {what}, no array", path="params.update.content"
-    )
+    return context.problem(f"the content of {context.variant} is {what}, no array", at="content")
 
 
 @check("ACP-L190", on.update(*CHUNKS))
 def chunks_are_not_empty(context: Context) -> CheckResult:
     content = as_object(context.update.get("content"))
     if content.get("text") == "" and content.get("type") == "text":
-        return context.problem(
-            f"the text of {context.variant} is empty", path="params.update.content.text"
-        )
+        return context.problem(f"the text of {context.variant} is empty", at="content.text")
     return OK

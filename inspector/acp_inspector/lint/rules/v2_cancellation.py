@@ -192,7 +192,7 @@ def what_is_paused_was_in_progress(context: Context) -> CheckResult:
     return context.problem(
         f"a tool call is paused that is {tool.status or 'pending'}",
         tool.status_at or tool.first,
-        path="params.update.status",
+        at="status",
     )
 
 

@@ -72,7 +72,7 @@ def versions_are_rounded_down(context: Context) -> CheckResult:
         return context.problem(
             f"the agent responded with version {answered}, but {requested} was requested",
             context.request,
-            path="result.protocolVersion",
+            at="protocolVersion",
         )
     better = [
         each for each in context.state.of(_Negotiation).supported if answered < each <= requested
@@ -81,7 +81,7 @@ def versions_are_rounded_down(context: Context) -> CheckResult:
         return context.problem(
             f"version {answered} is answered, though the agent has {max(better)}",
             context.request,
-            path="result.protocolVersion",
+            at="protocolVersion",
         )
     return OK
 
