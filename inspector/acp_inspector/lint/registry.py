@@ -13,12 +13,13 @@ a breach stand in the catalogue. What a subject wants to remember is recorded by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, partial, wraps
 from importlib import import_module
+from inspect import unwrap
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from acp_inspector.lint import on
 from acp_inspector.lint.catalog import EARLY_FAMILIES, LintRule, rules
@@ -27,8 +28,11 @@ from acp_inspector.lint.on import Trigger, Triggers
 from acp_inspector.lint.rules import MODULES
 from acp_inspector.lint.state import opposite
 from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
 
+Place: TypeAlias = tuple[str, dict[str, Json]]
+"""The path of an object in a message, and the object."""
 Look = TypeVar("Look", bound=Callable[..., CheckResult])
 Update = TypeVar("Update", bound=Callable[..., None])
 
@@ -127,6 +131,31 @@ def _check_beside(
     return register
 
 
+def each_of(
+    places: Callable[[Context], Iterable[Place]],
+) -> Callable[[Callable[..., Iterable[tuple[str, str]]]], Callable[..., CheckResult]]:
+    """Make a function that yields what is wrong with one object, and where, a check of all.
+
+    The check does not apply to messages that have none of these objects.
+    """
+
+    def made(look: Callable[..., Iterable[tuple[str, str]]]) -> Callable[..., CheckResult]:
+        @wraps(look)
+        def check_all(context: Context, **arguments: Any) -> CheckResult:
+            found = list(places(context))
+            if not found:
+                return None
+            return context.problems(
+                problem
+                for path, each in found
+                for problem in look(context, path, each, **arguments)
+            )
+
+        return check_all
+
+    return made
+
+
 def track(*triggers: Triggers) -> Callable[[Update], Update]:
     """Make a function record something of the frames that it is called for."""
 
@@ -147,7 +176,8 @@ def track_event(update: Update) -> Update:
 
 def _place(function: Callable[..., Any], before: list[Any]) -> tuple[str, int, int]:
     # The lowest of the decorators of one function is called first.
-    return (function.__module__, function.__code__.co_firstlineno, -len(before))
+    line = unwrap(function).__code__.co_firstlineno
+    return (function.__module__, line, -len(before))
 
 
 @cache

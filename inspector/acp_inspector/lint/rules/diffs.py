@@ -5,13 +5,13 @@ Source: ACP, "Tool Calls", "Overview".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import CheckResult, Context, quoted
+from acp_inspector.lint.context import Context, quoted
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check
+from acp_inspector.lint.registry import Place, check, each_of
 from acp_inspector.lint.rules.tool_calls import TOOL_CALL_MESSAGES, content_of
 from acp_inspector.lint.text_checks import NOWHERE, PatchedFile, is_absolute, read_patch
 from acp_protocol.json_values import as_list, as_object
@@ -25,7 +25,6 @@ OPERATIONS: Final = frozenset({"add", "delete", "modify"}) | PAIRS
 CHARACTERS: Final = 1_000_000
 """Characters of a patch that are looked at; what is longer is passed over."""
 
-Place = tuple[str, dict[str, Json]]
 Violation = tuple[str, str]
 """What is wrong, and where."""
 
@@ -52,25 +51,13 @@ def _changes(context: Context) -> list[Place]:
     ]
 
 
-def _judged(
-    context: Context,
-    places: list[Place],
-    look: Callable[[str, dict[str, Json]], Iterator[Violation]],
-) -> CheckResult:
-    """Return what is wrong with any of these places; None where there is none."""
-    if not places:
-        return None
-    return context.problems(
-        (text, path) for place, each in places for text, path in look(place, each)
-    )
+def _diffs_and_changes(context: Context) -> list[Place]:
+    return _diffs(context) + _changes(context)
 
 
 @check("ACP-L204", SHOWN)
-def diffs_are_complete(context: Context) -> CheckResult:
-    return _judged(context, _diffs(context), _incomplete)
-
-
-def _incomplete(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+@each_of(_diffs)
+def diffs_are_complete(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     if not is_absolute(diff.get("path")):
         what = "is no absolute path" if "path" in diff else "is missing"
         yield f"the path of the diff {what}", f"{place}.path"
@@ -80,11 +67,8 @@ def _incomplete(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
 
 
 @check("ACP-L205", SHOWN)
-def diffs_have_changes(context: Context) -> CheckResult:
-    return _judged(context, _diffs(context), _without_changes)
-
-
-def _without_changes(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+@each_of(_diffs)
+def diffs_have_changes(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     if not isinstance(diff.get("changes"), list):
         what = "are no array" if "changes" in diff else "are missing"
         yield f"the changes of the diff {what}", f"{place}.changes"
@@ -94,11 +78,10 @@ def _without_changes(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
 
 
 @check("ACP-L206", SHOWN)
-def changes_have_their_paths(context: Context) -> CheckResult:
-    return _judged(context, _changes(context), _pathless)
-
-
-def _pathless(place: str, change: dict[str, Json]) -> Iterator[Violation]:
+@each_of(_changes)
+def changes_have_their_paths(
+    context: Context, place: str, change: dict[str, Json]
+) -> Iterator[Violation]:
     operation = change.get("operation")
     if isinstance(operation, str) and operation not in OPERATIONS:
         return
@@ -110,12 +93,10 @@ def _pathless(place: str, change: dict[str, Json]) -> Iterator[Violation]:
 
 
 @check("ACP-L207", SHOWN)
-def paths_of_diffs_are_absolute(context: Context) -> CheckResult:
-    places = _diffs(context)
-    return _judged(context, places + _changes(context) if places else places, _relative)
-
-
-def _relative(place: str, each: dict[str, Json]) -> Iterator[Violation]:
+@each_of(_diffs_and_changes)
+def paths_of_diffs_are_absolute(
+    context: Context, place: str, each: dict[str, Json]
+) -> Iterator[Violation]:
     for name in ("path", "oldPath"):
         path = each.get(name)
         if isinstance(path, str) and not is_absolute(path):
@@ -139,11 +120,10 @@ def _text(diff: dict[str, Json]) -> str:
 
 
 @check("ACP-L208", SHOWN)
-def patches_are_bare_and_absolute(context: Context) -> CheckResult:
-    return _judged(context, _patches(context), _no_git_patch)
-
-
-def _no_git_patch(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+@each_of(_patches)
+def patches_are_bare_and_absolute(
+    context: Context, place: str, diff: dict[str, Json]
+) -> Iterator[Violation]:
     patch, where = read_patch(_text(diff)), f"{place}.patch.text"
     if patch.preamble:
         yield f"the patch begins with {quoted(patch.preamble)}, not “diff --git”", where
@@ -157,15 +137,14 @@ def _no_git_patch(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
 
 
 @check("ACP-L209", SHOWN)
-def patches_agree_with_changes(context: Context) -> CheckResult:
+@each_of(_patches)
+def patches_agree_with_changes(
+    context: Context, place: str, diff: dict[str, Json]
+) -> Iterator[Violation]:
     """Flag files in a patch that changes does not have, or has otherwise.
 
     A moved file may stand in the patch as one deleted and one added: so Git writes it on demand.
     """
-    return _judged(context, _patches(context), _unlisted)
-
-
-def _unlisted(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     changes = [as_object(each) for each in as_list(diff.get("changes"))]
     for file in read_patch(_text(diff)).files:
         if file.path is None or not is_absolute(file.path):
@@ -189,11 +168,10 @@ def _is_reported_by(file: PatchedFile, change: dict[str, Json]) -> bool:
 
 
 @check("ACP-L210", SHOWN)
-def texts_come_with_a_patch(context: Context) -> CheckResult:
-    return _judged(context, _diffs(context), _patchless)
-
-
-def _patchless(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+@each_of(_diffs)
+def texts_come_with_a_patch(
+    context: Context, place: str, diff: dict[str, Json]
+) -> Iterator[Violation]:
     if diff.get("patch") is not None:
         return
     for change in map(as_object, as_list(diff.get("changes"))):
@@ -203,10 +181,9 @@ def _patchless(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
 
 
 @check("ACP-L211", SHOWN)
-def diffs_change_something(context: Context) -> CheckResult:
-    return _judged(context, _diffs(context), _empty)
-
-
-def _empty(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+@each_of(_diffs)
+def diffs_change_something(
+    context: Context, place: str, diff: dict[str, Json]
+) -> Iterator[Violation]:
     if diff.get("changes") == []:
         yield "the diff has no changes", f"{place}.changes"
