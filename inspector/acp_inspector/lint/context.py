@@ -7,7 +7,7 @@ a single mistake does not hide everything after it.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -16,10 +16,15 @@ from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.state import IdKey, LintState, Point, SeenSession, SentRequest, opposite
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import as_object
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
 
 Kind: TypeAlias = Literal["request", "notification", "result", "failure", "batch", "broken"]
+
+Place: TypeAlias = tuple[str, dict[str, Json]]
+"""The path of an object in a message, and the object."""
+Violation: TypeAlias = tuple[str, str]
+"""What is wrong, and the path of the place."""
 
 INITIALIZE: Final = ("initialize", "proxy/initialize")
 """Methods that negotiate the version."""
@@ -177,7 +182,7 @@ class Context:
             path = f"{'params.update' if is_update else BODIES[self.kind]}.{at}"
         return (Problem(text, tuple(sorted(frames)), severity, path),)
 
-    def problems(self, found: Iterable[tuple[str, str]]) -> tuple[Problem, ...]:
+    def problems(self, found: Iterable[Violation]) -> tuple[Problem, ...]:
         """Return problems of this frame alone, given by their text and path."""
         return tuple(Problem(text, (self.seq,), path=path) for text, path in found)
 
@@ -266,6 +271,21 @@ class EndContext:
     ) -> tuple[Problem, ...]:
         """Return the problem that a rule was broken at the end, with the frames that prove it."""
         return (Problem(text, tuple(sorted({frame.seq for frame in frames})), severity),)
+
+
+def items(path: str, value: Json) -> list[Place]:
+    """Return the items of an array with their paths, an empty object for each that is none."""
+    return [(f"{path}.{index}", as_object(each)) for index, each in enumerate(as_list(value))]
+
+
+def repeated(values: Iterable[Json]) -> Iterator[tuple[int, str]]:
+    """Yield each string that came before, with its index."""
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        if isinstance(value, str):
+            if value in seen:
+                yield index, value
+            seen.add(value)
 
 
 def is_one_of(value: Json, words: Container[str]) -> bool:

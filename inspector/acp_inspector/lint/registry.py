@@ -19,20 +19,17 @@ from functools import cache, partial, wraps
 from importlib import import_module
 from inspect import unwrap
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from acp_inspector.lint import on
 from acp_inspector.lint.catalog import EARLY_FAMILIES, LintRule, rules
-from acp_inspector.lint.context import CheckResult, Context
+from acp_inspector.lint.context import CheckResult, Context, Place, Violation
 from acp_inspector.lint.on import Trigger, Triggers
 from acp_inspector.lint.rules import MODULES
 from acp_inspector.lint.state import opposite
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
 
-Place: TypeAlias = tuple[str, dict[str, Json]]
-"""The path of an object in a message, and the object."""
 Look = TypeVar("Look", bound=Callable[..., CheckResult])
 Update = TypeVar("Update", bound=Callable[..., None])
 
@@ -133,13 +130,13 @@ def _check_beside(
 
 def each_of(
     places: Callable[[Context], Iterable[Place]],
-) -> Callable[[Callable[..., Iterable[tuple[str, str]]]], Callable[..., CheckResult]]:
+) -> Callable[[Callable[..., Iterable[Violation]]], Callable[..., CheckResult]]:
     """Make a function that yields what is wrong with one object, and where, a check of all.
 
     The check does not apply to messages that have none of these objects.
     """
 
-    def made(look: Callable[..., Iterable[tuple[str, str]]]) -> Callable[..., CheckResult]:
+    def made(look: Callable[..., Iterable[Violation]]) -> Callable[..., CheckResult]:
         @wraps(look)
         def check_all(context: Context, **arguments: Any) -> CheckResult:
             found = list(places(context))

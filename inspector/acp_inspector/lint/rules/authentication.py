@@ -6,13 +6,23 @@ Source: ACP, "Authentication".
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    Place,
+    Problem,
+    Violation,
+    items,
+    quoted,
+)
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import check, each_of, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
@@ -189,12 +199,8 @@ def credentials_are_not_sent(context: Context) -> CheckResult:
     )
 
 
-def _offers(context: Context) -> list[tuple[str, dict[str, Json]]]:
-    """Return each method that `initialize` offers, with its place."""
-    return [
-        (f"result.authMethods.{index}", as_object(each))
-        for index, each in enumerate(as_list(context.result_object.get("authMethods")))
-    ]
+def _offers(context: Context) -> list[Place]:
+    return items("result.authMethods", context.result_object.get("authMethods"))
 
 
 def _terminals(context: Context) -> list[tuple[str, dict[str, Json]]]:
@@ -219,84 +225,61 @@ def _has_terminal(context: Context, name: str) -> CheckResult:
 
 @check("ACP-L076", on.result("initialize"), wanted=("type", "methodId"), foreign="id")
 @check("ACP-L077", on.result("initialize"), wanted=("id", "name"), foreign="methodId")
-def _complete(context: Context, wanted: tuple[str, ...], foreign: str) -> CheckResult:
-    offers = _offers(context)
-    if not offers:
-        return None
-    problems: list[Problem] = []
-    for place, each in offers:
-        for name in wanted:
-            if not isinstance(each.get(name), str):
-                hint = f", but {foreign}" if foreign in each and name != "name" else ""
-                text = f"the auth method has no {name}{hint}"
-                problems += context.problem(text, path=f"{place}.{name}")
-        kind = each.get("type")
-        if context.version == 2 and isinstance(kind, str) and not _is_type(kind):
-            text = f"the type {quoted(kind)} does not begin with “_”"
-            problems += context.problem(text, path=f"{place}.type")
-    return tuple(problems)
+@each_of(_offers)
+def methods_are_complete(
+    context: Context, place: str, method: dict[str, Json], *, wanted: tuple[str, ...], foreign: str
+) -> Iterator[Violation]:
+    for name in wanted:
+        if not isinstance(method.get(name), str):
+            hint = f", but {foreign}" if foreign in method and name != "name" else ""
+            yield f"the auth method has no {name}{hint}", f"{place}.{name}"
+    kind = method.get("type")
+    is_own = isinstance(kind, str) and (kind in {"agent", "terminal"} or kind.startswith("_"))
+    if context.version == 2 and isinstance(kind, str) and not is_own:
+        yield f"the type {quoted(kind)} does not begin with “_”", f"{place}.type"
 
 
-def _is_type(kind: str) -> bool:
-    return kind in {"agent", "terminal"} or kind.startswith("_")
+def _environments(context: Context) -> list[Place]:
+    return [each for each in _terminals(context) if each[1].get("env") is not None]
 
 
 @check("ACP-L078", on.result("initialize"))
-def environments_are_objects(context: Context) -> CheckResult:
-    offers = [each for each in _terminals(context) if each[1].get("env") is not None]
-    if not offers:
-        return None
-    problems: list[Problem] = []
-    for place, each in offers:
-        env = each["env"]
-        if not isinstance(env, dict):
-            text = "the env of a method for a terminal is no object"
-            problems += context.problem(text, path=f"{place}.env")
-        problems += [
-            Problem(
-                f"the variable {quoted(name)} is no string", (context.seq,), path=f"{place}.env"
-            )
-            for name, value in as_object(env).items()
-            if not isinstance(value, str)
-        ]
-    return tuple(problems)
+@each_of(_environments)
+def environments_are_objects(
+    context: Context, place: str, method: dict[str, Json]
+) -> Iterator[Violation]:
+    if not isinstance(method["env"], dict):
+        yield "the env of a method for a terminal is no object", f"{place}.env"
+    for name, value in as_object(method["env"]).items():
+        if not isinstance(value, str):
+            yield f"the variable {quoted(name)} is no string", f"{place}.env"
 
 
 @check("ACP-L079", on.result("initialize"))
-def environments_are_pairs(context: Context) -> CheckResult:
-    offers = [each for each in _terminals(context) if each[1].get("env") is not None]
-    if not offers:
-        return None
-    problems: list[Problem] = []
-    for place, each in offers:
-        if not isinstance(each["env"], list):
-            text = "the env of a method for a terminal is no array"
-            problems += context.problem(text, path=f"{place}.env")
-        seen: set[str] = set()
-        for index, pair in enumerate(map(as_object, as_list(each["env"]))):
-            name, value = pair.get("name"), pair.get("value")
-            text = ""
-            if not isinstance(name, str) or not isinstance(value, str):
-                text = "the entry is no object with name and value"
-            elif name in seen:
-                text = f"the variable {quoted(name)} occurs twice"
-            else:
-                seen.add(name)
-            if text:
-                problems += context.problem(text, path=f"{place}.env.{index}")
-    return tuple(problems)
+@each_of(_environments)
+def environments_are_pairs(
+    context: Context, place: str, method: dict[str, Json]
+) -> Iterator[Violation]:
+    if not isinstance(method["env"], list):
+        yield "the env of a method for a terminal is no array", f"{place}.env"
+    seen: set[str] = set()
+    for where, pair in items(f"{place}.env", method["env"]):
+        name, value = pair.get("name"), pair.get("value")
+        if not isinstance(name, str) or not isinstance(value, str):
+            yield "the entry is no object with name and value", where
+        elif name in seen:
+            yield f"the variable {quoted(name)} occurs twice", where
+        else:
+            seen.add(name)
 
 
 @check("ACP-L080", on.result("initialize"))
-def terminal_methods_have_no_command(context: Context) -> CheckResult:
-    offers = _terminals(context)
-    if not offers:
-        return None
-    return context.problems(
-        ("a method for a terminal has a command", f"{place}.command")
-        for place, each in offers
-        if "command" in each
-    )
+@each_of(_terminals)
+def terminal_methods_have_no_command(
+    context: Context, place: str, method: dict[str, Json]
+) -> Iterator[Violation]:
+    if "command" in method:
+        yield "a method for a terminal has a command", f"{place}.command"
 
 
 STATES: Final = frozenset({"authenticated", "unauthenticated", "not_required", "unknown"})

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted, repeated
 from acp_inspector.lint.registry import check
 from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
@@ -185,16 +185,10 @@ def _elsewhere(context: Context) -> dict[str, str]:
 def auth_method_ids_are_unique(context: Context) -> CheckResult:
     name = "id" if context.version == 1 else "methodId"
     methods = as_list(context.result_object.get("authMethods"))
-    seen: set[str] = set()
-    for place, method in enumerate(map(as_object, methods)):
-        id_ = method.get(name)
-        if isinstance(id_, str):
-            if id_ in seen:
-                return context.problem(
-                    f"two ways to log in have the {name} {quoted(id_)}",
-                    at=f"authMethods.{place}.{name}",
-                )
-            seen.add(id_)
+    for index, id_ in repeated(as_object(method).get(name) for method in methods):
+        return context.problem(
+            f"two ways to log in have the {name} {quoted(id_)}", at=f"authMethods.{index}.{name}"
+        )
     return OK if methods else None
 
 

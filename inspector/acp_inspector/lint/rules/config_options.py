@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem, is_one_of, quoted
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    Problem,
+    is_one_of,
+    quoted,
+    repeated,
+)
 from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
@@ -292,26 +300,19 @@ def options_are_set_to_something(context: Context) -> CheckResult:
 
 @check("ACP-L304", TELLERS)
 def option_ids_and_values_are_unique(context: Context) -> CheckResult:
-    seen: set[str] = set()
-    is_any = False
-    for place, option in each_option(context):
-        is_any = True
-        id_ = option.get(id_name(context))
-        if isinstance(id_, str):
-            if id_ in seen:
-                return context.problem(
-                    f"two options have the id {quoted(id_)}", path=f"{place}.{id_name(context)}"
-                )
-            seen.add(id_)
-        values: set[str] = set()
-        for inner, value in option_values(option):
-            if isinstance(value, str):
-                if value in values:
-                    return context.problem(
-                        f"the value {quoted(value)} stands twice", path=f"{place}.{inner}.value"
-                    )
-                values.add(value)
-    return OK if is_any else None
+    options, name = list(each_option(context)), id_name(context)
+    twice = dict(repeated(option.get(name) for _, option in options))
+    for index, (place, option) in enumerate(options):
+        if index in twice:
+            return context.problem(
+                f"two options have the id {quoted(twice[index])}", path=f"{place}.{name}"
+            )
+        values = list(option_values(option))
+        for inner, value in repeated(value for _, value in values):
+            return context.problem(
+                f"the value {quoted(value)} stands twice", path=f"{place}.{values[inner][0]}.value"
+            )
+    return OK if options else None
 
 
 @check("ACP-L305", TELLERS, right=("id", "group"), wrong=("configId", "groupId"))

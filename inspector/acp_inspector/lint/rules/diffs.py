@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import Context, quoted
+from acp_inspector.lint.context import Context, Place, Violation, items, quoted
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import Place, check, each_of
+from acp_inspector.lint.registry import check, each_of
 from acp_inspector.lint.rules.tool_calls import TOOL_CALL_MESSAGES, content_of
 from acp_inspector.lint.text_checks import NOWHERE, PatchedFile, is_absolute, read_patch
 from acp_protocol.json_values import as_list, as_object
@@ -25,29 +25,20 @@ OPERATIONS: Final = frozenset({"add", "delete", "modify"}) | PAIRS
 CHARACTERS: Final = 1_000_000
 """Characters of a patch that are looked at; what is longer is passed over."""
 
-Violation = tuple[str, str]
-"""What is wrong, and where."""
-
 
 def _diffs(context: Context) -> list[Place]:
     if context.variant == "tool_call_content_chunk":
         item = as_object(context.update.get("content"))
         return [("params.update.content", item)] if item.get("type") == "diff" else []
     place, content = content_of(context)
-    if not isinstance(content, list):
-        return []
-    return [
-        (f"{place}.{index}", item)
-        for index, item in enumerate(map(as_object, as_list(content)))
-        if item.get("type") == "diff"
-    ]
+    return [each for each in items(place, content) if each[1].get("type") == "diff"]
 
 
 def _changes(context: Context) -> list[Place]:
     return [
-        (f"{place}.changes.{index}", as_object(change))
+        change
         for place, diff in _diffs(context)
-        for index, change in enumerate(as_list(diff.get("changes")))
+        for change in items(f"{place}.changes", diff.get("changes"))
     ]
 
 

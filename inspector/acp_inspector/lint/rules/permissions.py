@@ -17,6 +17,7 @@ from acp_inspector.lint.context import (
     EndContext,
     Problem,
     quoted,
+    repeated,
 )
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.rules.tool_calls import (
@@ -64,14 +65,10 @@ def option_ids_are_unique(context: Context) -> CheckResult:
     ids = [each.get("optionId") for each in options_of(context.params)]
     if not ids:
         return None
-    seen: set[str] = set()
-    for index, id_ in enumerate(ids):
-        if isinstance(id_, str) and id_ in seen:
-            return context.problem(
-                f"the optionId {quoted(id_)} occurs twice", at=f"options.{index}.optionId"
-            )
-        if isinstance(id_, str):
-            seen.add(id_)
+    for index, id_ in repeated(ids):
+        return context.problem(
+            f"the optionId {quoted(id_)} occurs twice", at=f"options.{index}.optionId"
+        )
     return OK
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted, repeated
 from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.config_options import SeenOption, SeenOptions, each_option
@@ -316,28 +316,17 @@ def names_of_servers_are_unique(context: Context) -> CheckResult:
     servers = [as_object(each) for each in as_list(context.params.get("mcpServers"))]
     if not servers:
         return None
-    if (i := _repeated(servers)) is not None:
-        name = quoted(servers[i].get("name"))
-        return context.problem(f"two MCP servers are named {name}", at=f"mcpServers.{i}.name")
+    for i, name in repeated(each.get("name") for each in servers):
+        return context.problem(
+            f"two MCP servers are named {quoted(name)}", at=f"mcpServers.{i}.name"
+        )
     for i, server in enumerate(servers):
-        variables = [as_object(each) for each in as_list(server.get("env"))]
-        if (j := _repeated(variables)) is not None:
+        variables = map(as_object, as_list(server.get("env")))
+        for j, name in repeated(each.get("name") for each in variables):
             return context.problem(
-                f"the variable {quoted(variables[j].get('name'))} is set twice",
-                at=f"mcpServers.{i}.env.{j}.name",
+                f"the variable {quoted(name)} is set twice", at=f"mcpServers.{i}.env.{j}.name"
             )
     return OK
-
-
-def _repeated(named: list[dict[str, Json]]) -> int | None:
-    seen: set[str] = set()
-    for i, each in enumerate(named):
-        name = each.get("name")
-        if isinstance(name, str):
-            if name in seen:
-                return i
-            seen.add(name)
-    return None
 
 
 @check("ACP-L464", on.response(*SETUPS_WITHOUT_LOAD, "session/load", "terminal/create"))

@@ -5,16 +5,27 @@ Source: ACP, "Tool Calls", "Overview"; the RFD about names of tool calls.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    Place,
+    Problem,
+    Violation,
+    is_one_of,
+    items,
+    quoted,
+)
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import check, each_of, track
 from acp_inspector.lint.state import SeenTerminal, SeenToolCall
 from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import FINAL, permission_tool
-from acp_protocol.json_values import as_list, as_object
+from acp_protocol.json_values import as_int, as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 TOOL_CALL_UPDATES: Final[Triggers] = on.update("tool_call", "tool_call_update")
@@ -100,27 +111,16 @@ def first_updates_have_a_title(context: Context) -> CheckResult:
     return context.problem("the first update of the tool call has no title", at="title")
 
 
-@check("ACP-L196", TOOL_CALL_MESSAGES)
-def statuses_are_known(context: Context) -> CheckResult:
-    status = tool_call_fields(context).get("status")
-    if status is None:
+@check("ACP-L196", TOOL_CALL_MESSAGES, name="status", known=STATUSES)
+@check("ACP-L201", TOOL_CALL_MESSAGES, name="kind", known=KINDS)
+def words_are_known(context: Context, name: str, known: frozenset[str]) -> CheckResult:
+    value = tool_call_fields(context).get(name)
+    if value is None:
         return None
-    if isinstance(status, str) and status in STATUSES:
+    if is_one_of(value, known):
         return OK
     return context.problem(
-        f"{quoted(status)} is no status of version 1", path=f"{place_of(context)}.status"
-    )
-
-
-@check("ACP-L201", TOOL_CALL_MESSAGES)
-def kinds_are_known(context: Context) -> CheckResult:
-    kind = tool_call_fields(context).get("kind")
-    if kind is None:
-        return None
-    if isinstance(kind, str) and kind in KINDS:
-        return OK
-    return context.problem(
-        f"{quoted(kind)} is no kind of version 1", path=f"{place_of(context)}.kind"
+        f"{quoted(value)} is no {name} of version 1", path=f"{place_of(context)}.{name}"
     )
 
 
@@ -235,45 +235,34 @@ def _wrong_item(item: Json, version: int | None) -> str:
     return f"the item's type is {quoted(kind)}, not content, diff or terminal"
 
 
-def _locations(context: Context) -> list[tuple[str, dict[str, Json]]]:
-    place = f"{place_of(context)}.locations"
-    return [
-        (f"{place}.{index}", as_object(each))
-        for index, each in enumerate(as_list(tool_call_fields(context).get("locations")))
-    ]
+def _locations(context: Context) -> list[Place]:
+    return items(f"{place_of(context)}.locations", tool_call_fields(context).get("locations"))
 
 
 @check("ACP-L212", TOOL_CALL_MESSAGES)
-def locations_are_absolute(context: Context) -> CheckResult:
-    locations = _locations(context)
-    if not locations:
-        return None
-    return context.problems(
-        (f"the location {quoted(each.get('path'))} is no absolute path", f"{place}.path")
-        for place, each in locations
-        if not is_absolute(each.get("path"))
-    )
+@each_of(_locations)
+def locations_are_absolute(
+    context: Context, place: str, location: dict[str, Json]
+) -> Iterator[Violation]:
+    path = location.get("path")
+    if not is_absolute(path):
+        yield f"the location {quoted(path)} is no absolute path", f"{place}.path"
 
 
 @check("ACP-L213", TOOL_CALL_MESSAGES)
 def lines_count_from_1(context: Context) -> CheckResult:
-    lines = [
-        (place, each["line"])
-        for place, each in _locations(context)
-        if type(each.get("line")) is int
-    ]
-    if not lines:
-        return None
-    return tuple(
-        Problem(
-            f"the line is {quoted(line)}",
-            (context.seq,),
-            "error" if context.version == 2 else None,
-            f"{place}.line",
-        )
-        for place, line in lines
-        if isinstance(line, int) and line < 1
-    )
+    """Flag lines before the first one; in version 2 the schema forbids them."""
+    problems: list[Problem] = []
+    found: CheckResult = None
+    severity = "error" if context.version == 2 else None
+    for place, each in _locations(context):
+        line = as_int(each.get("line"))
+        if line is not None:
+            found = OK
+            if line < 1:
+                text = f"the line is {quoted(line)}"
+                problems += context.problem(text, path=f"{place}.line", severity=severity)
+    return tuple(problems) or found
 
 
 @check("ACP-L214", TOOL_CALL_MESSAGES)
