@@ -14,10 +14,11 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from acp_inspector.journal import Frame
 from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.state import IdKey, LintState, Point, SeenSession, SentRequest, opposite
+from acp_inspector.messages import DecodedFrame
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
+from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 Kind: TypeAlias = Literal["request", "notification", "result", "failure", "batch", "broken"]
 
@@ -69,6 +70,7 @@ class Context:
     """A frame and the state before it."""
 
     __slots__ = (
+        "decoded",
         "error",
         "frame",
         "id",
@@ -76,7 +78,6 @@ class Context:
         "method",
         "params",
         "previous",
-        "reason",
         "request",
         "result",
         "seq",
@@ -100,11 +101,10 @@ class Context:
         self.state = state
         self.previous = state.last.get(frame.side)
         """The frame of the same side before this one."""
-        self.value: dict[str, Json] = {}
+        self.decoded = DecodedFrame(frame)
+        self.value = self.decoded.members
         """The whole message; empty if it is not an object."""
-        self.kind: Kind = "broken"
-        self.reason = ""
-        """Why it is not a message, in a few words."""
+        self.kind: Kind = "batch" if isinstance(self.decoded.value, list) else "broken"
         self.id: Json = None
         """As sent; it may be invalid."""
         self.method: str | None = None
@@ -121,7 +121,7 @@ class Context:
         """Its `sessionUpdate`."""
         self.verdict: Any = NotImplemented
         """The result of the schema validation; computed on first use, then kept."""
-        self._read()
+        self._classify(self.value)
         self.session_id = self._find_session()
         self.session: SeenSession | None = (
             None if self.session_id is None else state.sessions.get(self.session_id)
@@ -186,20 +186,6 @@ class Context:
         """Return problems of this frame alone, given by their text and path."""
         return tuple(Problem(text, (self.seq,), path=path) for text, path in found)
 
-    def _read(self) -> None:
-        try:
-            value = parse(self.frame.data)
-        except ValueError as problem:
-            self.reason = str(problem)
-            return
-        if isinstance(value, list):
-            self.kind = "batch"
-        elif isinstance(value, dict):
-            self.value = cast("dict[str, Json]", value)
-            self._classify(self.value)
-        else:
-            self.reason = "no JSON-RPC: not an object"
-
     def _classify(self, value: dict[str, Json]) -> None:
         self.id = value.get("id")
         method = value.get("method")
@@ -218,7 +204,6 @@ class Context:
         elif "error" in value:
             self.kind, self.error = "failure", as_object(value["error"])
         else:
-            self.reason = "no JSON-RPC: neither method, result nor error"
             return
         key = self.key
         self.request = None if key is None else self.state.requests.get(key)

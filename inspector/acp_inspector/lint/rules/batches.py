@@ -15,7 +15,7 @@ from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point, opposite
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
+from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 INVALID_REQUEST: Final = -32600
 GRACE: Final = 5.0
@@ -116,4 +116,4 @@ def _keep_refusal(context: Context) -> None:
 
 
 def _held(context: Context) -> list[Json]:
-    return as_list(parse(context.frame.data))
+    return as_list(context.decoded.value)

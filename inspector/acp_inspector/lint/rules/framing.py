@@ -60,7 +60,7 @@ def every_line_is_json(context: Context) -> CheckResult:
     stray = () if pieces else tuple(map(_no_json, kept))
     if not is_not_json(context) or _explained(context) or pieces or is_unfinished(context):
         return stray
-    return (*stray, _no_json(context.frame, context.reason))
+    return (*stray, _no_json(context.frame, context.decoded.reason))
 
 
 @check_at_end("ACP-L001")
