@@ -90,9 +90,10 @@ def _metas(context: Context) -> Iterator[tuple[str, Json]]:
         for name, inner in as_object(value).items():
             if name == "_meta":
                 yield f"{path}._meta", inner
-            elif name not in {"rawInput", "rawOutput"} and (as_object(inner) or as_list(inner)):
+            elif isinstance(inner, dict | list) and name not in {"rawInput", "rawOutput"}:
                 todo.append((f"{path}.{name}", inner))
-        todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_list(value))]
+        if isinstance(value, list):
+            todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_list(value))]
 
 
 @check("ACP-L374", on.EVERY_MESSAGE)
