@@ -94,11 +94,6 @@ def terminal_methods_are_not_passed_on(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L073", on.request("logout"))
-def logout_is_claimed(context: Context) -> CheckResult:
-    return gated(context, "auth.logout")
-
-
 @check("ACP-L074", on.request("auth/login", "auth/logout"))
 def there_are_methods_to_log_in_by(context: Context) -> CheckResult:
     if not context.state.is_ready:
@@ -309,11 +304,6 @@ def _status_fields(context: Context) -> tuple[str, dict[str, Json]]:
 def _digest(status_fields: dict[str, Json]) -> int:
     status: list[Json] = [status_fields.get("state"), as_list(status_fields.get("accounts"))]
     return hash(json.dumps(status, sort_keys=True, default=str))
-
-
-@check("ACP-L489", on.request("auth/status"))
-def auth_status_is_claimed(context: Context) -> CheckResult:
-    return gated(context, "auth.status")
 
 
 @check("ACP-L490", on.response("auth/status"))

@@ -29,6 +29,7 @@ SESSION_CALLS: Final = (
 """What a client calls of version 2's sessions."""
 
 
+@check("ACP-L073", on.request("logout"), v1="auth.logout")
 @check("ACP-L103", on.request("session/load"), v1="loadSession")
 @check("ACP-L104", on.request("session/resume"), v1="sessionCapabilities.resume")
 @check("ACP-L105", on.request("session/list"), v1="sessionCapabilities.list")
@@ -38,6 +39,10 @@ SESSION_CALLS: Final = (
 )
 @check("ACP-L108", on.request("session/fork"), v1="sessionCapabilities.fork", v2="session.fork")
 @check("ACP-L109", on.call(*SESSION_CALLS), v1="session")
+@check(
+    "ACP-L476", on.request("session/status"), v1="sessionCapabilities.status", v2="session.status"
+)
+@check("ACP-L489", on.request("auth/status"), v1="auth.status")
 def gated(context: Context, v1: str, v2: str = "") -> CheckResult:
     """Return whether the agent claimed the capability at the path of the agreed version.
 

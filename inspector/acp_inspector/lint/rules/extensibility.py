@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
@@ -91,7 +91,7 @@ def _metas(context: Context) -> Iterator[tuple[str, Json]]:
             if name == "_meta":
                 yield f"{path}._meta", inner
             elif isinstance(inner, dict | list) and name not in {"rawInput", "rawOutput"}:
-                todo.append((f"{path}.{name}", inner))
+                todo.append((f"{path}.{name}", cast("Json", inner)))
         if isinstance(value, list):
             todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_list(value))]
 

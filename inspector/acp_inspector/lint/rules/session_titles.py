@@ -41,11 +41,6 @@ def _is_open(context: Context) -> bool:
     return context.session is not None and context.session.is_open
 
 
-@check("ACP-L476", on.request("session/status"))
-def status_is_claimed(context: Context) -> CheckResult:
-    return gated(context, "sessionCapabilities.status", "session.status")
-
-
 @check("ACP-L477", on.call("session/update"), exercised_by=on.result("session/status"))
 def status_changes_nothing(context: Context) -> CheckResult:
     """Flag updates that come for a session after no more than its status was asked for.
