@@ -95,34 +95,32 @@ def check(
 
     `fix` is for one of several checks of a rule that has another remedy than the catalogue's.
     """
-
-    def register(look: Look) -> Look:
-        bound = partial(look, **arguments) if arguments else look
-        place = _place(look, _REGISTRY.checks)
-        remedy = fix or rules()[rule].fix
-        found = Check(place, rule, bound, remedy, tuple(chain(*triggers)), exercised_by)
-        _REGISTRY.checks.append(found)
-        return look
-
-    return register
+    flat = tuple(chain(*triggers))
+    return _register(_REGISTRY.checks, rule, fix, arguments, flat, exercised_by)
 
 
 def check_at_end(rule: str, *, fix: str | None = None, **arguments: Any) -> Callable[[Look], Look]:
     """Make a function the check of a rule that is violated by what never came."""
-    return _check_beside(_REGISTRY.end_checks, rule, fix, arguments)
+    return _register(_REGISTRY.end_checks, rule, fix, arguments)
 
 
 def check_event(rule: str, *, fix: str | None = None, **arguments: Any) -> Callable[[Look], Look]:
     """Make a function the check of a rule about stderr text and journal events."""
-    return _check_beside(_REGISTRY.event_checks, rule, fix, arguments)
+    return _register(_REGISTRY.event_checks, rule, fix, arguments)
 
 
-def _check_beside(
-    checks: list[Check], rule: str, fix: str | None, arguments: dict[str, Any]
+def _register(
+    checks: list[Check],
+    rule: str,
+    fix: str | None,
+    arguments: dict[str, Any],
+    triggers: Triggers = (),
+    exercised_by: Triggers = (),
 ) -> Callable[[Look], Look]:
     def register(look: Look) -> Look:
         bound = partial(look, **arguments) if arguments else look
-        checks.append(Check(_place(look, checks), rule, bound, fix or rules()[rule].fix))
+        remedy = fix or rules()[rule].fix
+        checks.append(Check(_place(look, checks), rule, bound, remedy, triggers, exercised_by))
         return look
 
     return register

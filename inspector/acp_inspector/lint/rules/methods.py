@@ -38,7 +38,7 @@ def methods_are_known(context: Context) -> CheckResult:
     method = context.method or ""
     if not method or method.startswith(("_", "$/")):
         return None
-    row = _row(context)
+    row = find_method(context.method or "", context.version or 1)
     if row is not None:
         if row.is_stable or context.state.unstable:
             return OK
@@ -193,10 +193,6 @@ def empty_results_are_objects(context: Context) -> CheckResult:
             path="result",
         )
     return OK
-
-
-def _row(context: Context) -> MethodSpec | None:
-    return find_method(context.method or "", context.version or 1)
 
 
 def _rows(context: Context) -> Iterator[MethodSpec]:

@@ -420,12 +420,8 @@ def refusals_are_kept_to(context: Context) -> CheckResult:
         return OK
     return context.problem(
         f"the tool call {quoted(tool.id)} is {status} though permission was "
-        f"{_outcome_text(tool.outcome)}",
+        f"{'cancelled' if tool.outcome == 'cancelled' else 'refused'}",
         tool.permission,
         tool.permission.responded,
         at="status",
     )
-
-
-def _outcome_text(outcome: str | None) -> str:
-    return "refused" if outcome != "cancelled" else "cancelled"

@@ -215,7 +215,7 @@ def _unfinished(context: Context, own: Foreground) -> set[str]:
     if background is None or context.session is None or own.began is None:
         # What goes on behind was not listed: each of them may.
         return set()
-    behind = {each.get("toolCallId") for each in background if _is_word(each.get("toolCallId"))}
+    behind = {id_ for each in background if isinstance(id_ := each.get("toolCallId"), str)}
     found: set[str] = set()
     for tool in reversed(context.session.tools.values()):
         if tool.first.seq < own.began.seq:
@@ -223,10 +223,6 @@ def _unfinished(context: Context, own: Foreground) -> set[str]:
         if tool.id not in behind:
             found.add(tool.id)
     return found
-
-
-def _is_word(value: Json) -> bool:
-    return isinstance(value, str)
 
 
 @track(
