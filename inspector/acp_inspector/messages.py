@@ -92,8 +92,10 @@ class DecodedFrame:
     def message(self) -> Message:
         """Its message by the rules of JSON-RPC; `Malformed` if it breaks them."""
         if self._message is None:
-            self._parse()
-        return cast("Message", self._message)
+            value = self.value
+            if self._message is None:
+                self._message = message_of(value, self.frame.data)
+        return self._message
 
     @property
     def kind(self) -> FrameKind:
@@ -199,11 +201,8 @@ class DecodedFrame:
             self._value = parse(raw)
         except ValueError as problem:
             self._value = None
-            message: Message = InvalidMessage(str(problem), PARSE_ERROR, raw)
-        else:
-            message = message_of(self._value, raw)
-        if self._message is None:
-            self._message = message
+            if self._message is None:
+                self._message = InvalidMessage(str(problem), PARSE_ERROR, raw)
 
 
 class Decoder:

@@ -90,6 +90,8 @@ class LintRule:
     source: str
     """Page of the protocol's documentation, or `schema`."""
     text: str
+    fix: str
+    """What the side at fault should do; empty if nothing checks the rule."""
 
     @property
     def is_unstable(self) -> bool:
@@ -119,4 +121,5 @@ def _rule(row: dict[str, str]) -> LintRule:
         since=row["since"],
         source=row["source"],
         text=row["check"],
+        fix=row["fix"],
     )

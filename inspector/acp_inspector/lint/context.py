@@ -7,18 +7,25 @@ a single mistake does not hide everything after it.
 from __future__ import annotations
 
 import json
-from collections.abc import Container
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
 from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.state import IdKey, LintState, Point, SeenSession, SentRequest, opposite
+from acp_inspector.messages import DecodedFrame
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
+from acp_protocol.json_values import as_list, as_object
+from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 Kind: TypeAlias = Literal["request", "notification", "result", "failure", "batch", "broken"]
+
+Place: TypeAlias = tuple[str, dict[str, Json]]
+"""The path of an object in a message, and the object."""
+Violation: TypeAlias = tuple[str, str]
+"""What is wrong, and the path of the place."""
 
 INITIALIZE: Final = ("initialize", "proxy/initialize")
 """Methods that negotiate the version."""
@@ -28,6 +35,14 @@ DELIVERY_TIMEOUT_S: Final = 2.0
 """Seconds after which a frame counts as received by the other side, without further proof."""
 UNSUPPORTED_VERSION: Final = -32022
 """An error code that only agents with version 2 send."""
+
+
+BODIES: Final[dict[Kind, str]] = {
+    "request": "params",
+    "notification": "params",
+    "result": "result",
+    "failure": "error",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,7 @@ class Context:
     """A frame and the state before it."""
 
     __slots__ = (
+        "decoded",
         "error",
         "frame",
         "id",
@@ -62,7 +78,6 @@ class Context:
         "method",
         "params",
         "previous",
-        "reason",
         "request",
         "result",
         "seq",
@@ -86,11 +101,10 @@ class Context:
         self.state = state
         self.previous = state.last.get(frame.side)
         """The frame of the same side before this one."""
-        self.value: dict[str, Json] = {}
+        self.decoded = DecodedFrame(frame)
+        self.value = self.decoded.members
         """The whole message; empty if it is not an object."""
-        self.kind: Kind = "broken"
-        self.reason = ""
-        """Why it is not a message, in a few words."""
+        self.kind: Kind = "batch" if isinstance(self.decoded.value, list) else "broken"
         self.id: Json = None
         """As sent; it may be invalid."""
         self.method: str | None = None
@@ -107,7 +121,7 @@ class Context:
         """Its `sessionUpdate`."""
         self.verdict: Any = NotImplemented
         """The result of the schema validation; computed on first use, then kept."""
-        self._read()
+        self._classify(self.value)
         self.session_id = self._find_session()
         self.session: SeenSession | None = (
             None if self.session_id is None else state.sessions.get(self.session_id)
@@ -153,26 +167,24 @@ class Context:
         self,
         text: str,
         *since: Point | SentRequest | None,
+        at: str = "",
         path: str = "",
         severity: Severity | None = None,
     ) -> tuple[Problem, ...]:
-        """Return the problem that this frame broke the rule, with the frames that prove it."""
+        """Return the problem that this frame broke the rule, with the frames that prove it.
+
+        `path` leads to the place in the message; `at` is short for it, from the update, the params
+        or the result on.
+        """
         frames = {point.seq for point in since if point is not None} | {self.seq}
+        if at:
+            is_update = self.method == "session/update" and self.kind != "result"
+            path = f"{'params.update' if is_update else BODIES[self.kind]}.{at}"
         return (Problem(text, tuple(sorted(frames)), severity, path),)
 
-    def _read(self) -> None:
-        try:
-            value = parse(self.frame.data)
-        except ValueError as problem:
-            self.reason = str(problem)
-            return
-        if isinstance(value, list):
-            self.kind = "batch"
-        elif isinstance(value, dict):
-            self.value = cast("dict[str, Json]", value)
-            self._classify(self.value)
-        else:
-            self.reason = "no JSON-RPC: not an object"
+    def problems(self, found: Iterable[Violation]) -> tuple[Problem, ...]:
+        """Return problems of this frame alone, given by their text and path."""
+        return tuple(Problem(text, (self.seq,), path=path) for text, path in found)
 
     def _classify(self, value: dict[str, Json]) -> None:
         self.id = value.get("id")
@@ -192,7 +204,6 @@ class Context:
         elif "error" in value:
             self.kind, self.error = "failure", as_object(value["error"])
         else:
-            self.reason = "no JSON-RPC: neither method, result nor error"
             return
         key = self.key
         self.request = None if key is None else self.state.requests.get(key)
@@ -247,14 +258,19 @@ class EndContext:
         return (Problem(text, tuple(sorted({frame.seq for frame in frames})), severity),)
 
 
-def as_object(value: Json) -> dict[str, Json]:
-    """Return `value` if it is an object, an empty one otherwise."""
-    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - JSON
+def items(path: str, value: Json) -> list[Place]:
+    """Return the items of an array with their paths, an empty object for each that is none."""
+    return [(f"{path}.{index}", as_object(each)) for index, each in enumerate(as_list(value))]
 
 
-def as_array(value: Json) -> list[Json]:
-    """Return `value` if it is an array, an empty one otherwise."""
-    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - JSON
+def repeated(values: Iterable[Json]) -> Iterator[tuple[int, str]]:
+    """Yield each string that came before, with its index."""
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        if isinstance(value, str):
+            if value in seen:
+                yield index, value
+            seen.add(value)
 
 
 def is_one_of(value: Json, words: Container[str]) -> bool:

@@ -14,21 +14,12 @@ from functools import cache
 from typing import Final
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.lint import tracker as state_tracker
 from acp_inspector.lint.catalog import LintRule, Severity, rules
 from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
 from acp_inspector.lint.reframe import Reframer
-from acp_inspector.lint.registry import (
-    CheckSet,
-    MessageKind,
-    Tracker,
-    applies,
-    checks_for,
-    kind_of,
-    registry,
-    triggers_of,
-)
+from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry
 from acp_inspector.lint.state import LintState, Point
+from acp_inspector.lint.tracker import update_state
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import DialectDetector
 from acp_protocol.framing import Side
@@ -214,7 +205,7 @@ class Linter:
         self.report.exercised |= checks.exercised
         found = self._check(context, checks)
         try:
-            self._track(context, kind, checks)
+            self._track(context, checks)
         except Exception as problem:  # noqa: BLE001 - a border: one message must not end all
             self._broken("bookkeeping", problem)
         return _without_repetition(found) if len(found) > 1 else found
@@ -234,9 +225,9 @@ class Linter:
                 found += [self._finding(each.rule, each.fix, one) for one in problems]
         return found
 
-    def _track(self, context: Context, kind: MessageKind, checks: CheckSet) -> None:
-        state_tracker.update_state(context)
-        for tracker in _state_trackers(kind):
+    def _track(self, context: Context, checks: CheckSet) -> None:
+        update_state(context)
+        for tracker in checks.state_trackers:
             tracker.update(context)
         if checks.trackers:
             if context.session_id is not None:
@@ -289,12 +280,6 @@ def lint(
         linter.feed(entry)
     linter.finish()
     return linter.report
-
-
-@cache
-def _state_trackers(kind: MessageKind) -> tuple[Tracker, ...]:
-    trackers = [each for each in vars(state_tracker).values() if isinstance(each, Tracker)]
-    return tuple(each for each in trackers if triggers_of(kind).intersection(each.triggers))
 
 
 @cache

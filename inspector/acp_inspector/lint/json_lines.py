@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from acp_inspector.journal import Frame
-from acp_inspector.lint.context import Context, as_array
+from acp_inspector.lint.context import Context
 from acp_inspector.lint.state import IdKey
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Json, parse
+from acp_protocol.json_values import as_list
+from acp_protocol.jsonrpc import Json
 
 PIECES: Final = 1000
 """Lines that one JSON text may be spread over, to be put together again."""
@@ -96,7 +97,7 @@ def _slip(context: Context) -> JsonSyntaxError | None:
     except json.JSONDecodeError as problem:
         return JsonSyntaxError(problem.msg, problem.pos)
     except (RecursionError, ValueError):
-        return None if spells_json(text) else JsonSyntaxError(context.reason, 0)
+        return None if spells_json(text) else JsonSyntaxError(context.decoded.reason, 0)
     return None
 
 
@@ -145,7 +146,7 @@ def is_piece(context: Context) -> bool:
     pieces = pieces_before(context)
     if not pieces or pieces[0].data.strip() not in {b"{", b"["}:
         return False
-    return not any(isinstance(each, dict) for each in as_array(parse(context.frame.data)))
+    return not any(isinstance(each, dict) for each in as_list(context.decoded.value))
 
 
 def is_end(context: Context) -> bool:

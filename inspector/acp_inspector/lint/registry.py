@@ -1,206 +1,178 @@
 """How a lint check is written, and which checks look at which message.
 
-    @check("ACP-L134", on_request("session/prompt"), fix="Wait for the response first.")
-    def one_prompt_at_a_time(context: Context) -> CheckResult:
+    @check("ACP-L328", on.request("elicitation/create"), mode="form")
+    @check("ACP-L329", on.request("elicitation/create"), mode="url")
+    def modes_are_claimed(context: Context, mode: str) -> CheckResult:
         ...
 
 A check returns None if the frame gave it nothing to look at, `OK` if the rule holds, or problems.
-It sees the state as it was before the frame and changes nothing. What a subject wants to remember
-is recorded by a function marked `track`, which runs after all checks have looked and the shared
-state has been updated.
+It sees the state as it was before the frame and changes nothing. What the rule says and how to mend
+a breach stand in the catalogue. What a subject wants to remember is recorded by a function marked
+`track`, which runs after all checks have looked and the shared state has been updated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, partial, wraps
 from importlib import import_module
-from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
+from inspect import unwrap
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeVar
 
-from acp_inspector.journal import JournalEvent, StderrChunk
+from acp_inspector.lint import on
 from acp_inspector.lint.catalog import EARLY_FAMILIES, LintRule, rules
-from acp_inspector.lint.context import CheckResult, Context, EndContext
+from acp_inspector.lint.context import CheckResult, Context, Place, Violation
+from acp_inspector.lint.on import Trigger, Triggers
 from acp_inspector.lint.rules import MODULES
-from acp_inspector.lint.state import LintState, opposite
+from acp_inspector.lint.state import opposite
 from acp_protocol.framing import Side
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
 
-Trigger: TypeAlias = tuple[str, str | None]
-"""A kind of message and a method or update variant; None means any."""
-
-EVERY_FRAME: Final[Trigger] = ("frame", None)
-"""Every frame, whatever it holds."""
-INVALID: Final[Trigger] = ("broken", None)
-"""Frames that hold no message, not even an array of them."""
-BATCHES: Final[Trigger] = ("batch", None)
-"""Frames that hold an array."""
-EVERY_MESSAGE: Final[Trigger] = ("message", None)
-"""Every frame that is one JSON object."""
+Look = TypeVar("Look", bound=Callable[..., CheckResult])
+Update = TypeVar("Update", bound=Callable[..., None])
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Finds violations of one rule in a frame."""
+    """Finds violations of one rule in a frame, in an event, or at the end of a recording."""
 
+    place: tuple[str, int, int]
+    """Where it is defined; checks look in this order."""
     rule: str
-    triggers: tuple[Trigger, ...]
-    look: Callable[[Context], CheckResult]
+    look: Callable[..., CheckResult]
     fix: str
     """What the side at fault should do, in one sentence."""
-    exercised_by: tuple[Trigger, ...] = ()
+    triggers: Triggers = ()
+    exercised_by: Triggers = ()
     """Messages that exercise the rule although only `triggers` can violate it."""
 
 
 @dataclass(frozen=True, slots=True)
-class EndCheck:
-    """Finds, at the end of a recording, that something never came."""
-
-    rule: str
-    look: Callable[[EndContext], CheckResult]
-    fix: str
-
-
-@dataclass(frozen=True, slots=True)
-class EventCheck:
-    """Looks at stderr text and journal events."""
-
-    rule: str
-    look: Callable[[StderrChunk | JournalEvent, LintState], CheckResult]
-    fix: str
-
-
-@dataclass(frozen=True, slots=True)
 class Tracker:
-    """Records something about a frame for the checks of one subject."""
+    """Records something about a frame, or an event, for the checks of one subject."""
 
-    triggers: tuple[Trigger, ...]
-    update: Callable[[Context], None]
-
-
-@dataclass(frozen=True, slots=True)
-class EventTracker:
-    """Records something about stderr text and journal events."""
-
-    update: Callable[[StderrChunk | JournalEvent, LintState], None]
-
-
-def on_request(*methods: str) -> tuple[Trigger, ...]:
-    """Look at requests of these methods; of any method if none is given."""
-    return tuple(("request", method) for method in methods or (None,))
-
-
-def on_notification(*methods: str) -> tuple[Trigger, ...]:
-    """Look at notifications of these methods; of any method if none is given."""
-    return tuple(("notification", method) for method in methods or (None,))
-
-
-def on_call(*methods: str) -> tuple[Trigger, ...]:
-    """Look at requests and notifications of these methods; of any method if none is given."""
-    return (*on_request(*methods), *on_notification(*methods))
-
-
-def on_result(*methods: str) -> tuple[Trigger, ...]:
-    """Look at successful responses to these methods; to any method if none is given."""
-    return tuple(("result", method) for method in methods or (None,))
-
-
-def on_error(*methods: str) -> tuple[Trigger, ...]:
-    """Look at error responses to these methods; to any method if none is given."""
-    return tuple(("failure", method) for method in methods or (None,))
-
-
-def on_response(*methods: str) -> tuple[Trigger, ...]:
-    """Look at responses of both kinds."""
-    return (*on_result(*methods), *on_error(*methods))
-
-
-def on_update(*variants: str) -> tuple[Trigger, ...]:
-    """Look at session updates of these variants; of any variant if none is given."""
-    return tuple(("update", variant) for variant in variants or (None,))
-
-
-def check(
-    rule: str,
-    *triggers: Trigger | tuple[Trigger, ...],
-    fix: str,
-    exercised_by: Trigger | tuple[Trigger, ...] = (),
-) -> Callable[[Callable[[Context], CheckResult]], Check]:
-    """Make a function the check of the rule with this id; see `Check`."""
-
-    def made(look: Callable[[Context], CheckResult]) -> Check:
-        return Check(rule, _flat(triggers), look, fix, _flat((exercised_by,)))
-
-    return made
-
-
-def check_at_end(
-    rule: str, *, fix: str
-) -> Callable[[Callable[[EndContext], CheckResult]], EndCheck]:
-    """Make a function the check of a rule that is violated by what never came."""
-
-    def made(look: Callable[[EndContext], CheckResult]) -> EndCheck:
-        return EndCheck(rule, look, fix)
-
-    return made
-
-
-def check_event(
-    rule: str, *, fix: str
-) -> Callable[[Callable[[StderrChunk | JournalEvent, LintState], CheckResult]], EventCheck]:
-    """Make a function the check of a rule about stderr text and journal events."""
-
-    def made(look: Callable[[StderrChunk | JournalEvent, LintState], CheckResult]) -> EventCheck:
-        return EventCheck(rule, look, fix)
-
-    return made
-
-
-def track(
-    *triggers: Trigger | tuple[Trigger, ...],
-) -> Callable[[Callable[[Context], None]], Tracker]:
-    """Make a function record something of the frames that it is called for."""
-
-    def made(update: Callable[[Context], None]) -> Tracker:
-        return Tracker(_flat(triggers), update)
-
-    return made
-
-
-def track_event(update: Callable[[StderrChunk | JournalEvent, LintState], None]) -> EventTracker:
-    """Make a function record something of stderr text and events, after all checks looked."""
-    return EventTracker(update)
-
-
-def _flat(triggers: Iterable[Trigger | tuple[Trigger, ...]]) -> tuple[Trigger, ...]:
-    flat: list[Trigger] = []
-    for each in triggers:
-        # A trigger is a pair of words, a group of them a tuple of pairs.
-        if each and isinstance(each[0], str):
-            flat.append(cast("Trigger", each))
-        else:
-            flat.extend(cast("tuple[Trigger, ...]", each))
-    return tuple(flat)
-
-
-Part = TypeVar("Part", Check, EndCheck, EventCheck, Tracker, EventTracker)
+    place: tuple[str, int, int]
+    update: Callable[..., None]
+    triggers: Triggers = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
     """All checks and trackers, as the modules of `lint.rules` define them."""
 
-    checks: tuple[Check, ...]
-    end_checks: tuple[EndCheck, ...]
-    event_checks: tuple[EventCheck, ...]
-    trackers: tuple[Tracker, ...]
-    event_trackers: tuple[EventTracker, ...]
+    checks: list[Check] = field(default_factory=list[Check])
+    end_checks: list[Check] = field(default_factory=list[Check])
+    """These get an `EndContext`."""
+    event_checks: list[Check] = field(default_factory=list[Check])
+    """These get a chunk of stderr or a journal event, and the state."""
+    trackers: list[Tracker] = field(default_factory=list[Tracker])
+    event_trackers: list[Tracker] = field(default_factory=list[Tracker])
 
     @property
     def implemented(self) -> Mapping[str, str]:
         """The rules that have a check, each with its fix."""
-        every = (*self.checks, *self.end_checks, *self.event_checks)
-        return {each.rule: each.fix for each in every}
+        return {
+            each.rule: rules()[each.rule].fix
+            for each in (*self.checks, *self.end_checks, *self.event_checks)
+        }
+
+
+STATE: Final = "acp_inspector.lint.tracker"
+"""The module whose trackers update the shared state."""
+_REGISTRY: Final = Registry()
+
+
+def check(
+    rule: str,
+    *triggers: Triggers,
+    exercised_by: Triggers = (),
+    fix: str | None = None,
+    **arguments: Any,
+) -> Callable[[Look], Look]:
+    """Make a function a check of the rule with this id; it is called with the arguments.
+
+    `fix` is for one of several checks of a rule that has another remedy than the catalogue's.
+    """
+    flat = tuple(chain(*triggers))
+    return _register(_REGISTRY.checks, rule, fix, arguments, flat, exercised_by)
+
+
+def check_at_end(rule: str, *, fix: str | None = None, **arguments: Any) -> Callable[[Look], Look]:
+    """Make a function the check of a rule that is violated by what never came."""
+    return _register(_REGISTRY.end_checks, rule, fix, arguments)
+
+
+def check_event(rule: str, *, fix: str | None = None, **arguments: Any) -> Callable[[Look], Look]:
+    """Make a function the check of a rule about stderr text and journal events."""
+    return _register(_REGISTRY.event_checks, rule, fix, arguments)
+
+
+def _register(
+    checks: list[Check],
+    rule: str,
+    fix: str | None,
+    arguments: dict[str, Any],
+    triggers: Triggers = (),
+    exercised_by: Triggers = (),
+) -> Callable[[Look], Look]:
+    def register(look: Look) -> Look:
+        bound = partial(look, **arguments) if arguments else look
+        remedy = fix or rules()[rule].fix
+        checks.append(Check(_place(look, checks), rule, bound, remedy, triggers, exercised_by))
+        return look
+
+    return register
+
+
+def each_of(
+    places: Callable[[Context], Iterable[Place]],
+) -> Callable[[Callable[..., Iterable[Violation]]], Callable[..., CheckResult]]:
+    """Make a function that yields what is wrong with one object, and where, a check of all.
+
+    The check does not apply to messages that have none of these objects.
+    """
+
+    def made(look: Callable[..., Iterable[Violation]]) -> Callable[..., CheckResult]:
+        @wraps(look)
+        def check_all(context: Context, **arguments: Any) -> CheckResult:
+            found = list(places(context))
+            if not found:
+                return None
+            return context.problems(
+                problem
+                for path, each in found
+                for problem in look(context, path, each, **arguments)
+            )
+
+        return check_all
+
+    return made
+
+
+def track(*triggers: Triggers) -> Callable[[Update], Update]:
+    """Make a function record something of the frames that it is called for."""
+
+    def register(update: Update) -> Update:
+        place = _place(update, _REGISTRY.trackers)
+        _REGISTRY.trackers.append(Tracker(place, update, tuple(chain(*triggers))))
+        return update
+
+    return register
+
+
+def track_event(update: Update) -> Update:
+    """Make a function record something of stderr text and events, after all checks looked."""
+    place = _place(update, _REGISTRY.event_trackers)
+    _REGISTRY.event_trackers.append(Tracker(place, update))
+    return update
+
+
+def _place(function: Callable[..., Any], before: list[Any]) -> tuple[str, int, int]:
+    # The lowest of the decorators of one function is called first.
+    line = unwrap(function).__code__.co_firstlineno
+    return (function.__module__, line, -len(before))
 
 
 @cache
@@ -210,17 +182,16 @@ def registry() -> Registry:
     Raises:
         KeyError: a check names a rule that is withdrawn or not in the catalog.
     """
-    modules = [import_module(f"acp_inspector.lint.rules.{name}") for name in MODULES]
-    found = [value for module in modules for value in vars(module).values()]
-
-    def of(type_: type[Part]) -> tuple[Part, ...]:
-        return tuple(each for each in found if isinstance(each, type_))
-
-    every = Registry(of(Check), of(EndCheck), of(EventCheck), of(Tracker), of(EventTracker))
-    for id_ in every.implemented:
+    for name in MODULES:
+        import_module(f"acp_inspector.lint.rules.{name}")
+    for checks in (_REGISTRY.checks, _REGISTRY.end_checks, _REGISTRY.event_checks):
+        checks.sort(key=lambda each: each.place)
+    for trackers in (_REGISTRY.trackers, _REGISTRY.event_trackers):
+        trackers.sort(key=lambda each: each.place)
+    for id_ in _REGISTRY.implemented:
         if rules()[id_].severity is None:
             raise KeyError(f"{id_} is withdrawn")
-    return every
+    return _REGISTRY
 
 
 class MessageKind(NamedTuple):
@@ -239,6 +210,8 @@ class CheckSet:
     """The checks and trackers for messages of one kind."""
 
     checks: tuple[Check, ...]
+    state_trackers: tuple[Tracker, ...]
+    """Those of the shared state, which run before the others."""
     trackers: tuple[Tracker, ...]
     exercised: frozenset[str]
     """Rules that every message of the kind exercises."""
@@ -273,9 +246,11 @@ def checks_for(kind: MessageKind, *, unstable: bool) -> CheckSet:
         for each in registry().checks
         if applies(rules()[each.rule], kind.version, unstable=unstable)
     ]
+    trackers = [each for each in registry().trackers if triggers.intersection(each.triggers)]
     return CheckSet(
         tuple(each for each in checks if triggers.intersection(each.triggers)),
-        tuple(each for each in registry().trackers if triggers.intersection(each.triggers)),
+        tuple(each for each in trackers if each.place[0] == STATE),
+        tuple(each for each in trackers if each.place[0] != STATE),
         frozenset(each.rule for each in checks if triggers.intersection(each.exercised_by)),
     )
 
@@ -286,13 +261,13 @@ def triggers_of(kind: MessageKind) -> frozenset[Trigger]:
 
 
 def _triggers(kind: MessageKind) -> Iterator[Trigger]:
-    yield EVERY_FRAME
+    yield from on.EVERY_FRAME
     if kind.kind == "batch":
-        yield BATCHES
+        yield from on.BATCHES
     if kind.kind not in {"batch", "no object"}:
-        yield EVERY_MESSAGE
+        yield from on.EVERY_MESSAGE
     if kind.kind in {"broken", "no object"}:
-        yield INVALID
+        yield from on.INVALID
     if kind.kind not in {"request", "notification", "result", "failure"}:
         return
     yield kind.kind, None

@@ -10,23 +10,12 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from acp_inspector.lint.context import INITIALIZE, Context, as_array, as_object
-from acp_inspector.lint.registry import (
-    on_error,
-    on_notification,
-    on_request,
-    on_result,
-    on_update,
-    track,
-)
-from acp_inspector.lint.state import (
-    Origin,
-    SeenSession,
-    SeenTerminal,
-    SeenToolCall,
-    SentRequest,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import INITIALIZE, Context
+from acp_inspector.lint.registry import track
+from acp_inspector.lint.state import Origin, SeenSession, SeenTerminal, SeenToolCall, SentRequest
 from acp_protocol.framing import Side
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 FINAL: Final = frozenset({"completed", "failed", "cancelled"})
@@ -74,7 +63,7 @@ def _answer(context: Context, ask: SentRequest) -> None:
     context.state.seen[context.side] = max(context.state.seen[context.side], ask.seq)
 
 
-@track(on_notification("$/cancel_request"))
+@track(on.notification("$/cancel_request"))
 def _cancelled_request(context: Context) -> None:
     id_: Json = context.params.get("requestId")
     if is_request_id(id_):
@@ -86,7 +75,7 @@ def _cancelled_request(context: Context) -> None:
             ask.cancelled = ask.cancelled or context.point
 
 
-@track(on_request(*INITIALIZE))
+@track(on.request(*INITIALIZE))
 def _initialize_sent(context: Context) -> None:
     if context.key is not None:
         context.state.initialize = context.state.newest
@@ -96,7 +85,7 @@ def _initialize_sent(context: Context) -> None:
             break
 
 
-@track(on_result(*INITIALIZE))
+@track(on.result(*INITIALIZE))
 def _initialized(context: Context) -> None:
     state, result = context.state, context.result_object
     if context.version is not None:
@@ -112,20 +101,20 @@ def _initialized(context: Context) -> None:
         sets = as_object(source.get(f"{side}Capabilities")), as_object(source.get("capabilities"))
         first, second = reversed(sets) if state.version == 2 else sets
         state.capabilities[side] = first or second
-    state.auth_methods = [as_object(each) for each in as_array(result.get("authMethods"))]
+    state.auth_methods = [as_object(each) for each in as_list(result.get("authMethods"))]
 
 
-@track(on_result("authenticate", "auth/login"))
+@track(on.result("authenticate", "auth/login"))
 def _logged_in(context: Context) -> None:
     context.state.login = context.point
 
 
-@track(on_result("logout", "auth/logout"))
+@track(on.result("logout", "auth/logout"))
 def _logged_out(context: Context) -> None:
     context.state.login = None
 
 
-@track(on_result("session/new", "session/fork"))
+@track(on.result("session/new", "session/fork"))
 def _created(context: Context) -> None:
     session = context.result_object.get("sessionId")
     if isinstance(session, str) and context.request is not None:
@@ -133,7 +122,7 @@ def _created(context: Context) -> None:
         _open(_known(context, session, origin), context.request)
 
 
-@track(on_request("session/load", "session/resume"))
+@track(on.request("session/load", "session/resume"))
 def _taken_up(context: Context) -> None:
     if context.session_id is None or context.key is None:
         return
@@ -148,7 +137,7 @@ def _taken_up(context: Context) -> None:
             del session.terminals[id_]
 
 
-@track(on_result("session/load", "session/resume"), on_error("session/load", "session/resume"))
+@track(on.result("session/load", "session/resume"), on.error("session/load", "session/resume"))
 def _took_up(context: Context) -> None:
     if context.session is None or context.request is None:
         return
@@ -158,23 +147,23 @@ def _took_up(context: Context) -> None:
         _open(context.session, context.request)
 
 
-@track(on_result("session/list"))
+@track(on.result("session/list"))
 def _listed(context: Context) -> None:
-    for each in map(as_object, as_array(context.result_object.get("sessions"))):
+    for each in map(as_object, as_list(context.result_object.get("sessions"))):
         if isinstance(id_ := each.get("sessionId"), str):
             session = _known(context, id_, "listed")
             if session.cwd is None:
                 session.cwd = each.get("cwd")
 
 
-@track(on_result("session/close"))
+@track(on.result("session/close"))
 def _closed(context: Context) -> None:
     if context.session is not None:
         context.session.is_open = False
         context.session.closed = context.point
 
 
-@track(on_result("session/delete"))
+@track(on.result("session/delete"))
 def _deleted(context: Context) -> None:
     if context.session is not None:
         context.session.is_open = False
@@ -192,17 +181,17 @@ def _open(session: SeenSession, ask: SentRequest) -> None:
     session.is_open = True
     session.closed = session.deleted = None
     session.cwd = ask.params.get("cwd")
-    session.roots = as_array(ask.params.get("additionalDirectories"))
+    session.roots = as_list(ask.params.get("additionalDirectories"))
 
 
-@track(on_update("subagent_update"))
+@track(on.update("subagent_update"))
 def _child_updated(context: Context) -> None:
     if isinstance(id_ := context.update.get("sessionId"), str):
         child = _known(context, id_, "child")
         child.is_open = child.is_open or child.origin == "child"
 
 
-@track(on_request("session/prompt"))
+@track(on.request("session/prompt"))
 def _prompted(context: Context) -> None:
     ask = context.state.newest
     if context.session is not None and context.key is not None and ask is not None:
@@ -210,7 +199,7 @@ def _prompted(context: Context) -> None:
         context.session.last_prompt = ask
 
 
-@track(on_result("session/prompt"), on_error("session/prompt"))
+@track(on.result("session/prompt"), on.error("session/prompt"))
 def _prompt_answered(context: Context) -> None:
     session = context.session
     if session is None or context.request is None:
@@ -221,13 +210,13 @@ def _prompt_answered(context: Context) -> None:
         session.cancel = None
 
 
-@track(on_notification("session/cancel"))
+@track(on.notification("session/cancel"))
 def _cancelled(context: Context) -> None:
     if context.session is not None and context.session.is_busy:
         context.session.cancel = context.point
 
 
-@track(on_update("state_update"))
+@track(on.update("state_update"))
 def _state_updated(context: Context) -> None:
     session, state = context.session, context.update.get("state")
     if session is None or not isinstance(state, str):
@@ -237,7 +226,7 @@ def _state_updated(context: Context) -> None:
         session.cancel = None
 
 
-@track(on_update("tool_call", "tool_call_update"))
+@track(on.update("tool_call", "tool_call_update"))
 def _tool_updated(context: Context) -> None:
     if context.session is not None:
         is_announced = context.variant == "tool_call" or context.state.version == 2
@@ -246,14 +235,14 @@ def _tool_updated(context: Context) -> None:
             tool.created = tool.created or context.point
 
 
-@track(on_update("tool_call_content_chunk"))
+@track(on.update("tool_call_content_chunk"))
 def _tool_content_updated(context: Context) -> None:
     tool = _tool(context, context.session, context.update.get("toolCallId"))
     if tool is not None:
         _learn_terminal(tool, as_object(context.update.get("content")))
 
 
-@track(on_request("session/request_permission"))
+@track(on.request("session/request_permission"))
 def _permission_requested(context: Context) -> None:
     if context.session is None or context.key is None:
         return
@@ -264,7 +253,7 @@ def _permission_requested(context: Context) -> None:
         tool.permission, tool.outcome = context.state.newest, None
 
 
-@track(on_result("session/request_permission"))
+@track(on.result("session/request_permission"))
 def _permission_answered(context: Context) -> None:
     if context.session is None or context.request is None:
         return
@@ -273,7 +262,7 @@ def _permission_answered(context: Context) -> None:
     if name == "selected":
         chosen = [
             option.get("kind")
-            for option in map(as_object, as_array(context.request.params.get("options")))
+            for option in map(as_object, as_list(context.request.params.get("options")))
             if option.get("optionId") == outcome.get("optionId")
         ]
         name = chosen[0] if chosen else "not offered"
@@ -322,7 +311,7 @@ def _learn_tool(
             tool.ended = tool.ended or context.point
         elif session.is_replaying:
             tool.ended = None
-    for item in as_array(fields.get("content")):
+    for item in as_list(fields.get("content")):
         _learn_terminal(tool, as_object(item))
     return tool
 
@@ -332,7 +321,7 @@ def _learn_terminal(tool: SeenToolCall, item: dict[str, Json]) -> None:
         tool.terminals.add(id_)
 
 
-@track(on_result("terminal/create"))
+@track(on.result("terminal/create"))
 def _terminal_created(context: Context) -> None:
     id_ = context.result_object.get("terminalId")
     if context.session is not None and context.request is not None and isinstance(id_, str):
@@ -340,7 +329,7 @@ def _terminal_created(context: Context) -> None:
         context.session.terminals[id_] = context.state.terminals[id_] = terminal
 
 
-@track(on_request("terminal/release", "terminal/kill"))
+@track(on.request("terminal/release", "terminal/kill"))
 def _terminal_ended(context: Context) -> None:
     terminal = find_terminal(context)
     if terminal is None:
@@ -351,7 +340,7 @@ def _terminal_ended(context: Context) -> None:
         terminal.killed = terminal.killed or context.point
 
 
-@track(on_result("terminal/wait_for_exit", "terminal/output"))
+@track(on.result("terminal/wait_for_exit", "terminal/output"))
 def _terminal_exited(context: Context) -> None:
     terminal = find_terminal(context)
     fields: Json = context.result
@@ -362,7 +351,7 @@ def _terminal_exited(context: Context) -> None:
         terminal.exit_status = fields
 
 
-@track(on_update("terminal_update"))
+@track(on.update("terminal_update"))
 def _terminal_updated(context: Context) -> None:
     session, fields = context.session, context.update
     id_ = fields.get("terminalId")

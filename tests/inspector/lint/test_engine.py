@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -32,6 +33,7 @@ def recorded(talk: Talk) -> list[Entry]:
     return [line for line in lines if isinstance(line, Frame | StderrChunk | JournalEvent)]
 
 
+@cache
 def report_of(case: Case) -> LintReport:
     """Return what the linter says of a case."""
     report = lint(recorded(case.talk()), unstable=case.is_unstable)

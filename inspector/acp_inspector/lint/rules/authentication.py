@@ -6,30 +6,26 @@ Source: ACP, "Authentication".
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
     Context,
+    Place,
     Problem,
-    as_array,
-    as_object,
+    Violation,
+    items,
     quoted,
 )
-from acp_inspector.lint.registry import (
-    Trigger,
-    check,
-    on_error,
-    on_notification,
-    on_request,
-    on_response,
-    on_result,
-    track,
-)
+from acp_inspector.lint.on import Triggers
+from acp_inspector.lint.registry import check, each_of, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.state import Point, SentRequest
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 LOGINS: Final = ("authenticate", "auth/login")
@@ -68,20 +64,8 @@ def _id(method: dict[str, Json]) -> Json:
     return method.get("id", method.get("methodId"))
 
 
-@check("ACP-L068", on_request("authenticate"), fix="Use the id of one of the offered authMethods.")
-def logins_were_offered(context: Context) -> CheckResult:
-    """Flag logins of version 1 by a method that was not offered."""
-    return _offered(context)
-
-
-@check(
-    "ACP-L069", on_request("auth/login"), fix="Use the methodId of one of the offered authMethods."
-)
-def logins_of_version_2_were_offered(context: Context) -> CheckResult:
-    """Flag logins of version 2 by a method that was not offered."""
-    return _offered(context)
-
-
+@check("ACP-L068", on.request("authenticate"))
+@check("ACP-L069", on.request("auth/login"))
 def _offered(context: Context) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -89,17 +73,12 @@ def _offered(context: Context) -> CheckResult:
     if any(_id(each) == wanted for each in context.state.auth_methods):
         return OK
     return context.problem(
-        f"the method {quoted(wanted)} was not offered",
-        context.state.initialize,
-        path="params.methodId",
+        f"the method {quoted(wanted)} was not offered", context.state.initialize, at="methodId"
     )
 
 
-@check(
-    "ACP-L070", on_request(*LOGINS), fix="Start the agent in a terminal, with the method's args."
-)
+@check("ACP-L070", on.request(*LOGINS))
 def terminal_methods_are_not_passed_on(context: Context) -> CheckResult:
-    """Flag methods for a terminal that the agent is asked to do by itself."""
     if not context.state.auth_methods:
         return None
     wanted = context.params.get("methodId")
@@ -110,26 +89,13 @@ def terminal_methods_are_not_passed_on(context: Context) -> CheckResult:
         return context.problem(
             f"the method {quoted(wanted)} is one for a terminal",
             context.state.initialize,
-            path="params.methodId",
+            at="methodId",
         )
     return OK
 
 
-@check(
-    "ACP-L073", on_request("logout"), fix="Call logout only where the agent claimed auth.logout."
-)
-def logout_is_claimed(context: Context) -> CheckResult:
-    """Flag logouts from an agent that has none."""
-    return gated(context, "auth.logout")
-
-
-@check(
-    "ACP-L074",
-    on_request("auth/login", "auth/logout"),
-    fix="Call neither method if no authMethods were offered.",
-)
+@check("ACP-L074", on.request("auth/login", "auth/logout"))
 def there_are_methods_to_log_in_by(context: Context) -> CheckResult:
-    """Flag logins and logouts where the agent offers no way to log in."""
     if not context.state.is_ready:
         return None
     if context.state.auth_methods:
@@ -141,13 +107,8 @@ def there_are_methods_to_log_in_by(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L075",
-    on_response("auth/login", "auth/logout"),
-    fix="Answer auth/login and auth/logout wherever authMethods are offered.",
-)
+@check("ACP-L075", on.response("auth/login", "auth/logout"))
 def offered_logins_are_there(context: Context) -> CheckResult:
-    """Flag logins that are not found though methods for them were offered."""
     if context.request is None or not context.state.auth_methods:
         return None
     if context.code == -32601:
@@ -159,13 +120,8 @@ def offered_logins_are_there(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L081",
-    on_response(*GUARDED),
-    fix="Accept requests of a client that has logged in, until it logs out.",
-)
+@check("ACP-L081", on.response(*GUARDED))
 def logins_last(context: Context) -> CheckResult:
-    """Flag requests that need a login though there was one."""
     login, ask = context.state.login, context.request
     if login is None or ask is None or ask.seq < login.seq:
         return None
@@ -174,9 +130,8 @@ def logins_last(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L082", on_response(*GUARDED), fix="Answer -32000 to what needs a login again.")
+@check("ACP-L082", on.response(*GUARDED))
 def logouts_break_nothing_else(context: Context) -> CheckResult:
-    """Flag requests that fail after a logout, and not for want of a login."""
     logout, ask = context.state.of(_Doors).logout, context.request
     if logout is None or ask is None or ask.seq < logout.seq:
         return None
@@ -189,12 +144,7 @@ def logouts_break_nothing_else(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L083",
-    on_request(*GUARDED),
-    exercised_by=on_error(*GUARDED),
-    fix="Log in first, then ask again.",
-)
+@check("ACP-L083", on.request(*GUARDED), exercised_by=on.error(*GUARDED))
 def refused_requests_are_not_repeated(context: Context) -> CheckResult:
     """Flag requests that were refused for want of a login, and come again without one.
 
@@ -212,7 +162,7 @@ def _request(call: Context | SentRequest) -> int:
     return hash((call.method, json.dumps(call.params, sort_keys=True, default=str)))
 
 
-@track(on_request(*LOGINS), on_result(*LOGOUTS), on_error(*GUARDED))
+@track(on.request(*LOGINS), on.result(*LOGOUTS), on.error(*GUARDED))
 def _keep_doors(context: Context) -> None:
     doors = context.state.of(_Doors)
     if context.kind == "request":
@@ -225,18 +175,13 @@ def _keep_doors(context: Context) -> None:
         doors.refused[_request(context.request)] = context.point
 
 
-@track(on_result(*LOGINS))
+@track(on.result(*LOGINS))
 def _end_logout(context: Context) -> None:
     context.state.of(_Doors).logout = None
 
 
-@check(
-    "ACP-L084",
-    on_request(*LOGINS),
-    fix="Send only methodId; let the agent ask for the rest itself.",
-)
+@check("ACP-L084", on.request(*LOGINS))
 def credentials_are_not_sent(context: Context) -> CheckResult:
-    """Flag members beside methodId; those that sound like a secret are errors."""
     strange = [name for name in context.params if name not in {"methodId", "_meta"}]
     return tuple(
         Problem(
@@ -249,32 +194,16 @@ def credentials_are_not_sent(context: Context) -> CheckResult:
     )
 
 
-def _offers(context: Context) -> list[tuple[str, dict[str, Json]]]:
-    """Return each method that `initialize` offers, with its place."""
-    return [
-        (f"result.authMethods.{index}", as_object(each))
-        for index, each in enumerate(as_array(context.result_object.get("authMethods")))
-    ]
+def _offers(context: Context) -> list[Place]:
+    return items("result.authMethods", context.result_object.get("authMethods"))
 
 
 def _terminals(context: Context) -> list[tuple[str, dict[str, Json]]]:
     return [(place, each) for place, each in _offers(context) if each.get("type") == "terminal"]
 
 
-@check(
-    "ACP-L071", on_result("initialize"), fix="Offer it only for clientCapabilities.auth.terminal."
-)
-def terminal_methods_are_claimed(context: Context) -> CheckResult:
-    """Flag terminals offered in version 1 to a client that has none for that."""
-    return _has_terminal(context, "clientCapabilities")
-
-
-@check("ACP-L072", on_result("initialize"), fix="Offer it only for capabilities.auth.terminal.")
-def terminal_methods_of_version_2_are_claimed(context: Context) -> CheckResult:
-    """Flag terminals offered in version 2 to a client that has none for that."""
-    return _has_terminal(context, "capabilities")
-
-
+@check("ACP-L071", on.result("initialize"), name="clientCapabilities")
+@check("ACP-L072", on.result("initialize"), name="capabilities")
 def _has_terminal(context: Context, name: str) -> CheckResult:
     offers = _terminals(context)
     if not offers or context.request is None:
@@ -289,113 +218,69 @@ def _has_terminal(context: Context, name: str) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L076",
-    on_result("initialize"),
-    fix='Give each method type and methodId; types are "agent", "terminal", or begin with “_”.',
-)
-def methods_of_version_2_are_complete(context: Context) -> CheckResult:
-    """Flag methods of version 2 that do not say what they are, or by what they are called."""
-    return _complete(context, ("type", "methodId"), "id")
+@check("ACP-L076", on.result("initialize"), wanted=("type", "methodId"), foreign="id")
+@check("ACP-L077", on.result("initialize"), wanted=("id", "name"), foreign="methodId")
+@each_of(_offers)
+def methods_are_complete(
+    context: Context, place: str, method: dict[str, Json], *, wanted: tuple[str, ...], foreign: str
+) -> Iterator[Violation]:
+    for name in wanted:
+        if not isinstance(method.get(name), str):
+            hint = f", but {foreign}" if foreign in method and name != "name" else ""
+            yield f"the auth method has no {name}{hint}", f"{place}.{name}"
+    kind = method.get("type")
+    is_own = isinstance(kind, str) and (kind in {"agent", "terminal"} or kind.startswith("_"))
+    if context.version == 2 and isinstance(kind, str) and not is_own:
+        yield f"the type {quoted(kind)} does not begin with “_”", f"{place}.type"
 
 
-@check("ACP-L077", on_result("initialize"), fix="Give each method id and name.")
-def methods_are_complete(context: Context) -> CheckResult:
-    """Flag methods of version 1 without id or name."""
-    return _complete(context, ("id", "name"), "methodId")
+def _environments(context: Context) -> list[Place]:
+    return [each for each in _terminals(context) if each[1].get("env") is not None]
 
 
-def _complete(context: Context, wanted: tuple[str, ...], foreign: str) -> CheckResult:
-    offers = _offers(context)
-    if not offers:
-        return None
-    problems: list[Problem] = []
-    for place, each in offers:
-        for name in wanted:
-            if not isinstance(each.get(name), str):
-                hint = f", but {foreign}" if foreign in each and name != "name" else ""
-                text = f"the auth method has no {name}{hint}"
-                problems.append(Problem(text, (context.seq,), path=f"{place}.{name}"))
-        kind = each.get("type")
-        if context.version == 2 and isinstance(kind, str) and not _is_type(kind):
-            text = f"the type {quoted(kind)} does not begin with “_”"
-            problems.append(Problem(text, (context.seq,), path=f"{place}.type"))
-    return tuple(problems)
+@check("ACP-L078", on.result("initialize"))
+@each_of(_environments)
+def environments_are_objects(
+    context: Context, place: str, method: dict[str, Json]
+) -> Iterator[Violation]:
+    if not isinstance(method["env"], dict):
+        yield "the env of a method for a terminal is no object", f"{place}.env"
+    for name, value in as_object(method["env"]).items():
+        if not isinstance(value, str):
+            yield f"the variable {quoted(name)} is no string", f"{place}.env"
 
 
-def _is_type(kind: str) -> bool:
-    return kind in {"agent", "terminal"} or kind.startswith("_")
+@check("ACP-L079", on.result("initialize"))
+@each_of(_environments)
+def environments_are_pairs(
+    context: Context, place: str, method: dict[str, Json]
+) -> Iterator[Violation]:
+    if not isinstance(method["env"], list):
+        yield "the env of a method for a terminal is no array", f"{place}.env"
+    seen: set[str] = set()
+    for where, pair in items(f"{place}.env", method["env"]):
+        name, value = pair.get("name"), pair.get("value")
+        if not isinstance(name, str) or not isinstance(value, str):
+            yield "the entry is no object with name and value", where
+        elif name in seen:
+            yield f"the variable {quoted(name)} occurs twice", where
+        else:
+            seen.add(name)
 
 
-@check("ACP-L078", on_result("initialize"), fix='Write env as an object: {"NAME": "value"}.')
-def environments_are_objects(context: Context) -> CheckResult:
-    """Flag environments of version 1 that are no map of strings."""
-    offers = [each for each in _terminals(context) if each[1].get("env") is not None]
-    if not offers:
-        return None
-    problems: list[Problem] = []
-    for place, each in offers:
-        env = each["env"]
-        if not isinstance(env, dict):
-            text = "the env of a method for a terminal is no object"
-            problems.append(Problem(text, (context.seq,), path=f"{place}.env"))
-        problems += [
-            Problem(
-                f"the variable {quoted(name)} is no string", (context.seq,), path=f"{place}.env"
-            )
-            for name, value in as_object(env).items()
-            if not isinstance(value, str)
-        ]
-    return tuple(problems)
-
-
-@check(
-    "ACP-L079", on_result("initialize"), fix='Write env as [{"name": …, "value": …}], each once.'
-)
-def environments_are_pairs(context: Context) -> CheckResult:
-    """Flag environments of version 2 that are no list of pairs, or name one twice."""
-    offers = [each for each in _terminals(context) if each[1].get("env") is not None]
-    if not offers:
-        return None
-    problems: list[Problem] = []
-    for place, each in offers:
-        if not isinstance(each["env"], list):
-            text = "the env of a method for a terminal is no array"
-            problems.append(Problem(text, (context.seq,), path=f"{place}.env"))
-        seen: set[str] = set()
-        for index, pair in enumerate(map(as_object, as_array(each["env"]))):
-            name, value = pair.get("name"), pair.get("value")
-            text = ""
-            if not isinstance(name, str) or not isinstance(value, str):
-                text = "the entry is no object with name and value"
-            elif name in seen:
-                text = f"the variable {quoted(name)} occurs twice"
-            else:
-                seen.add(name)
-            if text:
-                problems.append(Problem(text, (context.seq,), path=f"{place}.env.{index}"))
-    return tuple(problems)
-
-
-@check(
-    "ACP-L080", on_result("initialize"), fix="Offer only args and env; the client knows the rest."
-)
-def terminal_methods_have_no_command(context: Context) -> CheckResult:
-    """Flag methods that want to say what the client starts."""
-    offers = _terminals(context)
-    if not offers:
-        return None
-    return tuple(
-        Problem("a method for a terminal has a command", (context.seq,), path=f"{place}.command")
-        for place, each in offers
-        if "command" in each
-    )
+@check("ACP-L080", on.result("initialize"))
+@each_of(_terminals)
+def terminal_methods_have_no_command(
+    context: Context, place: str, method: dict[str, Json]
+) -> Iterator[Violation]:
+    if "command" in method:
+        yield "a method for a terminal has a command", f"{place}.command"
 
 
 STATES: Final = frozenset({"authenticated", "unauthenticated", "not_required", "unknown"})
-STATUS_MESSAGES: Final[tuple[Trigger, ...]] = (
-    *on_result("auth/status"),
-    *on_notification("auth/status_update"),
+STATUS_MESSAGES: Final[Triggers] = (
+    *on.result("auth/status"),
+    *on.notification("auth/status_update"),
 )
 """Messages that tell the status."""
 
@@ -417,21 +302,11 @@ def _status_fields(context: Context) -> tuple[str, dict[str, Json]]:
 
 
 def _digest(status_fields: dict[str, Json]) -> int:
-    status: list[Json] = [status_fields.get("state"), as_array(status_fields.get("accounts"))]
+    status: list[Json] = [status_fields.get("state"), as_list(status_fields.get("accounts"))]
     return hash(json.dumps(status, sort_keys=True, default=str))
 
 
-@check(
-    "ACP-L489",
-    on_request("auth/status"),
-    fix="Call auth/status only if the agent claimed auth.status.",
-)
-def auth_status_is_claimed(context: Context) -> CheckResult:
-    """Flag a status that is asked of an agent that has none."""
-    return gated(context, "auth.status")
-
-
-@check("ACP-L490", on_response("auth/status"), fix="Respond with the state “unauthenticated”.")
+@check("ACP-L490", on.response("auth/status"))
 def the_status_needs_no_login(context: Context) -> CheckResult:
     """Flag a status that needs a login.
 
@@ -444,26 +319,23 @@ def the_status_needs_no_login(context: Context) -> CheckResult:
 
 @check(
     "ACP-L491",
-    on_notification("auth/status_update"),
+    on.notification("auth/status_update"),
     fix="Send the status only where it is claimed, and after initialize.",
 )
 def reported_statuses_are_claimed(context: Context) -> CheckResult:
-    """Flag a status update from an agent that did not claim auth.status."""
     return gated(context, "auth.status")
 
 
-@check("ACP-L491", on_result("initialize"), fix="Send the status only after initialize.")
+@check("ACP-L491", on.result("initialize"))
 def statuses_come_after_initialize(context: Context) -> CheckResult:
-    """Flag a status that came before a version was agreed upon."""
     early = context.state.of(_Status).early
     if early is None:
         return None
     return context.problem("auth/status_update came before initialize was answered", early)
 
 
-@check("ACP-L492", on_notification("auth/status_update"), fix="Report only changes.")
+@check("ACP-L492", on.notification("auth/status_update"))
 def reported_statuses_are_new(context: Context) -> CheckResult:
-    """Flag a status that was reported already."""
     status = context.state.of(_Status)
     if status.digest is None or status.digest != _digest(context.params):
         return OK
@@ -478,9 +350,8 @@ def _keep_status(context: Context) -> None:
         status.early = status.early or context.point
 
 
-@check("ACP-L493", STATUS_MESSAGES, fix="Report a state, and a label for each account.")
+@check("ACP-L493", STATUS_MESSAGES)
 def statuses_are_complete(context: Context) -> CheckResult:
-    """Flag a status without a state, of states in the protocol's name space, of no labels."""
     place, status_fields = _status_fields(context)
     state: Json = status_fields.get("state")
     problems: list[Problem] = []
@@ -490,7 +361,7 @@ def statuses_are_complete(context: Context) -> CheckResult:
     elif state not in STATES and not state.startswith("_"):
         text = f"the state {quoted(state)} does not begin with “_”"
         problems += context.problem(text, path=f"{place}.state")
-    for index, each in enumerate(as_array(status_fields.get("accounts"))):
+    for index, each in enumerate(as_list(status_fields.get("accounts"))):
         if not isinstance(as_object(each).get("label"), str):
             path = f"{place}.accounts.{index}.label"
             problems += context.problem("an account has no label", path=path)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, on_update, track
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.v2_turn_state import REMEMBERED, background_of, foreground
 from acp_inspector.lint.state import Point, SeenSession
 from acp_protocol.jsonrpc import Json
@@ -30,14 +31,12 @@ class _Background:
     """What was announced before its history was reported anew."""
 
 
-@dataclass(slots=True)
-class _Sessions:
-    by_id: dict[str, _Background] = field(default_factory=dict[str, _Background])
+class _Sessions(dict[str, _Background]):
+    """What goes on behind each session."""
 
 
-@check("ACP-L440", on_update("state_update"), fix="List the background work with every state.")
+@check("ACP-L440", on.update("state_update"))
 def lists_come_with_every_state(context: Context) -> CheckResult:
-    """Flag states without the list that earlier states of the session had."""
     own = _of(context)
     if own is None or own.listed is None:
         return None
@@ -45,12 +44,12 @@ def lists_come_with_every_state(context: Context) -> CheckResult:
         return context.problem(
             "the state does not list the background work, as an earlier one did",
             own.listed,
-            path="params.update.background",
+            at="background",
         )
     return OK
 
 
-@check("ACP-L441", on_update("state_update"), fix="Announce what goes on before you list it.")
+@check("ACP-L441", on.update("state_update"))
 def listed_work_was_announced(context: Context) -> CheckResult:
     """Flag listed work that nothing reported before.
 
@@ -70,7 +69,7 @@ def listed_work_was_announced(context: Context) -> CheckResult:
         if not _is_announced(session, item) and (own is None or item not in own.announced):
             return context.problem(
                 f"the {item[0]} {quoted(item[1])} is listed, but was not announced",
-                path=f"params.update.background.{i}",
+                at=f"background.{i}",
             )
     return found
 
@@ -94,9 +93,8 @@ def _is_announced(session: SeenSession, item: Item) -> bool:
     return any(id_ in tool.terminals for tool in session.tools.values())
 
 
-@check("ACP-L442", on_update("state_update"), fix="Report how work ended before you unlist it.")
+@check("ACP-L442", on.update("state_update"))
 def unlisted_work_has_ended(context: Context) -> CheckResult:
-    """Flag work that vanishes from the list without an end."""
     session, listed, own = context.session, background_of(context.update), _of(context)
     if session is None or listed is None or own is None or own.listed is None:
         return None
@@ -108,7 +106,7 @@ def unlisted_work_has_ended(context: Context) -> CheckResult:
             return context.problem(
                 f"the {kind} {quoted(id_)} is listed no more, but has not ended",
                 own.listed,
-                path="params.update.background",
+                at="background",
             )
     return OK if gone or own.items else None
 
@@ -128,9 +126,8 @@ def _may_go_on(context: Context, session: SeenSession, kind: str, id_: str) -> b
     return terminal is not None and terminal.exited is None
 
 
-@check("ACP-L443", on_update("state_update"), fix="List work of a process as its terminal, only.")
+@check("ACP-L443", on.update("state_update"))
 def processes_are_listed_once(context: Context) -> CheckResult:
-    """Flag work that is listed as a terminal and as the tool call that shows it."""
     session, listed = context.session, background_of(context.update)
     if session is None or not listed:
         return None
@@ -144,35 +141,35 @@ def processes_are_listed_once(context: Context) -> CheckResult:
             return context.problem(
                 f"the tool call {quoted(id_)} is listed beside its terminal {quoted(both[0])}",
                 None if tool is None else tool.first,
-                path="params.update.background",
+                at="background",
             )
     return OK
 
 
-@track(on_update("state_update"))
+@track(on.update("state_update"))
 def _keep_list(context: Context) -> None:
     listed = background_of(context.update)
     if context.version != 2 or context.session is None or listed is None:
         return
-    own = context.state.of(_Sessions).by_id.setdefault(context.session.id, _Background())
+    own = context.state.of(_Sessions).setdefault(context.session.id, _Background())
     own.listed, own.items = context.point, _items(listed)
     # A later replay may leave out what has ended by then.
     if len(own.announced) < REMEMBERED:
         own.announced |= own.items
 
 
-@track(on_update("subagent_update"))
+@track(on.update("subagent_update"))
 def _keep_child(context: Context) -> None:
     id_ = context.update.get("sessionId")
     if context.version != 2 or context.session is None or not isinstance(id_, str):
         return
-    own = context.state.of(_Sessions).by_id.setdefault(context.session.id, _Background())
+    own = context.state.of(_Sessions).setdefault(context.session.id, _Background())
     if len(own.announced) < REMEMBERED:
         own.announced.add(("subagent", id_))
 
 
 def _of(context: Context) -> _Background | None:
-    return context.state.of(_Sessions).by_id.get(context.session_id or "")
+    return context.state.of(_Sessions).get(context.session_id or "")
 
 
 def _items(listed: list[dict[str, Json]]) -> set[Item]:

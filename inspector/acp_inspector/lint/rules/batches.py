@@ -5,31 +5,17 @@ Source: ACP version 1, "Transports"; the published schemas.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    EndContext,
-    Problem,
-    as_array,
-    as_object,
-    quoted,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.json_lines import is_piece
-from acp_inspector.lint.registry import (
-    BATCHES,
-    EVERY_FRAME,
-    check,
-    check_at_end,
-    on_response,
-    track,
-)
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point, opposite
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
+from acp_protocol.json_values import as_list, as_object
+from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 INVALID_REQUEST: Final = -32600
 GRACE: Final = 5.0
@@ -48,16 +34,12 @@ class _Batch:
     refused: Point | None = None
 
 
-@dataclass(slots=True)
-class _Batches:
+class _Batches(dict[Side, list[_Batch]]):
     """Arrays of each side, the newest at the end."""
 
-    sent: dict[Side, list[_Batch]] = field(default_factory=dict[Side, "list[_Batch]"])
 
-
-@check("ACP-L357", BATCHES, exercised_by=EVERY_FRAME, fix="Send each message by itself.")
+@check("ACP-L357", on.BATCHES, exercised_by=on.EVERY_FRAME)
 def messages_go_alone(context: Context) -> CheckResult:
-    """Flag arrays."""
     if is_piece(context):
         return OK
     count = len(_held(context))
@@ -65,19 +47,17 @@ def messages_go_alone(context: Context) -> CheckResult:
     return context.problem(what)
 
 
-@check("ACP-L360", BATCHES, exercised_by=EVERY_FRAME, fix="Answer each request by itself.")
+@check("ACP-L360", on.BATCHES, exercised_by=on.EVERY_FRAME)
 def answers_go_alone(context: Context) -> CheckResult:
-    """Flag arrays of responses."""
     for each in map(as_object, _held(context)):
         if "method" not in each and ("result" in each or "error" in each):
             return context.problem("responses are sent as an array")
     return OK
 
 
-@check("ACP-L359", on_response(), fix="Answer an array with -32600 and the id null, once.")
+@check("ACP-L359", on.response(), fix="Answer an array with -32600 and the id null, once.")
 def arrays_are_refused(context: Context) -> CheckResult:
-    """Flag arrays of which an entry is answered, and of other errors for them."""
-    sent = context.state.of(_Batches).sent.get(opposite(context.side))
+    sent = context.state.of(_Batches).get(opposite(context.side))
     if not sent or context.request is not None or "id" not in context.value:
         return None
     if context.id is not None and is_request_id(context.id):
@@ -99,19 +79,18 @@ def arrays_are_refused(context: Context) -> CheckResult:
     return context.problem(f"the array is answered with {what}", batch.point)
 
 
-@check_at_end("ACP-L359", fix="Respond to an array with -32600 and the id null.")
+@check_at_end("ACP-L359")
 def arrays_were_refused(ending: EndContext) -> CheckResult:
-    """Flag arrays that got no answer."""
     found = [
         Problem("an array got no error response", (batch.point.seq,))
-        for sent in ending.state.of(_Batches).sent.values()
+        for sent in ending.state.of(_Batches).values()
         for batch in sent
         if batch.refused is None and ending.point.time - batch.point.time > GRACE
     ]
     return tuple(found) or None
 
 
-@track(BATCHES)
+@track(on.BATCHES)
 def _keep_batch(context: Context) -> None:
     if is_piece(context):
         return
@@ -120,16 +99,16 @@ def _keep_batch(context: Context) -> None:
         for each in map(as_object, _held(context)[:IDS])
         if "method" in each and is_request_id(id_ := each.get("id"))
     }
-    sent = context.state.of(_Batches).sent.setdefault(context.side, [])
+    sent = context.state.of(_Batches).setdefault(context.side, [])
     if len(sent) < ARRAYS:
         sent.append(_Batch(context.point, ids))
 
 
-@track(on_response())
+@track(on.response())
 def _keep_refusal(context: Context) -> None:
     if context.id is not None:
         return
-    for batch in context.state.of(_Batches).sent.get(opposite(context.side), ()):
+    for batch in context.state.of(_Batches).get(opposite(context.side), ()):
         # Later ones are about something else that could not be read.
         if batch.refused is None and context.time - batch.point.time <= GRACE:
             batch.refused = context.point
@@ -137,4 +116,4 @@ def _keep_refusal(context: Context) -> None:
 
 
 def _held(context: Context) -> list[Json]:
-    return as_array(parse(context.frame.data))
+    return as_list(context.decoded.value)

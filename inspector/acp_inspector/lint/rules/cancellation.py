@@ -8,31 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    EndContext,
-    Problem,
-    as_array,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import (
-    check,
-    check_at_end,
-    on_error,
-    on_notification,
-    on_request,
-    on_response,
-    on_result,
-    on_update,
-    track,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.rules.envelope import LastNotifications
 from acp_inspector.lint.rules.prompt_turn import OUTPUT, after_cancelled_turn
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point, SentRequest, opposite
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 CANCEL: Final = "$/cancel_request"
@@ -41,13 +24,8 @@ GRACE: Final = 10.0
 """Seconds in which a cancelled request should be answered."""
 
 
-@check(
-    "ACP-L349",
-    on_notification(CANCEL),
-    fix="Cancel requests of your own that wait for their responses.",
-)
+@check("ACP-L349", on.notification(CANCEL))
 def what_is_cancelled_is_pending(context: Context) -> CheckResult:
-    """Flag cancellations of requests that do not exist or already have a response."""
     id_: Json = context.params.get("requestId")
     if id_ is None or not is_request_id(id_):
         return None
@@ -60,7 +38,7 @@ def what_is_cancelled_is_pending(context: Context) -> CheckResult:
             # The recording began in the middle.
             return None
         return context.problem(
-            f"no request with the id {quoted(id_)} waits for a response", path="params.requestId"
+            f"no request with the id {quoted(id_)} waits for a response", at="requestId"
         )
     if answered.responded is not None and not context.had_received(answered.responded):
         # The response and the cancellation crossed.
@@ -69,24 +47,23 @@ def what_is_cancelled_is_pending(context: Context) -> CheckResult:
         f"{answered.method} with the id {quoted(id_)} was answered before",
         answered,
         answered.responded,
-        path="params.requestId",
+        at="requestId",
     )
 
 
-@check("ACP-L352", on_notification(CANCEL), fix="Name the request's id as requestId, type and all.")
+@check("ACP-L352", on.notification(CANCEL))
 def what_is_cancelled_is_named(context: Context) -> CheckResult:
-    """Flag cancellations without an id, or with one of another type."""
     id_: Json = context.params.get("requestId")
     if id_ is None or not is_request_id(id_):
         what = f"is {quoted(id_)}" if "requestId" in context.params else "is missing"
-        return context.problem(f"requestId {what}", path="params.requestId")
+        return context.problem(f"requestId {what}", at="requestId")
     key = (context.side, *id_key(cast("RequestId", id_)))
     alike = None if key in context.state.requests else _alike(context, id_)
     if alike is not None:
         return context.problem(
             f"requestId {quoted(id_)} is that of the request {quoted(alike.id)} in another type",
             alike,
-            path="params.requestId",
+            at="requestId",
         )
     return OK
 
@@ -98,21 +75,13 @@ def _alike(context: Context, id_: Json) -> SentRequest | None:
     return context.state.twin(context.side, cast("RequestId", id_))
 
 
-@check(
-    "ACP-L350",
-    on_response(),
-    fix="Send a response to cancelled requests, if necessary the error -32800.",
-)
+@check("ACP-L350", on.response())
 def cancelled_requests_get_an_answer(context: Context) -> CheckResult:
-    """Look at cancelled requests that are answered; those that are not show at the end."""
     return OK if context.request is not None and context.request.cancelled is not None else None
 
 
-@check_at_end(
-    "ACP-L350", fix="Send a response to cancelled requests, if necessary the error -32800."
-)
+@check_at_end("ACP-L350")
 def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
-    """Flag cancelled requests that got no answer."""
     found: list[Problem] = []
     for ask in ending.state.open():
         if ask.cancelled is not None and ending.point.time - ask.cancelled.time > GRACE:
@@ -121,15 +90,9 @@ def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
     return tuple(found) or None
 
 
-@check(
-    "ACP-L351",
-    on_response(),
-    exercised_by=on_notification(CANCEL),
-    fix="Do not answer $/cancel_request.",
-)
+@check("ACP-L351", on.response(), exercised_by=on.notification(CANCEL))
 def cancellations_are_not_answered(context: Context) -> CheckResult:
-    """Flag responses without an id right after a cancellation."""
-    notification = context.state.of(LastNotifications).last.get(opposite(context.side))
+    notification = context.state.of(LastNotifications).get(opposite(context.side))
     if context.id is not None or notification is None or notification.method != CANCEL:
         return None
     if context.state.last.get(notification.side) is not notification.frame:
@@ -137,7 +100,7 @@ def cancellations_are_not_answered(context: Context) -> CheckResult:
     return context.problem(f"{CANCEL} was answered", notification.point)
 
 
-@check("ACP-L353", on_error(), fix="Say in data what cancelled the request.")
+@check("ACP-L353", on.error())
 def nothing_cancels_itself(context: Context) -> CheckResult:
     """Flag requests that report a cancellation that the other side never sent.
 
@@ -162,9 +125,8 @@ def _ends_with_session(context: Context, ask: SentRequest) -> bool:
     return False
 
 
-@check("ACP-L354", on_response(), fix="Answer a cancelled request at once.")
+@check("ACP-L354", on.response())
 def cancelled_requests_are_answered_soon(context: Context) -> CheckResult:
-    """Flag requests that go on long after they were cancelled."""
     ask = context.request
     if ask is None or ask.cancelled is None:
         return None
@@ -178,9 +140,8 @@ def cancelled_requests_are_answered_soon(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L355", on_response("session/prompt"), fix="Cancel prompts with session/cancel.")
+@check("ACP-L355", on.response("session/prompt"))
 def prompts_are_cancelled_by_session(context: Context) -> CheckResult:
-    """Flag prompts that only `$/cancel_request` cancelled, which agents need not know."""
     ask = context.request
     if ask is None or ask.cancelled is None:
         return None
@@ -189,12 +150,7 @@ def prompts_are_cancelled_by_session(context: Context) -> CheckResult:
     return context.problem(f"the prompt was cancelled by {CANCEL} only", ask, ask.cancelled)
 
 
-@check(
-    "ACP-L356",
-    on_response("session/prompt"),
-    on_update("state_update"),
-    fix="Cancel your own requests before you report that the work was cancelled.",
-)
+@check("ACP-L356", on.response("session/prompt"), on.update("state_update"))
 def cancelled_work_leaves_nothing_open(context: Context) -> CheckResult:
     """Flag the agent's requests that are open when it says that their work was cancelled.
 
@@ -223,7 +179,7 @@ def cancelled_work_leaves_nothing_open(context: Context) -> CheckResult:
 
 
 def _behind(context: Context) -> set[str]:
-    listed = map(as_object, as_array(context.update.get("background")))
+    listed = map(as_object, as_list(context.update.get("background")))
     return {id_ for each in listed if isinstance(id_ := each.get("toolCallId"), str)}
 
 
@@ -243,19 +199,19 @@ class Cancels:
     """The newest `session/close`, or the like, or dismissed permission."""
 
 
-@track(on_notification("session/cancel"))
+@track(on.notification("session/cancel"))
 def _keep_cancel(context: Context) -> None:
     if context.session_id is not None and context.session is not None:
         context.state.of(Cancels).cancels[context.session_id] = context.point
 
 
-@track(on_request("session/close", "session/delete", "session/archive"))
+@track(on.request("session/close", "session/delete", "session/archive"))
 def _keep_end(context: Context) -> None:
     if context.session_id is not None and context.session is not None:
         context.state.of(Cancels).ends[context.session_id] = context.point
 
 
-@track(on_result("session/request_permission", "elicitation/create"))
+@track(on.result("session/request_permission", "elicitation/create"))
 def _keep_dismissal(context: Context) -> None:
     if context.session_id is None or context.session is None:
         return
@@ -272,13 +228,8 @@ def _known_cancel(context: Context, ask: SentRequest) -> Point | None:
     return cancel
 
 
-@check(
-    "ACP-L145",
-    on_result("session/prompt"),
-    fix="End a cancelled prompt with the stop reason cancelled.",
-)
+@check("ACP-L145", on.result("session/prompt"))
 def cancelled_turns_say_so(context: Context) -> CheckResult:
-    """Flag turns that were cancelled and ended as if they had not been."""
     ask = context.request
     if ask is None or (cancel := _known_cancel(context, ask)) is None:
         return None
@@ -286,20 +237,12 @@ def cancelled_turns_say_so(context: Context) -> CheckResult:
     if reason == "cancelled":
         return OK
     return context.problem(
-        f"the turn was cancelled, but ends with {quoted(reason)}",
-        ask,
-        cancel,
-        path="result.stopReason",
+        f"the turn was cancelled, but ends with {quoted(reason)}", ask, cancel, at="stopReason"
     )
 
 
-@check(
-    "ACP-L146",
-    on_response("session/prompt"),
-    fix="Catch what aborting throws, and answer with the stop reason cancelled.",
-)
+@check("ACP-L146", on.response("session/prompt"))
 def cancelled_turns_do_not_fail(context: Context) -> CheckResult:
-    """Flag turns that were cancelled and ended with an error."""
     ask = context.request
     if ask is None or (cancel := _known_cancel(context, ask)) is None:
         return None
@@ -310,7 +253,7 @@ def cancelled_turns_do_not_fail(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L147", on_result("session/prompt"), fix="Use cancelled only if the client cancelled.")
+@check("ACP-L147", on.result("session/prompt"))
 def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
     """Flag turns that say they were cancelled, though was not requested it.
 
@@ -324,17 +267,11 @@ def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
     if any(point is not None and point.seq > ask.seq for point in points):
         return OK
     return context.problem(
-        "the turn ends as cancelled, but the client did not cancel it",
-        ask,
-        path="result.stopReason",
+        "the turn ends as cancelled, but the client did not cancel it", ask, at="stopReason"
     )
 
 
-@check(
-    "ACP-L148",
-    on_update(*OUTPUT),
-    fix="Send remaining updates before you respond to a cancelled prompt.",
-)
+@check("ACP-L148", on.update(*OUTPUT))
 def nothing_follows_a_cancelled_turn(context: Context) -> CheckResult:
     """Flag output that comes after the response to the prompt that was cancelled.
 
@@ -351,14 +288,8 @@ def nothing_follows_a_cancelled_turn(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L151",
-    on_update("tool_call"),
-    on_request("session/request_permission"),
-    fix="Begin nothing new after session/cancel.",
-)
+@check("ACP-L151", on.update("tool_call"), on.request("session/request_permission"))
 def nothing_begins_after_a_cancel(context: Context) -> CheckResult:
-    """Flag tool calls and requests for permission that begin in a cancelled turn."""
     session = context.session
     if session is None or session.cancel is None:
         return None
@@ -372,13 +303,8 @@ def nothing_begins_after_a_cancel(context: Context) -> CheckResult:
     return context.problem(f"{what} begins after the turn was cancelled", session.cancel)
 
 
-@check(
-    "ACP-L153",
-    on_notification("session/cancel"),
-    fix="Cancel while a prompt has no response yet.",
-)
+@check("ACP-L153", on.notification("session/cancel"))
 def there_is_something_to_cancel(context: Context) -> CheckResult:
-    """Flag cancellations that find nothing to cancel."""
     session = context.session
     if session is None:
         return None
@@ -394,13 +320,8 @@ def there_is_something_to_cancel(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L157",
-    on_response("session/request_permission"),
-    fix="Answer every open request for permission with the outcome cancelled.",
-)
+@check("ACP-L157", on.response("session/request_permission"))
 def permissions_end_with_their_turn(context: Context) -> CheckResult:
-    """Flag choices that are made for a turn that the client itself has cancelled."""
     ask, session = context.request, context.session
     if ask is None or session is None:
         return None

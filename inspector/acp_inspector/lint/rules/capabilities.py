@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
-from acp_inspector.lint.registry import check, on_error, on_request, on_result
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted, repeated
+from acp_inspector.lint.registry import check
 from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.explain import unknown_fields
 from acp_protocol.schema.methods import find_method
@@ -85,14 +87,8 @@ def _claimed(context: Context) -> tuple[str, dict[str, Json]] | None:
     return (f"{place}.{name}", as_object(claims)) if isinstance(claims, dict) else None
 
 
-@check(
-    "ACP-L060",
-    on_request("initialize"),
-    on_result("initialize"),
-    fix="Send {} to claim a capability, null to deny it.",
-)
+@check("ACP-L060", on.request("initialize"), on.result("initialize"))
 def markers_are_objects(context: Context) -> CheckResult:
-    """Flag true and false: they count as unsupported."""
     claimed = _claimed(context)
     if claimed is None:
         return None
@@ -114,14 +110,8 @@ def _inner(path: str, claims: dict[str, Json]) -> Iterator[tuple[str, Json]]:
                     todo.append((f"{place}.{name}", as_object(value)))
 
 
-@check(
-    "ACP-L061",
-    on_request("initialize"),
-    on_result("initialize"),
-    fix="Send true to claim a capability, false to deny it.",
-)
+@check("ACP-L061", on.request("initialize"), on.result("initialize"))
 def flags_are_booleans(context: Context) -> CheckResult:
-    """Flag objects and words where a boolean is asked for: they count as false."""
     claimed = _claimed(context)
     if claimed is None:
         return None
@@ -135,9 +125,8 @@ def flags_are_booleans(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L062", on_result("initialize"), fix="Leave them out; version 2 has them always.")
+@check("ACP-L062", on.result("initialize"))
 def no_leftovers_of_version_1(context: Context) -> CheckResult:
-    """Flag markers that say nothing any more."""
     claimed = _claimed(context)
     if claimed is None:
         return None
@@ -148,14 +137,8 @@ def no_leftovers_of_version_1(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L063",
-    on_request("initialize"),
-    on_result("initialize"),
-    fix="Put custom data into _meta.",
-)
+@check("ACP-L063", on.request("initialize"), on.result("initialize"))
 def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
-    """Flag names that no capability has."""
     claimed = _claimed(context)
     if claimed is None or context.version is None:
         return None
@@ -173,20 +156,16 @@ def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L064", on_result("initialize"), fix="Claim what the agent can do.")
+@check("ACP-L064", on.result("initialize"))
 def agents_claim_something(context: Context) -> CheckResult:
-    """Flag an agent that claims nothing: all of it then counts as unsupported."""
     claimed = _claimed(context)
     if claimed is None or not claimed[1]:
         return context.problem("the agent claims no capabilities")
     return OK
 
 
-@check(
-    "ACP-L065", on_request("initialize"), on_result("initialize"), fix="Claim it where it belongs."
-)
+@check("ACP-L065", on.request("initialize"), on.result("initialize"))
 def capabilities_stand_where_they_belong(context: Context) -> CheckResult:
-    """Flag capabilities in a place where no peer looks for them."""
     claimed = _claimed(context)
     if claimed is None:
         return None
@@ -202,27 +181,19 @@ def _elsewhere(context: Context) -> dict[str, str]:
     return PLACES_V2 if is_agent_of_v2 else PLACES[context.side]
 
 
-@check("ACP-L066", on_result("initialize"), fix="Give each method to log in an id of its own.")
+@check("ACP-L066", on.result("initialize"))
 def auth_method_ids_are_unique(context: Context) -> CheckResult:
-    """Flag ids that two methods share."""
     name = "id" if context.version == 1 else "methodId"
-    methods = as_array(context.result_object.get("authMethods"))
-    seen: set[str] = set()
-    for place, method in enumerate(map(as_object, methods)):
-        id_ = method.get(name)
-        if isinstance(id_, str):
-            if id_ in seen:
-                return context.problem(
-                    f"two ways to log in have the {name} {quoted(id_)}",
-                    path=f"result.authMethods.{place}.{name}",
-                )
-            seen.add(id_)
+    methods = as_list(context.result_object.get("authMethods"))
+    for index, id_ in repeated(as_object(method).get(name) for method in methods):
+        return context.problem(
+            f"two ways to log in have the {name} {quoted(id_)}", at=f"authMethods.{index}.{name}"
+        )
     return OK if methods else None
 
 
-@check("ACP-L067", on_error(), fix="Answer what you claim, or do not claim it.")
+@check("ACP-L067", on.error())
 def clients_answer_what_they_claim(context: Context) -> CheckResult:
-    """Flag a client that claims something and then does not know it."""
     ask = context.request
     if ask is None or ask.side != "agent" or context.version is None:
         return None

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context
-from acp_inspector.lint.registry import check, on_call, on_request, on_update
+from acp_inspector.lint.registry import check
 
 SESSION_CALLS: Final = (
     "session/new",
@@ -28,6 +29,20 @@ SESSION_CALLS: Final = (
 """What a client calls of version 2's sessions."""
 
 
+@check("ACP-L073", on.request("logout"), v1="auth.logout")
+@check("ACP-L103", on.request("session/load"), v1="loadSession")
+@check("ACP-L104", on.request("session/resume"), v1="sessionCapabilities.resume")
+@check("ACP-L105", on.request("session/list"), v1="sessionCapabilities.list")
+@check("ACP-L106", on.request("session/close"), v1="sessionCapabilities.close")
+@check(
+    "ACP-L107", on.request("session/delete"), v1="sessionCapabilities.delete", v2="session.delete"
+)
+@check("ACP-L108", on.request("session/fork"), v1="sessionCapabilities.fork", v2="session.fork")
+@check("ACP-L109", on.call(*SESSION_CALLS), v1="session")
+@check(
+    "ACP-L476", on.request("session/status"), v1="sessionCapabilities.status", v2="session.status"
+)
+@check("ACP-L489", on.request("auth/status"), v1="auth.status")
 def gated(context: Context, v1: str, v2: str = "") -> CheckResult:
     """Return whether the agent claimed the capability at the path of the agreed version.
 
@@ -45,84 +60,8 @@ def gated(context: Context, v1: str, v2: str = "") -> CheckResult:
     )
 
 
-@check("ACP-L103", on_request("session/load"), fix="Call session/load only with loadSession: true.")
-def load_is_claimed(context: Context) -> CheckResult:
-    """Flag sessions to be loaded by an agent that cannot."""
-    return gated(context, "loadSession")
-
-
-@check(
-    "ACP-L104",
-    on_request("session/resume"),
-    fix="Call session/resume only with sessionCapabilities.resume.",
-)
-def resume_is_claimed(context: Context) -> CheckResult:
-    """Flag sessions to be resumed by an agent that cannot."""
-    return gated(context, "sessionCapabilities.resume")
-
-
-@check(
-    "ACP-L105",
-    on_request("session/list"),
-    fix="Call session/list only with sessionCapabilities.list.",
-)
-def list_is_claimed(context: Context) -> CheckResult:
-    """Flag lists asked of an agent that has none."""
-    return gated(context, "sessionCapabilities.list")
-
-
-@check(
-    "ACP-L106",
-    on_request("session/close"),
-    fix="Call session/close only with sessionCapabilities.close.",
-)
-def close_is_claimed(context: Context) -> CheckResult:
-    """Flag sessions to be closed by an agent that cannot."""
-    return gated(context, "sessionCapabilities.close")
-
-
-@check(
-    "ACP-L107",
-    on_request("session/delete"),
-    fix="Call session/delete only where the agent claimed delete.",
-)
-def delete_is_claimed(context: Context) -> CheckResult:
-    """Flag sessions to be deleted by an agent that cannot."""
-    return gated(context, "sessionCapabilities.delete", "session.delete")
-
-
-@check(
-    "ACP-L108",
-    on_request("session/fork"),
-    fix="Call session/fork only where the agent claimed fork.",
-)
-def fork_is_claimed(context: Context) -> CheckResult:
-    """Flag sessions to be forked by an agent that cannot."""
-    return gated(context, "sessionCapabilities.fork", "session.fork")
-
-
-@check(
-    "ACP-L109",
-    on_call(*SESSION_CALLS),
-    fix="Call no session method of an agent that claims no sessions.",
-)
-def sessions_are_claimed(context: Context) -> CheckResult:
-    """Flag session methods asked of an agent without sessions."""
-    return gated(context, "session")
-
-
-@check("ACP-L279", on_update("plan_update", "plan_removed"), fix="Send the update plan instead.")
-def plans_with_ids_are_claimed(context: Context) -> CheckResult:
-    """Flag plans that can be reported apart, for clients that did not say they can."""
-    return _claimed(context, "plan")
-
-
-@check("ACP-L465", on_update("notice"), fix="Send an agent message if the text matters.")
-def notices_are_claimed(context: Context) -> CheckResult:
-    """Flag notices for clients that did not say they show them."""
-    return _claimed(context, "session.notices")
-
-
+@check("ACP-L279", on.update("plan_update", "plan_removed"), capability="plan")
+@check("ACP-L465", on.update("notice"), capability="session.notices")
 def _claimed(context: Context, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -131,5 +70,5 @@ def _claimed(context: Context, capability: str) -> CheckResult:
     return context.problem(
         f"{context.variant} comes, but the client does not claim {capability}",
         context.state.initialize,
-        path="params.update.sessionUpdate",
+        at="sessionUpdate",
     )

@@ -6,16 +6,18 @@ Source: ACP, "Slash Commands".
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
-from acp_inspector.lint.registry import check, on_request, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.config_options import OPENERS, opened
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-TELLERS: Final = (*on_update("available_commands_update"), *on_result(*OPENERS))
+TELLERS: Final = (*on.update("available_commands_update"), *on.result(*OPENERS))
 MOST: Final = 0.5
 """Share of a list that, once it is gone, makes the list look like a change alone."""
 
@@ -26,11 +28,8 @@ class _List:
     names: frozenset[str]
 
 
-@dataclass(slots=True)
-class _Commands:
+class _Commands(dict[str, _List]):
     """The commands of every session that reported some."""
-
-    of: dict[str, _List] = field(default_factory=dict[str, _List])
 
 
 def _listed_commands(context: Context) -> tuple[str, list[dict[str, Json]]] | None:
@@ -39,7 +38,7 @@ def _listed_commands(context: Context) -> tuple[str, list[dict[str, Json]]] | No
     if not isinstance(listed, list):
         return None
     place = "params.update.availableCommands" if is_update else "result.availableCommands"
-    return place, [as_object(each) for each in as_array(listed)]
+    return place, [as_object(each) for each in as_list(listed)]
 
 
 @track(TELLERS)
@@ -47,12 +46,11 @@ def _keep_commands(context: Context) -> None:
     listed, session = _listed_commands(context), opened(context)
     if listed is not None and session is not None:
         names = frozenset(each["name"] for each in listed[1] if isinstance(each.get("name"), str))
-        context.state.of(_Commands).of[session] = _List(context.point, names)
+        context.state.of(_Commands)[session] = _List(context.point, names)
 
 
-@check("ACP-L313", TELLERS, fix="Give each command a name and a description.")
+@check("ACP-L313", TELLERS)
 def commands_say_what_they_are(context: Context) -> CheckResult:
-    """Flag commands without name, description or, in version 2, type."""
     listed = _listed_commands(context)
     if listed is None or not listed[1]:
         return None
@@ -67,9 +65,8 @@ def commands_say_what_they_are(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L314", TELLERS, fix="Leave the slash away; clients add it.")
+@check("ACP-L314", TELLERS)
 def names_are_one_word(context: Context) -> CheckResult:
-    """Flag names with a slash before them, or white space in them."""
     listed = _listed_commands(context)
     if listed is None or not listed[1]:
         return None
@@ -82,9 +79,8 @@ def names_are_one_word(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L315", TELLERS, fix="Give each command a name of its own.")
+@check("ACP-L315", TELLERS)
 def command_names_are_unique(context: Context) -> CheckResult:
-    """Flag names that two commands share."""
     listed = _listed_commands(context)
     if listed is None or not listed[1]:
         return None
@@ -100,16 +96,13 @@ def command_names_are_unique(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L316", TELLERS, fix="Say what is to be typed by a hint.")
+@check("ACP-L316", TELLERS)
 def input_has_a_hint(context: Context) -> CheckResult:
-    """Flag input without a hint."""
     return _input(context, lambda value: None if isinstance(value.get("hint"), str) else "hint")
 
 
-@check("ACP-L317", TELLERS, fix='Say {"type": "text", "hint": …}.')
+@check("ACP-L317", TELLERS)
 def input_has_type_and_hint(context: Context) -> CheckResult:
-    """Flag input without a type, and of text without a hint."""
-
     def missing(value: dict[str, Json]) -> str | None:
         if not isinstance(value.get("type"), str):
             return "type"
@@ -136,37 +129,32 @@ def _input(context: Context, missing: Callable[[dict[str, Json]], str | None]) -
     return OK if is_any else None
 
 
-@check(
-    "ACP-L318", on_request("session/prompt"), fix="Use an offered command, or leave out the slash."
-)
+@check("ACP-L318", on.request("session/prompt"))
 def commands_that_are_typed_exist(context: Context) -> CheckResult:
-    """Flag a prompt that begins with a command that was not offered."""
-    known = context.state.of(_Commands).of.get(context.session_id or "")
-    blocks = as_array(context.params.get("prompt"))
+    known = context.state.of(_Commands).get(context.session_id or "")
+    blocks = as_list(context.params.get("prompt"))
     text = as_object(blocks[0]).get("text") if blocks else None
     if known is None or not isinstance(text, str) or not text.startswith("/"):
         return None
     name = text[1:].split(maxsplit=1)[0] if text[1:].split() else ""
     if name in known.names:
         return OK
-    return context.problem(f"/{name} was not offered", known.point, path="params.prompt.0.text")
+    return context.problem(f"/{name} was not offered", known.point, at="prompt.0.text")
 
 
-@check("ACP-L319", on_result("initialize", *OPENERS), fix="Send available_commands_update.")
+@check("ACP-L319", on.result("initialize", *OPENERS))
 def commands_come_in_updates(context: Context) -> CheckResult:
-    """Flag commands in results, where version 1 has none."""
     for name in ("availableCommands", "commands", "slashCommands"):
         if name in context.result_object:
-            return context.problem(f"the result has {name}", path=f"result.{name}")
+            return context.problem(f"the result has {name}", at=name)
     return OK
 
 
-@check("ACP-L320", on_update("available_commands_update"), fix="Send the whole list each time.")
+@check("ACP-L320", on.update("available_commands_update"))
 def lists_are_whole(context: Context) -> CheckResult:
-    """Flag a list that lacks most of the one before."""
     listed, known = (
         _listed_commands(context),
-        context.state.of(_Commands).of.get(context.session_id or ""),
+        context.state.of(_Commands).get(context.session_id or ""),
     )
     if listed is None or known is None or len(known.names) < 2:
         return None

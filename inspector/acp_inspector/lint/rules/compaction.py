@@ -5,9 +5,10 @@ Source: ACP, "Session updates", compaction and notices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -17,11 +18,11 @@ from acp_inspector.lint.context import (
     is_one_of,
     quoted,
 )
-from acp_inspector.lint.registry import check, check_at_end, on_update, track
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point
 
-UPDATE: Final = on_update("compaction_update")
-CHUNK: Final = on_update("compaction_summary_chunk")
+UPDATE: Final = on.update("compaction_update")
+CHUNK: Final = on.update("compaction_summary_chunk")
 FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 COMPACTIONS: Final = 10_000
 
@@ -33,13 +34,8 @@ class _Compaction:
     status: str = "in_progress"
 
 
-@dataclass(slots=True)
-class _Compactions:
+class _Compactions(dict[tuple[str, str], _Compaction]):
     """Every compaction by session and id."""
-
-    of: dict[tuple[str, str], _Compaction] = field(
-        default_factory=dict[tuple[str, str], _Compaction]
-    )
 
 
 def _key(context: Context) -> tuple[str, str] | None:
@@ -51,7 +47,7 @@ def _key(context: Context) -> tuple[str, str] | None:
 
 def _known(context: Context) -> _Compaction | None:
     key = _key(context)
-    return None if key is None else context.state.of(_Compactions).of.get(key)
+    return None if key is None else context.state.of(_Compactions).get(key)
 
 
 def _is_replaying(context: Context) -> bool:
@@ -61,42 +57,37 @@ def _is_replaying(context: Context) -> bool:
 @track(UPDATE, CHUNK)
 def _keep_compaction(context: Context) -> None:
     key, compactions = _key(context), context.state.of(_Compactions)
-    if key is None or (key not in compactions.of and len(compactions.of) >= COMPACTIONS):
+    if key is None or (key not in compactions and len(compactions) >= COMPACTIONS):
         return
-    if key not in compactions.of or _is_replaying(context):
-        compactions.of[key] = _Compaction(context.point)
-    compaction, status = compactions.of[key], context.update.get("status")
+    if key not in compactions or _is_replaying(context):
+        compactions[key] = _Compaction(context.point)
+    compaction, status = compactions[key], context.update.get("status")
     if isinstance(status, str):
         compaction.status = status
         if status in FINAL:
             compaction.ended = compaction.ended or context.point
 
 
-@check("ACP-L404", UPDATE, CHUNK, fix="Compact in silence where the client cannot show it.")
+@check("ACP-L404", UPDATE, CHUNK)
 def compaction_is_for_who_can_show_it(context: Context) -> CheckResult:
-    """Flag compaction for a client that did not claim it."""
     if context.state.claims("client", "session.compaction"):
         return OK
     return context.problem(
-        "the client did not claim session.compaction",
-        context.state.initialize,
-        path="params.update.sessionUpdate",
+        "the client did not claim session.compaction", context.state.initialize, at="sessionUpdate"
     )
 
 
-@check("ACP-L405", CHUNK, fix="Send the summary while the compaction is in progress.")
+@check("ACP-L405", CHUNK)
 def summaries_come_in_between(context: Context) -> CheckResult:
-    """Flag a piece of a summary after the compaction was over."""
     known = _known(context)
     if known is None or known.ended is None or _is_replaying(context):
         return OK
     return context.problem("the compaction had already ended", known.ended)
 
 
-@check_at_end("ACP-L406", fix="End each compaction with one final status.")
+@check_at_end("ACP-L406")
 def compactions_end(ending: EndContext) -> CheckResult:
-    """Flag compactions that never ended."""
-    known = ending.state.of(_Compactions).of
+    known = ending.state.of(_Compactions)
     if not known or not ending.is_over:
         return None
     return tuple(
@@ -106,58 +97,49 @@ def compactions_end(ending: EndContext) -> CheckResult:
     )
 
 
-@check("ACP-L406", UPDATE, fix="End each compaction with one final status.")
+@check("ACP-L406", UPDATE)
 def compactions_end_once(context: Context) -> CheckResult:
-    """Flag a compaction that ends in two ways."""
     known, status = _known(context), context.update.get("status")
     if not is_one_of(status, FINAL):
         return None
     if known is None or known.ended is None or _is_replaying(context) or known.status == status:
         return OK
     return context.problem(
-        f"the compaction ended as {known.status} before", known.ended, path="params.update.status"
+        f"the compaction ended as {known.status} before", known.ended, at="status"
     )
 
 
-@check("ACP-L407", UPDATE, fix="Send a summary with completed, an error with failed.")
+@check("ACP-L407", UPDATE)
 def final_compactions_fit_their_status(context: Context) -> CheckResult:
-    """Flag a summary or an error that does not belong to the status."""
     status = context.update.get("status")
     for name, right in (("summary", "completed"), ("error", "failed")):
         if context.update.get(name) and status != right:
-            return context.problem(
-                f"{name} comes with {quoted(status)}", path=f"params.update.{name}"
-            )
+            return context.problem(f"{name} comes with {quoted(status)}", at=name)
     return OK
 
 
-@check("ACP-L408", UPDATE, fix="Give each compaction an id of its own.")
+@check("ACP-L408", UPDATE)
 def ids_are_not_reused(context: Context) -> CheckResult:
-    """Flag a compaction that begins with the id of one that is over."""
     known = _known(context)
     if known is None or known.ended is None or _is_replaying(context):
         return OK
     if context.update.get("status") != "in_progress":
         return OK
-    return context.problem(
-        "another compaction had this id", known.ended, path="params.update.compactionId"
-    )
+    return context.problem("another compaction had this id", known.ended, at="compactionId")
 
 
-@check("ACP-L409", on_update("notice"), fix="Give a severity and a title.")
+@check("ACP-L409", on.update("notice"))
 def notices_say_something(context: Context) -> CheckResult:
-    """Flag notices without severity or title."""
     if not isinstance(context.update.get("severity"), str):
-        return context.problem("severity is missing", path="params.update.severity")
+        return context.problem("severity is missing", at="severity")
     title = context.update.get("title")
     if not isinstance(title, str) or not title:
-        return context.problem("the title is missing or empty", path="params.update.title")
+        return context.problem("the title is missing or empty", at="title")
     return OK
 
 
-@check("ACP-L410", on_update("notice"), fix="Do not replay notices.")
+@check("ACP-L410", on.update("notice"))
 def notices_are_not_history(context: Context) -> CheckResult:
-    """Flag notices in a replay."""
     if context.session is None or context.session.replay is None:
         return OK
     return context.problem("a notice is part of the replay", context.session.replay)

@@ -9,32 +9,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
     Context,
     Problem,
-    as_array,
-    as_object,
     is_one_of,
     quoted,
+    repeated,
 )
-from acp_inspector.lint.registry import check, on_request, on_result, on_update, track
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 OPENERS: Final = ("session/new", "session/load", "session/resume", "session/fork")
 """Methods whose results hold a session's modes and options."""
 TELLERS: Final = (
-    *on_result(*OPENERS, "session/set_config_option"),
-    *on_update("config_option_update"),
+    *on.result(*OPENERS, "session/set_config_option"),
+    *on.update("config_option_update"),
 )
 CATEGORIES: Final = frozenset({"mode", "model", "model_config", "thought_level"})
 TYPES: Final = frozenset({"select", "boolean"})
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class SeenOption:
     """A config option, as it was reported last."""
 
     id: str
@@ -51,14 +52,11 @@ class SessionOptions:
 
     point: Point
     """Where they were reported."""
-    by_id: dict[str, Option] = field(default_factory=dict[str, Option])
+    by_id: dict[str, SeenOption] = field(default_factory=dict[str, SeenOption])
 
 
-@dataclass(slots=True)
-class Options:
+class SeenOptions(dict[str, SessionOptions]):
     """The options of every session of which they were reported."""
-
-    of: dict[str, SessionOptions] = field(default_factory=dict[str, SessionOptions])
 
 
 def opened(context: Context) -> str | None:
@@ -76,7 +74,7 @@ def reported_options(context: Context) -> tuple[str, list[dict[str, Json]]] | No
     if not isinstance(reported, list):
         return None
     place = "params.update.configOptions" if is_update else "result.configOptions"
-    return place, [as_object(each) for each in as_array(reported)]
+    return place, [as_object(each) for each in as_list(reported)]
 
 
 @track(TELLERS)
@@ -87,14 +85,14 @@ def _keep_options(context: Context) -> None:
     options = SessionOptions(context.point)
     for each in reported[1]:
         if isinstance(id_ := each.get(id_name(context)), str):
-            options.by_id[id_] = Option(
+            options.by_id[id_] = SeenOption(
                 id_,
                 each.get("type"),
                 each.get("category"),
                 each.get("currentValue"),
                 frozenset(value for _, value in option_values(each) if isinstance(value, str)),
             )
-    context.state.of(Options).of[session] = options
+    context.state.of(SeenOptions)[session] = options
 
 
 def id_name(context: Context) -> str:
@@ -104,9 +102,9 @@ def id_name(context: Context) -> str:
 
 def option_values(option: dict[str, Json]) -> Iterator[tuple[str, Json]]:
     """Yield what a select can be set to, with its place in the option."""
-    for n, each in enumerate(map(as_object, as_array(option.get("options")))):
+    for n, each in enumerate(map(as_object, as_list(option.get("options")))):
         if isinstance(each.get("options"), list):
-            for m, inner in enumerate(map(as_object, as_array(each["options"]))):
+            for m, inner in enumerate(map(as_object, as_list(each["options"]))):
                 yield f"options.{n}.options.{m}", inner.get("value")
         elif "value" in each:
             yield f"options.{n}", each["value"]
@@ -121,10 +119,10 @@ def each_option(context: Context) -> Iterator[tuple[str, dict[str, Json]]]:
 
 
 def _known(context: Context) -> SessionOptions | None:
-    return context.state.of(Options).of.get(context.session_id or "")
+    return context.state.of(SeenOptions).get(context.session_id or "")
 
 
-def _wanted(context: Context) -> tuple[SessionOptions, Option] | None:
+def _wanted(context: Context) -> tuple[SessionOptions, SeenOption] | None:
     """Return the option that a client sets, where it is known."""
     known, id_ = _known(context), context.params.get("configId")
     if known is None or not isinstance(id_, str) or id_ not in known.by_id:
@@ -132,22 +130,18 @@ def _wanted(context: Context) -> tuple[SessionOptions, Option] | None:
     return known, known.by_id[id_]
 
 
-@check("ACP-L294", on_request("session/set_config_option"), fix="Set one of the session's options.")
+@check("ACP-L294", on.request("session/set_config_option"))
 def options_that_are_set_exist(context: Context) -> CheckResult:
-    """Flag an option that was not offered."""
     known, id_ = _known(context), context.params.get("configId")
     if known is None or not isinstance(id_, str):
         return None
     if id_ in known.by_id:
         return OK
-    return context.problem(
-        f"{quoted(id_)} is no option of the session", known.point, path="params.configId"
-    )
+    return context.problem(f"{quoted(id_)} is no option of the session", known.point, at="configId")
 
 
-@check("ACP-L295", on_request("session/set_config_option"), fix="Set one of the option's values.")
+@check("ACP-L295", on.request("session/set_config_option"))
 def values_that_are_set_are_offered(context: Context) -> CheckResult:
-    """Flag a value that was not offered."""
     wanted = _wanted(context)
     if wanted is None or wanted[1].type != "select" or not wanted[1].values:
         return None
@@ -156,17 +150,12 @@ def values_that_are_set_are_offered(context: Context) -> CheckResult:
     if isinstance(value, str) and value in option.values:
         return OK
     return context.problem(
-        f"{quoted(value)} is no value of the option {quoted(option.id)}",
-        known.point,
-        path="params.value",
+        f"{quoted(value)} is no value of the option {quoted(option.id)}", known.point, at="value"
     )
 
 
-@check(
-    "ACP-L296", on_request("session/set_config_option"), fix='Say "type": "boolean", true or false.'
-)
+@check("ACP-L296", on.request("session/set_config_option"))
 def booleans_are_set_as_such(context: Context) -> CheckResult:
-    """Flag words where true or false is asked for."""
     wanted = _wanted(context)
     if wanted is None or wanted[1].type != "boolean":
         return None
@@ -174,33 +163,29 @@ def booleans_are_set_as_such(context: Context) -> CheckResult:
         return context.problem(
             f"the option {quoted(wanted[1].id)} is a boolean and is not set as one",
             wanted[0].point,
-            path="params.type",
+            at="type",
         )
     if not isinstance(context.params.get("value"), bool):
         return context.problem(
             f"the option {quoted(wanted[1].id)} is set to {quoted(context.params.get('value'))}",
             wanted[0].point,
-            path="params.value",
+            at="value",
         )
     return OK
 
 
-@check("ACP-L297", on_request("session/set_config_option"), fix='Say "type": "id" or "boolean".')
+@check("ACP-L297", on.request("session/set_config_option"))
 def setting_says_what_is_set(context: Context) -> CheckResult:
-    """Flag a setting without a type, in version 2."""
     if isinstance(context.params.get("type"), str):
         return OK
-    return context.problem("type is missing", path="params.type")
+    return context.problem("type is missing", at="type")
 
 
-@check("ACP-L298", on_result("session/set_config_option"), fix="Return the complete list.")
+@check("ACP-L298", on.result("session/set_config_option"))
 def setting_is_answered_with_all_options(context: Context) -> CheckResult:
-    """Flag a response without the list, with a part of it, or without what was set."""
     reported = reported_options(context)
     if reported is None:
-        return context.problem(
-            "configOptions is missing", context.request, path="result.configOptions"
-        )
+        return context.problem("configOptions is missing", context.request, at="configOptions")
     now = {id_: each for each in reported[1] if isinstance(id_ := each.get(id_name(context)), str)}
     params = context.request.params if context.request is not None else {}
     id_ = params.get("configId")
@@ -211,7 +196,7 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
         return context.problem(
             f"the option {quoted(id_)} that was set is missing from the list",
             context.request,
-            path="result.configOptions",
+            at="configOptions",
         )
     value = now[id_].get("currentValue")
     if value != params.get("value"):
@@ -220,14 +205,13 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
             f"{quoted(id_)} was set to {quoted(params.get('value'))} and is {quoted(value)}",
             context.request,
             severity="warning",
-            path="result.configOptions",
+            at="configOptions",
         )
     return OK
 
 
-@check("ACP-L299", on_update("config_option_update"), fix="Send the complete list each time.")
+@check("ACP-L299", on.update("config_option_update"))
 def updates_list_all_options(context: Context) -> CheckResult:
-    """Flag options that vanish from one list to the next."""
     reported, known = reported_options(context), _known(context)
     if reported is None or known is None:
         return None
@@ -239,14 +223,13 @@ def updates_list_all_options(context: Context) -> CheckResult:
             if len(gone) > 1
             else f"{quoted(min(gone))} is missing from the list",
             known.point,
-            path="params.update.configOptions",
+            at="configOptions",
         )
     return OK
 
 
-@check("ACP-L300", TELLERS, fix="Offer a select with two values instead.")
+@check("ACP-L300", TELLERS)
 def booleans_are_offered_to_those_who_know_them(context: Context) -> CheckResult:
-    """Flag boolean options for a client that did not claim to know them."""
     booleans = [place for place, each in each_option(context) if each.get("type") == "boolean"]
     if not booleans:
         return None
@@ -259,9 +242,8 @@ def booleans_are_offered_to_those_who_know_them(context: Context) -> CheckResult
     )
 
 
-@check("ACP-L301", TELLERS, fix="Offer the current value among the others.")
+@check("ACP-L301", TELLERS)
 def selects_offer_their_value(context: Context) -> CheckResult:
-    """Flag selects without values, and of a current value that is none of them."""
     found: list[Problem] = []
     is_any = False
     for place, option in each_option(context):
@@ -284,13 +266,12 @@ def selects_offer_their_value(context: Context) -> CheckResult:
 
 
 def _has_empty_group(option: dict[str, Json]) -> bool:
-    groups = map(as_object, as_array(option.get("options")))
+    groups = map(as_object, as_list(option.get("options")))
     return any(each.get("options") == [] for each in groups)
 
 
-@check("ACP-L302", TELLERS, fix="Give a boolean a boolean, and no options.")
+@check("ACP-L302", TELLERS)
 def booleans_have_booleans(context: Context) -> CheckResult:
-    """Flag booleans that are set to something else, or offer values."""
     is_any = False
     for place, option in each_option(context):
         if option.get("type") != "boolean":
@@ -305,9 +286,8 @@ def booleans_have_booleans(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L303", TELLERS, fix="Report what each option is set to.")
+@check("ACP-L303", TELLERS)
 def options_are_set_to_something(context: Context) -> CheckResult:
-    """Flag options without a current value."""
     is_any = False
     for place, option in each_option(context):
         if context.version != 1 and not is_one_of(option.get("type"), TYPES):
@@ -318,43 +298,25 @@ def options_are_set_to_something(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L304", TELLERS, fix="Give each option, and each of its values, an id of its own.")
+@check("ACP-L304", TELLERS)
 def option_ids_and_values_are_unique(context: Context) -> CheckResult:
-    """Flag ids that two options share, and of values that stand twice in one."""
-    seen: set[str] = set()
-    is_any = False
-    for place, option in each_option(context):
-        is_any = True
-        id_ = option.get(id_name(context))
-        if isinstance(id_, str):
-            if id_ in seen:
-                return context.problem(
-                    f"two options have the id {quoted(id_)}", path=f"{place}.{id_name(context)}"
-                )
-            seen.add(id_)
-        values: set[str] = set()
-        for inner, value in option_values(option):
-            if isinstance(value, str):
-                if value in values:
-                    return context.problem(
-                        f"the value {quoted(value)} stands twice", path=f"{place}.{inner}.value"
-                    )
-                values.add(value)
-    return OK if is_any else None
+    options, name = list(each_option(context)), id_name(context)
+    twice = dict(repeated(option.get(name) for _, option in options))
+    for index, (place, option) in enumerate(options):
+        if index in twice:
+            return context.problem(
+                f"two options have the id {quoted(twice[index])}", path=f"{place}.{name}"
+            )
+        values = list(option_values(option))
+        for inner, value in repeated(value for _, value in values):
+            return context.problem(
+                f"the value {quoted(value)} stands twice", path=f"{place}.{values[inner][0]}.value"
+            )
+    return OK if options else None
 
 
-@check("ACP-L305", TELLERS, fix="Call them id and group; the other names are version 2's.")
-def names_are_version_1s(context: Context) -> CheckResult:
-    """Flag version 2's names."""
-    return _names(context, ("id", "group"), ("configId", "groupId"))
-
-
-@check("ACP-L306", TELLERS, fix="Call them configId and groupId; the other names are version 1's.")
-def names_are_version_2s(context: Context) -> CheckResult:
-    """Flag version 1's names."""
-    return _names(context, ("configId", "groupId"), ("id", "group"))
-
-
+@check("ACP-L305", TELLERS, right=("id", "group"), wrong=("configId", "groupId"))
+@check("ACP-L306", TELLERS, right=("configId", "groupId"), wrong=("id", "group"))
 def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> CheckResult:
     is_any = False
     for place, option in each_option(context):
@@ -364,7 +326,7 @@ def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> 
                 f"the option is named by {wrong[0]} instead of {right[0]}",
                 path=f"{place}.{right[0]}",
             )
-        for n, group in enumerate(map(as_object, as_array(option.get("options")))):
+        for n, group in enumerate(map(as_object, as_list(option.get("options")))):
             if "options" in group and right[1] not in group and wrong[1] in group:
                 return context.problem(
                     f"the group is named by {wrong[1]} instead of {right[1]}",
@@ -373,12 +335,11 @@ def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> 
     return OK if is_any else None
 
 
-@check("ACP-L307", TELLERS, fix="Put all values into groups, or none.")
+@check("ACP-L307", TELLERS)
 def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
-    """Flag lists that are flat and grouped at once."""
     is_any = False
     for place, option in each_option(context):
-        listed = [as_object(each) for each in as_array(option.get("options"))]
+        listed = [as_object(each) for each in as_list(option.get("options"))]
         if not listed:
             continue
         is_any = True
@@ -388,18 +349,8 @@ def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L308", TELLERS, fix="Begin categories of your own with “_”.")
-def categories_are_known_or_own(context: Context) -> CheckResult:
-    """Flag categories that a later version may give another meaning."""
-    return _words(context, "category", CATEGORIES)
-
-
-@check("ACP-L312", TELLERS, fix="Begin custom types with “_”.")
-def types_are_known_or_own(context: Context) -> CheckResult:
-    """Flag types that a later version may give another meaning."""
-    return _words(context, "type", TYPES)
-
-
+@check("ACP-L308", TELLERS, name="category", known=CATEGORIES)
+@check("ACP-L312", TELLERS, name="type", known=TYPES)
 def _words(context: Context, name: str, known: frozenset[str]) -> CheckResult:
     is_any = False
     for place, option in each_option(context):

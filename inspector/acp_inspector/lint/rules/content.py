@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
-from acp_inspector.lint.registry import check, on_request, on_update
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check
 from acp_inspector.lint.state import LintState
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 Block: TypeAlias = tuple[str, dict[str, Json]]
@@ -32,22 +34,15 @@ REQUIRED: Final = {
     "resource": (),
 }
 """Members that are strings in every block of a type."""
-CLAIMS: Final = {
-    1: "promptCapabilities.{}",
-    2: "session.prompt.{}",
-}
+CLAIMS: Final = {1: "promptCapabilities.{}", 2: "session.prompt.{}"}
 """Where an agent claims that it takes blocks of a kind."""
 
 _MIME_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\s*(;.*)?", re.DOTALL)
 
 HOLDERS: Final = (
-    on_request("session/prompt", "session/request_permission"),
-    on_update(
-        *sorted(ONE_BLOCK),
-        *MESSAGES,
-        *TOOL_CALLS,
-        "tool_call_content_chunk",
-        "compaction_update",
+    on.request("session/prompt", "session/request_permission"),
+    on.update(
+        *sorted(ONE_BLOCK), *MESSAGES, *TOOL_CALLS, "tool_call_content_chunk", "compaction_update"
     ),
 )
 """Messages that hold content blocks."""
@@ -62,34 +57,6 @@ class _Blocks:
     beyond_text: list[Block] = field(default_factory=list[Block])
 
 
-@check(
-    "ACP-L137",
-    on_request("session/prompt"),
-    fix="Send images only to agents that claim to take them.",
-)
-def images_are_taken(context: Context) -> CheckResult:
-    """Flag images for an agent that did not say it takes them."""
-    return _claimed(context, "image", "image")
-
-
-@check(
-    "ACP-L138", on_request("session/prompt"), fix="Send audio only to agents that claim to take it."
-)
-def audio_is_taken(context: Context) -> CheckResult:
-    """Flag audio for an agent that did not say it takes it."""
-    return _claimed(context, "audio", "audio")
-
-
-@check(
-    "ACP-L139",
-    on_request("session/prompt"),
-    fix="Send a resource_link, or the text, to agents that take no embedded context.",
-)
-def embedded_resources_are_taken(context: Context) -> CheckResult:
-    """Flag embedded resources for an agent that did not say it takes them."""
-    return _claimed(context, "resource", "embeddedContext")
-
-
 def takes(state: LintState, capability: str) -> bool:
     """Return whether the agent said that its prompts may hold blocks of a kind."""
     version = 2 if state.version == 2 else 1
@@ -97,6 +64,9 @@ def takes(state: LintState, capability: str) -> bool:
     return isinstance(mime_type, dict) if version == 2 else mime_type is True
 
 
+@check("ACP-L137", on.request("session/prompt"), type_="image", capability="image")
+@check("ACP-L138", on.request("session/prompt"), type_="audio", capability="audio")
+@check("ACP-L139", on.request("session/prompt"), type_="resource", capability="embeddedContext")
 def _claimed(context: Context, type_: str, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -113,13 +83,8 @@ def _claimed(context: Context, type_: str, capability: str) -> CheckResult:
     return None
 
 
-@check(
-    "ACP-L140",
-    *HOLDERS,
-    fix="Give each content block all members that its type needs.",
-)
+@check("ACP-L140", *HOLDERS)
 def blocks_are_whole(context: Context) -> CheckResult:
-    """Flag content blocks without what their type needs."""
     blocks = _all(context).all
     if not blocks:
         return None
@@ -153,13 +118,8 @@ def _incomplete(context: Context, path: str, block: dict[str, Json]) -> CheckRes
     return None
 
 
-@check(
-    "ACP-L141",
-    *HOLDERS,
-    fix="Encode bytes as standard base64, with padding, without a prefix.",
-)
+@check("ACP-L141", *HOLDERS)
 def bytes_are_base64(context: Context) -> CheckResult:
-    """Flag data and blobs that do not decode."""
     found: CheckResult = None
     for path, block in _all(context).beyond_text:
         for where, data in _encoded(path, block):
@@ -188,13 +148,8 @@ def is_base64(text: str) -> bool:
     return True
 
 
-@check(
-    "ACP-L142",
-    *HOLDERS,
-    fix="Name the MIME type as type/subtype; image/… for images.",
-)
+@check("ACP-L142", *HOLDERS)
 def mime_types_fit(context: Context) -> CheckResult:
-    """Flag MIME types that are none, or that belong to another type of block."""
     found: CheckResult = None
     for path, block in _all(context).beyond_text:
         type_ = block.get("type")
@@ -215,13 +170,8 @@ def mime_types_fit(context: Context) -> CheckResult:
     return found
 
 
-@check(
-    "ACP-L143",
-    *HOLDERS,
-    fix="Use text, image, audio, resource_link or resource.",
-)
+@check("ACP-L143", *HOLDERS)
 def types_of_blocks_are_known(context: Context) -> CheckResult:
-    """Flag content blocks of a type that version 1 does not have."""
     blocks = _all(context).all
     if not blocks:
         return None
@@ -233,14 +183,13 @@ def types_of_blocks_are_known(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L462", *HOLDERS, fix="Point icons at https: or data: URIs.")
+@check("ACP-L462", *HOLDERS)
 def icons_are_safe_to_fetch(context: Context) -> CheckResult:
-    """Flag icons that a client would have to fetch from elsewhere than the web."""
     found: CheckResult = None
     for path, block in _all(context).beyond_text:
         if context.side != "agent" or block.get("type") != "resource_link":
             continue
-        for i, icon in enumerate(map(as_object, as_array(block.get("icons")))):
+        for i, icon in enumerate(map(as_object, as_list(block.get("icons")))):
             source = icon.get("src")
             if not isinstance(source, str):
                 continue
@@ -287,7 +236,7 @@ def blocks_of(context: Context) -> list[Block]:
 def _listed(path: str, value: Json) -> list[Block]:
     return [
         (f"{path}.{i}", as_object(block))
-        for i, block in enumerate(as_array(value))
+        for i, block in enumerate(as_list(value))
         if isinstance(block, dict)
     ]
 

@@ -5,16 +5,19 @@ Source: ACP, "Tool Calls", "Overview".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.context import CheckResult, Context, Problem, as_array, as_object, quoted
-from acp_inspector.lint.registry import Trigger, check, on_update
+from acp_inspector.lint import on
+from acp_inspector.lint.context import Context, Place, Violation, items, quoted
+from acp_inspector.lint.on import Triggers
+from acp_inspector.lint.registry import check, each_of
 from acp_inspector.lint.rules.tool_calls import TOOL_CALL_MESSAGES, content_of
 from acp_inspector.lint.text_checks import NOWHERE, PatchedFile, is_absolute, read_patch
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-SHOWN: Final[tuple[Trigger, ...]] = (*TOOL_CALL_MESSAGES, *on_update("tool_call_content_chunk"))
+SHOWN: Final[Triggers] = (*TOOL_CALL_MESSAGES, *on.update("tool_call_content_chunk"))
 """Messages that may show a diff."""
 PAIRS: Final = frozenset({"move", "copy"})
 """Operations on a file that have a path before and one after."""
@@ -22,55 +25,30 @@ OPERATIONS: Final = frozenset({"add", "delete", "modify"}) | PAIRS
 CHARACTERS: Final = 1_000_000
 """Characters of a patch that are looked at; what is longer is passed over."""
 
-Place = tuple[str, dict[str, Json]]
-Violation = tuple[str, str]
-"""What is wrong, and where."""
-
 
 def _diffs(context: Context) -> list[Place]:
     if context.variant == "tool_call_content_chunk":
         item = as_object(context.update.get("content"))
         return [("params.update.content", item)] if item.get("type") == "diff" else []
     place, content = content_of(context)
-    if not isinstance(content, list):
-        return []
-    return [
-        (f"{place}.{index}", item)
-        for index, item in enumerate(map(as_object, as_array(content)))
-        if item.get("type") == "diff"
-    ]
+    return [each for each in items(place, content) if each[1].get("type") == "diff"]
 
 
 def _changes(context: Context) -> list[Place]:
     return [
-        (f"{place}.changes.{index}", as_object(change))
+        change
         for place, diff in _diffs(context)
-        for index, change in enumerate(as_array(diff.get("changes")))
+        for change in items(f"{place}.changes", diff.get("changes"))
     ]
 
 
-def _judged(
-    context: Context,
-    places: list[Place],
-    look: Callable[[str, dict[str, Json]], Iterator[Violation]],
-) -> CheckResult:
-    """Return what is wrong with any of these places; None where there is none."""
-    if not places:
-        return None
-    return tuple(
-        Problem(text, (context.seq,), path=path)
-        for place, each in places
-        for text, path in look(place, each)
-    )
+def _diffs_and_changes(context: Context) -> list[Place]:
+    return _diffs(context) + _changes(context)
 
 
-@check("ACP-L204", SHOWN, fix="Send path, which is absolute, and newText.")
-def diffs_are_complete(context: Context) -> CheckResult:
-    """Flag diffs of version 1 that do not say which file becomes what."""
-    return _judged(context, _diffs(context), _incomplete)
-
-
-def _incomplete(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+@check("ACP-L204", SHOWN)
+@each_of(_diffs)
+def diffs_are_complete(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     if not is_absolute(diff.get("path")):
         what = "is no absolute path" if "path" in diff else "is missing"
         yield f"the path of the diff {what}", f"{place}.path"
@@ -79,13 +57,9 @@ def _incomplete(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
         yield f"the newText of the diff {what}", f"{place}.newText"
 
 
-@check("ACP-L205", SHOWN, fix="Send changes, and a patch with the text.")
-def diffs_have_changes(context: Context) -> CheckResult:
-    """Flag diffs of version 2 that are those of version 1."""
-    return _judged(context, _diffs(context), _without_changes)
-
-
-def _without_changes(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+@check("ACP-L205", SHOWN)
+@each_of(_diffs)
+def diffs_have_changes(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     if not isinstance(diff.get("changes"), list):
         what = "are no array" if "changes" in diff else "are missing"
         yield f"the changes of the diff {what}", f"{place}.changes"
@@ -94,13 +68,11 @@ def _without_changes(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
             yield f"the diff has version 1's {name}", f"{place}.{name}"
 
 
-@check("ACP-L206", SHOWN, fix="Send oldPath and path for move and copy, path for all else.")
-def changes_have_their_paths(context: Context) -> CheckResult:
-    """Flag changes that do not say which file they are about."""
-    return _judged(context, _changes(context), _pathless)
-
-
-def _pathless(place: str, change: dict[str, Json]) -> Iterator[Violation]:
+@check("ACP-L206", SHOWN)
+@each_of(_changes)
+def changes_have_their_paths(
+    context: Context, place: str, change: dict[str, Json]
+) -> Iterator[Violation]:
     operation = change.get("operation")
     if isinstance(operation, str) and operation not in OPERATIONS:
         return
@@ -111,14 +83,11 @@ def _pathless(place: str, change: dict[str, Json]) -> Iterator[Violation]:
             yield f"the change {quoted(operation)} has no {name}", f"{place}.{name}"
 
 
-@check("ACP-L207", SHOWN, fix="Send absolute paths in diffs.")
-def paths_of_diffs_are_absolute(context: Context) -> CheckResult:
-    """Flag diffs of files whose place is not said whole."""
-    places = _diffs(context)
-    return _judged(context, places + _changes(context) if places else places, _relative)
-
-
-def _relative(place: str, each: dict[str, Json]) -> Iterator[Violation]:
+@check("ACP-L207", SHOWN)
+@each_of(_diffs_and_changes)
+def paths_of_diffs_are_absolute(
+    context: Context, place: str, each: dict[str, Json]
+) -> Iterator[Violation]:
     for name in ("path", "oldPath"):
         path = each.get(name)
         if isinstance(path, str) and not is_absolute(path):
@@ -141,17 +110,11 @@ def _text(diff: dict[str, Json]) -> str:
     return text if isinstance(text, str) else ""
 
 
-@check(
-    "ACP-L208",
-    SHOWN,
-    fix="Send what `git diff -p` prints, with absolute paths and without a/ and b/.",
-)
-def patches_are_bare_and_absolute(context: Context) -> CheckResult:
-    """Flag patches with headers of a commit or mail, or with paths of a working tree."""
-    return _judged(context, _patches(context), _no_git_patch)
-
-
-def _no_git_patch(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+@check("ACP-L208", SHOWN)
+@each_of(_patches)
+def patches_are_bare_and_absolute(
+    context: Context, place: str, diff: dict[str, Json]
+) -> Iterator[Violation]:
     patch, where = read_patch(_text(diff)), f"{place}.patch.text"
     if patch.preamble:
         yield f"the patch begins with {quoted(patch.preamble)}, not “diff --git”", where
@@ -164,17 +127,16 @@ def _no_git_patch(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
             yield f"the path {quoted(names[0] if names else header)} is not absolute", where
 
 
-@check("ACP-L209", SHOWN, fix="List every file of the patch in changes, with what happens to it.")
-def patches_agree_with_changes(context: Context) -> CheckResult:
+@check("ACP-L209", SHOWN)
+@each_of(_patches)
+def patches_agree_with_changes(
+    context: Context, place: str, diff: dict[str, Json]
+) -> Iterator[Violation]:
     """Flag files in a patch that changes does not have, or has otherwise.
 
     A moved file may stand in the patch as one deleted and one added: so Git writes it on demand.
     """
-    return _judged(context, _patches(context), _unlisted)
-
-
-def _unlisted(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
-    changes = [as_object(each) for each in as_array(diff.get("changes"))]
+    changes = [as_object(each) for each in as_list(diff.get("changes"))]
     for file in read_patch(_text(diff)).files:
         if file.path is None or not is_absolute(file.path):
             continue
@@ -196,27 +158,23 @@ def _is_reported_by(file: PatchedFile, change: dict[str, Json]) -> bool:
     return file.operation == "add" and operation in PAIRS and path == file.path
 
 
-@check("ACP-L210", SHOWN, fix="Send a patch with the changes of text.")
-def texts_come_with_a_patch(context: Context) -> CheckResult:
-    """Flag changes to files of text that do not say what changed."""
-    return _judged(context, _diffs(context), _patchless)
-
-
-def _patchless(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+@check("ACP-L210", SHOWN)
+@each_of(_diffs)
+def texts_come_with_a_patch(
+    context: Context, place: str, diff: dict[str, Json]
+) -> Iterator[Violation]:
     if diff.get("patch") is not None:
         return
-    for change in map(as_object, as_array(diff.get("changes"))):
+    for change in map(as_object, as_list(diff.get("changes"))):
         if change.get("fileType") == "text":
             yield f"the text {quoted(change.get('path'))} changes without a patch", f"{place}.patch"
             return
 
 
-@check("ACP-L211", SHOWN, fix="Send a diff only where something changes.")
-def diffs_change_something(context: Context) -> CheckResult:
-    """Flag diffs without a change."""
-    return _judged(context, _diffs(context), _empty)
-
-
-def _empty(place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+@check("ACP-L211", SHOWN)
+@each_of(_diffs)
+def diffs_change_something(
+    context: Context, place: str, diff: dict[str, Json]
+) -> Iterator[Violation]:
     if diff.get("changes") == []:
         yield "the diff has no changes", f"{place}.changes"

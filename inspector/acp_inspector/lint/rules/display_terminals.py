@@ -5,9 +5,9 @@ Source: ACP version 2, "Tool Calls", Terminals; schema, TerminalUpdate and Termi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -15,53 +15,38 @@ from acp_inspector.lint.context import (
     Context,
     EndContext,
     Problem,
-    as_object,
     quoted,
 )
-from acp_inspector.lint.registry import check, check_at_end, on_update, track
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.rules.content import is_base64
 from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import SeenSession, SeenTerminal
 from acp_inspector.lint.text_checks import is_absolute
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 CELLS: Final = range(1, 65536)
 REMEMBERED: Final = 4096
 
 
-@dataclass(slots=True)
-class _Commands:
+class _Commands(dict[tuple[str, str], str]):
     """The first reported command of each terminal, by session and id."""
 
-    reported: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
-
-@check(
-    "ACP-L266",
-    on_update("terminal_update", "terminal_output_chunk"),
-    fix="Name the terminal by terminalId, and put bytes into data.",
-)
+@check("ACP-L266", on.update("terminal_update", "terminal_output_chunk"))
 def terminals_are_named(context: Context) -> CheckResult:
-    """Flag updates of no terminal, and of output without bytes."""
     names = (
         ("terminalId", "data") if context.variant == "terminal_output_chunk" else ("terminalId",)
     )
     for name in names:
         if not isinstance(context.update.get(name), str):
             what = "is no string" if name in context.update else "is missing"
-            return context.problem(
-                f"{name} of a {context.variant} {what}", path=f"params.update.{name}"
-            )
+            return context.problem(f"{name} of a {context.variant} {what}", at=name)
     return OK
 
 
-@check(
-    "ACP-L267",
-    on_update("terminal_update", "terminal_output_chunk"),
-    fix="Encode the bytes of each message by themselves, as base64 with padding.",
-)
+@check("ACP-L267", on.update("terminal_update", "terminal_output_chunk"))
 def output_is_base64(context: Context) -> CheckResult:
-    """Flag output that does not decode."""
     data: Json = context.update.get("data")
     path = "params.update.data"
     if context.variant == "terminal_update":
@@ -74,37 +59,30 @@ def output_is_base64(context: Context) -> CheckResult:
     return context.problem(f"no base64: {quoted(data[:40])}", path=path)
 
 
-@check("ACP-L268", on_update("terminal_update"), fix="Send an absolute cwd, or none.")
+@check("ACP-L268", on.update("terminal_update"))
 def terminals_run_somewhere(context: Context) -> CheckResult:
-    """Flag directories that depend on where someone stands."""
     cwd: Json = context.update.get("cwd")
     if not isinstance(cwd, str):
         return None
     if is_absolute(cwd):
         return OK
-    return context.problem(f"the cwd is {quoted(cwd)}", path="params.update.cwd")
+    return context.problem(f"the cwd is {quoted(cwd)}", at="cwd")
 
 
-@check("ACP-L269", on_update("terminal_update"), fix='Send {"data": …} as output.')
+@check("ACP-L269", on.update("terminal_update"))
 def output_is_an_object(context: Context) -> CheckResult:
-    """Flag output that is text."""
     output: Json = context.update.get("output")
     if output is None:
         return None
     if not isinstance(output, dict):
-        return context.problem(f"the output is {quoted(output)}", path="params.update.output")
+        return context.problem(f"the output is {quoted(output)}", at="output")
     if not isinstance(as_object(output).get("data"), str):
-        return context.problem("the output has no data", path="params.update.output.data")
+        return context.problem("the output has no data", at="output.data")
     return OK
 
 
-@check(
-    "ACP-L270",
-    on_update("terminal_output_chunk"),
-    fix="Send the exitStatus after the last output, or clear it.",
-)
+@check("ACP-L270", on.update("terminal_output_chunk"))
 def exited_terminals_are_silent(context: Context) -> CheckResult:
-    """Flag output after the exit."""
     terminal = _terminal(context)
     if terminal is None:
         return None
@@ -115,24 +93,23 @@ def exited_terminals_are_silent(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L271", on_update("terminal_update"), fix="Give each command a terminal of its own.")
+@check("ACP-L271", on.update("terminal_update"))
 def terminals_are_not_reused(context: Context) -> CheckResult:
-    """Flag terminals that run another command after one has ended."""
     terminal, command = _terminal(context), context.update.get("command")
     if terminal is None or terminal.exited is None or context.session is None:
         return None
-    before = context.state.of(_Commands).reported.get((context.session.id, terminal.id))
+    before = context.state.of(_Commands).get((context.session.id, terminal.id))
     if isinstance(command, str) and before is not None and command != before:
         return context.problem(
             f"terminal {quoted(terminal.id)} exited, and runs {quoted(command)} now",
             terminal.first,
             terminal.exited,
-            path="params.update.terminalId",
+            at="terminalId",
         )
     return OK
 
 
-@check("ACP-L274", on_update("terminal_update"), fix="Send the command with the first update.")
+@check("ACP-L274", on.update("terminal_update"))
 def terminal_commands_come_first(context: Context) -> CheckResult:
     """Flag commands that only a later update names.
 
@@ -142,7 +119,7 @@ def terminal_commands_come_first(context: Context) -> CheckResult:
     if not isinstance(command, str) or session is None or session.is_replaying:
         return None
     terminal = _terminal(context)
-    if terminal is None or (session.id, terminal.id) in context.state.of(_Commands).reported:
+    if terminal is None or (session.id, terminal.id) in context.state.of(_Commands):
         return OK
     return context.problem(
         f"the command of terminal {quoted(terminal.id)} comes after its first update",
@@ -150,10 +127,10 @@ def terminal_commands_come_first(context: Context) -> CheckResult:
     )
 
 
-@track(on_update("terminal_update"))
+@track(on.update("terminal_update"))
 def _keep_command(context: Context) -> None:
     command, id_ = context.update.get("command"), context.update.get("terminalId")
-    reported = context.state.of(_Commands).reported
+    reported = context.state.of(_Commands)
     if context.session is None or not isinstance(id_, str) or not isinstance(command, str):
         return
     if len(reported) < REMEMBERED:
@@ -167,9 +144,8 @@ def _terminal(context: Context) -> SeenTerminal | None:
     return context.session.terminals.get(id_)
 
 
-@check_at_end("ACP-L273", fix="Send a terminal_update for each terminal that you show.")
+@check_at_end("ACP-L273")
 def shown_terminals_were_reported(ending: EndContext) -> CheckResult:
-    """Flag terminals that a tool call shows, and of which nothing came."""
     found: list[Problem] = []
     has_any = False
     for session in ending.state.sessions.values():
@@ -190,9 +166,8 @@ def shown_terminals_were_reported(ending: EndContext) -> CheckResult:
     return tuple(found) if has_any else None
 
 
-@check_at_end("ACP-L275", fix="Send the exitStatus before the tool call is final.")
+@check_at_end("ACP-L275")
 def terminals_end_with_their_tool_call(ending: EndContext) -> CheckResult:
-    """Flag terminals that run on after their tool call, and not in the background."""
     found: list[Problem] = []
     has_any = False
     for session in ending.state.sessions.values():
@@ -216,16 +191,15 @@ def _behind(ending: EndContext, session: SeenSession) -> set[str]:
     return {id_ for each in listed if isinstance(id_ := each.get("terminalId"), str)}
 
 
-@check("ACP-L463", on_update("terminal_update"), fix="Send cols and rows from 1 to 65535.")
+@check("ACP-L463", on.update("terminal_update"))
 def sizes_are_sizes(context: Context) -> CheckResult:
-    """Flag terminals of no size."""
     size: Json = context.update.get("size")
     if size is None:
         return None
     if not isinstance(size, dict):
-        return context.problem(f"the size is {quoted(size)}", path="params.update.size")
+        return context.problem(f"the size is {quoted(size)}", at="size")
     for name in ("cols", "rows"):
         value = as_object(size).get(name)
         if type(value) is not int or value not in CELLS:
-            return context.problem(f"{name} is {quoted(value)}", path=f"params.update.size.{name}")
+            return context.problem(f"{name} is {quoted(value)}", at=f"size.{name}")
     return OK

@@ -11,27 +11,13 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    as_array,
-    as_object,
-    is_one_of,
-    quoted,
-)
-from acp_inspector.lint.registry import (
-    EVERY_MESSAGE,
-    check,
-    on_notification,
-    on_request,
-    on_response,
-    on_result,
-    track,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_inspector.redaction.detector import SecretDetector
 from acp_inspector.redaction.patterns import RULES, SECRET_PATTERNS
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, id_key, is_request_id
 
 CREATE: Final = "elicitation/create"
@@ -78,7 +64,7 @@ def _claims(context: Context, mode: str) -> bool:
     return context.state.claims("client", f"elicitation.{mode}")
 
 
-@track(on_request(CREATE))
+@track(on.request(CREATE))
 def _keep_page(context: Context) -> None:
     id_ = context.params.get("elicitationId")
     pages = context.state.of(_Pages)
@@ -86,7 +72,7 @@ def _keep_page(context: Context) -> None:
         pages.open[id_] = (context.key and context.state.newest) or context.point
 
 
-@track(on_response(CREATE))
+@track(on.response(CREATE))
 def _forget_page(context: Context) -> None:
     # Accepted pages stay open until they are completed.
     if context.kind == "failure" or context.result_object.get("action") != "accept":
@@ -95,7 +81,7 @@ def _forget_page(context: Context) -> None:
             context.state.of(_Pages).open.pop(id_, None)
 
 
-@track(on_notification("elicitation/complete"))
+@track(on.notification("elicitation/complete"))
 def _complete_page(context: Context) -> None:
     pages, id_ = context.state.of(_Pages), context.params.get("elicitationId")
     if isinstance(id_, str):
@@ -105,40 +91,28 @@ def _complete_page(context: Context) -> None:
     pages.until, pages.completion = context.seq + LATER, context.point
 
 
-@check("ACP-L328", on_request(CREATE), fix="Ask by a form only where the client can show one.")
-def forms_are_for_who_can_show_them(context: Context) -> CheckResult:
-    """Flag a form for a client that did not claim forms."""
-    return _is_claimed(context, "form")
-
-
-@check("ACP-L329", on_request(CREATE), fix="Ask by a page only where the client can open one.")
-def pages_are_for_who_can_open_them(context: Context) -> CheckResult:
-    """Flag a page for a client that did not claim pages."""
-    return _is_claimed(context, "url")
-
-
+@check("ACP-L328", on.request(CREATE), mode="form")
+@check("ACP-L329", on.request(CREATE), mode="url")
 def _is_claimed(context: Context, mode: str) -> CheckResult:
     if _mode(context) != mode:
         return None
     if _claims(context, mode):
         return OK
     return context.problem(
-        f"the client did not claim elicitation.{mode}", context.state.initialize, path="params.mode"
+        f"the client did not claim elicitation.{mode}", context.state.initialize, at="mode"
     )
 
 
-@check("ACP-L330", on_request(CREATE), fix="Say how you ask, and what for.")
+@check("ACP-L330", on.request(CREATE))
 def mode_and_message_are_there(context: Context) -> CheckResult:
-    """Flag a request without mode or message."""
     for name in ("mode", "message"):
         if not isinstance(context.params.get(name), str):
-            return context.problem(f"{name} is missing", path=f"params.{name}")
+            return context.problem(f"{name} is missing", at=name)
     return OK
 
 
-@check("ACP-L331", on_request(CREATE), fix="Name the session, or the request, that it is about.")
+@check("ACP-L331", on.request(CREATE))
 def a_scope_is_named(context: Context) -> CheckResult:
-    """Flag a request that belongs to nothing, or to two things."""
     has_session = context.params.get("sessionId") is not None
     has_request = "requestId" in context.params
     if not has_session and not has_request:
@@ -151,28 +125,23 @@ def a_scope_is_named(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L332", on_request(CREATE), fix="Name a request that is open, a session that is known.")
+@check("ACP-L332", on.request(CREATE))
 def the_scope_exists(context: Context) -> CheckResult:
-    """Flag a request about a session, tool call or request that is not known."""
     params = context.params
     id_: Json = params.get("requestId")
     if "requestId" in params and is_request_id(id_):
         if ("client", *id_key(id_)) in context.state.requests:
             return OK
-        return context.problem(
-            f"no request {quoted(id_)} of the client is open", path="params.requestId"
-        )
+        return context.problem(f"no request {quoted(id_)} of the client is open", at="requestId")
     if context.session_id is None:
         return None
     if context.session is None:
         return context.problem(
-            f"the session {quoted(context.session_id)} is not known", path="params.sessionId"
+            f"the session {quoted(context.session_id)} is not known", at="sessionId"
         )
     tool = params.get("toolCallId")
     if isinstance(tool, str) and tool not in context.session.tools:
-        return context.problem(
-            f"the tool call {quoted(tool)} is not known", path="params.toolCallId"
-        )
+        return context.problem(f"the tool call {quoted(tool)} is not known", at="toolCallId")
     return OK
 
 
@@ -184,54 +153,48 @@ def _url(context: Context) -> SplitResult | None:
         return None
 
 
-@check("ACP-L333", on_request(CREATE), fix="Give an id and an absolute URL.")
+@check("ACP-L333", on.request(CREATE))
 def pages_have_id_and_address(context: Context) -> CheckResult:
-    """Flag a page without id or address."""
     if _mode(context) != "url":
         return None
     if not isinstance(context.params.get("elicitationId"), str):
-        return context.problem("elicitationId is missing", path="params.elicitationId")
+        return context.problem("elicitationId is missing", at="elicitationId")
     url = _url(context)
     if url is None or not url.scheme or not (url.netloc or url.scheme not in {"http", "https"}):
-        return context.problem(f"the url is {quoted(context.params.get('url'))}", path="params.url")
+        return context.problem(f"the url is {quoted(context.params.get('url'))}", at="url")
     return OK
 
 
-@check("ACP-L334", on_request(CREATE), fix="Use https; http is for localhost.")
+@check("ACP-L334", on.request(CREATE))
 def pages_are_reached_safely(context: Context) -> CheckResult:
-    """Flag a page that others can read along."""
     url = _url(context)
     if _mode(context) != "url" or url is None:
         return None
     if url.scheme == "https" or (url.scheme == "http" and url.hostname in _LOCAL):
         return OK
-    return context.problem(f"the url is {url.scheme}", path="params.url")
+    return context.problem(f"the url is {url.scheme}", at="url")
 
 
-@check(
-    "ACP-L335", on_request(CREATE), fix="Put an opaque id into the URL, and nothing of the user."
-)
+@check("ACP-L335", on.request(CREATE))
 def addresses_hold_no_secrets(context: Context) -> CheckResult:
-    """Flag credentials, tokens and e-mail addresses in a URL."""
     url = _url(context)
     if _mode(context) != "url" or url is None:
         return None
     if "@" in url.netloc:
-        return context.problem("the url names a user", path="params.url")
+        return context.problem("the url names a user", at="url")
     for name, value in (*parse_qsl(url.query), *parse_qsl(url.fragment)):
         if value and _SECRET.search(name):
-            return context.problem(f"the url carries {quoted(name)}", path="params.url")
+            return context.problem(f"the url carries {quoted(name)}", at="url")
     url_text = f"{url.path}?{url.query}#{url.fragment}"
     if any(hit.rule in _TOKENS for hit in context.state.of(_Pages).finder.find(url_text)):
-        return context.problem("the url carries what looks like a token", path="params.url")
+        return context.problem("the url carries what looks like a token", at="url")
     if _EMAIL.search(url_text):
-        return context.problem("the url carries an e-mail address", path="params.url")
+        return context.problem("the url carries an e-mail address", at="url")
     return OK
 
 
-@check("ACP-L336", on_request(CREATE), fix="Give each page an id of its own.")
+@check("ACP-L336", on.request(CREATE))
 def page_ids_are_unique(context: Context) -> CheckResult:
-    """Flag an id that an open page has already."""
     id_ = context.params.get("elicitationId")
     if _mode(context) != "url" or not isinstance(id_, str):
         return None
@@ -239,41 +202,36 @@ def page_ids_are_unique(context: Context) -> CheckResult:
     if earlier is None:
         return OK
     return context.problem(
-        f"another open page has the id {quoted(id_)}", earlier, path="params.elicitationId"
+        f"another open page has the id {quoted(id_)}", earlier, at="elicitationId"
     )
 
 
-@check("ACP-L342", on_result(CREATE), fix="Answer with accept, decline or cancel.")
+@check("ACP-L342", on.result(CREATE))
 def answers_say_what_was_done(context: Context) -> CheckResult:
-    """Flag responses without an action, or with an unknown one."""
     action = context.result_object.get("action")
     if not isinstance(action, str):
-        return context.problem("action is missing", context.request, path="result.action")
+        return context.problem("action is missing", context.request, at="action")
     if action in ACTIONS or action.startswith("_"):
         return OK
-    return context.problem(f"the action is {quoted(action)}", context.request, path="result.action")
+    return context.problem(f"the action is {quoted(action)}", context.request, at="action")
 
 
-@check("ACP-L344", on_result(CREATE), fix="Send content with accepted forms alone.")
+@check("ACP-L344", on.result(CREATE))
 def content_comes_with_accepted_forms(context: Context) -> CheckResult:
-    """Flag content that was declined, or that no form asked for."""
     if context.request is None:
         return None
     if context.result_object.get("content") is None:
         return OK
     action = context.result_object.get("action")
     if is_one_of(action, {"decline", "cancel"}):
-        return context.problem(
-            f"content comes with {action}", context.request, path="result.content"
-        )
+        return context.problem(f"content comes with {action}", context.request, at="content")
     if context.request.params.get("mode") == "url":
-        return context.problem("content comes for a page", context.request, path="result.content")
+        return context.problem("content comes for a page", context.request, at="content")
     return OK
 
 
-@check("ACP-L346", on_response(CREATE), fix="Answer a mode that you did not claim with -32602.")
+@check("ACP-L346", on.response(CREATE))
 def unclaimed_modes_are_refused(context: Context) -> CheckResult:
-    """Flag a client that answers what it did not claim in another way."""
     mode = context.request.params.get("mode") if context.request is not None else None
     if not is_one_of(mode, {"form", "url"}) or _claims(context, str(mode)):
         return None
@@ -287,11 +245,8 @@ def unclaimed_modes_are_refused(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L347", on_notification("elicitation/complete"), fix="Complete each open page exactly once."
-)
+@check("ACP-L347", on.notification("elicitation/complete"))
 def only_open_pages_are_completed(context: Context) -> CheckResult:
-    """Flag a page that is completed twice, or that was never opened."""
     pages, id_ = context.state.of(_Pages), context.params.get("elicitationId")
     if not isinstance(id_, str):
         return None
@@ -299,16 +254,13 @@ def only_open_pages_are_completed(context: Context) -> CheckResult:
         return OK
     if id_ in pages.done:
         return context.problem(
-            f"the page {quoted(id_)} was completed before",
-            pages.done[id_],
-            path="params.elicitationId",
+            f"the page {quoted(id_)} was completed before", pages.done[id_], at="elicitationId"
         )
-    return context.problem(f"no page {quoted(id_)} is open", path="params.elicitationId")
+    return context.problem(f"no page {quoted(id_)} is open", at="elicitationId")
 
 
-@check("ACP-L348", EVERY_MESSAGE, fix="Keep what the user entered there on the agent's side.")
+@check("ACP-L348", on.EVERY_MESSAGE)
 def what_was_entered_stays_there(context: Context) -> CheckResult:
-    """Flag what looks like a token, once a page was completed."""
     pages = context.state.of(_Pages)
     if context.seq > pages.until or context.side != "agent":
         return None
@@ -332,4 +284,4 @@ def _strings(value: Json) -> Iterator[tuple[str, str]]:
         elif isinstance(each, dict):
             todo += as_object(each).items()
         elif isinstance(each, list):
-            todo += [(name, inner) for inner in as_array(each)]
+            todo += [(name, inner) for inner in as_list(each)]

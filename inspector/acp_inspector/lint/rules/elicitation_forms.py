@@ -9,18 +9,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    as_array,
-    as_object,
-    is_one_of,
-    quoted,
-)
-from acp_inspector.lint.registry import check, on_request, on_result
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
+from acp_inspector.lint.registry import check
 from acp_inspector.lint.rules.elicitation import CREATE
 from acp_inspector.lint.text_checks import asks_secret, is_pattern, names_secret
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 PLACE: Final = "params.requestedSchema"
@@ -42,11 +36,8 @@ def _fields(schema: dict[str, Json]) -> dict[str, dict[str, Json]]:
     return {name: as_object(field) for name, field in fields.items()}
 
 
-@check(
-    "ACP-L337", on_request(CREATE), fix='Ask by {"type": "object", "properties": {…}}, all flat.'
-)
+@check("ACP-L337", on.request(CREATE))
 def forms_are_flat_objects(context: Context) -> CheckResult:
-    """Flag forms that are no object of primitives."""
     schema = _schema(context.params)
     if schema is None:
         return None
@@ -72,9 +63,8 @@ def forms_are_flat_objects(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L338", on_request(CREATE), fix="Stay with what the restricted schema has.")
+@check("ACP-L338", on.request(CREATE))
 def forms_are_plain(context: Context) -> CheckResult:
-    """Flag words of JSON Schema that clients do not read here."""
     schema = _schema(context.params)
     if not schema:
         return None
@@ -90,14 +80,13 @@ def forms_are_plain(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L339", on_request(CREATE), fix="Make the form one that can be filled in.")
+@check("ACP-L339", on.request(CREATE))
 def forms_make_sense(context: Context) -> CheckResult:
-    """Flag forms that contradict themselves."""
     schema = _schema(context.params)
     if not schema:
         return None
     fields = _fields(schema)
-    for name in as_array(schema.get("required")):
+    for name in as_list(schema.get("required")):
         if isinstance(name, str) and name not in fields:
             return context.problem(
                 f"the required field {quoted(name)} does not exist", path=f"{PLACE}.required"
@@ -127,9 +116,8 @@ def _contradictions(field: dict[str, Json]) -> Iterator[str]:
         yield f"has a default that {fault}"
 
 
-@check("ACP-L340", on_request(CREATE), fix="Ask for secrets on a page, by url mode.")
+@check("ACP-L340", on.request(CREATE))
 def forms_ask_for_no_secrets(context: Context) -> CheckResult:
-    """Flag forms that ask for passwords, keys, tokens or card numbers."""
     schema = _schema(context.params)
     if schema is None:
         return None
@@ -151,13 +139,12 @@ def forms_ask_for_no_secrets(context: Context) -> CheckResult:
             )
     message = context.params.get("message")
     if texts and isinstance(message, str) and asks_secret(message):
-        return context.problem("the message asks for a secret", path="params.message")
+        return context.problem("the message asks for a secret", at="message")
     return OK
 
 
-@check("ACP-L341", on_request(CREATE), fix="Send the user to a page by url mode.")
+@check("ACP-L341", on.request(CREATE))
 def forms_hold_no_links(context: Context) -> CheckResult:
-    """Flag links in what a form says."""
     schema = _schema(context.params)
     if schema is None:
         return None
@@ -173,19 +160,16 @@ def forms_hold_no_links(context: Context) -> CheckResult:
 _SAYING: Final = ("title", "description")
 
 
-@check("ACP-L343", on_result(CREATE), fix="Check what was entered before it is sent.")
+@check("ACP-L343", on.result(CREATE))
 def content_fits_the_form(context: Context) -> CheckResult:
-    """Flag content that the form does not allow."""
     schema = _schema(context.request.params) if context.request is not None else None
     if schema is None or context.result_object.get("action") != "accept":
         return None
     fields, content = _fields(schema), as_object(context.result_object.get("content"))
-    for name in as_array(schema.get("required")):
+    for name in as_list(schema.get("required")):
         if isinstance(name, str) and name not in content:
             return context.problem(
-                f"the required field {quoted(name)} is missing",
-                context.request,
-                path="result.content",
+                f"the required field {quoted(name)} is missing", context.request, at="content"
             )
     for name, value in content.items():
         place = f"result.content.{name}"
@@ -239,7 +223,7 @@ def _misfit_number(field: dict[str, Json], kind: Json, value: Json) -> str | Non
 def _misfit_list(field: dict[str, Json], value: Json) -> str | None:
     if not isinstance(value, list):
         return "is no list"
-    chosen = as_array(value)
+    chosen = as_list(value)
     least, most = field.get("minItems"), field.get("maxItems")
     if isinstance(least, int) and len(chosen) < least:
         return "has too few values"
@@ -251,20 +235,19 @@ def _misfit_list(field: dict[str, Json], value: Json) -> str | None:
 
 
 def _offered(field: dict[str, Json]) -> list[Json]:
-    titled = (*as_array(field.get("oneOf")), *as_array(field.get("anyOf")))
-    return [*as_array(field.get("enum")), *(as_object(each).get("const") for each in titled)]
+    titled = (*as_list(field.get("oneOf")), *as_list(field.get("anyOf")))
+    return [*as_list(field.get("enum")), *(as_object(each).get("const") for each in titled)]
 
 
-@check("ACP-L345", on_result(CREATE), fix="Send strings, numbers, booleans and lists of strings.")
+@check("ACP-L345", on.result(CREATE))
 def content_is_flat(context: Context) -> CheckResult:
-    """Flag content that is nested."""
     content = context.result_object.get("content")
     if not isinstance(content, dict):
         return None
     for name, value in as_object(context.result_object["content"]).items():
-        is_list = isinstance(value, list) and all(isinstance(each, str) for each in as_array(value))
+        is_list = isinstance(value, list) and all(isinstance(each, str) for each in as_list(value))
         if not is_list and not isinstance(value, str | int | float):
             return context.problem(
-                f"{quoted(name)} is {quoted(value)}", context.request, path=f"result.content.{name}"
+                f"{quoted(name)} is {quoted(value)}", context.request, at=f"content.{name}"
             )
     return OK

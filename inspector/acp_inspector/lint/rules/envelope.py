@@ -5,21 +5,12 @@ Source: JSON-RPC 2.0; ACP, "Overview".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, cast
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.json_lines import LineState
-from acp_inspector.lint.registry import (
-    EVERY_MESSAGE,
-    check,
-    check_at_end,
-    on_call,
-    on_notification,
-    on_request,
-    on_response,
-    track,
-)
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import IdKey, opposite
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId, is_request_id
@@ -34,27 +25,16 @@ IDS: Final = 100_000
 """Ids of each side that are remembered."""
 
 
-@dataclass(slots=True)
-class _Ids:
+class _Ids(set[IdKey]):
     """Ids that each side has used."""
 
-    used: set[IdKey] = field(default_factory=set[IdKey])
 
-
-@dataclass(slots=True)
-class LastNotifications:
+class LastNotifications(dict[Side, Context]):
     """The last frame of each side that was a notification, if nothing of it came since."""
 
-    last: dict[Side, Context] = field(default_factory=dict[Side, Context])
 
-
-@check(
-    "ACP-L016",
-    EVERY_MESSAGE,
-    fix='Write "jsonrpc": "2.0" into every message.',
-)
+@check("ACP-L016", on.EVERY_MESSAGE)
 def jsonrpc_is_named(context: Context) -> CheckResult:
-    """Flag messages that do not say which JSON-RPC they are in."""
     declared: Json = context.value.get("jsonrpc")
     if declared == "2.0":
         return OK
@@ -63,13 +43,8 @@ def jsonrpc_is_named(context: Context) -> CheckResult:
     return context.problem(f'"jsonrpc" is {quoted(declared)} instead of "2.0"', path="jsonrpc")
 
 
-@check(
-    "ACP-L017",
-    EVERY_MESSAGE,
-    fix="Send a request, a notification, a result or an error, and each whole.",
-)
+@check("ACP-L017", on.EVERY_MESSAGE)
 def it_is_one_kind_of_message(context: Context) -> CheckResult:
-    """Flag objects that are no message, or two at once."""
     value = context.value
     if "method" in value:
         if "result" in value or "error" in value:
@@ -80,13 +55,8 @@ def it_is_one_kind_of_message(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L018",
-    on_response(),
-    fix="Answer with either a result or an error; leave the other key out, even if null.",
-)
+@check("ACP-L018", on.response())
 def answers_are_one_thing(context: Context) -> CheckResult:
-    """Flag responses that have both a result and an error, be one of them null."""
     if "result" not in context.value or "error" not in context.value:
         return OK
     if context.value["error"] is None:
@@ -96,9 +66,8 @@ def answers_are_one_thing(context: Context) -> CheckResult:
     return context.problem("the response has both a result and an error")
 
 
-@check("ACP-L019", EVERY_MESSAGE, fix="Name the method by a string.")
+@check("ACP-L019", on.EVERY_MESSAGE)
 def methods_are_named_by_strings(context: Context) -> CheckResult:
-    """Flag methods that are no name."""
     if "method" not in context.value:
         return None
     method: Json = context.value["method"]
@@ -107,13 +76,8 @@ def methods_are_named_by_strings(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L020",
-    EVERY_MESSAGE,
-    fix="Use a string or a whole number of 64 bits as id.",
-)
+@check("ACP-L020", on.EVERY_MESSAGE)
 def ids_are_strings_or_integers(context: Context) -> CheckResult:
-    """Flag ids that some peers cannot return unchanged."""
     if "id" not in context.value:
         return None
     id_: Json = context.id
@@ -122,26 +86,23 @@ def ids_are_strings_or_integers(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L021", on_request(), fix="Give each request an id of its own.")
+@check("ACP-L021", on.request())
 def requests_have_an_id(context: Context) -> CheckResult:
-    """Flag requests whose id makes the response ambiguous."""
     if context.id is None:
         return context.problem("the request has the id null", path="id")
     return OK
 
 
-@check("ACP-L022", on_call(), fix="Pass params by name, in an object.")
+@check("ACP-L022", on.call())
 def params_are_an_object(context: Context) -> CheckResult:
-    """Flag params by position, and of scalars."""
     params: Json = context.value.get("params")
     if params is None or isinstance(params, dict):
         return OK
     return context.problem(f"params are no object: {quoted(params)}", path="params")
 
 
-@check("ACP-L023", on_request(), fix="Count ids up; use none again before its response came.")
+@check("ACP-L023", on.request())
 def ids_are_not_reused_while_pending(context: Context) -> CheckResult:
-    """Flag two open elicitations with one id."""
     if context.key is None or context.id is None:
         return None
     earlier = context.state.requests.get(context.key)
@@ -153,28 +114,26 @@ def ids_are_not_reused_while_pending(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L024", on_request(), fix="Count ids up for the whole life of a connection.")
+@check("ACP-L024", on.request())
 def ids_are_not_reused_later(context: Context) -> CheckResult:
-    """Flag ids that two requests of one connection share."""
     if context.key is None or context.id is None:
         return None
-    if context.key in context.state.of(_Ids).used and context.key not in context.state.requests:
+    if context.key in context.state.of(_Ids) and context.key not in context.state.requests:
         return context.problem(
             f"the id {quoted(context.id)} was used before", context.state.responded.get(context.key)
         )
     return OK
 
 
-@track(on_request())
+@track(on.request())
 def _keep_id(context: Context) -> None:
-    used = context.state.of(_Ids).used
+    used = context.state.of(_Ids)
     if context.key is not None and len(used) < IDS:
         used.add(context.key)
 
 
-@check("ACP-L025", on_response(), fix="Give back the id of the request as it came, type and all.")
+@check("ACP-L025", on.response())
 def responses_match_a_request(context: Context) -> CheckResult:
-    """Flag responses that match no request."""
     if context.id is None or not is_request_id(context.id):
         return None
     if context.request is not None or context.key in context.state.responded:
@@ -192,9 +151,8 @@ def responses_match_a_request(context: Context) -> CheckResult:
     return context.problem(f"no request waits for a response with the id {quoted(context.id)}")
 
 
-@check("ACP-L026", on_response(), fix="Answer each request once.")
+@check("ACP-L026", on.response())
 def requests_are_answered_once(context: Context) -> CheckResult:
-    """Flag second answers."""
     if context.key is None or context.id is None:
         return None
     earlier = context.state.responded.get(context.key)
@@ -203,9 +161,8 @@ def requests_are_answered_once(context: Context) -> CheckResult:
     return OK
 
 
-@check_at_end("ACP-L027", fix="Send a response to every request, if necessary an error.")
+@check_at_end("ACP-L027")
 def requests_are_answered(ending: EndContext) -> CheckResult:
-    """Flag requests without a response at the end of the connection."""
     if not ending.is_over or not (ending.state.requests or ending.state.responded):
         return None
     severity = "error" if ending.is_orderly else "warning"
@@ -219,15 +176,9 @@ def requests_are_answered(ending: EndContext) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L028",
-    on_response(),
-    exercised_by=on_notification(),
-    fix="Do not answer notifications, not even with an error.",
-)
+@check("ACP-L028", on.response(), exercised_by=on.notification())
 def notifications_are_not_answered(context: Context) -> CheckResult:
-    """Flag responses without an id right after a notification."""
-    notification = context.state.of(LastNotifications).last.get(opposite(context.side))
+    notification = context.state.of(LastNotifications).get(opposite(context.side))
     if context.id is not None or context.request is not None or notification is None:
         return OK
     if context.kind == "failure" and context.code in UNREADABLE and has_other_cause(notification):
@@ -247,18 +198,17 @@ def has_other_cause(notification: Context) -> bool:
     return is_followed or notification.state.of(LineState).unreadable[notification.side] > 0
 
 
-@track(on_call())
+@track(on.call())
 def _keep_notification(context: Context) -> None:
-    last = context.state.of(LastNotifications).last
+    last = context.state.of(LastNotifications)
     if context.kind == "notification":
         last[context.side] = context
     else:
         last.pop(context.side, None)
 
 
-@check("ACP-L045", EVERY_MESSAGE, fix="Put custom data into _meta.")
+@check("ACP-L045", on.EVERY_MESSAGE)
 def no_unknown_members_of_the_envelope(context: Context) -> CheckResult:
-    """Flag members beside those of JSON-RPC."""
     strangers = sorted(context.value.keys() - ENVELOPE)
     if context.kind == "failure":
         strangers += [f"error.{name}" for name in sorted(context.error.keys() - ERROR)]

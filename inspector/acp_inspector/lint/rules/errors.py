@@ -8,12 +8,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import (
-    check,
-    on_error,
-    on_response,
-)
+from acp_inspector.lint.registry import check
 from acp_protocol.jsonrpc import Json
 
 CODES: Final = range(-(2**31), 2**31)
@@ -46,9 +43,8 @@ _TRACE: Final = re.compile(
 )
 
 
-@check("ACP-L029", on_response(), fix="Answer with the id of the request.")
+@check("ACP-L029", on.response())
 def answers_without_id_say_why(context: Context) -> CheckResult:
-    """Flag error responses that cannot be matched to a request."""
     if context.id is not None or "id" not in context.value:
         return None
     if context.request is not None or (context.kind == "failure" and context.code in UNREADABLE):
@@ -57,9 +53,8 @@ def answers_without_id_say_why(context: Context) -> CheckResult:
     return context.problem(f"{what} has the id null", path="id")
 
 
-@check("ACP-L030", on_error(), fix="Write an integer code and a string message.")
+@check("ACP-L030", on.error())
 def errors_have_code_and_message(context: Context) -> CheckResult:
-    """Flag errors that are none."""
     error: Json = context.value.get("error")
     if not isinstance(error, dict):
         return context.problem(f"the error is no object: {quoted(error)}", path="error")
@@ -72,9 +67,8 @@ def errors_have_code_and_message(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L031", on_error(), fix="Say it in one short sentence; put details into data.")
+@check("ACP-L031", on.error())
 def error_messages_are_short(context: Context) -> CheckResult:
-    """Flag messages that are logs."""
     message = context.error.get("message")
     if not isinstance(message, str):
         return None
@@ -85,9 +79,8 @@ def error_messages_are_short(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L032", on_error(), fix="Use the codes that JSON-RPC and ACP assign, or your own range.")
+@check("ACP-L032", on.error())
 def reserved_codes_are_assigned_ones(context: Context) -> CheckResult:
-    """Flag codes in the reserved range that have no defined meaning."""
     code = context.code
     if code is None or code not in RESERVED:
         return None
@@ -99,9 +92,8 @@ def reserved_codes_are_assigned_ones(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L033", on_error(), fix="Use -32002 for files and sessions that do not exist only.")
+@check("ACP-L033", on.error())
 def not_found_is_about_resources(context: Context) -> CheckResult:
-    """Flag a code that is used for something else."""
     if context.code != -32002:
         return None
     message = str(context.error.get("message"))
@@ -116,9 +108,8 @@ def not_found_is_about_resources(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L034", on_error(), fix="Use -32000 where the user has to log in, only.")
+@check("ACP-L034", on.error())
 def auth_required_is_about_login(context: Context) -> CheckResult:
-    """Flag a code that is used for something else."""
     if context.code != -32000:
         return None
     message = str(context.error.get("message"))

@@ -9,40 +9,25 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    EndContext,
-    Problem,
-    as_array,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import (
-    EVERY_MESSAGE,
-    check,
-    check_at_end,
-    on_call,
-    on_request,
-    on_result,
-    on_update,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
+from acp_inspector.lint.registry import check, check_at_end
 from acp_inspector.lint.rules.methods import RETIRED, is_ours
 from acp_inspector.lint.state import opposite
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import VERSIONS, find_method
 
 TRACE: Final = ("traceparent", "tracestate", "baggage")
 WITH_PATHS: Final = (
-    *on_request("session/new", "session/load", "session/resume", "session/fork", "session/list"),
-    *on_request("session/request_permission"),
-    *on_request("fs/read_text_file", "fs/write_text_file", "terminal/create"),
-    *on_result("session/list"),
-    *on_update("tool_call", "tool_call_update", "tool_call_content_chunk"),
-    *on_update("terminal_update", "subagent_update"),
+    *on.request("session/new", "session/load", "session/resume", "session/fork", "session/list"),
+    *on.request("session/request_permission"),
+    *on.request("fs/read_text_file", "fs/write_text_file", "terminal/create"),
+    *on.result("session/list"),
+    *on.update("tool_call", "tool_call_update", "tool_call_content_chunk"),
+    *on.update("terminal_update", "subagent_update"),
 )
 """Messages in which the schema has paths."""
 PATHS: Final = frozenset({"path", "cwd", "oldPath"})
@@ -54,9 +39,8 @@ _TRACEPARENT: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 
 
-@check("ACP-L369", on_call(), fix="Begin the names of your own methods with “_”.")
+@check("ACP-L369", on.call())
 def own_methods_begin_with_an_underscore(context: Context) -> CheckResult:
-    """Flag methods of one's own that look like the protocol's."""
     method = context.method or ""
     if not method or method.startswith("$/") or any(find_method(method, v) for v in VERSIONS):
         return None
@@ -68,9 +52,8 @@ def own_methods_begin_with_an_underscore(context: Context) -> CheckResult:
     return context.problem(f"{quoted(method)} does not begin with “_”", path="method")
 
 
-@check_at_end("ACP-L370", fix="Respond with a result, or with -32601.")
+@check_at_end("ACP-L370")
 def own_requests_are_answered(ending: EndContext) -> CheckResult:
-    """Flag requests of one's own that are passed over while later ones are answered."""
     state = ending.state
     own = [ask for ask in state.open() if ask.method.startswith("_")]
     answered = [ask for ask in state.responded.values() if ask.method.startswith("_")]
@@ -88,9 +71,8 @@ def own_requests_are_answered(ending: EndContext) -> CheckResult:
     return tuple(found)
 
 
-@check("ACP-L372", EVERY_MESSAGE, fix="Make _meta an object.")
+@check("ACP-L372", on.EVERY_MESSAGE)
 def meta_is_an_object(context: Context) -> CheckResult:
-    """Flag `_meta` that is a text, a list or a number."""
     found = list(_metas(context))
     for path, meta in found:
         if meta is not None and not isinstance(meta, dict):
@@ -108,14 +90,14 @@ def _metas(context: Context) -> Iterator[tuple[str, Json]]:
         for name, inner in as_object(value).items():
             if name == "_meta":
                 yield f"{path}._meta", inner
-            elif name not in {"rawInput", "rawOutput"} and (as_object(inner) or as_array(inner)):
-                todo.append((f"{path}.{name}", inner))
-        todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_array(value))]
+            elif isinstance(inner, dict | list) and name not in {"rawInput", "rawOutput"}:
+                todo.append((f"{path}.{name}", cast("Json", inner)))
+        if isinstance(value, list):
+            todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_list(value))]
 
 
-@check("ACP-L374", EVERY_MESSAGE, fix="Write traces as W3C Trace Context does.")
+@check("ACP-L374", on.EVERY_MESSAGE)
 def traces_are_well_formed(context: Context) -> CheckResult:
-    """Flag trace keys that no tracer can read."""
     if not _speaks_of_traces(context):
         return None
     for path, meta in _metas(context):
@@ -129,9 +111,8 @@ def traces_are_well_formed(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L375", EVERY_MESSAGE, fix="Put trace keys at the root of _meta.")
+@check("ACP-L375", on.EVERY_MESSAGE)
 def traces_stand_at_the_root(context: Context) -> CheckResult:
-    """Flag trace keys below somebody's own key."""
     if not _speaks_of_traces(context):
         return None
     for path, meta in _metas(context):
@@ -148,9 +129,8 @@ def _speaks_of_traces(context: Context) -> bool:
     return any(b'"%b"' % name.encode() in raw for name in TRACE)
 
 
-@check("ACP-L379", on_call(), fix="Report it in a capability's _meta.")
+@check("ACP-L379", on.call())
 def own_methods_are_announced(context: Context) -> CheckResult:
-    """Flag methods of one's own that the other side has not spoken of."""
     method = context.method or ""
     if not method.startswith("_") or context.version is None:
         return None
@@ -190,9 +170,8 @@ def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:
             yield from _claimed_metas(inner)
 
 
-@check("ACP-L381", WITH_PATHS, fix="Send absolute paths.")
+@check("ACP-L381", WITH_PATHS)
 def paths_are_absolute(context: Context) -> CheckResult:
-    """Flag relative paths, of `~` and of URIs where a path is expected."""
     raw = context.frame.data
     if not (b'"path"' in raw or b'"cwd"' in raw or b'Path"' in raw or b'Directories"' in raw):
         return None
@@ -215,8 +194,8 @@ def _paths(context: Context) -> Iterator[tuple[str, Json]]:
             if name in PATHS:
                 yield f"{place}.{name}", inner
             elif name == "additionalDirectories":
-                listed = enumerate(as_array(inner))
+                listed = enumerate(as_list(inner))
                 yield from ((f"{place}.{name}.{n}", each) for n, each in listed)
-            elif as_array(inner) or (as_object(inner) and name not in FREE):
+            elif as_list(inner) or (as_object(inner) and name not in FREE):
                 todo.append((f"{place}.{name}", inner))
-        todo += [(f"{place}.{n}", inner) for n, inner in enumerate(as_array(value))]
+        todo += [(f"{place}.{n}", inner) for n, inner in enumerate(as_list(value))]

@@ -8,9 +8,11 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_object, quoted
-from acp_inspector.lint.registry import check, on_request, on_response, on_result
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check
 from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 READ: Final = "fs/read_text_file"
@@ -20,20 +22,8 @@ MAC: Final = "/private/"
 """Where `/tmp`, `/var` and `/etc` lead to on macOS."""
 
 
-@check("ACP-L240", on_request(READ), fix="Read files through the client only where it claims that.")
-def reading_is_claimed(context: Context) -> CheckResult:
-    """Flag reading through clients that did not offer it."""
-    return _claimed(context, "fs.readTextFile")
-
-
-@check(
-    "ACP-L241", on_request(WRITE), fix="Write files through the client only where it claims that."
-)
-def writing_is_claimed(context: Context) -> CheckResult:
-    """Flag writing through clients that did not offer it."""
-    return _claimed(context, "fs.writeTextFile")
-
-
+@check("ACP-L240", on.request(READ), capability="fs.readTextFile")
+@check("ACP-L241", on.request(WRITE), capability="fs.writeTextFile")
 def _claimed(context: Context, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -46,51 +36,38 @@ def _claimed(context: Context, capability: str) -> CheckResult:
     )
 
 
-@check("ACP-L242", on_request(READ, WRITE), fix="Send absolute paths.")
+@check("ACP-L242", on.request(READ, WRITE))
 def paths_are_absolute(context: Context) -> CheckResult:
-    """Flag paths that depend on where someone stands; URIs are reported by another rule."""
     path: Json = context.params.get("path")
     if not isinstance(path, str):
         return None
     if is_absolute(path) or "://" in path:
         return OK
-    return context.problem(f"the path is {quoted(path)}", path="params.path")
+    return context.problem(f"the path is {quoted(path)}", at="path")
 
 
-@check("ACP-L243", on_request(READ), fix="Count lines from 1.")
-def lines_begin_at_1(context: Context) -> CheckResult:
-    """Flag lines before the first."""
-    return _from_1(context, "line")
-
-
-@check("ACP-L244", on_request(READ), fix="Ask for one line at least, or leave the limit out.")
-def limits_let_something_through(context: Context) -> CheckResult:
-    """Flag reading nothing."""
-    return _from_1(context, "limit")
-
-
+@check("ACP-L243", on.request(READ), name="line")
+@check("ACP-L244", on.request(READ), name="limit")
 def _from_1(context: Context, name: str) -> CheckResult:
     value: Json = context.params.get(name)
     if type(value) is not int:
         return None
     if value < 1:
-        return context.problem(f"{name} is {value}", path=f"params.{name}")
+        return context.problem(f"{name} is {value}", at=name)
     return OK
 
 
-@check("ACP-L245", on_result(READ), fix="Answer with the text as content.")
+@check("ACP-L245", on.result(READ))
 def results_hold_the_text(context: Context) -> CheckResult:
-    """Flag results without the file's text."""
     result = context.result_object
     if isinstance(result.get("content"), str):
         return OK
     what = f"is {quoted(result.get('content'))}" if "content" in result else "is missing"
-    return context.problem(f"the content {what}", context.request, path="result.content")
+    return context.problem(f"the content {what}", context.request, at="content")
 
 
-@check("ACP-L246", on_result(READ), fix="Return no more lines than the limit.")
+@check("ACP-L246", on.result(READ))
 def limits_are_kept(context: Context) -> CheckResult:
-    """Flag more lines than were asked for."""
     limit = None if context.request is None else context.request.params.get("limit")
     content = context.result_object.get("content")
     if type(limit) is not int or limit < 1 or not isinstance(content, str):
@@ -99,16 +76,13 @@ def limits_are_kept(context: Context) -> CheckResult:
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
     if lines > limit:
         return context.problem(
-            f"{lines} lines are returned, but {limit} were requested",
-            context.request,
-            path="result.content",
+            f"{lines} lines are returned, but {limit} were requested", context.request, at="content"
         )
     return OK
 
 
-@check("ACP-L247", on_response(WRITE), fix="Create the file, and its directories.")
+@check("ACP-L247", on.response(WRITE))
 def missing_files_are_created(context: Context) -> CheckResult:
-    """Flag files that are not written because they do not exist."""
     if context.code != NOT_FOUND:
         return OK
     ask = context.request
@@ -121,9 +95,8 @@ def missing_files_are_created(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L248", on_request(READ, WRITE), fix="Stay within cwd and the additional directories.")
+@check("ACP-L248", on.request(READ, WRITE))
 def paths_lie_in_the_session(context: Context) -> CheckResult:
-    """Flag files outside the session's directories."""
     path: Json = context.params.get("path")
     session = context.session
     if session is None or not isinstance(session.cwd, str) or not isinstance(path, str):
@@ -134,7 +107,7 @@ def paths_lie_in_the_session(context: Context) -> CheckResult:
     if any(is_inside(path, root) or _may_lie_in(path, root) for root in roots):
         return OK
     return context.problem(
-        f"{quoted(path)} lies outside the session's directories", session.first, path="params.path"
+        f"{quoted(path)} lies outside the session's directories", session.first, at="path"
     )
 
 
@@ -152,12 +125,11 @@ def _may_lie_in(path: str, root: str) -> bool:
     )
 
 
-@check("ACP-L249", on_request(READ, WRITE), fix="Send the path that the URI names.")
+@check("ACP-L249", on.request(READ, WRITE))
 def paths_are_no_uris(context: Context) -> CheckResult:
-    """Flag URIs where paths belong."""
     path: Json = context.params.get("path")
     if not isinstance(path, str):
         return None
     if "://" in path:
-        return context.problem(f"the path is a URI: {quoted(path)}", path="params.path")
+        return context.problem(f"the path is a URI: {quoted(path)}", at="path")
     return OK

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
+from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.json_lines import (
     LineState,
@@ -24,18 +25,7 @@ from acp_inspector.lint.json_lines import (
     pieces_before,
     syntax_error,
 )
-from acp_inspector.lint.registry import (
-    BATCHES,
-    EVERY_FRAME,
-    EVERY_MESSAGE,
-    INVALID,
-    check,
-    check_at_end,
-    check_event,
-    on_error,
-    on_request,
-    track,
-)
+from acp_inspector.lint.registry import check, check_at_end, check_event, track
 from acp_inspector.lint.state import LintState, opposite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json, id_key, is_request_id
@@ -62,26 +52,19 @@ class _Stderr:
     )
 
 
-@check(
-    "ACP-L001",
-    INVALID,
-    exercised_by=EVERY_FRAME,
-    fix="Write each message as one JSON text on a line of its own.",
-)
+@check("ACP-L001", on.INVALID, exercised_by=on.EVERY_FRAME)
 def every_line_is_json(context: Context) -> CheckResult:
-    """Flag lines that are no JSON, but for those that a rule of their own speaks of."""
     pieces = pieces_before(context)
     # If a text that seemed to begin never went on, its lines are judged one by one.
     kept = context.state.of(LineState).pieces[context.side].lines
     stray = () if pieces else tuple(map(_no_json, kept))
     if not is_not_json(context) or _explained(context) or pieces or is_unfinished(context):
         return stray
-    return (*stray, _no_json(context.frame, context.reason))
+    return (*stray, _no_json(context.frame, context.decoded.reason))
 
 
-@check_at_end("ACP-L001", fix="Write each message as one JSON text on a line of its own.")
+@check_at_end("ACP-L001")
 def no_line_is_left_unfinished(ending: EndContext) -> CheckResult:
-    """Flag lines that seemed to begin a JSON text that never went on."""
     pieces = ending.state.of(LineState).pieces
     left = (*pieces["client"].lines, *pieces["agent"].lines)
     return tuple(_no_json(piece) for piece in left) or None
@@ -92,22 +75,21 @@ def _no_json(frame: Frame, reason: str = "") -> Problem:
     return Problem(f"a line is no JSON: “{text}”{f' ({reason})' if reason else ''}", (frame.seq,))
 
 
-@check("ACP-L002", INVALID, exercised_by=EVERY_FRAME, fix="Serialise messages without line breaks.")
+@check("ACP-L002", on.INVALID, exercised_by=on.EVERY_FRAME)
 def no_message_over_several_lines(context: Context) -> CheckResult:
-    """Put lines together that are no JSON each on its own."""
     if not is_end(context):
         return OK
     frames = (*(piece.seq for piece in pieces_before(context)), context.seq)
     return (Problem(f"one message is spread over {len(frames)} lines", frames),)
 
 
-@track(INVALID, BATCHES)
+@track(on.INVALID, on.BATCHES)
 def _keep_pieces(context: Context) -> None:
     if context.kind != "batch" or is_piece(context):
         keep_pieces(context)
 
 
-@track(INVALID, BATCHES, on_request())
+@track(on.INVALID, on.BATCHES, on.request())
 def _keep_unreadable(context: Context) -> None:
     """Count lines that cannot be read; a response to one may have no id."""
     if context.kind == "request" and context.key is not None:
@@ -129,7 +111,7 @@ def _keep_unreadable(context: Context) -> None:
         lines.deep.add(context.side)
 
 
-@track(on_error())
+@track(on.error())
 def _answer_unreadable(context: Context) -> None:
     lines = context.state.of(LineState)
     if context.id is None and lines.unreadable[opposite(context.side)]:
@@ -148,9 +130,8 @@ def _explained(context: Context) -> bool:
     )
 
 
-@check("ACP-L003", INVALID, exercised_by=EVERY_FRAME, fix="Encode what is written as UTF-8.")
+@check("ACP-L003", on.INVALID, exercised_by=on.EVERY_FRAME)
 def bytes_are_utf8(context: Context) -> CheckResult:
-    """Flag bytes that are no text."""
     if context.kind != "broken" or context.value:
         return OK
     wrong = syntax_error(context)
@@ -159,41 +140,36 @@ def bytes_are_utf8(context: Context) -> CheckResult:
     return context.problem(f"the line is not UTF-8: byte {wrong[1]} begins no character")
 
 
-@check("ACP-L004", EVERY_FRAME, fix="Write UTF-8 without a byte order mark.")
+@check("ACP-L004", on.EVERY_FRAME)
 def no_byte_order_mark(context: Context) -> CheckResult:
-    """Flag a byte order mark, which some readers reject."""
     if context.frame.data.startswith(BOM):
         return context.problem("the line begins with a byte order mark")
     return OK
 
 
-@check("ACP-L005", EVERY_FRAME, fix="End lines with \\n alone, also on Windows.")
+@check("ACP-L005", on.EVERY_FRAME)
 def lines_end_with_lf(context: Context) -> CheckResult:
-    """Flag CR LF."""
     if context.frame.line_ending == b"\r\n":
         return context.problem("the line ends with \\r\\n instead of \\n")
     return OK
 
 
-@check("ACP-L006", INVALID, exercised_by=EVERY_FRAME, fix="Write nothing between messages.")
+@check("ACP-L006", on.INVALID, exercised_by=on.EVERY_FRAME)
 def no_empty_lines(context: Context) -> CheckResult:
-    """Flag lines without anything on them."""
     if not context.frame.data or context.frame.data.isspace():
         return context.problem("the line is empty")
     return OK
 
 
-@check("ACP-L007", INVALID, exercised_by=EVERY_FRAME, fix="Write lines, without LSP's headers.")
+@check("ACP-L007", on.INVALID, exercised_by=on.EVERY_FRAME)
 def no_lsp_headers(context: Context) -> CheckResult:
-    """Flag the framing of another protocol."""
     if context.kind == "broken" and _HEADER.match(context.frame.data):
         return context.problem("the line is an LSP header, not a message")
     return OK
 
 
-@check("ACP-L008", EVERY_FRAME, fix="Write logs to stderr; stdout is for messages alone.")
+@check("ACP-L008", on.EVERY_FRAME)
 def no_log_text_on_stdout(context: Context) -> CheckResult:
-    """Flag what an agent prints among its messages."""
     if context.side != "agent":
         return None
     if not _is_log_text(context):
@@ -215,15 +191,8 @@ def _is_log_text(context: Context) -> bool:
     return text[:1] not in b"{[" or (text[:1] == b"[" and wrong[1] < len(text) and wrong[1] <= 1)
 
 
-@check(
-    "ACP-L009",
-    INVALID,
-    BATCHES,
-    exercised_by=EVERY_FRAME,
-    fix="Send each message as an object on a line of its own.",
-)
+@check("ACP-L009", on.INVALID, on.BATCHES, exercised_by=on.EVERY_FRAME)
 def top_level_is_an_object(context: Context) -> CheckResult:
-    """Flag arrays and scalars."""
     if context.kind == "batch":
         if is_piece(context):
             return OK
@@ -242,9 +211,8 @@ def top_level_is_an_object(context: Context) -> CheckResult:
     return OK
 
 
-@check_at_end("ACP-L011", fix="Write whole lines, and flush before the end.")
+@check_at_end("ACP-L011")
 def stream_ends_with_a_whole_line(ending: EndContext) -> CheckResult:
-    """Flag a last line that was cut."""
     last = ending.state.last
     if not last:
         return None
@@ -255,9 +223,8 @@ def stream_ends_with_a_whole_line(ending: EndContext) -> CheckResult:
     )
 
 
-@check("ACP-L012", INVALID, exercised_by=EVERY_FRAME, fix="End each message with a line break.")
+@check("ACP-L012", on.INVALID, exercised_by=on.EVERY_FRAME)
 def one_message_on_a_line(context: Context) -> CheckResult:
-    """Flag messages that are glued together, and of bytes after one."""
     if context.kind == "broken" and not context.value and _is_glued(context):
         return context.problem("bytes follow the JSON text on its line")
     return OK
@@ -277,9 +244,8 @@ def _is_glued(context: Context) -> bool:
     )
 
 
-@check("ACP-L013", EVERY_MESSAGE, fix="Write each member once.")
+@check("ACP-L013", on.EVERY_MESSAGE)
 def members_stand_once(context: Context) -> CheckResult:
-    """Flag names that an object has twice: readers disagree on which one counts."""
     raw = context.frame.data
     inner = context.params or context.result_object
     if not (_may_repeat(raw, context.value) or (inner and _may_repeat(raw, inner))):
@@ -321,9 +287,8 @@ def _twice(raw: bytes) -> list[str]:
     ]
 
 
-@check("ACP-L014", EVERY_MESSAGE, fix="Write both halves of a surrogate pair, or the character.")
+@check("ACP-L014", on.EVERY_MESSAGE)
 def no_lone_surrogates(context: Context) -> CheckResult:
-    """Flag escape sequences that are no valid character."""
     if not context.value:
         return None
     if not _LONE_SURROGATE.search(context.frame.data):
@@ -338,9 +303,8 @@ def no_lone_surrogates(context: Context) -> CheckResult:
     return OK
 
 
-@check_event("ACP-L015", fix="Write UTF-8 to stderr.")
+@check_event("ACP-L015")
 def stderr_is_utf8(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag stderr that cannot be read as text."""
     if not isinstance(entry, StderrChunk):
         return None
     stderr = state.of(_Stderr)

@@ -10,18 +10,11 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from acp_inspector.journal import JournalEvent, StderrChunk
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem, as_object, quoted
-from acp_inspector.lint.registry import (
-    EVERY_FRAME,
-    check,
-    check_event,
-    on_call,
-    on_request,
-    on_response,
-    track,
-    track_event,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.registry import check, check_event, track, track_event
 from acp_inspector.lint.state import LintState
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 HTTP_OK: Final = 200
@@ -58,9 +51,8 @@ def _response(
     return entry, status, headers(entry), exchange
 
 
-@check_event("ACP-L411", fix="Send Content-Type: application/json.")
+@check_event("ACP-L411")
 def posts_are_json(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag POSTs of another type."""
     request = _request(entry)
     if request is None or request[1] != "POST":
         return None
@@ -70,9 +62,8 @@ def posts_are_json(entry: StderrChunk | JournalEvent, state: LintState) -> Check
     return _problem(request[0], f"the Content-Type is {quoted(kind)}")
 
 
-@check_event("ACP-L412", fix="Send Accept: text/event-stream.")
+@check_event("ACP-L412")
 def streams_are_requested(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag GETs that do not ask for a stream of events."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
         return None
@@ -82,11 +73,10 @@ def streams_are_requested(entry: StderrChunk | JournalEvent, state: LintState) -
     return _problem(request[0], f"Accept is {quoted(accept)}")
 
 
-@check_event("ACP-L413", fix="Answer initialize with 200, the result and Acp-Connection-Id.")
+@check_event("ACP-L413")
 def initialize_is_answered_at_once(
     entry: StderrChunk | JournalEvent, state: LintState
 ) -> CheckResult:
-    """Flag another status, or of a connection without an id."""
     response = _response(entry, state)
     if response is None or response[3].asks != "initialize":
         return None
@@ -102,9 +92,8 @@ def initialize_is_answered_at_once(
     return OK
 
 
-@check_event("ACP-L414", fix="Respond with 202 at once; send the result on a stream.")
+@check_event("ACP-L414")
 def posts_are_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag POSTs that went well and are answered with something else than 202."""
     response = _response(entry, state)
     if response is None or response[3].method != "POST" or response[3].asks == "initialize":
         return None
@@ -114,13 +103,8 @@ def posts_are_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> C
     return _problem(event, f"the POST is answered with {status}", exchange.frame)
 
 
-@check(
-    "ACP-L414",
-    EVERY_FRAME,
-    fix="Respond with 202 at once; send the result on a stream.",
-)
+@check("ACP-L414", on.EVERY_FRAME)
 def bodies_are_empty(context: Context) -> CheckResult:
-    """Flag messages in the response to a POST."""
     found = carried(context)
     if found is None or found[0].name != "http_response" or context.side != "agent":
         return None
@@ -130,13 +114,8 @@ def bodies_are_empty(context: Context) -> CheckResult:
     return context.problem("a message stands in the response to a POST")
 
 
-@check(
-    "ACP-L415",
-    EVERY_FRAME,
-    fix="Send the Acp-Connection-Id that initialize was answered with.",
-)
+@check("ACP-L415", on.EVERY_FRAME)
 def posts_name_their_connection(context: Context) -> CheckResult:
-    """Flag POSTs that belong to no connection."""
     exchange = posted(context)
     if exchange is None or context.method == "initialize":
         return None
@@ -149,9 +128,9 @@ def posts_name_their_connection(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L416", on_call(), fix="Send Acp-Session-Id as the message has it.")
+@check("ACP-L416", on.response())
+@check("ACP-L416", on.call(), fix="Send Acp-Session-Id as the message has it.")
 def posts_name_their_session(context: Context) -> CheckResult:
-    """Flag messages about a session that the headers do not name."""
     exchange = posted(context)
     if exchange is None or context.session_id is None:
         return None
@@ -162,20 +141,8 @@ def posts_name_their_session(context: Context) -> CheckResult:
     return context.problem(f"Acp-Session-Id {what}; the message says {quoted(context.session_id)}")
 
 
-@check("ACP-L416", on_response(), fix="Send Acp-Session-Id as the request had it.")
-def answers_name_their_session(context: Context) -> CheckResult:
-    """Flag responses to requests about a session that the headers do not name."""
-    return posts_name_their_session.look(context)
-
-
-@check(
-    "ACP-L417",
-    on_call(),
-    on_response(),
-    fix="Send what is about a session on its stream.",
-)
+@check("ACP-L417", on.call(), on.response())
 def messages_come_on_their_stream(context: Context) -> CheckResult:
-    """Flag messages on the stream of another session, or of the connection."""
     found = carried(context)
     if found is None or found[0].name != "sse_event" or context.side != "agent":
         return None
@@ -191,9 +158,8 @@ def messages_come_on_their_stream(context: Context) -> CheckResult:
     return context.problem(f"the message comes on {where}")
 
 
-@check_event("ACP-L418", fix="Reject arrays with 400 or 501.")
+@check_event("ACP-L418")
 def batches_are_refused(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag arrays that are taken in."""
     response = _response(entry, state)
     if response is None or not response[3].is_batch:
         return None
@@ -203,9 +169,8 @@ def batches_are_refused(entry: StderrChunk | JournalEvent, state: LintState) -> 
     return _problem(event, f"an array is answered with {status}", exchange.frame)
 
 
-@check_event("ACP-L419", fix="Send back the cookies that were set.")
+@check_event("ACP-L419")
 def cookies_come_back(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag requests without a cookie that was set."""
     request, cookies = _request(entry), state.of(Carriage).cookies
     if request is None or not cookies:
         return None
@@ -216,9 +181,8 @@ def cookies_come_back(entry: StderrChunk | JournalEvent, state: LintState) -> Ch
     return OK
 
 
-@check_event("ACP-L420", fix="Speak HTTP/2.")
+@check_event("ACP-L420")
 def http_is_version_2(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag a connection over HTTP/1, once."""
     request = _request(entry)
     if request is None or "upgrade" in request[2]:
         return None
@@ -228,9 +192,8 @@ def http_is_version_2(entry: StderrChunk | JournalEvent, state: LintState) -> Ch
     return _problem(request[0], f"the connection is over {quoted(version)}")
 
 
-@check_event("ACP-L423", fix="End with DELETE, and begin anew with initialize.")
+@check_event("ACP-L423")
 def nothing_follows_the_end(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag requests on a connection that was ended."""
     request, deleted = _request(entry), state.of(Carriage).deleted
     if request is None or not deleted:
         return None
@@ -240,13 +203,8 @@ def nothing_follows_the_end(entry: StderrChunk | JournalEvent, state: LintState)
     return OK
 
 
-@check(
-    "ACP-L424",
-    on_request(),
-    fix="Open the connection's stream right after initialize.",
-)
+@check("ACP-L424", on.request())
 def streams_are_open_in_time(context: Context) -> CheckResult:
-    """Flag a request whose answer has no stream to come on."""
     exchange = posted(context)
     if exchange is None or context.method == "initialize":
         return None
@@ -256,9 +214,8 @@ def streams_are_open_in_time(context: Context) -> CheckResult:
     return context.problem("no stream is open that the response could come on")
 
 
-@check_event("ACP-L512", fix="Open each stream only once.")
+@check_event("ACP-L512")
 def streams_have_one_reader(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag a second reader of a stream that is still read."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
         return None
@@ -271,9 +228,8 @@ def streams_have_one_reader(entry: StderrChunk | JournalEvent, state: LintState)
     return OK
 
 
-@check("ACP-L513", EVERY_FRAME, fix="Send one object in each event.")
+@check("ACP-L513", on.EVERY_FRAME)
 def events_hold_one_object(context: Context) -> CheckResult:
-    """Flag events with arrays, scalars, or no JSON."""
     found = carried(context)
     if found is None or found[0].name != "sse_event":
         return None
@@ -282,13 +238,8 @@ def events_hold_one_object(context: Context) -> CheckResult:
     return context.problem("the event holds no object")
 
 
-@check(
-    "ACP-L514",
-    on_request("initialize"),
-    fix="Send initialize first, without Acp-Connection-Id.",
-)
+@check("ACP-L514", on.request("initialize"))
 def initialize_comes_without_connection(context: Context) -> CheckResult:
-    """Flag an `initialize` on a connection that there is already."""
     found = carried(context)
     if found is None:
         return None
@@ -300,13 +251,8 @@ def initialize_comes_without_connection(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L516",
-    on_call(*sorted(ALONE)),
-    fix="Send it on the connection's stream.",
-)
+@check("ACP-L516", on.call(*sorted(ALONE)))
 def lonely_messages_come_on_the_connections_stream(context: Context) -> CheckResult:
-    """Flag cancels and MCP's messages on a session's stream; their order says nothing."""
     found = carried(context)
     if found is None or found[0].name != "sse_event":
         return None
@@ -315,9 +261,8 @@ def lonely_messages_come_on_the_connections_stream(context: Context) -> CheckRes
     return OK
 
 
-@check_event("ACP-L517", fix="Reject unknown origins.")
+@check_event("ACP-L517")
 def origins_are_checked(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag a request from a page of somewhere else that was taken in."""
     response = _response(entry, state)
     if response is None or "origin" not in response[3].headers:
         return None
@@ -414,7 +359,7 @@ def posted(context: Context) -> HttpExchange | None:
     return found[1] if found is not None and is_post and context.side == "client" else None
 
 
-@track(EVERY_FRAME)
+@track(on.EVERY_FRAME)
 def _keep_frame(context: Context) -> None:
     if context.side != "client" or (found := carried(context)) is None:
         return
@@ -482,13 +427,8 @@ CODES: Final = frozenset({1000, 1001, 1002, 1005, 1006, 1008, 1011})
 PROTOCOL: Final = 1002
 
 
-@check(
-    "ACP-L421",
-    EVERY_FRAME,
-    fix="Send initialize first, and each message as text.",
-)
+@check("ACP-L421", on.EVERY_FRAME)
 def sockets_begin_with_initialize(context: Context) -> CheckResult:
-    """Flag a first message that is something else, and of binary frames."""
     found = carried(context)
     if found is None or found[0].name != "ws_message" or context.side != "client":
         return None
@@ -500,9 +440,8 @@ def sockets_begin_with_initialize(context: Context) -> CheckResult:
     return OK
 
 
-@check_event("ACP-L422", fix="Send Acp-Connection-Id with 101.")
+@check_event("ACP-L422")
 def sockets_have_a_connection(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag a WebSocket without the connection's id."""
     if not isinstance(entry, JournalEvent) or entry.name != "http_response":
         return None
     if entry.data.get("status") != SWITCHED:
@@ -512,9 +451,8 @@ def sockets_have_a_connection(entry: StderrChunk | JournalEvent, state: LintStat
     return (Problem("the response 101 has no Acp-Connection-Id", (entry.seq,)),)
 
 
-@check_event("ACP-L515", fix="Close with 1002, 1008 or 1011, as fits.")
+@check_event("ACP-L515")
 def sockets_close_with_a_reason(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag unknown close codes, and a wrong first message that the close code does not name."""
     if not isinstance(entry, JournalEvent) or entry.name != "ws_close":
         return None
     if entry.data.get("from") == "client":

@@ -8,16 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.lint.context import INITIALIZE, OK, CheckResult, Context, as_object, quoted
-from acp_inspector.lint.registry import (
-    check,
-    on_call,
-    on_notification,
-    on_request,
-    on_result,
-    track,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import INITIALIZE, OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point, SentRequest
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 VERSIONS: Final = range(2**16)
@@ -38,9 +33,8 @@ class _Refusal:
     point: Point | None = None
 
 
-@check("ACP-L048", on_call(), fix="Begin each connection with initialize.")
+@check("ACP-L048", on.call())
 def initialize_comes_first(context: Context) -> CheckResult:
-    """Flag a first message that is something else."""
     if context.side != "client" or context.state.calls["client"]:
         return None
     if context.method in INITIALIZE:
@@ -48,9 +42,8 @@ def initialize_comes_first(context: Context) -> CheckResult:
     return context.problem(f"the first message is {quoted(context.method)}", path="method")
 
 
-@check("ACP-L049", on_call(), fix="Wait for the response to initialize.")
+@check("ACP-L049", on.call())
 def nothing_overtakes_the_answer(context: Context) -> CheckResult:
-    """Flag calls of the client before the response to `initialize`."""
     state = context.state
     if context.side != "client" or state.initialize is None or state.initialize.responded:
         return None
@@ -63,15 +56,13 @@ def nothing_overtakes_the_answer(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L049", on_result("initialize"), fix="Wait for the response to initialize.")
+@check("ACP-L049", on.result("initialize"))
 def the_answer_came_first(context: Context) -> CheckResult:
-    """See that the response is there: whatever comes from now on is in time."""
     return OK if context.state.calls["client"] else None
 
 
-@check("ACP-L050", on_request("initialize"), fix="Initialize once, before everything else.")
+@check("ACP-L050", on.request("initialize"))
 def initialize_is_sent_once(context: Context) -> CheckResult:
-    """Flag a second one; version 2 lets it be repeated before anything else."""
     earlier = context.state.initialize
     if earlier is None or context.state.version is None:
         return OK
@@ -82,13 +73,11 @@ def initialize_is_sent_once(context: Context) -> CheckResult:
 
 @check(
     "ACP-L051",
-    on_request(),
-    on_notification("session/update"),
-    exercised_by=on_result("initialize"),
-    fix="Send nothing before the response to initialize.",
+    on.request(),
+    on.notification("session/update"),
+    exercised_by=on.result("initialize"),
 )
 def an_agent_waits_for_its_own_answer(context: Context) -> CheckResult:
-    """Flag messages of an agent before `initialize`."""
     if context.side != "agent" or context.method == "proxy/successor":
         # A proxy has to ask its successor before it can answer.
         return None
@@ -101,14 +90,8 @@ def an_agent_waits_for_its_own_answer(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L052",
-    on_request("initialize"),
-    on_result("initialize"),
-    fix="Send a whole number such as 1.",
-)
+@check("ACP-L052", on.request("initialize"), on.result("initialize"))
 def versions_are_numbers(context: Context) -> CheckResult:
-    """Flag dates, dotted versions and numbers out of range."""
     place, version = _version(context)
     if type(version) is int and version in VERSIONS:
         return OK
@@ -116,11 +99,8 @@ def versions_are_numbers(context: Context) -> CheckResult:
     return context.problem(f"protocolVersion {fields}", path=f"{place}.protocolVersion")
 
 
-@check(
-    "ACP-L053", on_request("initialize"), on_result("initialize"), fix="Request version 1 or newer."
-)
+@check("ACP-L053", on.request("initialize"), on.result("initialize"))
 def version_0_is_over(context: Context) -> CheckResult:
-    """Flag the version from before the first release."""
     place, version = _version(context)
     if type(version) is not int:
         return None
@@ -135,11 +115,8 @@ def _version(context: Context) -> tuple[str, Json]:
     return "result", context.result_object.get("protocolVersion")
 
 
-@check(
-    "ACP-L054", on_result("initialize"), fix="Respond with the requested version if you support it."
-)
+@check("ACP-L054", on.result("initialize"))
 def another_version_is_worth_a_look(context: Context) -> CheckResult:
-    """Flag an agent that responds with another version than requested although it has that one."""
     wanted, answered = _wanted(context), context.result_object.get("protocolVersion")
     if wanted is None or type(answered) is not int:
         return None
@@ -148,7 +125,7 @@ def another_version_is_worth_a_look(context: Context) -> CheckResult:
     return context.problem(
         f"version {wanted} was requested, but the agent responded with {answered}",
         context.request,
-        path="result.protocolVersion",
+        at="protocolVersion",
     )
 
 
@@ -157,7 +134,7 @@ def _wanted(context: Context) -> int | None:
     return wanted if type(wanted) is int else None
 
 
-@track(on_result("initialize"))
+@track(on.result("initialize"))
 def _keep_refusal(context: Context) -> None:
     refusal = context.state.of(_Refusal)
     answered = context.result_object.get("protocolVersion")
@@ -166,12 +143,7 @@ def _keep_refusal(context: Context) -> None:
     refusal.answered = answered if type(answered) is int else 0
 
 
-@check(
-    "ACP-L055",
-    on_call(),
-    exercised_by=on_result("initialize"),
-    fix="Close the connection if you do not support the version in the response.",
-)
+@check("ACP-L055", on.call(), exercised_by=on.result("initialize"))
 def a_client_goes_on_in_the_answered_version(context: Context) -> CheckResult:
     """Flag a client that goes on after a response above what it asked for.
 
@@ -194,15 +166,8 @@ def a_client_goes_on_in_the_answered_version(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L056",
-    on_call(),
-    on_result(),
-    exercised_by=on_result("initialize"),
-    fix="Use the names of the version that was agreed upon.",
-)
+@check("ACP-L056", on.call(), on.result(), exercised_by=on.result("initialize"))
 def names_are_of_the_answered_version(context: Context) -> CheckResult:
-    """Flag members that only the other version has, where they change what is meant."""
     if context.version is None or context.method is None:
         return None
     place = "params" if context.kind != "result" else "result"
@@ -233,29 +198,13 @@ _OTHERS: Final[dict[tuple[int, str, str], tuple[str, ...]]] = {
 """Members by which a message shows that it is of the other version."""
 
 
-@check(
-    "ACP-L057",
-    on_request("initialize"),
-    on_result("initialize"),
-    fix="Send your name and version.",
-)
+@check("ACP-L057", on.request("initialize"), on.result("initialize"))
 def both_sides_say_who_they_are(context: Context) -> CheckResult:
-    """Flag a side without a name."""
     name = "clientInfo" if context.kind == "request" else "agentInfo"
     return _introduced(context, name)
 
 
-@check(
-    "ACP-L058",
-    on_request("initialize"),
-    on_result("initialize"),
-    fix="Send your name and version.",
-)
-def both_sides_have_to_say_who_they_are(context: Context) -> CheckResult:
-    """Flag a side without a name, in version 2."""
-    return _introduced(context, "info")
-
-
+@check("ACP-L058", on.request("initialize"), on.result("initialize"), name="info")
 def _introduced(context: Context, name: str) -> CheckResult:
     place = "params" if context.kind == "request" else "result"
     fields = context.params if context.kind == "request" else context.result_object
@@ -268,14 +217,8 @@ def _introduced(context: Context, name: str) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L059",
-    on_request("initialize"),
-    on_result("initialize"),
-    fix="Use the names of that version.",
-)
+@check("ACP-L059", on.request("initialize"), on.result("initialize"))
 def introductions_fit_their_version(context: Context) -> CheckResult:
-    """Flag members of the other version; who offers both versions may send both sets."""
     if context.version is None:
         return None
     place = "params" if context.kind == "request" else "result"

@@ -9,25 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    as_array,
-    as_object,
-    is_one_of,
-    quoted,
-)
-from acp_inspector.lint.registry import (
-    check,
-    on_call,
-    on_notification,
-    on_request,
-    on_response,
-    on_result,
-    track,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point, SentRequest
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 MESSAGE: Final = "mcp/message"
@@ -53,7 +39,7 @@ class _Servers:
 
 
 def _declared(context: Context) -> Iterator[tuple[str, Json]]:
-    for n, server in enumerate(map(as_object, as_array(context.params.get("mcpServers")))):
+    for n, server in enumerate(map(as_object, as_list(context.params.get("mcpServers")))):
         if server.get("type") == "acp":
             yield f"params.mcpServers.{n}.serverId", server.get("serverId")
 
@@ -63,7 +49,7 @@ def _inner(params: dict[str, Json]) -> tuple[str, str] | None:
     return (server, request) if isinstance(server, str) and isinstance(request, str) else None
 
 
-@track(on_request(*OPENERS))
+@track(on.request(*OPENERS))
 def _keep_servers(context: Context) -> None:
     servers = context.state.of(_Servers)
     for _, id_ in _declared(context):
@@ -71,19 +57,19 @@ def _keep_servers(context: Context) -> None:
             servers.declared.setdefault(id_, context.point)
 
 
-@track(on_result(*OPENERS))
+@track(on.result(*OPENERS))
 def _keep_owner(context: Context) -> None:
     created = context.result_object.get("sessionId")
     session = created if isinstance(created, str) else context.session_id
     if context.request is None or session is None:
         return
     owners = context.state.of(_Servers).owners
-    for server in map(as_object, as_array(context.request.params.get("mcpServers"))):
+    for server in map(as_object, as_list(context.request.params.get("mcpServers"))):
         if server.get("type") == "acp" and isinstance(id_ := server.get("serverId"), str):
             owners[id_] = session
 
 
-@track(on_request(MESSAGE))
+@track(on.request(MESSAGE))
 def _keep_request(context: Context) -> None:
     inner = _inner(context.params)
     ask = context.state.newest
@@ -91,7 +77,7 @@ def _keep_request(context: Context) -> None:
         context.state.of(_Servers).open.setdefault(inner, ask)
 
 
-@track(on_response(MESSAGE))
+@track(on.response(MESSAGE))
 def _end_request(context: Context) -> None:
     open_ = context.state.of(_Servers).open
     inner = _inner(context.request.params) if context.request is not None else None
@@ -99,26 +85,22 @@ def _end_request(context: Context) -> None:
         del open_[inner]
 
 
-@check("ACP-L382", on_call(MESSAGE), fix="Name the serverId that the client declared.")
+@check("ACP-L382", on.call(MESSAGE))
 def servers_are_declared(context: Context) -> CheckResult:
-    """Flag messages to a server that was not declared, or in the retired binding."""
     if "connectionId" in context.params:
-        return context.problem("connectionId is of the retired binding", path="params.connectionId")
+        return context.problem("connectionId is of the retired binding", at="connectionId")
     server = context.params.get("serverId")
     if not isinstance(server, str):
         other = next((name for name in ("acpId", "id") if name in context.params), None)
         what = f"serverId is missing; {other} is none" if other else "serverId is missing"
-        return context.problem(what, path="params.serverId")
+        return context.problem(what, at="serverId")
     if server in context.state.of(_Servers).declared:
         return OK
-    return context.problem(
-        f"no session declared the server {quoted(server)}", path="params.serverId"
-    )
+    return context.problem(f"no session declared the server {quoted(server)}", at="serverId")
 
 
-@check("ACP-L383", on_call(), fix="Let the agent ask, and the client tell.")
+@check("ACP-L383", on.call())
 def messages_go_the_right_way(context: Context) -> CheckResult:
-    """Flag requests from the side that offers the server, and of notifications to it."""
     if context.method != MESSAGE:
         return None
     caller = "agent" if context.kind == "request" else "client"
@@ -127,46 +109,41 @@ def messages_go_the_right_way(context: Context) -> CheckResult:
     return context.problem(f"a {context.kind} comes from the {context.side}", path="method")
 
 
-@check("ACP-L384", on_request(MESSAGE), fix="Count inner ids up.")
+@check("ACP-L384", on.request(MESSAGE))
 def inner_ids_are_not_reused(context: Context) -> CheckResult:
-    """Flag an inner id that an open request of the same server has."""
     request = context.params.get("requestId")
     if not isinstance(request, str):
-        return context.problem(f"requestId is {quoted(request)}", path="params.requestId")
+        return context.problem(f"requestId is {quoted(request)}", at="requestId")
     inner = _inner(context.params)
     earlier = context.state.of(_Servers).open.get(inner) if inner is not None else None
     if earlier is None:
         return OK
     return context.problem(
-        f"the inner request {quoted(request)} is still open", earlier, path="params.requestId"
+        f"the inner request {quoted(request)} is still open", earlier, at="requestId"
     )
 
 
-@check("ACP-L385", on_notification(MESSAGE), fix="Report requests that are open.")
+@check("ACP-L385", on.notification(MESSAGE))
 def notifications_are_about_open_requests(context: Context) -> CheckResult:
-    """Flag notifications for an inner request that is over, or never was."""
     inner = _inner(context.params)
     if inner is None:
-        return context.problem("no inner request is named", path="params.requestId")
+        return context.problem("no inner request is named", at="requestId")
     if inner in context.state.of(_Servers).open:
         return OK
-    return context.problem(
-        f"the inner request {quoted(inner[1])} is not open", path="params.requestId"
-    )
+    return context.problem(f"the inner request {quoted(inner[1])} is not open", at="requestId")
 
 
-@check("ACP-L386", on_call(MESSAGE), fix="Put method and params where they belong.")
+@check("ACP-L386", on.call(MESSAGE))
 def messages_are_flat(context: Context) -> CheckResult:
-    """Flag a whole JSON-RPC message within the message."""
     nested = sorted(ENVELOPE & context.params.keys())
     if nested:
-        return context.problem(f"params hold {nested[0]}", path=f"params.{nested[0]}")
+        return context.problem(f"params hold {nested[0]}", at=f"{nested[0]}")
     if "jsonrpc" in as_object(context.params.get("params")):
-        return context.problem("the inner params are a message", path="params.params")
+        return context.problem("the inner params are a message", at="params")
     return OK
 
 
-@check("ACP-L387", on_request(*OPENERS), fix="Give each server an id of its own.")
+@check("ACP-L387", on.request(*OPENERS))
 def server_ids_are_unique(context: Context) -> CheckResult:
     """Flag an id that two servers of one request, or of two open sessions, share.
 
@@ -191,9 +168,8 @@ def server_ids_are_unique(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L507", on_result(MESSAGE), fix="Answer with either result or error, inside the result.")
+@check("ACP-L507", on.result(MESSAGE))
 def carriers_hold_one_outcome(context: Context) -> CheckResult:
-    """Flag carriers without outcome, with two, or with a malformed error."""
     reply = context.result_object
     if ("result" in reply) == ("error" in reply):
         what = "both" if "result" in reply else "neither"
@@ -204,46 +180,38 @@ def carriers_hold_one_outcome(context: Context) -> CheckResult:
         error = as_object(reply["error"])
         if type(error.get("code")) is not int or not isinstance(error.get("message"), str):
             return context.problem(
-                "the inner error lacks code or message", context.request, path="result.error"
+                "the inner error lacks code or message", context.request, at="error"
             )
     return OK
 
 
-@check("ACP-L508", on_response(MESSAGE), fix="Put what the server says into the result.")
+@check("ACP-L508", on.response(MESSAGE))
 def inner_errors_stay_inside(context: Context) -> CheckResult:
-    """Flag an outer error that only the inner server can have meant."""
     if context.kind == "result" or context.code in OUTER_CODES:
         return OK
     return context.problem(f"the outer error is {context.code}", context.request, path="error.code")
 
 
-@check(
-    "ACP-L509", on_request(MESSAGE), fix="Say the revision and the capabilities in each request."
-)
+@check("ACP-L509", on.request(MESSAGE))
 def inner_requests_say_who_asks(context: Context) -> CheckResult:
-    """Flag inner requests without what stateless MCP asks for."""
     meta = as_object(as_object(context.params.get("params")).get("_meta"))
     if not isinstance(meta.get(VERSION_KEY), str):
-        return context.problem(f"{VERSION_KEY} is missing", path="params.params._meta")
+        return context.problem(f"{VERSION_KEY} is missing", at="params._meta")
     if not isinstance(meta.get(CLAIMS_KEY), dict):
-        return context.problem(f"{CLAIMS_KEY} is missing", path="params.params._meta")
+        return context.problem(f"{CLAIMS_KEY} is missing", at="params._meta")
     return OK
 
 
-@check(
-    "ACP-L510", on_call(MESSAGE), fix="Begin with what you want; there are no MCP sessions here."
-)
+@check("ACP-L510", on.call(MESSAGE))
 def there_is_no_handshake(context: Context) -> CheckResult:
-    """Flag an inner handshake."""
     method = context.params.get("method")
     if is_one_of(method, HANDSHAKE):
-        return context.problem(f"the inner method is {quoted(method)}", path="params.method")
+        return context.problem(f"the inner method is {quoted(method)}", at="method")
     return OK
 
 
-@check("ACP-L511", on_request(*OPENERS), fix="Give each server an id of its own, for ever.")
+@check("ACP-L511", on.request(*OPENERS))
 def ids_of_servers_are_not_reused(context: Context) -> CheckResult:
-    """Flag an id that an earlier session's server had."""
     declared = context.state.of(_Servers).declared
     is_any = False
     for place, id_ in _declared(context):

@@ -8,17 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    Problem,
-    as_array,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import check, on_request
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Place, Problem, Violation, quoted
+from acp_inspector.lint.registry import check, each_of
 from acp_inspector.lint.text_checks import is_absolute
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 SETUPS: Final = ("session/new", "session/load", "session/resume", "session/fork")
@@ -31,9 +25,9 @@ PAIRS: Final = ("env", "headers")
 """Members that list names with values."""
 
 
-def _servers(context: Context) -> Iterator[tuple[str, dict[str, Json]]]:
+def _servers(context: Context) -> Iterator[Place]:
     """Yield each server that is an object, with its place."""
-    for index, each in enumerate(as_array(context.params.get("mcpServers"))):
+    for index, each in enumerate(as_list(context.params.get("mcpServers"))):
         if isinstance(each, dict):
             yield f"params.mcpServers.{index}", as_object(each)
 
@@ -46,29 +40,22 @@ def _transport(server: dict[str, Json], version: int | None) -> str:
     return tag if isinstance(tag, str) and (tag in REMOTE or tag == "acp") else "stdio"
 
 
-def _listed_servers(context: Context, problems: list[tuple[str, str]]) -> tuple[Problem, ...]:
-    return tuple(Problem(text, (context.seq,), path=path) for text, path in problems)
-
-
-@check(
-    "ACP-L086",
-    on_request("session/new", "session/load"),
-    fix='Send "mcpServers": [] where there are none.',
-)
+@check("ACP-L086", on.request("session/new", "session/load"))
 def servers_are_listed(context: Context) -> CheckResult:
-    """Flag sessions set up without a list of servers."""
     servers: Json = context.params.get("mcpServers")
     if isinstance(servers, list):
         return OK
     if "mcpServers" not in context.params:
-        return context.problem(f"{context.method} has no mcpServers", path="params.mcpServers")
+        return context.problem(f"{context.method} has no mcpServers", at="mcpServers")
     return context.problem(
         f"mcpServers is no array: {quoted(servers)}",
-        path="params.mcpServers",
+        at="mcpServers",
         severity="warning" if servers is None else None,
     )
 
 
+@check("ACP-L087", on.request(*SETUPS), wanted="http", path="mcpCapabilities.http")
+@check("ACP-L088", on.request(*SETUPS), wanted="sse", path="mcpCapabilities.sse")
 def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     """Find servers of one transport whose capability the agent did not claim."""
     if not context.state.is_ready:
@@ -92,160 +79,97 @@ def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L087",
-    on_request(*SETUPS),
-    fix="Send http servers only with mcpCapabilities.http: true.",
-)
-def http_is_claimed(context: Context) -> CheckResult:
-    """Flag http servers for an agent that has no http."""
-    return _gated(context, "http", "mcpCapabilities.http")
-
-
-@check(
-    "ACP-L088",
-    on_request(*SETUPS),
-    fix="Send sse servers only with mcpCapabilities.sse: true.",
-)
-def sse_is_claimed(context: Context) -> CheckResult:
-    """Flag sse servers for an agent that has no sse."""
-    return _gated(context, "sse", "mcpCapabilities.sse")
-
-
-@check(
-    "ACP-L089",
-    on_request(*SETUPS),
-    fix="Send only servers of a transport listed below session.mcp in the agent's capabilities.",
-)
+@check("ACP-L089", on.request(*SETUPS))
 def transports_are_claimed(context: Context) -> CheckResult:
-    """Flag servers of version 2 whose transport the agent does not have."""
     found = [_gated(context, each, f"session.mcp.{each}") for each in ("stdio", "http")]
     problems = [each for each in found if each is not None]
     return sum(problems, ()) if problems else None
 
 
-@check("ACP-L090", on_request(*SETUPS), fix="Use http, or leave the server out.")
-def there_is_no_sse(context: Context) -> CheckResult:
-    """Flag sse servers in version 2."""
-    servers = list(_servers(context))
-    if not servers:
-        return None
-    return _listed_servers(
-        context,
-        [
-            ("an MCP server is of type sse, which version 2 does not have", f"{place}.type")
-            for place, each in servers
-            if each.get("type") == "sse"
-        ],
-    )
+@check("ACP-L090", on.request(*SETUPS))
+@each_of(_servers)
+def there_is_no_sse(context: Context, place: str, server: dict[str, Json]) -> Iterator[Violation]:
+    if server.get("type") == "sse":
+        yield "an MCP server is of type sse, which version 2 does not have", f"{place}.type"
 
 
-@check(
-    "ACP-L091",
-    on_request(*SETUPS),
-    fix='Give every server its type: "stdio", "http", or one that begins with “_”.',
-)
-def servers_have_a_type(context: Context) -> CheckResult:
-    """Flag servers of version 2 that do not say how they are reached."""
-    servers = list(_servers(context))
-    if not servers:
-        return None
-    problems: list[tuple[str, str]] = []
-    for place, each in servers:
-        tag = each.get("type")
-        if not isinstance(tag, str):
-            problems.append((f"the MCP server {quoted(each.get('name'))} has no type", place))
-        elif tag not in {"stdio", "http"} | SPECIAL and not tag.startswith("_"):
-            problems.append((f"{quoted(tag)} is no transport of version 2", place))
-    return _listed_servers(context, [(text, f"{place}.type") for text, place in problems])
+@check("ACP-L091", on.request(*SETUPS))
+@each_of(_servers)
+def servers_have_a_type(
+    context: Context, place: str, server: dict[str, Json]
+) -> Iterator[Violation]:
+    tag = server.get("type")
+    if not isinstance(tag, str):
+        yield f"the MCP server {quoted(server.get('name'))} has no type", f"{place}.type"
+    elif tag not in {"stdio", "http"} | SPECIAL and not tag.startswith("_"):
+        yield f"{quoted(tag)} is no transport of version 2", f"{place}.type"
 
 
-@check(
-    "ACP-L092",
-    on_request(*SETUPS),
-    fix="Send name, command, args and env for a stdio server, name, url and headers for others.",
-)
-def servers_are_complete(context: Context) -> CheckResult:
-    """Flag servers of version 1 that lack a member, even an empty array."""
-    servers = list(_servers(context))
-    if not servers:
-        return None
-    problems: list[tuple[str, str]] = []
-    for place, each in servers:
-        transport = _transport(each, 1)
-        if transport == "acp":
-            continue
-        texts = ("name", "url") if transport in REMOTE else ("name", "command")
-        lists = ("headers",) if transport in REMOTE else ("args", "env")
-        for name in (*texts, *lists):
-            value = each.get(name)
-            kind = str if name in texts else list
-            if name not in each:
-                problems.append((f"the {transport} server has no {name}", f"{place}.{name}"))
-            # Readers take null for an empty list: the schema's rule speaks of it.
-            elif not isinstance(value, kind) and not (kind is list and value is None):
-                what = "string" if kind is str else "array"
-                problems.append((f"{name} is no {what}: {quoted(value)}", f"{place}.{name}"))
-    return _listed_servers(context, problems)
+@check("ACP-L092", on.request(*SETUPS))
+@each_of(_servers)
+def servers_are_complete(
+    context: Context, place: str, server: dict[str, Json]
+) -> Iterator[Violation]:
+    transport = _transport(server, 1)
+    if transport == "acp":
+        return
+    texts = ("name", "url") if transport in REMOTE else ("name", "command")
+    lists = ("headers",) if transport in REMOTE else ("args", "env")
+    for name in (*texts, *lists):
+        value = server.get(name)
+        kind = str if name in texts else list
+        if name not in server:
+            yield f"the {transport} server has no {name}", f"{place}.{name}"
+        # Readers take null for an empty list: the schema's rule speaks of it.
+        elif not isinstance(value, kind) and not (kind is list and value is None):
+            what = "string" if kind is str else "array"
+            yield f"{name} is no {what}: {quoted(value)}", f"{place}.{name}"
 
 
-@check("ACP-L093", on_request(*SETUPS), fix="Resolve the command to its absolute path first.")
-def commands_are_absolute(context: Context) -> CheckResult:
-    """Flag servers whose command is not an absolute path."""
-    commands = [
-        (each.get("command"), place)
+def _commands(context: Context) -> list[Place]:
+    return [
+        (place, each)
         for place, each in _servers(context)
         if _transport(each, context.version) == "stdio" and isinstance(each.get("command"), str)
     ]
-    if not commands:
-        return None
-    return _listed_servers(
-        context,
-        [
-            (f"the command is no absolute path: {quoted(command)}", f"{place}.command")
-            for command, place in commands
-            if not is_absolute(command)
-        ],
-    )
 
 
-@check("ACP-L094", on_request(*SETUPS), fix='Write {"name": …, "value": …} for each, in an array.')
-def variables_and_headers_are_pairs(context: Context) -> CheckResult:
-    """Flag environments and headers written as a map, or of entries that are no pair."""
-    lists = [
-        (each[name], f"{place}.{name}")
-        for place, each in _servers(context)
-        for name in PAIRS
-        if each.get(name) is not None
-    ]
-    if not lists:
-        return None
-    problems: list[tuple[str, str]] = []
-    for value, place in lists:
-        if not isinstance(value, list):
-            what = "an object" if isinstance(value, dict) else "no array"
-            problems.append((f"{place.rpartition('.')[2]} is {what}", place))
-            continue
-        problems += _no_pairs(as_array(value), place)
-    return _listed_servers(context, problems)
+@check("ACP-L093", on.request(*SETUPS))
+@each_of(_commands)
+def commands_are_absolute(
+    context: Context, place: str, server: dict[str, Json]
+) -> Iterator[Violation]:
+    if not is_absolute(server["command"]):
+        text = f"the command is no absolute path: {quoted(server['command'])}"
+        yield text, f"{place}.command"
 
 
-def _no_pairs(pairs: list[Json], place: str) -> Iterator[tuple[str, str]]:
-    for index, each in enumerate(pairs):
-        if not isinstance(each, dict):
-            yield "the entry is no object with name and value", f"{place}.{index}"
-            continue
-        for name in ("name", "value"):
-            if not isinstance(as_object(each).get(name), str):
-                yield f"{name} is missing or no string", f"{place}.{index}.{name}"
+def _with_pairs(context: Context) -> list[Place]:
+    servers = _servers(context)
+    return [each for each in servers if any(each[1].get(name) is not None for name in PAIRS)]
 
 
-@check(
-    "ACP-L095",
-    on_request(*SETUPS),
-    fix="Send servers of type acp only if the agent claimed mcp over acp.",
-)
+@check("ACP-L094", on.request(*SETUPS))
+@each_of(_with_pairs)
+def variables_and_headers_are_pairs(
+    context: Context, place: str, server: dict[str, Json]
+) -> Iterator[Violation]:
+    for name in PAIRS:
+        pairs = server.get(name)
+        if pairs is not None and not isinstance(pairs, list):
+            what = "an object" if isinstance(pairs, dict) else "no array"
+            yield f"{name} is {what}", f"{place}.{name}"
+        for index, each in enumerate(as_list(pairs)):
+            where = f"{place}.{name}.{index}"
+            if not isinstance(each, dict):
+                yield "the entry is no object with name and value", where
+                continue
+            for part in ("name", "value"):
+                if not isinstance(as_object(each).get(part), str):
+                    yield f"{part} is missing or no string", f"{where}.{part}"
+
+
+@check("ACP-L095", on.request(*SETUPS))
 def acp_is_claimed(context: Context) -> CheckResult:
-    """Flag servers over ACP itself for an agent that does not have that."""
     path = "session.mcp.acp" if context.version == 2 else "mcpCapabilities.acp"
     return _gated(context, "acp", path)

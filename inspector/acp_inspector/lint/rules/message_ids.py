@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
-from acp_inspector.lint.registry import check, on_call, on_request, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.updates import CHUNKS, WHOLE
 from acp_inspector.lint.state import Point, SentRequest
+from acp_protocol.json_values import as_list, as_object
 
 REMEMBERED: Final = 50_000
 """Messages of one session that are remembered."""
@@ -65,28 +67,25 @@ class _SessionMessages:
     """By kind and id: the first chunk of each message that was not sent as a whole yet (v2)."""
 
 
-@dataclass(slots=True)
-class _Messages:
+class _Messages(dict[str, _SessionMessages]):
     """What was reported, by session."""
-
-    by_session: dict[str, _SessionMessages] = field(default_factory=dict[str, _SessionMessages])
 
 
 def _session_messages(context: Context) -> _SessionMessages | None:
-    return context.state.of(_Messages).by_session.get(context.session_id or "")
+    return context.state.of(_Messages).get(context.session_id or "")
 
 
-@track(on_request("session/load", "session/resume"))
+@track(on.request("session/load", "session/resume"))
 def _begin_anew(context: Context) -> None:
     if context.session_id is not None:
-        context.state.of(_Messages).by_session.pop(context.session_id, None)
+        context.state.of(_Messages).pop(context.session_id, None)
 
 
-@track(on_update(*CHUNKS))
+@track(on.update(*CHUNKS))
 def _keep_chunk(context: Context) -> None:
     if context.session is None:
         return
-    sessions = context.state.of(_Messages).by_session
+    sessions = context.state.of(_Messages)
     by_session = sessions.get(context.session.id)
     if by_session is None:
         by_session = sessions[context.session.id] = _SessionMessages()
@@ -118,19 +117,12 @@ def _keep_chunk(context: Context) -> None:
         by_session.messages[name] = _Message(role, context.point, context.session.last_prompt)
 
 
-@check(
-    "ACP-L182",
-    on_update(*CHUNKS, *WHOLE),
-    fix="Send the messageId with every piece.",
-)
+@check("ACP-L182", on.update(*CHUNKS, *WHOLE))
 def messages_have_ids(context: Context) -> CheckResult:
-    """Flag messages of version 2, and pieces of them, without an id."""
     if isinstance(context.update.get("messageId"), str):
         return OK
     what = "no string" if "messageId" in context.update else "missing"
-    return context.problem(
-        f"the messageId of {context.variant} is {what}", path="params.update.messageId"
-    )
+    return context.problem(f"the messageId of {context.variant} is {what}", at="messageId")
 
 
 def _known(context: Context) -> _Message | None:
@@ -143,13 +135,8 @@ def _known(context: Context) -> _Message | None:
     return by_session.messages.get(id_)
 
 
-@check(
-    "ACP-L185",
-    on_update(*CHUNKS),
-    fix="Use different messageIds for messages of different kinds.",
-)
+@check("ACP-L185", on.update(*CHUNKS))
 def ids_are_of_one_role(context: Context) -> CheckResult:
-    """Flag, once for each, ids that messages of two kinds share."""
     message = _known(context)
     if message is None:
         return None
@@ -158,17 +145,12 @@ def ids_are_of_one_role(context: Context) -> CheckResult:
     return context.problem(
         f"the messageId {quoted(context.update['messageId'])} was used for {message.role} before",
         message.last,
-        path="params.update.messageId",
+        at="messageId",
     )
 
 
-@check(
-    "ACP-L186",
-    on_update(*CHUNKS),
-    fix="End one message before the next of its kind begins.",
-)
+@check("ACP-L186", on.update(*CHUNKS))
 def messages_are_not_interleaved(context: Context) -> CheckResult:
-    """Flag messages that go on after the next one of their kind began."""
     message, by_session = _known(context), _session_messages(context)
     if message is None or by_session is None or message.role != context.variant:
         return None
@@ -176,19 +158,12 @@ def messages_are_not_interleaved(context: Context) -> CheckResult:
     if by_session.streams[message.role].current == id_:
         return OK
     return context.problem(
-        f"the message {quoted(id_)} goes on after another one began",
-        message.last,
-        path="params.update.messageId",
+        f"the message {quoted(id_)} goes on after another one began", message.last, at="messageId"
     )
 
 
-@check(
-    "ACP-L187",
-    on_update(*CHUNKS),
-    fix="Send the messageId with every chunk, or with none.",
-)
+@check("ACP-L187", on.update(*CHUNKS))
 def ids_are_there_or_not(context: Context) -> CheckResult:
-    """Flag, once for each kind, chunks that have an id where others had none, or none."""
     by_session = _session_messages(context)
     stream = None if by_session is None else by_session.streams.get(context.variant or "")
     if stream is None or context.session is None or context.session.is_replaying:
@@ -198,23 +173,19 @@ def ids_are_there_or_not(context: Context) -> CheckResult:
         return OK
     what = "a messageId, unlike" if has_id else "no messageId, unlike"
     return context.problem(
-        f"this {context.variant} has {what} those before",
-        stream.first,
-        path="params.update.messageId",
+        f"this {context.variant} has {what} those before", stream.first, at="messageId"
     )
 
 
-@check("ACP-L188", on_call(*CLIENT_CALLS), fix="Leave ids of messages to the agent.")
+@check("ACP-L188", on.call(*CLIENT_CALLS))
 def clients_invent_no_ids(context: Context) -> CheckResult:
-    """Flag requests that come with an id for their message."""
     if "messageId" not in context.params:
         return OK
-    return context.problem(f"{context.method} has a messageId", path="params.messageId")
+    return context.problem(f"{context.method} has a messageId", at="messageId")
 
 
-@check("ACP-L189", on_update(*CHUNKS), fix="Give every message an id of its own.")
+@check("ACP-L189", on.update(*CHUNKS))
 def ids_are_not_used_again(context: Context) -> CheckResult:
-    """Flag messages of version 1 with the id of one of an earlier turn."""
     message = _known(context)
     if context.version != 1 or message is None or context.session is None:
         return None
@@ -225,11 +196,11 @@ def ids_are_not_used_again(context: Context) -> CheckResult:
     return context.problem(
         f"the messageId {quoted(context.update['messageId'])} was used in an earlier turn",
         message.last,
-        path="params.update.messageId",
+        at="messageId",
     )
 
 
-@check("ACP-L189", on_result("session/prompt"), fix="Give every message an id of its own.")
+@check("ACP-L189", on.result("session/prompt"))
 def prompts_have_ids_of_their_own(context: Context) -> CheckResult:
     """Flag two prompts of version 2 that became one message.
 
@@ -245,24 +216,22 @@ def prompts_have_ids_of_their_own(context: Context) -> CheckResult:
         f"the messageId {quoted(id_)} is that of an earlier prompt",
         earlier,
         context.request,
-        path="result.messageId",
+        at="messageId",
     )
 
 
-@track(on_result("session/prompt"))
+@track(on.result("session/prompt"))
 def _keep_inserted(context: Context) -> None:
     id_ = context.result_object.get("messageId")
     if context.session is None or not isinstance(id_, str):
         return
-    by_session = context.state.of(_Messages).by_session.setdefault(
-        context.session.id, _SessionMessages()
-    )
+    by_session = context.state.of(_Messages).setdefault(context.session.id, _SessionMessages())
     if len(by_session.inserted) < REMEMBERED:
         by_session.inserted.setdefault(id_, context.point)
 
 
 @check(
-    "ACP-L191", on_update(*WHOLE), fix="Send the whole message before the pieces that follow it."
+    "ACP-L191", on.update(*WHOLE), fix="Send the whole message before the pieces that follow it."
 )
 def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
     """Flag pieces that the whole message, which came after them, does not have.
@@ -270,7 +239,7 @@ def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
     It replaces them, so that they are lost: probably they were meant to follow it.
     """
     by_session, id_ = _session_messages(context), context.update.get("messageId")
-    content = as_array(context.update.get("content"))
+    content = as_list(context.update.get("content"))
     if not isinstance(id_, str) or not content or context.session is None:
         return None
     role = f"{context.variant}_chunk"
@@ -285,13 +254,12 @@ def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
     return context.problem(
         f"the message {quoted(id_)} is reported as a whole, without the piece that came before",
         point,
-        path="params.update.content",
+        at="content",
     )
 
 
-@check("ACP-L191", on_update("tool_call"), fix="Announce a tool call before it is updated.")
+@check("ACP-L191", on.update("tool_call"))
 def tool_calls_come_before_their_updates(context: Context) -> CheckResult:
-    """Flag tool calls of version 1 that were updated before they were announced."""
     id_ = context.update.get("toolCallId")
     if context.version != 1 or context.session is None or not isinstance(id_, str):
         return None
@@ -301,11 +269,11 @@ def tool_calls_come_before_their_updates(context: Context) -> CheckResult:
     return context.problem(
         f"the tool call {quoted(id_)} was updated before it was announced",
         tool.first,
-        path="params.update.toolCallId",
+        at="toolCallId",
     )
 
 
-@track(on_update(*WHOLE))
+@track(on.update(*WHOLE))
 def _keep_whole(context: Context) -> None:
     by_session, id_ = _session_messages(context), context.update.get("messageId")
     if by_session is not None and isinstance(id_, str) and "content" in context.update:

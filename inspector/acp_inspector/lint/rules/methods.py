@@ -9,16 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import (
-    check,
-    on_call,
-    on_error,
-    on_notification,
-    on_request,
-    on_response,
-    on_result,
-)
+from acp_inspector.lint.registry import check
 from acp_inspector.lint.rules.envelope import UNREADABLE, LastNotifications, has_other_cause
 from acp_inspector.lint.state import LintState, opposite
 from acp_protocol.schema.method_spec import Kind, MethodSpec
@@ -40,13 +33,12 @@ EMPTY: Final = frozenset({"session/load", "fs/write_text_file", "authenticate"})
 """Methods whose empty result was once null."""
 
 
-@check("ACP-L035", on_call(), fix="Use methods of the version, or one that begins with “_”.")
+@check("ACP-L035", on.call())
 def methods_are_known(context: Context) -> CheckResult:
-    """Flag methods that no version has."""
     method = context.method or ""
     if not method or method.startswith(("_", "$/")):
         return None
-    row = _row(context)
+    row = find_method(context.method or "", context.version or 1)
     if row is not None:
         if row.is_stable or context.state.unstable:
             return OK
@@ -69,18 +61,8 @@ def is_ours(method: str) -> bool:
     return method.partition("/")[0] in _NAMESPACES
 
 
-@check("ACP-L036", on_call(), fix="Use version 2's way, or ask for version 1.")
-def no_v1_methods_in_v2(context: Context) -> CheckResult:
-    """Flag methods that version 2 has no more."""
-    return _of_other_version(context, 1)
-
-
-@check("ACP-L037", on_call(), fix="Use version 1's way, or ask for version 2.")
-def no_v2_methods_in_v1(context: Context) -> CheckResult:
-    """Flag methods that version 1 does not have yet."""
-    return _of_other_version(context, 2)
-
-
+@check("ACP-L036", on.call(), other=1)
+@check("ACP-L037", on.call(), other=2)
 def _of_other_version(context: Context, other: int) -> CheckResult:
     method = context.method or ""
     if context.version is None or context.version == other or not method:
@@ -94,9 +76,8 @@ def _of_other_version(context: Context, other: int) -> CheckResult:
     return OK
 
 
-@check("ACP-L038", on_call(), fix="Send only what your side sends.")
+@check("ACP-L038", on.call())
 def methods_come_from_the_right_side(context: Context) -> CheckResult:
-    """Flag methods that go the wrong way."""
     rows = [row for row in _rows(context) if row.name == context.method]
     if not rows:
         return None
@@ -105,9 +86,8 @@ def methods_come_from_the_right_side(context: Context) -> CheckResult:
     return context.problem(f"{context.method} comes from the {context.side}", path="method")
 
 
-@check("ACP-L039", on_request(), fix="Send it without an id.")
+@check("ACP-L039", on.request())
 def notifications_have_no_id(context: Context) -> CheckResult:
-    """Flag notifications that ask for a response."""
     kinds = _kinds(context)
     if "request" in kinds:
         return OK
@@ -116,9 +96,8 @@ def notifications_have_no_id(context: Context) -> CheckResult:
     return context.problem(f"{context.method} is a notification and has an id", path="id")
 
 
-@check("ACP-L040", on_notification(), fix="Send it with an id, and wait for the response.")
+@check("ACP-L040", on.notification())
 def requests_have_ids(context: Context) -> CheckResult:
-    """Flag requests that ask for no answer."""
     kinds = _kinds(context)
     if not kinds:
         return None
@@ -127,9 +106,8 @@ def requests_have_ids(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L041", on_response(), fix="Answer unknown methods with -32601.")
+@check("ACP-L041", on.response())
 def unknown_requests_get_method_not_found(context: Context) -> CheckResult:
-    """Flag other errors for methods that do not exist."""
     ask = context.request
     if ask is None or ask.method.startswith("_") or RETIRED.match(ask.method):
         return None
@@ -156,15 +134,9 @@ def _of_the_other_version(context: Context) -> CheckResult:
     return OK if context.code == -32601 else None
 
 
-@check(
-    "ACP-L042",
-    on_error(),
-    exercised_by=on_notification(),
-    fix="Pass over notifications that are not known.",
-)
+@check("ACP-L042", on.error(), exercised_by=on.notification())
 def unknown_notifications_are_passed_over(context: Context) -> CheckResult:
-    """Flag errors for notifications that do not exist."""
-    notification = context.state.of(LastNotifications).last.get(opposite(context.side))
+    notification = context.state.of(LastNotifications).get(opposite(context.side))
     if context.id is not None or notification is None or notification.method is None:
         return OK
     if any(find_method(notification.method, version) for version in VERSIONS):
@@ -177,9 +149,8 @@ def unknown_notifications_are_passed_over(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L043", on_error(), fix="Answer what was claimed, or do not claim it.")
+@check("ACP-L043", on.error())
 def claimed_methods_are_there(context: Context) -> CheckResult:
-    """Flag methods that are missing though they have to be there."""
     ask = context.request
     if ask is None or context.version is None:
         return None
@@ -207,9 +178,8 @@ def _is_due(state: LintState, row: MethodSpec) -> bool:
     return state.claims("client" if whose == "clientCapabilities" else "agent", path)
 
 
-@check("ACP-L044", on_result(), fix="Answer with {} where there is nothing to tell.")
+@check("ACP-L044", on.result())
 def empty_results_are_objects(context: Context) -> CheckResult:
-    """Flag null for an empty result."""
     if context.request is None:
         return None
     row = find_method(context.request.method, context.version or 1)
@@ -223,10 +193,6 @@ def empty_results_are_objects(context: Context) -> CheckResult:
             path="result",
         )
     return OK
-
-
-def _row(context: Context) -> MethodSpec | None:
-    return find_method(context.method or "", context.version or 1)
 
 
 def _rows(context: Context) -> Iterator[MethodSpec]:

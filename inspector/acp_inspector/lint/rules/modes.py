@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
-from acp_inspector.lint.registry import check, on_request, on_result, on_update, track
-from acp_inspector.lint.rules.config_options import OPENERS, Options, opened
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.rules.config_options import OPENERS, SeenOptions, opened
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 MODE: Final = "mode"
@@ -40,7 +42,7 @@ def _mode_fields(context: Context) -> dict[str, Json]:
     return as_object(context.result_object.get("modes"))
 
 
-@track(on_result(*OPENERS))
+@track(on.result(*OPENERS))
 def _keep_modes(context: Context) -> None:
     session = opened(context)
     modes = context.state.of(_Modes)
@@ -60,7 +62,7 @@ def _keep_modes(context: Context) -> None:
     )
 
 
-@track(on_update("current_mode_update"))
+@track(on.update("current_mode_update"))
 def _keep_mode(context: Context) -> None:
     mode = context.state.of(_Modes).of.get(context.session_id or "")
     current = context.update.get("currentModeId")
@@ -68,7 +70,7 @@ def _keep_mode(context: Context) -> None:
         mode.current = current
 
 
-@track(on_result("session/set_mode"))
+@track(on.result("session/set_mode"))
 def _keep_set_mode(context: Context) -> None:
     mode = context.state.of(_Modes).of.get(context.session_id or "")
     wanted = context.request.params.get("modeId") if context.request is not None else None
@@ -77,12 +79,11 @@ def _keep_set_mode(context: Context) -> None:
 
 
 def _ids(fields: dict[str, Json]) -> list[Json]:
-    return [as_object(each).get("id") for each in as_array(fields.get("availableModes"))]
+    return [as_object(each).get("id") for each in as_list(fields.get("availableModes"))]
 
 
-@check("ACP-L288", on_request("session/set_mode"), fix="Offer modes only where a session has some.")
+@check("ACP-L288", on.request("session/set_mode"))
 def only_sessions_with_modes_are_switched(context: Context) -> CheckResult:
-    """Flag a mode that is set in a session without modes."""
     modes = context.state.of(_Modes)
     if context.session_id in modes.without:
         session = context.session
@@ -92,23 +93,19 @@ def only_sessions_with_modes_are_switched(context: Context) -> CheckResult:
     return OK if context.session_id in modes.of else None
 
 
-@check("ACP-L289", on_request("session/set_mode"), fix="Set one of the available modes.")
+@check("ACP-L289", on.request("session/set_mode"))
 def modes_that_are_set_exist(context: Context) -> CheckResult:
-    """Flag a mode that was not offered."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
     if mode is None:
         return None
     wanted = context.params.get("modeId")
     if isinstance(wanted, str) and wanted in mode.available:
         return OK
-    return context.problem(
-        f"{quoted(wanted)} is no mode of the session", mode.point, path="params.modeId"
-    )
+    return context.problem(f"{quoted(wanted)} is no mode of the session", mode.point, at="modeId")
 
 
-@check("ACP-L290", on_result(*OPENERS), fix="Begin in one of the available modes.")
+@check("ACP-L290", on.result(*OPENERS))
 def the_first_mode_exists(context: Context) -> CheckResult:
-    """Flag a session that begins in a mode it does not have."""
     fields = _mode_fields(context)
     if not fields:
         return None
@@ -116,24 +113,21 @@ def the_first_mode_exists(context: Context) -> CheckResult:
     if current in _ids(fields):
         return OK
     return context.problem(
-        f"the session begins in {quoted(current)}, which is no mode of it",
-        path="result.modes.currentModeId",
+        f"the session begins in {quoted(current)}, which is no mode of it", at="modes.currentModeId"
     )
 
 
-@check("ACP-L291", on_update("current_mode_update"), fix="Call it currentModeId.")
+@check("ACP-L291", on.update("current_mode_update"))
 def updates_name_the_current_mode(context: Context) -> CheckResult:
-    """Flag the request's name in the update."""
     if "modeId" in context.update and "currentModeId" not in context.update:
         return context.problem(
-            "the update says modeId instead of currentModeId", path="params.update.currentModeId"
+            "the update says modeId instead of currentModeId", at="currentModeId"
         )
     return OK
 
 
-@check("ACP-L292", on_update("current_mode_update"), fix="Switch to one of the available modes.")
+@check("ACP-L292", on.update("current_mode_update"))
 def reported_modes_exist(context: Context) -> CheckResult:
-    """Flag a mode that the session does not have."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
     current = context.update.get("currentModeId")
     if mode is None or not isinstance(current, str):
@@ -141,37 +135,28 @@ def reported_modes_exist(context: Context) -> CheckResult:
     if current in mode.available:
         return OK
     return context.problem(
-        f"{quoted(current)} is no mode of the session",
-        mode.point,
-        path="params.update.currentModeId",
+        f"{quoted(current)} is no mode of the session", mode.point, at="currentModeId"
     )
 
 
-@check("ACP-L293", on_result(*OPENERS), fix="Give each mode an id of its own.")
+@check("ACP-L293", on.result(*OPENERS))
 def mode_ids_are_unique(context: Context) -> CheckResult:
-    """Flag ids that two modes share."""
     seen: set[str] = set()
     ids = _ids(_mode_fields(context))
     for place, id_ in enumerate(ids):
         if isinstance(id_, str):
             if id_ in seen:
                 return context.problem(
-                    f"two modes have the id {quoted(id_)}",
-                    path=f"result.modes.availableModes.{place}.id",
+                    f"two modes have the id {quoted(id_)}", at=f"modes.availableModes.{place}.id"
                 )
             seen.add(id_)
     return OK if ids else None
 
 
-@check(
-    "ACP-L309",
-    on_result("session/prompt"),
-    fix="Update the mode and its config option together.",
-)
+@check("ACP-L309", on.result("session/prompt"))
 def mode_and_option_agree(context: Context) -> CheckResult:
-    """Flag a mode that the config option for modes does not show, once a turn is over."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
-    options = context.state.of(Options).of.get(context.session_id or "")
+    options = context.state.of(SeenOptions).get(context.session_id or "")
     if mode is None or mode.current is None or options is None:
         return None
     for option in options.by_id.values():
@@ -187,18 +172,16 @@ def mode_and_option_agree(context: Context) -> CheckResult:
     return None
 
 
-@check("ACP-L310", on_request("session/set_mode"), fix="Use session/set_config_option.")
+@check("ACP-L310", on.request("session/set_mode"))
 def options_go_before_modes(context: Context) -> CheckResult:
-    """Flag a client that sets a mode where there are config options."""
-    options = context.state.of(Options).of.get(context.session_id or "")
+    options = context.state.of(SeenOptions).get(context.session_id or "")
     if options is None or not options.by_id:
         return OK
     return context.problem("the session has config options", options.point, path="method")
 
 
-@check("ACP-L311", on_result(*OPENERS), fix="Report modes by a config option.")
+@check("ACP-L311", on.result(*OPENERS))
 def version_2_has_no_modes(context: Context) -> CheckResult:
-    """Flag modes where there are none any more."""
     if "modes" in context.result_object:
-        return context.problem("version 2 has no modes", path="result.modes")
+        return context.problem("version 2 has no modes", at="modes")
     return OK

@@ -11,24 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    as_array,
-    as_object,
-    is_one_of,
-    quoted,
-)
-from acp_inspector.lint.registry import (
-    check,
-    on_call,
-    on_notification,
-    on_request,
-    on_result,
-    track,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 REQUESTS: Final = ("nes/start", "nes/suggest", "nes/close")
@@ -50,62 +37,57 @@ class NesSession:
     """Suggestions that were neither accepted nor rejected."""
 
 
-@dataclass(slots=True)
-class NesSessions:
+class NesSessions(dict[str, NesSession]):
     """Every session for suggestions."""
-
-    of: dict[str, NesSession] = field(default_factory=dict[str, NesSession])
 
 
 def nes_session(context: Context) -> NesSession | None:
     """Return the session for suggestions that a message is about."""
-    return context.state.of(NesSessions).of.get(context.session_id or "")
+    return context.state.of(NesSessions).get(context.session_id or "")
 
 
 def _id(context: Context) -> str:
     return "suggestionId" if context.version == 2 else "id"
 
 
-@track(on_result("nes/start"))
+@track(on.result("nes/start"))
 def _keep_session(context: Context) -> None:
     id_ = context.result_object.get("sessionId")
     if isinstance(id_, str):
-        context.state.of(NesSessions).of[id_] = NesSession(context.point)
+        context.state.of(NesSessions)[id_] = NesSession(context.point)
 
 
-@track(on_result("nes/close"))
+@track(on.result("nes/close"))
 def _close_session(context: Context) -> None:
     if (session := nes_session(context)) is not None:
         session.closed = context.point
 
 
-@track(on_result("nes/suggest"))
+@track(on.result("nes/suggest"))
 def _keep_suggestions(context: Context) -> None:
     session = nes_session(context)
-    for each in map(as_object, as_array(context.result_object.get("suggestions"))):
+    for each in map(as_object, as_list(context.result_object.get("suggestions"))):
         id_ = each.get(_id(context))
         if session is not None and isinstance(id_, str) and len(session.suggested) < SUGGESTIONS:
             session.suggested[id_] = context.point
 
 
-@track(on_notification(*VERDICTS))
+@track(on.notification(*VERDICTS))
 def _forget_suggestion(context: Context) -> None:
     session, id_ = nes_session(context), context.params.get(_id(context))
     if session is not None and isinstance(id_, str):
         session.suggested.pop(id_, None)
 
 
-@check("ACP-L389", on_call(*REQUESTS, *VERDICTS), fix="Ask only agents that claim nes.")
+@check("ACP-L389", on.call(*REQUESTS, *VERDICTS))
 def suggestions_are_claimed(context: Context) -> CheckResult:
-    """Flag a client that asks an agent which claims none."""
     if context.state.claims("agent", "nes"):
         return OK
     return context.problem("the agent did not claim nes", context.state.initialize, path="method")
 
 
-@check("ACP-L391", on_request("nes/suggest"), fix="Send only the context that the agent requested.")
+@check("ACP-L391", on.request("nes/suggest"))
 def context_is_requested(context: Context) -> CheckResult:
-    """Flag context that the agent did not ask for, or of more than it wants."""
     offered = as_object(context.params.get("context"))
     wanted = as_object(context.state.claim("agent", "nes.context"))
     for name, value in offered.items():
@@ -113,28 +95,21 @@ def context_is_requested(context: Context) -> CheckResult:
             continue
         if not isinstance(wanted.get(name), dict):
             return context.problem(
-                f"the agent did not ask for {name}",
-                context.state.initialize,
-                path=f"params.context.{name}",
+                f"the agent did not ask for {name}", context.state.initialize, at=f"context.{name}"
             )
         most = as_object(wanted[name]).get("maxCount")
-        if isinstance(most, int) and len(as_array(value)) > most:
+        if isinstance(most, int) and len(as_list(value)) > most:
             return context.problem(
-                f"{len(as_array(value))} of {name} are sent, {most} are wanted",
+                f"{len(as_list(value))} of {name} are sent, {most} are wanted",
                 context.state.initialize,
-                path=f"params.context.{name}",
+                at=f"context.{name}",
             )
     return OK if offered else None
 
 
-@check(
-    "ACP-L392",
-    on_result("nes/suggest"),
-    fix="Suggest only edits to a client that claims no other kind.",
-)
+@check("ACP-L392", on.result("nes/suggest"))
 def kinds_are_claimed(context: Context) -> CheckResult:
-    """Flag kinds of suggestions that the client did not claim."""
-    for n, each in enumerate(map(as_object, as_array(context.result_object.get("suggestions")))):
+    for n, each in enumerate(map(as_object, as_list(context.result_object.get("suggestions")))):
         kind = each.get("kind")
         if not isinstance(kind, str) or kind == "edit":
             continue
@@ -142,41 +117,36 @@ def kinds_are_claimed(context: Context) -> CheckResult:
             return context.problem(
                 f"the client did not claim {quoted(kind)}",
                 context.state.initialize,
-                path=f"result.suggestions.{n}.kind",
+                at=f"suggestions.{n}.kind",
             )
     return OK
 
 
-@check("ACP-L393", on_call(*WITH_SESSION), fix="Use the id that nes/start answered.")
+@check("ACP-L393", on.call(*WITH_SESSION))
 def sessions_are_those_for_suggestions(context: Context) -> CheckResult:
-    """Flag a chat session's id, of an unknown one, and of a closed one."""
     session = nes_session(context)
     if session is None:
         what = "that of a chat session" if context.session is not None else "not known"
         return context.problem(
-            f"the session {quoted(context.session_id)} is {what}", path="params.sessionId"
+            f"the session {quoted(context.session_id)} is {what}", at="sessionId"
         )
     if session.closed is not None:
-        return context.problem(
-            "the session was closed before", session.closed, path="params.sessionId"
-        )
+        return context.problem("the session was closed before", session.closed, at="sessionId")
     return OK
 
 
-@check("ACP-L396", on_notification(*VERDICTS), fix="Accept or reject each suggestion once.")
+@check("ACP-L396", on.notification(*VERDICTS))
 def verdicts_are_about_suggestions(context: Context) -> CheckResult:
-    """Flag a verdict about what was not suggested, or about which there was one before."""
     session, id_ = nes_session(context), context.params.get(_id(context))
     if session is None:
         return None
     if isinstance(id_, str) and id_ in session.suggested:
         return OK
-    return context.problem(f"no suggestion {quoted(id_)} is pending", path=f"params.{_id(context)}")
+    return context.problem(f"no suggestion {quoted(id_)} is pending", at=f"{_id(context)}")
 
 
-@check("ACP-L397", on_result("initialize"), fix="Choose one of the client's encodings.")
+@check("ACP-L397", on.result("initialize"))
 def encodings_are_offered(context: Context) -> CheckResult:
-    """Flag an encoding of positions that the client did not offer."""
     names = ("agentCapabilities", "capabilities")
     chosen = next(
         (
@@ -188,25 +158,21 @@ def encodings_are_offered(context: Context) -> CheckResult:
     )
     if chosen is None:
         return None
-    offered = as_array(context.state.claim("client", "positionEncodings"))
+    offered = as_list(context.state.claim("client", "positionEncodings"))
     if chosen in offered or (not offered and chosen == "utf-16"):
         return OK
     return context.problem(
-        f"the client did not offer {quoted(chosen)}",
-        context.request,
-        path="result.positionEncoding",
+        f"the client did not offer {quoted(chosen)}", context.request, at="positionEncoding"
     )
 
 
 @check(
     "ACP-L398",
-    on_request("nes/suggest"),
-    on_result("nes/suggest"),
-    on_notification("document/didChange", "document/didFocus"),
-    fix="Count lines and characters from 0, and let a range begin before it ends.",
+    on.request("nes/suggest"),
+    on.result("nes/suggest"),
+    on.notification("document/didChange", "document/didFocus"),
 )
 def positions_make_sense(context: Context) -> CheckResult:
-    """Flag negative positions, and of ranges that end before they begin."""
     place = "result" if context.kind == "result" else "params"
     is_any = False
     for path, fault in _positions(place, context.value.get(place)):
@@ -231,7 +197,7 @@ def _positions(place: str, value: Json) -> Iterator[tuple[str, str | None]]:
             is_bad = start is not None and end is not None and start > end
             yield path, "the range ends before it begins" if is_bad else None
         todo += [(f"{path}.{name}", inner) for name, inner in held.items() if name != "text"]
-        todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_array(each))]
+        todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_list(each))]
 
 
 def _order(position: Json) -> tuple[int, int] | None:
@@ -250,11 +216,8 @@ class _Document:
     closed: Point | None = None
 
 
-@dataclass(slots=True)
-class _Documents:
+class _Documents(dict[tuple[str, str], _Document]):
     """Documents by session and URI."""
-
-    of: dict[tuple[str, str], _Document] = field(default_factory=dict[tuple[str, str], _Document])
 
 
 def _key(context: Context) -> tuple[str, str] | None:
@@ -266,17 +229,17 @@ def _key(context: Context) -> tuple[str, str] | None:
 
 def _known(context: Context) -> _Document | None:
     key = _key(context)
-    return None if key is None else context.state.of(_Documents).of.get(key)
+    return None if key is None else context.state.of(_Documents).get(key)
 
 
-@track(on_notification(*DOCUMENTS))
+@track(on.notification(*DOCUMENTS))
 def _keep_document(context: Context) -> None:
     key, documents = _key(context), context.state.of(_Documents)
     if key is None:
         return
-    if context.method == "document/didOpen" and len(documents.of) < OPENED:
-        documents.of[key] = _Document(context.point)
-    document = documents.of.get(key)
+    if context.method == "document/didOpen" and len(documents) < OPENED:
+        documents[key] = _Document(context.point)
+    document = documents.get(key)
     if document is None:
         return
     version = context.params.get("version")
@@ -286,11 +249,8 @@ def _keep_document(context: Context) -> None:
         document.closed = context.point
 
 
-@check(
-    "ACP-L390", on_notification(*DOCUMENTS), fix="Send only the events that the agent requested."
-)
+@check("ACP-L390", on.notification(*DOCUMENTS))
 def events_are_requested(context: Context) -> CheckResult:
-    """Flag events that the agent did not ask for."""
     name = (context.method or "").partition("/")[2]
     if isinstance(context.state.claim("agent", f"nes.events.document.{name}"), dict):
         return OK
@@ -299,49 +259,37 @@ def events_are_requested(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L394",
-    on_notification("document/didChange"),
-    fix="Send what the agent's syncKind asks for.",
-)
+@check("ACP-L394", on.notification("document/didChange"))
 def changes_are_of_the_right_kind(context: Context) -> CheckResult:
-    """Flag ranges where whole texts are asked for, and the other way round."""
     kind = context.state.claim("agent", "nes.events.document.didChange.syncKind")
     if not is_one_of(kind, {"full", "incremental"}):
         return None
-    for n, change in enumerate(map(as_object, as_array(context.params.get("contentChanges")))):
+    for n, change in enumerate(map(as_object, as_list(context.params.get("contentChanges")))):
         has_range = change.get("range") is not None
         if has_range != (kind == "incremental"):
             what = "has a range" if has_range else "has no range"
             return context.problem(
                 f"the change {what}; the agent asked for {kind}",
                 context.state.initialize,
-                path=f"params.contentChanges.{n}.range",
+                at=f"contentChanges.{n}.range",
             )
     return OK
 
 
-@check(
-    "ACP-L395", on_notification(*DOCUMENTS), fix="Open first, count versions up, and close last."
-)
+@check("ACP-L395", on.notification(*DOCUMENTS))
 def documents_live_in_order(context: Context) -> CheckResult:
-    """Flag documents that change before they are open or after they are closed."""
     if _key(context) is None or context.method == "document/didOpen":
         return None if _key(context) is None else OK
     document = _known(context)
     if document is None:
-        return context.problem(
-            f"{quoted(context.params.get('uri'))} was not opened", path="params.uri"
-        )
+        return context.problem(f"{quoted(context.params.get('uri'))} was not opened", at="uri")
     if document.closed is not None:
-        return context.problem("the document was closed", document.closed, path="params.uri")
+        return context.problem("the document was closed", document.closed, at="uri")
     version = context.params.get("version")
     if context.method != "document/didChange" or type(version) is not int:
         return OK
     if document.version is not None and version <= document.version:
         return context.problem(
-            f"the version goes from {document.version} to {version}",
-            document.opened,
-            path="params.version",
+            f"the version goes from {document.version} to {version}", document.opened, at="version"
         )
     return OK

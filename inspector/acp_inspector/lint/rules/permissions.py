@@ -6,9 +6,9 @@ Source: ACP, "Tool Calls", version 2's migration guide.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -16,20 +16,10 @@ from acp_inspector.lint.context import (
     Context,
     EndContext,
     Problem,
-    as_array,
-    as_object,
     quoted,
+    repeated,
 )
-from acp_inspector.lint.registry import (
-    check,
-    check_at_end,
-    on_notification,
-    on_request,
-    on_response,
-    on_result,
-    on_update,
-    track,
-)
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.rules.tool_calls import (
     GOING,
     TOOL_CALL_UPDATES,
@@ -42,6 +32,7 @@ from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import LintState, Point, SeenSession, SentRequest
 from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import FINAL, permission_tool
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 PERMISSION: Final = "session/request_permission"
@@ -51,67 +42,51 @@ REMEMBERED: Final = 10_000
 """Choices that are remembered."""
 
 
-@dataclass(slots=True)
-class _Choices:
+class _Choices(dict[tuple[str, int], Point]):
     """By session and what was asked for: where it was answered for good."""
-
-    made: dict[tuple[str, int], Point] = field(default_factory=dict[tuple[str, int], Point])
 
 
 def options_of(params: dict[str, Json]) -> list[dict[str, Json]]:
     """Return the options that a request offers, an empty object for each that is none."""
-    return [as_object(each) for each in as_array(params.get("options"))]
+    return [as_object(each) for each in as_list(params.get("options"))]
 
 
-@check("ACP-L222", on_request(PERMISSION), fix="Offer at least one option.")
+@check("ACP-L222", on.request(PERMISSION))
 def there_is_a_choice(context: Context) -> CheckResult:
-    """Flag requests that offer nothing to choose from."""
     options: Json = context.params.get("options")
     if isinstance(options, list) and options:
         return OK
     what = "empty" if options == [] else "no array" if "options" in context.params else "missing"
-    return context.problem(f"options is {what}", path="params.options")
+    return context.problem(f"options is {what}", at="options")
 
 
-@check(
-    "ACP-L223", on_request(PERMISSION), fix="Give every option of a request an optionId of its own."
-)
+@check("ACP-L223", on.request(PERMISSION))
 def option_ids_are_unique(context: Context) -> CheckResult:
-    """Flag requests with two options of one id."""
     ids = [each.get("optionId") for each in options_of(context.params)]
     if not ids:
         return None
-    seen: set[str] = set()
-    for index, id_ in enumerate(ids):
-        if isinstance(id_, str) and id_ in seen:
-            return context.problem(
-                f"the optionId {quoted(id_)} occurs twice",
-                path=f"params.options.{index}.optionId",
-            )
-        if isinstance(id_, str):
-            seen.add(id_)
+    for index, id_ in repeated(ids):
+        return context.problem(
+            f"the optionId {quoted(id_)} occurs twice", at=f"options.{index}.optionId"
+        )
     return OK
 
 
-@check("ACP-L224", on_request(PERMISSION), fix="Give every option optionId, name and kind.")
+@check("ACP-L224", on.request(PERMISSION))
 def options_are_complete(context: Context) -> CheckResult:
-    """Flag options that lack a member."""
     options = options_of(context.params)
     if not options:
         return None
-    return tuple(
-        Problem(f"an option has no {name}", (context.seq,), path=f"params.options.{index}.{name}")
+    return context.problems(
+        (f"an option has no {name}", f"params.options.{index}.{name}")
         for index, option in enumerate(options)
         for name in ("optionId", "name", "kind")
         if not isinstance(option.get(name), str)
     )
 
 
-@check(
-    "ACP-L225", on_request(PERMISSION), fix="Use allow_once, allow_always, reject_once or …_always."
-)
+@check("ACP-L225", on.request(PERMISSION))
 def kinds_of_options_are_known(context: Context) -> CheckResult:
-    """Flag kinds of options that version 1 does not have."""
     kinds = [
         (kind, index)
         for index, option in enumerate(options_of(context.params))
@@ -119,62 +94,50 @@ def kinds_of_options_are_known(context: Context) -> CheckResult:
     ]
     if not kinds:
         return None
-    return tuple(
-        Problem(
-            f"{quoted(kind)} is no kind of option",
-            (context.seq,),
-            path=f"params.options.{index}.kind",
-        )
+    return context.problems(
+        (f"{quoted(kind)} is no kind of option", f"params.options.{index}.kind")
         for kind, index in kinds
         if kind not in KINDS
     )
 
 
-@check("ACP-L233", on_request(PERMISSION), fix='Send "toolCall": {"toolCallId": …} in params.')
+@check("ACP-L233", on.request(PERMISSION))
 def the_tool_call_is_named(context: Context) -> CheckResult:
-    """Flag requests of version 1 that do not say for which tool call."""
     tool: Json = context.params.get("toolCall")
     if not isinstance(tool, dict):
         what = "is no object" if "toolCall" in context.params else "is missing"
-        return context.problem(f"toolCall {what}", path="params.toolCall")
+        return context.problem(f"toolCall {what}", at="toolCall")
     if not isinstance(as_object(tool).get("toolCallId"), str):
-        return context.problem("toolCall has no toolCallId", path="params.toolCall.toolCallId")
+        return context.problem("toolCall has no toolCallId", at="toolCall.toolCallId")
     return OK
 
 
-@check("ACP-L234", on_request(PERMISSION), fix="Send title, and what it is about as subject.")
+@check("ACP-L234", on.request(PERMISSION))
 def requests_have_a_title(context: Context) -> CheckResult:
-    """Flag requests of version 2 that are made up as those of version 1."""
     problems: list[Problem] = []
     if not isinstance(context.params.get("title"), str):
-        problems += context.problem("the request has no title", path="params.title")
+        problems += context.problem("the request has no title", at="title")
     if "toolCall" in context.params:
-        problems += context.problem("toolCall stands outside of subject", path="params.toolCall")
+        problems += context.problem("toolCall stands outside of subject", at="toolCall")
     return tuple(problems)
 
 
-@check(
-    "ACP-L235",
-    on_request(PERMISSION),
-    fix="Send the command, and the absolute cwd it is to run in.",
-)
+@check("ACP-L235", on.request(PERMISSION))
 def commands_are_complete(context: Context) -> CheckResult:
-    """Flag commands that are to be permitted without saying what runs where."""
     subject = as_object(context.params.get("subject"))
     if subject.get("type") != "command":
         return None
     problems: list[Problem] = []
     if not isinstance(subject.get("command"), str):
-        problems += context.problem("the subject has no command", path="params.subject.command")
+        problems += context.problem("the subject has no command", at="subject.command")
     if not is_absolute(subject.get("cwd")):
         what = "is no absolute path" if "cwd" in subject else "is missing"
-        problems += context.problem(f"the subject's cwd {what}", path="params.subject.cwd")
+        problems += context.problem(f"the subject's cwd {what}", at="subject.cwd")
     return tuple(problems)
 
 
-@check("ACP-L236", on_request(PERMISSION), fix="Ask before the tool call is carried out.")
+@check("ACP-L236", on.request(PERMISSION))
 def ended_tool_calls_need_no_permission(context: Context) -> CheckResult:
-    """Flag tool calls that need permission after they ended."""
     tool, session = known_tool(context), context.session
     id_ = as_object(context.params.get("subject")).get("toolCallId")
     if tool is None and session is not None and isinstance(id_, str):
@@ -189,13 +152,8 @@ def ended_tool_calls_need_no_permission(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L237",
-    on_request(PERMISSION),
-    fix="Set the request's title; do not change the tool call's.",
-)
+@check("ACP-L237", on.request(PERMISSION))
 def asking_renames_nothing(context: Context) -> CheckResult:
-    """Flag requests of version 2 that would give a known tool call another title."""
     reported, tool = permission_tool(context.params), known_tool(context)
     title = reported.get("title")
     if tool is None or not isinstance(title, str) or not isinstance(tool.title, str):
@@ -209,26 +167,19 @@ def asking_renames_nothing(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L238", on_request(PERMISSION), fix="Offer a way to reject.")
+@check("ACP-L238", on.request(PERMISSION))
 def one_can_reject(context: Context) -> CheckResult:
-    """Flag requests that can only be granted."""
     kinds = [each.get("kind") for each in options_of(context.params)]
     if not kinds:
         return None
     if any(isinstance(kind, str) and kind.startswith("reject") for kind in kinds):
         return OK
-    return context.problem("no option rejects", path="params.options")
+    return context.problem("no option rejects", at="options")
 
 
-@check(
-    "ACP-L239",
-    on_request(PERMISSION),
-    exercised_by=on_result(PERMISSION),
-    fix="Remember what was chosen for good.",
-)
+@check("ACP-L239", on.request(PERMISSION), exercised_by=on.result(PERMISSION))
 def choices_for_good_last(context: Context) -> CheckResult:
-    """Flag requests that come again, word for word, after a response for good."""
-    choices = context.state.of(_Choices).made
+    choices = context.state.of(_Choices)
     if not choices:
         return None
     made = choices.get((context.session_id or "", _subject(context.params)))
@@ -237,9 +188,9 @@ def choices_for_good_last(context: Context) -> CheckResult:
     return context.problem("the user allowed or rejected this permanently before", made)
 
 
-@track(on_result(PERMISSION))
+@track(on.result(PERMISSION))
 def _keep_choice(context: Context) -> None:
-    ask, choices = context.request, context.state.of(_Choices).made
+    ask, choices = context.request, context.state.of(_Choices)
     if ask is None or len(choices) >= REMEMBERED:
         return
     outcome = as_object(context.result_object.get("outcome"))
@@ -265,20 +216,16 @@ ENDS: Final = ("session/close", "session/delete", "session/archive")
 """Requests that end the work of a session, permissions included."""
 
 
-@dataclass(slots=True)
-class _Stops:
+class _Stops(dict[str, Point]):
     """By session: where the client stopped its work last."""
-
-    last: dict[str, Point] = field(default_factory=dict[str, Point])
 
 
 def _outcome(context: Context) -> dict[str, Json]:
     return as_object(context.result_object.get("outcome"))
 
 
-@check("ACP-L226", on_result(PERMISSION), fix="Select one of the options that were offered.")
+@check("ACP-L226", on.result(PERMISSION))
 def choices_were_offered(context: Context) -> CheckResult:
-    """Flag options that are selected though they were not offered."""
     outcome, ask = _outcome(context), context.request
     if ask is None or outcome.get("outcome") != "selected":
         return None
@@ -286,70 +233,56 @@ def choices_were_offered(context: Context) -> CheckResult:
     if any(each.get("optionId") == chosen for each in options_of(ask.params)):
         return OK
     return context.problem(
-        f"the optionId {quoted(chosen)} was not offered", ask, path="result.outcome.optionId"
+        f"the optionId {quoted(chosen)} was not offered", ask, at="outcome.optionId"
     )
 
 
-@check(
-    "ACP-L227",
-    on_result(PERMISSION),
-    fix='Answer {"outcome": {"outcome": "selected", "optionId": …}}.',
-)
+@check("ACP-L227", on.result(PERMISSION))
 def outcomes_are_nested(context: Context) -> CheckResult:
-    """Flag outcomes that are a string, or stand one level too high."""
     outcome: Json = context.result_object.get("outcome")
     if isinstance(outcome, dict):
         if isinstance(as_object(outcome).get("outcome"), str):
             return OK
         return context.problem(
-            "the outcome object has no outcome field",
-            context.request,
-            path="result.outcome.outcome",
+            "the outcome object has no outcome field", context.request, at="outcome.outcome"
         )
     what = f"is {quoted(outcome)}, no object" if outcome is not None else "is missing"
-    return context.problem(f"the outcome {what}", context.request, path="result.outcome")
+    return context.problem(f"the outcome {what}", context.request, at="outcome")
 
 
-@check("ACP-L228", on_result(PERMISSION), fix='Answer "selected" with an optionId, or "cancelled".')
+@check("ACP-L228", on.result(PERMISSION))
 def outcomes_are_known(context: Context) -> CheckResult:
-    """Flag outcomes that version 1 does not have, and of choices that do not say which."""
     outcome = _outcome(context)
     name = outcome.get("outcome")
     if not isinstance(name, str):
         return None
     if name not in OUTCOMES:
         return context.problem(
-            f"{quoted(name)} is no outcome of version 1",
-            context.request,
-            path="result.outcome.outcome",
+            f"{quoted(name)} is no outcome of version 1", context.request, at="outcome.outcome"
         )
     if name == "selected" and not isinstance(outcome.get("optionId"), str):
         return context.problem(
             "an option was selected, but the response has no optionId",
             context.request,
-            path="result.outcome.optionId",
+            at="outcome.optionId",
         )
     return OK
 
 
-@check("ACP-L229", on_result(PERMISSION), fix="Begin outcomes of your own with “_”.")
+@check("ACP-L229", on.result(PERMISSION))
 def outcomes_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
-    """Flag outcomes in the name space of version 2."""
     name = _outcome(context).get("outcome")
     if not isinstance(name, str):
         return None
     if name in OUTCOMES or name.startswith("_"):
         return OK
     return context.problem(
-        f"the outcome {quoted(name)} does not begin with “_”",
-        context.request,
-        path="result.outcome.outcome",
+        f"the outcome {quoted(name)} does not begin with “_”", context.request, at="outcome.outcome"
     )
 
 
-@check("ACP-L230", TOOL_CALL_UPDATES, fix="Treat an unknown outcome as a refusal.")
+@check("ACP-L230", TOOL_CALL_UPDATES)
 def unknown_outcomes_permit_nothing(context: Context) -> CheckResult:
-    """Flag tool calls that go on after an outcome that does not say they may."""
     tool = live_tool(context)
     if tool is None or tool.permission is None or tool.permission.responded is None:
         return None
@@ -363,52 +296,39 @@ def unknown_outcomes_permit_nothing(context: Context) -> CheckResult:
         f"the tool call {quoted(tool.id)} is {status} after the outcome {quoted(outcome)}",
         tool.permission,
         tool.permission.responded,
-        path="params.update.status",
+        at="status",
     )
 
 
-@track(on_notification("session/cancel"), on_request(*ENDS))
+@track(on.notification("session/cancel"), on.request(*ENDS))
 def _keep_stop(context: Context) -> None:
     if context.session is not None:
-        context.state.of(_Stops).last[context.session.id] = context.point
+        context.state.of(_Stops)[context.session.id] = context.point
 
 
-@check(
-    "ACP-L231",
-    on_result(PERMISSION),
-    fix='Select an option that rejects; "cancelled" is for work that was stopped.',
-)
+@check("ACP-L231", on.result(PERMISSION))
 def only_stopped_work_is_cancelled(context: Context) -> CheckResult:
-    """Flag requests with the outcome `cancelled` although the client did not stop the work."""
     ask, session = context.request, context.session
     if ask is None or session is None or _outcome(context).get("outcome") != "cancelled":
         return None
     prompt = session.last_prompt
     begun = ask.seq if prompt is None else min(ask.seq, prompt.seq)
-    stop = context.state.of(_Stops).last.get(session.id)
+    stop = context.state.of(_Stops).get(session.id)
     if stop is not None and stop.seq > begun:
         return OK
     if ask.cancelled is not None or (prompt is not None and prompt.cancelled is not None):
         return OK
     return context.problem(
-        "the outcome is cancelled, but the client did not stop the work",
-        ask,
-        path="result.outcome.outcome",
+        "the outcome is cancelled, but the client did not stop the work", ask, at="outcome.outcome"
     )
 
 
-@check(
-    "ACP-L232",
-    on_response("session/prompt"),
-    exercised_by=on_result(PERMISSION),
-    fix="Answer requests for permission while the turn runs.",
-)
+@check("ACP-L232", on.response("session/prompt"), exercised_by=on.result(PERMISSION))
 def requests_are_answered_within_the_turn(context: Context) -> CheckResult:
-    """Flag requests that were still open when the turn ended by itself."""
     session, prompt = context.session, context.request
     if session is None or prompt is None or session.cancel is not None:
         return None
-    stop = context.state.of(_Stops).last.get(session.id)
+    stop = context.state.of(_Stops).get(session.id)
     if prompt.cancelled is not None or (stop is not None and stop.seq > prompt.seq):
         return None
     return tuple(
@@ -424,18 +344,13 @@ NOT_APPROVED: Final = frozenset({"cancelled", "not offered"})
 MAX_WITHDRAWN: Final = 4096
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(dict[int, tuple[SentRequest, Point]]):
     """Requests that waited for the user when their session was cancelled, by their frame."""
 
-    requests: dict[int, tuple[SentRequest, Point]] = field(
-        default_factory=dict[int, tuple[SentRequest, Point]]
-    )
 
-
-@track(on_notification("session/cancel"))
+@track(on.notification("session/cancel"))
 def _keep_open(context: Context) -> None:
-    session, requests = context.session, context.state.of(_Open).requests
+    session, requests = context.session, context.state.of(_Open)
     if context.version != 2 or session is None or session.cancel is None:
         return
     for ask in context.state.waiting("agent", session=session.id):
@@ -443,13 +358,13 @@ def _keep_open(context: Context) -> None:
             requests.setdefault(ask.seq, (ask, context.point))
 
 
-@track(on_response(*sorted(WAITING)))
+@track(on.response(*sorted(WAITING)))
 def _drop_open(context: Context) -> None:
     if context.request is not None:
-        context.state.of(_Open).requests.pop(context.request.seq, None)
+        context.state.of(_Open).pop(context.request.seq, None)
 
 
-@check("ACP-L459", on_response(*sorted(WAITING)), fix="Cancel open requests of cancelled work.")
+@check("ACP-L459", on.response(*sorted(WAITING)), fix="Cancel open requests of cancelled work.")
 def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:
     """Flag responses to requests of work that ended as cancelled and left them open.
 
@@ -457,7 +372,7 @@ def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:
     """
     if context.request is None:
         return None
-    ask, cancel = context.state.of(_Open).requests.get(context.request.seq, (None, None))
+    ask, cancel = context.state.of(_Open).get(context.request.seq, (None, None))
     if ask is None or cancel is None:
         return None
     if (
@@ -470,11 +385,10 @@ def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:
     return OK
 
 
-@check_at_end("ACP-L459", fix="Cancel open requests of cancelled work with $/cancel_request.")
+@check_at_end("ACP-L459")
 def cancelled_work_withdrew_its_requests(ending: EndContext) -> CheckResult:
-    """Flag requests of cancelled work that are open still."""
     found: list[Problem] = []
-    for ask, cancel in ending.state.of(_Open).requests.values():
+    for ask, cancel in ending.state.of(_Open).values():
         session = ending.state.sessions.get(ask.session or "")
         is_late = ending.point.time - cancel.time > DELIVERY_TIMEOUT_S
         if is_late and _is_left_open(ending.state, session, ask):
@@ -506,13 +420,8 @@ def _is_in(id_: Json, ids: set[str]) -> bool:
     return isinstance(id_, str) and id_ in ids
 
 
-@check(
-    "ACP-L460",
-    on_response("session/request_permission"),
-    fix="Answer withdrawn requests for permission with the outcome cancelled.",
-)
+@check("ACP-L460", on.response("session/request_permission"))
 def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
-    """Flag choices made after the agent no longer asked for them."""
     ask = context.request
     if ask is None or ask.cancelled is None or not context.had_received(ask.cancelled):
         return None
@@ -528,11 +437,7 @@ def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L461",
-    on_update("tool_call_update"),
-    fix="Treat a cancelled or unknown outcome as a refusal.",
-)
+@check("ACP-L461", on.update("tool_call_update"))
 def nothing_runs_without_approval(context: Context) -> CheckResult:
     """Flag tool calls that run after their permission was cancelled, or nothing was chosen.
 
@@ -553,6 +458,6 @@ def nothing_runs_without_approval(context: Context) -> CheckResult:
             f"tool call {quoted(id_)} is {status}, though its permission was {tool.outcome}",
             tool.permission,
             answered,
-            path="params.update.status",
+            at="status",
         )
     return OK

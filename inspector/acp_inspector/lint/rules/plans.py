@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
-from acp_inspector.lint.registry import check, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 REQUIRED: Final = ("content", "priority", "status")
@@ -43,16 +45,12 @@ class _Plan:
     """The status of each entry, by what it says."""
 
 
-@dataclass(slots=True)
-class _Plans:
-    known: dict[Key, _Plan] = field(default_factory=dict[Key, _Plan])
+class _Plans(dict[Key, _Plan]):
+    """The plans that were reported last."""
 
 
-@check(
-    "ACP-L276", on_update("plan", "plan_update"), fix="Give entries content, priority and status."
-)
+@check("ACP-L276", on.update("plan", "plan_update"))
 def entries_are_whole(context: Context) -> CheckResult:
-    """Flag entries without what they need."""
     found: CheckResult = None
     for place, entry in _entries(context):
         found = OK
@@ -63,11 +61,8 @@ def entries_are_whole(context: Context) -> CheckResult:
     return found
 
 
-@check(
-    "ACP-L277", on_update("plan", "plan_update"), fix="Use the priorities and statuses there are."
-)
+@check("ACP-L277", on.update("plan", "plan_update"))
 def entries_use_known_words(context: Context) -> CheckResult:
-    """Flag priorities and statuses that version 1 does not have."""
     found: CheckResult = None
     for place, entry in _entries(context):
         found = OK
@@ -78,14 +73,14 @@ def entries_use_known_words(context: Context) -> CheckResult:
     return found
 
 
-@check("ACP-L278", on_update("plan", "plan_update"), fix="Send all entries each time.")
+@check("ACP-L278", on.update("plan", "plan_update"))
 def plans_are_whole(context: Context) -> CheckResult:
     """Flag plans that look like changes: a few entries of before, and most open ones gone.
 
     Another plan, with entries of its own, may take the place of one before.
     """
     key = _key(context)
-    before = None if key is None else context.state.of(_Plans).known.get(key)
+    before = None if key is None else context.state.of(_Plans).get(key)
     if before is None or not before.statuses or before.point.seq < _turn(context):
         return None
     now = _statuses(context)
@@ -101,34 +96,31 @@ def plans_are_whole(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L280", on_update("plan_update"), fix="Give each plan a type and a planId.")
+@check("ACP-L280", on.update("plan_update"))
 def plans_have_type_and_id(context: Context) -> CheckResult:
-    """Flag plans without a type or id; plans that have an id are reported elsewhere."""
     plan: Json = context.update.get("plan")
     if not isinstance(plan, dict):
-        return context.problem("the update has no plan", path="params.update.plan")
+        return context.problem("the update has no plan", at="plan")
     for name in ("type", "planId"):
         if not isinstance(as_object(plan).get(name), str):
             if name == "planId" and "id" in plan:
                 continue
-            return context.problem(f"the plan has no {name}", path=f"params.update.plan.{name}")
+            return context.problem(f"the plan has no {name}", at=f"plan.{name}")
     return OK
 
 
-@check("ACP-L281", on_update("plan_update"), fix="Begin custom types with “_”.")
+@check("ACP-L281", on.update("plan_update"))
 def types_of_ones_own_are_marked(context: Context) -> CheckResult:
-    """Flag types of plans that only the protocol may bring up."""
     type_ = as_object(context.update.get("plan")).get("type")
     if not isinstance(type_, str):
         return None
     if type_ in TYPES or type_.startswith("_"):
         return OK
-    return context.problem(f"the plan's type is {quoted(type_)}", path="params.update.plan.type")
+    return context.problem(f"the plan's type is {quoted(type_)}", at="plan.type")
 
 
-@check("ACP-L282", on_update("plan_update", "plan_removed"), fix="Call the plan's id planId.")
+@check("ACP-L282", on.update("plan_update", "plan_removed"))
 def ids_of_plans_are_called_so(context: Context) -> CheckResult:
-    """Flag plans whose id has the name that proposals had for it."""
     is_update = context.variant == "plan_update"
     plan = as_object(context.update.get("plan")) if is_update else context.update
     if "planId" not in plan and "id" in plan:
@@ -137,23 +129,21 @@ def ids_of_plans_are_called_so(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L283", on_update("plan_removed"), fix="Remove plans that you reported, once.")
+@check("ACP-L283", on.update("plan_removed"))
 def removed_plans_exist(context: Context) -> CheckResult:
-    """Flag plans that are removed and never were."""
     key, session = _key(context), context.session
     if key is None or session is None or session.is_replaying:
         return None
-    if key in context.state.of(_Plans).known:
+    if key in context.state.of(_Plans):
         return OK
     if session.origin != "new":
         # It may be one of before this connection.
         return None
-    return context.problem(f"there is no plan {quoted(key[1])}", path="params.update.planId")
+    return context.problem(f"there is no plan {quoted(key[1])}", at="planId")
 
 
-@check("ACP-L284", on_update("plan_update"), fix="Send the file's absolute URI.")
+@check("ACP-L284", on.update("plan_update"))
 def files_of_plans_have_uris(context: Context) -> CheckResult:
-    """Flag plans in files that are named by a path."""
     plan = as_object(context.update.get("plan"))
     uri = plan.get("uri")
     if plan.get("type") != "file" or not isinstance(uri, str):
@@ -161,10 +151,10 @@ def files_of_plans_have_uris(context: Context) -> CheckResult:
     # A drive of Windows looks like a scheme of one letter.
     if (scheme := _URI.match(uri)) is not None and len(scheme.group()) > len("C:"):
         return OK
-    return context.problem(f"the plan's uri is {quoted(uri)}", path="params.update.plan.uri")
+    return context.problem(f"the plan's uri is {quoted(uri)}", at="plan.uri")
 
 
-@check("ACP-L285", on_update("plan", "plan_update"), fix="Go on from entry to entry.")
+@check("ACP-L285", on.update("plan", "plan_update"))
 def entries_go_on(context: Context) -> CheckResult:
     """Flag completed entries that are open again, and of several in progress.
 
@@ -176,7 +166,7 @@ def entries_go_on(context: Context) -> CheckResult:
         return None
     if sum(status == "in_progress" for status in now.values()) > 1:
         return context.problem("several entries of the plan are in progress")
-    before = context.state.of(_Plans).known.get(key)
+    before = context.state.of(_Plans).get(key)
     if before is not None and before.point.seq > _turn(context):
         for text, status in now.items():
             if status in UNFINISHED and before.statuses.get(text) == "completed":
@@ -186,14 +176,8 @@ def entries_go_on(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L286",
-    on_result("session/prompt"),
-    on_update("state_update"),
-    fix="Report how each entry ended before the turn does.",
-)
+@check("ACP-L286", on.result("session/prompt"), on.update("state_update"))
 def entries_end_within_turns(context: Context) -> CheckResult:
-    """Flag entries in progress when work ends in whose course the plan was reported."""
     source = context.result_object if context.kind == "result" else context.update
     if source.get("stopReason") != "end_turn" or context.session is None:
         return None
@@ -205,7 +189,7 @@ def entries_end_within_turns(context: Context) -> CheckResult:
     if since is None:
         return None
     found: CheckResult = None
-    for key, plan in context.state.of(_Plans).known.items():
+    for key, plan in context.state.of(_Plans).items():
         if key[0] != context.session.id or plan.point.seq < since:
             continue
         found = OK
@@ -215,24 +199,23 @@ def entries_end_within_turns(context: Context) -> CheckResult:
     return found
 
 
-@check("ACP-L287", on_update("plan", "plan_update"), fix="Send entries as objects, in entries.")
+@check("ACP-L287", on.update("plan", "plan_update"))
 def entries_are_objects(context: Context) -> CheckResult:
-    """Flag plans that are lists of words, or that have steps."""
     place, plan = _body(context)
     if "entries" not in plan:
         if "steps" in plan or "items" in plan:
             name = "steps" if "steps" in plan else "items"
             return context.problem(f"the plan has {name}, not entries", path=f"{place}.entries")
         return None
-    for i, entry in enumerate(as_array(plan["entries"])):
+    for i, entry in enumerate(as_list(plan["entries"])):
         if not isinstance(entry, dict):
             return context.problem(f"an entry is {quoted(entry)}", path=f"{place}.entries.{i}")
     return OK
 
 
-@track(on_update("plan", "plan_update", "plan_removed"))
+@track(on.update("plan", "plan_update", "plan_removed"))
 def _keep_plan(context: Context) -> None:
-    key, known = _key(context), context.state.of(_Plans).known
+    key, known = _key(context), context.state.of(_Plans)
     if key is None or context.session is None:
         return
     if context.variant == "plan_removed":
@@ -269,7 +252,7 @@ def _key(context: Context) -> Key | None:
 
 def _entries(context: Context) -> Iterator[tuple[str, dict[str, Json]]]:
     place, plan = _body(context)
-    for i, entry in enumerate(as_array(plan.get("entries"))):
+    for i, entry in enumerate(as_list(plan.get("entries"))):
         if isinstance(entry, dict):
             yield f"{place}.entries.{i}", as_object(entry)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -15,24 +16,15 @@ from acp_inspector.lint.context import (
     Context,
     EndContext,
     Problem,
-    as_array,
-    as_object,
     quoted,
 )
-from acp_inspector.lint.registry import (
-    check,
-    check_at_end,
-    on_error,
-    on_request,
-    on_response,
-    on_result,
-    on_update,
-)
+from acp_inspector.lint.registry import check, check_at_end
 from acp_inspector.lint.rules.content import REQUIRED, takes
 from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
 from acp_inspector.lint.rules.sessions import Endings
 from acp_inspector.lint.rules.v2_turn_state import Echo, Foreground, foreground, foregrounds_of
 from acp_inspector.lint.state import LintState, SentRequest
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 HELD: Final = 30.0
@@ -42,33 +34,29 @@ NEEDED: Final = {"image": "image", "audio": "audio", "resource": "embeddedContex
 """What an agent has to claim for prompts with blocks of a type."""
 
 
-@check("ACP-L158", on_result("session/prompt"), fix="Name the messageId; tell the stop when idle.")
+@check("ACP-L158", on.result("session/prompt"))
 def prompts_are_not_answered_by_their_end(context: Context) -> CheckResult:
-    """Flag version 1's results."""
     if "stopReason" in context.result_object:
         return context.problem(
             "the result of session/prompt has a stopReason, as in version 1",
             context.request,
-            path="result.stopReason",
+            at="stopReason",
         )
     return OK
 
 
-@check("ACP-L431", on_result("session/prompt"), fix="Name the user message's id in the result.")
+@check("ACP-L431", on.result("session/prompt"))
 def results_name_the_message(context: Context) -> CheckResult:
-    """Flag results that do not say which message the prompt became."""
     id_ = context.result_object.get("messageId")
     if isinstance(id_, str):
         return OK
     what = f"is {quoted(id_)}" if "messageId" in context.result_object else "is missing"
     return context.problem(
-        f"messageId {what} in the result of session/prompt",
-        context.request,
-        path="result.messageId",
+        f"messageId {what} in the result of session/prompt", context.request, at="messageId"
     )
 
 
-@check("ACP-L159", on_result("session/prompt"), fix="Respond as soon as the prompt is accepted.")
+@check("ACP-L159", on.result("session/prompt"))
 def prompts_are_answered_before_their_work_ends(context: Context) -> CheckResult:
     """Flag results that wait for the end.
 
@@ -100,20 +88,11 @@ def _echo_of(context: Context, own: Foreground) -> Echo | None:
 
 @check(
     "ACP-L160",
-    on_update("state_update"),
+    on.update("state_update"),
     fix="Report each accepted prompt by a user_message with the id of its result.",
+    is_under_other_id=False,
 )
-def prompts_are_sent_back(context: Context) -> CheckResult:
-    """Flag, when work ends, prompts that no user message reported."""
-    return _untold_by_now(context, is_under_other_id=False)
-
-
-@check("ACP-L432", on_update("state_update"), fix="Use the id of the result in the user message.")
-def prompts_are_sent_back_by_their_id(context: Context) -> CheckResult:
-    """Flag, when work ends, prompts that a user message reported under another id."""
-    return _untold_by_now(context, is_under_other_id=True)
-
-
+@check("ACP-L432", on.update("state_update"), is_under_other_id=True)
 def _untold_by_now(context: Context, *, is_under_other_id: bool) -> CheckResult:
     if context.update.get("state") != "idle" or context.session is None:
         return None
@@ -126,18 +105,8 @@ def _untold_by_now(context: Context, *, is_under_other_id: bool) -> CheckResult:
     )
 
 
-@check_at_end("ACP-L160", fix="Report each accepted prompt by a user_message.")
-def prompts_were_sent_back(ending: EndContext) -> CheckResult:
-    """Flag prompts that never came into a conversation."""
-    return _untold_at_end(ending, is_under_other_id=False)
-
-
-@check_at_end("ACP-L432", fix="Use the id of the result in the user message.")
-def prompts_were_sent_back_by_their_id(ending: EndContext) -> CheckResult:
-    """Flag prompts that came into a conversation under another id."""
-    return _untold_at_end(ending, is_under_other_id=True)
-
-
+@check_at_end("ACP-L160", is_under_other_id=False)
+@check_at_end("ACP-L432", is_under_other_id=True)
 def _untold_at_end(ending: EndContext, *, is_under_other_id: bool) -> CheckResult:
     found: list[Problem] = []
     for own in foregrounds_of(ending.state).values():
@@ -183,7 +152,7 @@ def _stray(own: Foreground, ask: SentRequest) -> str | None:
 
 def _says(content: list[Json] | None, ask: SentRequest) -> bool:
     """Return whether a message may be a prompt's: it says the same, or came in pieces."""
-    return content is None or _gist(content) == _gist(as_array(ask.params.get("prompt")))
+    return content is None or _gist(content) == _gist(as_list(ask.params.get("prompt")))
 
 
 def _gist(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
@@ -199,9 +168,8 @@ def _gist(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
     return " ".join(words), tuple(sorted(others))
 
 
-@check("ACP-L168", on_response("session/prompt"), fix="Report that the prompt is waiting.")
+@check("ACP-L168", on.response("session/prompt"))
 def waiting_prompts_are_reported(context: Context) -> CheckResult:
-    """Flag prompts that waited long before they were taken in."""
     if context.request is None:
         return None
     waited = context.time - context.request.time
@@ -210,13 +178,8 @@ def waiting_prompts_are_reported(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L173",
-    on_update("user_message", "user_message_chunk"),
-    fix="Do not report rejected prompts as user messages.",
-)
+@check("ACP-L173", on.update("user_message", "user_message_chunk"))
 def rejected_prompts_are_not_sent_back(context: Context) -> CheckResult:
-    """Flag user messages that say what a prompt said that was turned down."""
     session = context.session
     last = None if session is None else session.last_prompt
     if session is None or last is None or last.error is None or session.is_replaying:
@@ -226,20 +189,15 @@ def rejected_prompts_are_not_sent_back(context: Context) -> CheckResult:
     if not isinstance(id_, str) or id_ in own.echoes or id_ in own.named:
         return OK
     content = context.update.get("content")
-    prompt = as_array(last.params.get("prompt"))
-    if content in prompt if isinstance(content, dict) else as_array(content) == prompt:
+    prompt = as_list(last.params.get("prompt"))
+    if content in prompt if isinstance(content, dict) else as_list(content) == prompt:
         return context.problem(
             "the prompt was rejected, but a user message reports it", last, last.responded
         )
     return OK
 
 
-@check(
-    "ACP-L174",
-    on_result("session/prompt"),
-    on_update("user_message"),
-    fix="Send the user's message back as it was sent.",
-)
+@check("ACP-L174", on.result("session/prompt"), on.update("user_message"))
 def prompts_are_sent_back_unchanged(context: Context) -> CheckResult:
     """Flag user messages that say something else than their prompt.
 
@@ -255,7 +213,7 @@ def prompts_are_sent_back_unchanged(context: Context) -> CheckResult:
         id_ = context.update.get("messageId")
         ask = own.named.get(id_) if isinstance(id_, str) and id_ not in own.echoes else None
         sent_back = context.update.get("content")
-        content, at = (as_array(sent_back) if isinstance(sent_back, list) else None), context.point
+        content, at = (as_list(sent_back) if isinstance(sent_back, list) else None), context.point
     if ask is None or content is None:
         return None
     if _says(content, ask):
@@ -263,9 +221,8 @@ def prompts_are_sent_back_unchanged(context: Context) -> CheckResult:
     return context.problem("the user message differs from its prompt", ask, at)
 
 
-@check("ACP-L433", on_error("session/prompt"), fix="End the work with the stop reason error.")
+@check("ACP-L433", on.error("session/prompt"))
 def prompts_do_not_fail_after_they_were_taken_in(context: Context) -> CheckResult:
-    """Flag errors for prompts whose message was reported before."""
     ask, session = context.request, context.session
     if ask is None or session is None:
         return None
@@ -280,25 +237,19 @@ def prompts_do_not_fail_after_they_were_taken_in(context: Context) -> CheckResul
     return OK
 
 
-@check("ACP-L434", on_request("session/prompt"), fix="Send at least one content block.")
+@check("ACP-L434", on.request("session/prompt"))
 def prompts_are_not_empty(context: Context) -> CheckResult:
-    """Flag prompts of no blocks."""
     prompt: Json = context.params.get("prompt")
     if not isinstance(prompt, list):
         return None
-    return OK if prompt else context.problem("the prompt is empty", path="params.prompt")
+    return OK if prompt else context.problem("the prompt is empty", at="prompt")
 
 
-@check(
-    "ACP-L435",
-    on_response("session/prompt"),
-    fix="Reject prompts with unsupported blocks with -32602.",
-)
+@check("ACP-L435", on.response("session/prompt"))
 def prompts_that_are_not_understood_are_turned_down(context: Context) -> CheckResult:
-    """Flag prompts that are taken in though the agent does not take such blocks."""
     if context.request is None or not context.state.is_ready:
         return None
-    for block in map(as_object, as_array(context.request.params.get("prompt"))):
+    for block in map(as_object, as_list(context.request.params.get("prompt"))):
         type_ = block.get("type")
         if not isinstance(type_, str) or type_.startswith("_") or _is_taken(context.state, type_):
             continue
@@ -321,11 +272,10 @@ def _is_taken(state: LintState, type_: str) -> bool:
 
 @check(
     "ACP-L439",
-    on_response("session/prompt"),
+    on.response("session/prompt"),
     fix="Respond with -32800 to the prompts that are pending when a session is closed.",
 )
 def held_prompts_end_with_their_session(context: Context) -> CheckResult:
-    """Flag other errors for prompts that a session held when it was closed."""
     ask, session = context.request, context.session
     if ask is None or session is None or session.closed is None or session.closed.seq < ask.seq:
         return None
@@ -340,9 +290,8 @@ def held_prompts_end_with_their_session(context: Context) -> CheckResult:
     )
 
 
-@check_at_end("ACP-L439", fix="Respond to the prompts that are pending when a session is closed.")
+@check_at_end("ACP-L439")
 def held_prompts_were_answered(ending: EndContext) -> CheckResult:
-    """Flag prompts that a session held when it was closed, and that got no answer."""
     found: list[Problem] = []
     for session in ending.state.sessions.values():
         if session.closed is None or ending.point.time - session.closed.time <= DELIVERY_TIMEOUT_S:

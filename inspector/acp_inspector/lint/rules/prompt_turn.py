@@ -6,20 +6,13 @@ Source: ACP version 1, "Prompt Turn".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import (
-    DELIVERY_TIMEOUT_S,
-    OK,
-    CheckResult,
-    Context,
-    as_array,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import check, on_request, on_response, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import DELIVERY_TIMEOUT_S, OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import SeenSession, SeenToolCall, SentRequest
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 STOP_REASONS: Final = frozenset(
@@ -52,19 +45,15 @@ FOREIGN: Final = (
 """Members of a prompt that come from other protocols."""
 
 
-@dataclass(slots=True)
-class _Strays:
-    """What was reported already, so that a stream of chunks is reported once."""
+class _Strays(dict[str, int]):
+    """For each session the prompt in whose turn the user's words were sent back; 0: none.
 
-    echoed: dict[str, int] = field(default_factory=dict[str, int])
-    """For each session the prompt in whose turn the user's words were sent back; 0: none."""
+    A stream of chunks is reported once.
+    """
 
 
-@check(
-    "ACP-L134", on_request("session/prompt"), fix="Wait for the response before the next prompt."
-)
+@check("ACP-L134", on.request("session/prompt"))
 def one_prompt_at_a_time(context: Context) -> CheckResult:
-    """Flag prompts to a session that still works on one."""
     session = context.session
     if session is None:
         return None
@@ -77,58 +66,46 @@ def one_prompt_at_a_time(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L135", on_request("session/prompt"), fix="Send the prompt as an array of content blocks."
-)
+@check("ACP-L135", on.request("session/prompt"))
 def prompts_are_arrays(context: Context) -> CheckResult:
-    """Flag prompts that are text, or stand under another name."""
     if "prompt" not in context.params:
         instead = [name for name in ("content", "text", "message") if name in context.params]
         what = f', but "{instead[0]}"' if instead else ""
-        return context.problem(f"the prompt is missing{what}", path="params.prompt")
+        return context.problem(f"the prompt is missing{what}", at="prompt")
     prompt: Json = context.params["prompt"]
     if not isinstance(prompt, list):
-        return context.problem(f"the prompt is no array: {quoted(prompt)}", path="params.prompt")
+        return context.problem(f"the prompt is no array: {quoted(prompt)}", at="prompt")
     return OK
 
 
-@check("ACP-L136", on_request("session/prompt"), fix="Send a prompt that says something.")
+@check("ACP-L136", on.request("session/prompt"))
 def prompts_say_something(context: Context) -> CheckResult:
-    """Flag prompts that are empty, or blank."""
     prompt: Json = context.params.get("prompt")
     if not isinstance(prompt, list):
         return None
-    for block in map(as_object, as_array(prompt)):
+    for block in map(as_object, as_list(prompt)):
         text = block.get("text")
         if block.get("type") != "text" or (isinstance(text, str) and text.strip()):
             return OK
     what = "has no text but white space" if prompt else "is empty"
-    return context.problem(f"the prompt {what}", path="params.prompt")
+    return context.problem(f"the prompt {what}", at="prompt")
 
 
-@check("ACP-L144", on_result("session/prompt"), fix="End the turn with one of the stop reasons.")
+@check("ACP-L144", on.result("session/prompt"))
 def turns_end_for_a_known_reason(context: Context) -> CheckResult:
-    """Flag results without a stop reason of version 1."""
     result = context.result_object
     reason = result.get("stopReason")
     if "stopReason" not in result:
-        return context.problem(
-            "the result has no stopReason", context.request, path="result.stopReason"
-        )
+        return context.problem("the result has no stopReason", context.request, at="stopReason")
     if not isinstance(reason, str) or reason not in STOP_REASONS:
         return context.problem(
-            f"the stop reason is {quoted(reason)}", context.request, path="result.stopReason"
+            f"the stop reason is {quoted(reason)}", context.request, at="stopReason"
         )
     return OK
 
 
-@check(
-    "ACP-L149",
-    on_update(*OUTPUT),
-    fix="Report work while a prompt has no response yet.",
-)
+@check("ACP-L149", on.update(*OUTPUT))
 def work_is_reported_within_turns(context: Context) -> CheckResult:
-    """Flag output that belongs to no turn."""
     session = context.session
     if session is None:
         return None
@@ -162,9 +139,8 @@ def after_cancelled_turn(context: Context, session: SeenSession) -> SentRequest 
     return ask
 
 
-@check("ACP-L150", on_result("session/prompt"), fix="Report how each tool call ended first.")
+@check("ACP-L150", on.result("session/prompt"))
 def tool_calls_end_within_turns(context: Context) -> CheckResult:
-    """Flag tool calls that go on after their turn."""
     session, ask = context.session, context.request
     if session is None or ask is None or context.result_object.get("stopReason") != "end_turn":
         return None
@@ -197,9 +173,7 @@ def _is_only_requested(tool: SeenToolCall) -> bool:
     )
 
 
-@check(
-    "ACP-L152", on_response("session/prompt"), fix="Wait for your own requests before the response."
-)
+@check("ACP-L152", on.response("session/prompt"))
 def requests_end_within_turns(context: Context) -> CheckResult:
     """Flag the agent's requests that still wait when their turn ends.
 
@@ -216,14 +190,13 @@ def requests_end_within_turns(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L154", on_update("user_message_chunk"), fix="Send the user's words in replays only.")
+@check("ACP-L154", on.update("user_message_chunk"))
 def the_user_is_not_echoed(context: Context) -> CheckResult:
-    """Flag, once for each turn, the user's words coming back."""
     session = context.session
     if session is None:
         return None
     turn = 0 if session.last_prompt is None else session.last_prompt.seq
-    if session.is_replaying or context.state.of(_Strays).echoed.get(session.id) == turn:
+    if session.is_replaying or context.state.of(_Strays).get(session.id) == turn:
         return OK
     return context.problem(
         "the user's message is sent back outside a replay, and may be shown twice",
@@ -231,29 +204,27 @@ def the_user_is_not_echoed(context: Context) -> CheckResult:
     )
 
 
-@track(on_update("user_message_chunk"))
+@track(on.update("user_message_chunk"))
 def _keep_echo(context: Context) -> None:
     session = context.session
     if session is not None and not session.is_replaying:
         turn = 0 if session.last_prompt is None else session.last_prompt.seq
-        context.state.of(_Strays).echoed[session.id] = turn
+        context.state.of(_Strays)[session.id] = turn
 
 
-@check("ACP-L155", on_result("session/prompt"), fix="Send it in agent_message_chunk updates.")
+@check("ACP-L155", on.result("session/prompt"))
 def results_carry_no_output(context: Context) -> CheckResult:
-    """Flag responses that hold what updates are for."""
     for name in UPDATE_FIELDS_IN_RESULT:
         if name in context.result_object:
             return context.problem(
-                f'the result of session/prompt has "{name}"', context.request, path=f"result.{name}"
+                f'the result of session/prompt has "{name}"', context.request, at=name
             )
     return OK
 
 
-@check("ACP-L156", on_request("session/prompt"), fix="Leave out the mode; use config options.")
+@check("ACP-L156", on.request("session/prompt"))
 def prompts_have_no_foreign_members(context: Context) -> CheckResult:
-    """Flag members that other protocols have, and that no agent reads here."""
     for name in FOREIGN:
         if name in context.params:
-            return context.problem(f'the prompt has "{name}"', path=f"params.{name}")
+            return context.problem(f'the prompt has "{name}"', at=name)
     return OK

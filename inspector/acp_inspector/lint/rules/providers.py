@@ -5,13 +5,15 @@ Source: ACP, `providers/*` (unstable).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
-from acp_inspector.lint.registry import check, on_request, on_response, on_result, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 METHODS: Final = ("providers/list", "providers/set", "providers/disable")
@@ -27,34 +29,31 @@ class _Provider:
     disabled: Point | None = None
 
 
-@dataclass(slots=True)
-class _Providers:
+class _Providers(dict[str, _Provider]):
     """Providers as they were listed last."""
-
-    of: dict[str, _Provider] = field(default_factory=dict[str, _Provider])
 
 
 def _listed(context: Context) -> list[dict[str, Json]]:
-    return [as_object(each) for each in as_array(context.result_object.get("providers"))]
+    return [as_object(each) for each in as_list(context.result_object.get("providers"))]
 
 
 def _named(context: Context) -> tuple[str, _Provider] | None:
     """Return the provider that a request, or its response, names, where it was listed."""
     params = context.params if context.request is None else context.request.params
     id_ = params.get("providerId")
-    known = context.state.of(_Providers).of
+    known = context.state.of(_Providers)
     return (id_, known[id_]) if isinstance(id_, str) and id_ in known else None
 
 
-@track(on_result("providers/list"))
+@track(on.result("providers/list"))
 def _keep_providers(context: Context) -> None:
     providers = context.state.of(_Providers)
     for each in _listed(context):
         id_ = each.get("providerId")
-        if isinstance(id_, str) and len(providers.of) < PROVIDERS:
-            before = providers.of.get(id_)
-            words = (word for word in as_array(each.get("supported")) if isinstance(word, str))
-            providers.of[id_] = _Provider(
+        if isinstance(id_, str) and len(providers) < PROVIDERS:
+            before = providers.get(id_)
+            words = (word for word in as_list(each.get("supported")) if isinstance(word, str))
+            providers[id_] = _Provider(
                 context.point,
                 frozenset(words),
                 each.get("required") is True,
@@ -62,16 +61,15 @@ def _keep_providers(context: Context) -> None:
             )
 
 
-@track(on_result("providers/disable", "providers/set"))
+@track(on.result("providers/disable", "providers/set"))
 def _switch_provider(context: Context) -> None:
     named = _named(context)
     if named is not None:
         named[1].disabled = context.point if context.method == "providers/disable" else None
 
 
-@check("ACP-L399", on_request(*METHODS), fix="Use providers only where the agent claims them.")
+@check("ACP-L399", on.request(*METHODS))
 def providers_are_claimed(context: Context) -> CheckResult:
-    """Flag providers where the agent claims none."""
     if context.state.claims("agent", "providers"):
         return OK
     return context.problem(
@@ -79,9 +77,8 @@ def providers_are_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L400", on_response("providers/disable"), fix="Refuse with -32602.")
+@check("ACP-L400", on.response("providers/disable"))
 def required_providers_stay(context: Context) -> CheckResult:
-    """Flag a required provider that was disabled, or refused in another way."""
     named = _named(context)
     if named is None or not named[1].is_required:
         return None
@@ -95,13 +92,12 @@ def required_providers_stay(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L401", on_result("providers/list"), fix="List it, without current.")
+@check("ACP-L401", on.result("providers/list"))
 def disabled_providers_stay_listed(context: Context) -> CheckResult:
-    """Flag a disabled provider that is gone, or still has a configuration."""
     pairs = ((each.get("providerId"), each) for each in _listed(context))
     listed = {id_: each for id_, each in pairs if isinstance(id_, str)}
     is_any = False
-    for id_, provider in context.state.of(_Providers).of.items():
+    for id_, provider in context.state.of(_Providers).items():
         if provider.disabled is None:
             continue
         is_any = True
@@ -114,35 +110,30 @@ def disabled_providers_stay_listed(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L402", on_result("providers/list"), fix="Leave out headers; they hold secrets.")
+@check("ACP-L402", on.result("providers/list"))
 def lists_hold_no_headers(context: Context) -> CheckResult:
-    """Flag headers in a list."""
     for n, each in enumerate(_listed(context)):
         for place, held in (("", each), (".current", as_object(each.get("current")))):
             if "headers" in held:
-                return context.problem(
-                    "the list holds headers", path=f"result.providers.{n}{place}.headers"
-                )
+                return context.problem("the list holds headers", at=f"providers.{n}{place}.headers")
     return OK
 
 
-@check("ACP-L403", on_request("providers/set"), fix=FITTING)
+@check("ACP-L403", on.request("providers/set"))
 def kinds_are_supported(context: Context) -> CheckResult:
-    """Flag a kind of API that the provider does not support."""
     named, kind = _named(context), context.params.get("apiType")
     if named is None or not isinstance(kind, str):
         return None
     if kind in named[1].supported:
         return OK
     return context.problem(
-        f"{quoted(named[0])} does not support {quoted(kind)}", named[1].point, path="params.apiType"
+        f"{quoted(named[0])} does not support {quoted(kind)}", named[1].point, at="apiType"
     )
 
 
-@check("ACP-L403", on_response("providers/set"), fix=FITTING)
+@check("ACP-L403", on.response("providers/set"))
 def unknown_providers_are_refused(context: Context) -> CheckResult:
-    """Flag a provider that is set though the last list did not have it."""
-    known, ask = context.state.of(_Providers).of, context.request
+    known, ask = context.state.of(_Providers), context.request
     id_ = ask.params.get("providerId") if ask is not None else None
     if not isinstance(id_, str) or not known or len(known) >= PROVIDERS or id_ in known:
         return None

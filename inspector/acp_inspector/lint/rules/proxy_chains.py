@@ -12,25 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.journal import JournalEvent, StderrChunk
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    Problem,
-    as_array,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import (
-    check,
-    check_event,
-    on_call,
-    on_request,
-    on_response,
-    on_result,
-    track,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.registry import check, check_event, track
 from acp_inspector.lint.state import LintState, SentRequest
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, parse
 from acp_protocol.schema.explain import unknown_fields
 from acp_protocol.schema.methods import find_method
@@ -50,23 +36,22 @@ class _Hop:
     """The version that the successor answered."""
 
 
-@track(on_request(SUCCESSOR))
+@track(on.request(SUCCESSOR))
 def _keep_forwarded(context: Context) -> None:
     is_initialize = context.side == "agent" and context.params.get("method") == "initialize"
     if is_initialize and context.key is not None:
         context.state.of(_Hop).forwarded = context.state.newest
 
 
-@track(on_result(SUCCESSOR))
+@track(on.result(SUCCESSOR))
 def _keep_version(context: Context) -> None:
     hop = context.state.of(_Hop)
     if context.request is not None and context.request is hop.forwarded:
         hop.version = context.result_object.get("protocolVersion")
 
 
-@check("ACP-L501", on_call(SUCCESSOR), fix="Begin each component with a successor as a proxy.")
+@check("ACP-L501", on.call(SUCCESSOR))
 def proxies_are_begun_as_such(context: Context) -> CheckResult:
-    """Flag a successor's messages on a hop that was begun as an ordinary agent's."""
     begun = context.state.initialize
     if begun is None:
         return None
@@ -75,9 +60,8 @@ def proxies_are_begun_as_such(context: Context) -> CheckResult:
     return context.problem("the hop began with a plain initialize", begun, path="method")
 
 
-@check("ACP-L502", on_response(INITIALIZE), fix="Ask the successor before answering.")
+@check("ACP-L502", on.response(INITIALIZE))
 def proxies_ask_their_successor_first(context: Context) -> CheckResult:
-    """Flag a proxy that answers for a successor it has not asked."""
     if context.kind == "failure":
         return None
     if context.state.of(_Hop).forwarded is not None:
@@ -85,9 +69,8 @@ def proxies_ask_their_successor_first(context: Context) -> CheckResult:
     return context.problem("the successor got no initialize request", context.request)
 
 
-@check("ACP-L503", on_result(INITIALIZE), fix="Answer with the successor's version.")
+@check("ACP-L503", on.result(INITIALIZE))
 def proxies_keep_the_version(context: Context) -> CheckResult:
-    """Flag a proxy that responds with another version than its successor."""
     hop = context.state.of(_Hop)
     if hop.version is None:
         return None
@@ -97,36 +80,33 @@ def proxies_keep_the_version(context: Context) -> CheckResult:
     return context.problem(
         f"the successor answered version {quoted(hop.version)}, the proxy {quoted(version)}",
         hop.forwarded,
-        path="result.protocolVersion",
+        at="protocolVersion",
     )
 
 
-@check("ACP-L504", on_call(SUCCESSOR), fix="Wrap params as they are: an object or an array.")
+@check("ACP-L504", on.call(SUCCESSOR))
 def wrapped_params_are_structured(context: Context) -> CheckResult:
-    """Flag wrapped params that no JSON-RPC message can have."""
     params = context.params.get("params")
     if params is None or isinstance(params, dict | list):
         return OK
-    return context.problem(f"the wrapped params are {quoted(params)}", path="params.params")
+    return context.problem(f"the wrapped params are {quoted(params)}", at="params")
 
 
-@check("ACP-L505", on_call(SUCCESSOR), fix="Leave the wrapped _meta alone.")
+@check("ACP-L505", on.call(SUCCESSOR))
 def metas_are_kept_apart(context: Context) -> CheckResult:
-    """Flag an envelope's `_meta` that stands in the wrapped message too."""
     outer = as_object(context.params.get("_meta"))
     inner = as_object(as_object(context.params.get("params")).get("_meta"))
     if not outer:
         return None
     if all(name in inner and inner[name] == value for name, value in outer.items()):
-        return context.problem("the envelope's _meta was copied", path="params.params._meta")
+        return context.problem("the envelope's _meta was copied", at="params._meta")
     return OK
 
 
-@check("ACP-L506", on_call(SUCCESSOR), fix="Cancel the envelope's request on its own hop.")
+@check("ACP-L506", on.call(SUCCESSOR))
 def cancelling_stays_on_its_hop(context: Context) -> CheckResult:
-    """Flag a cancel that is wrapped."""
     if context.params.get("method") == "$/cancel_request":
-        return context.problem("a $/cancel_request is wrapped", path="params.method")
+        return context.problem("a $/cancel_request is wrapped", at="method")
     return OK
 
 
@@ -134,9 +114,8 @@ DEPTH: Final = 64
 """Levels of a message that are looked at."""
 
 
-@check_event("ACP-L380", fix="Pass on what you do not know, and every _meta, as it came.")
+@check_event("ACP-L380")
 def what_is_not_known_passes(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag `_meta` and unknown members that were lost where a message was changed."""
     if not isinstance(entry, JournalEvent) or entry.name != "edited":
         return None
     was, now = (_message(entry.data.get(name)) for name in ("was", "now"))
@@ -170,7 +149,7 @@ def _metas(value: Json, path: str, depth: int = 0) -> Iterator[str]:
             yield from (f"{place}.{key}" for key in as_object(inner))
         else:
             yield from _metas(inner, place, depth + 1)
-    for n, inner in enumerate(as_array(value)):
+    for n, inner in enumerate(as_list(value)):
         yield from _metas(inner, f"{path}.{n}", depth + 1)
 
 
@@ -188,7 +167,7 @@ def _strangers(message: Json, version: int) -> list[str]:
 def _has(value: Json, path: str) -> bool:
     parts = path.split(".")
     for place, part in enumerate(parts):
-        held, listed = as_object(value), as_array(value)
+        held, listed = as_object(value), as_list(value)
         # Keys of _meta may have dots in them.
         rest = ".".join(parts[place:])
         if rest in held:

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem, as_array, as_object
-from acp_inspector.lint.registry import check, on_call, on_result
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem
+from acp_inspector.lint.registry import check
 from acp_inspector.lint.rules.methods import EMPTY
 from acp_inspector.lint.state import opposite
 from acp_protocol.framing import Side
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.explain import extension_values, unknown_fields
 from acp_protocol.schema.methods import METHODS
@@ -60,7 +62,7 @@ class SchemaSubject:
         """Return the value at a place."""
         value = self.value
         for part in path.split(".")[1:]:
-            listed = as_array(value)
+            listed = as_list(value)
             is_place = part.isdigit() and int(part) < len(listed)
             value = listed[int(part)] if is_place else as_object(value).get(part)
         return value
@@ -123,25 +125,13 @@ def _each(context: Context, find: Callable[[SchemaSubject], list[Problem]]) -> C
     return tuple(find(what)[:PLACES])
 
 
-@check(
-    "ACP-L046",
-    on_call(),
-    on_result(),
-    fix="Send what the schema requires; see the method's page.",
-)
+@check("ACP-L046", on.call(), on.result())
 def messages_fit_their_schema(context: Context) -> CheckResult:
-    """Flag members that are missing, or of a wrong type or value."""
     return _each(context, lambda what: _schema_errors(context, what, lenient=False))
 
 
-@check(
-    "ACP-L047",
-    on_call(),
-    on_result(),
-    fix="Send what the schema requires, even if readers tolerate this.",
-)
+@check("ACP-L047", on.call(), on.result())
 def tolerated_members_are_well_formed(context: Context) -> CheckResult:
-    """Flag members that a reader takes for absent because they make no sense."""
     return _each(context, lambda what: _schema_errors(context, what, lenient=True))
 
 
@@ -153,15 +143,8 @@ def _schema_errors(context: Context, what: SchemaSubject, *, lenient: bool) -> l
     ]
 
 
-@check(
-    "ACP-L377",
-    on_call(),
-    on_result(),
-    fix="Use one of the known values; version 1 takes no other.",
-)
+@check("ACP-L377", on.call(), on.result())
 def words_of_version_1_are_known(context: Context) -> CheckResult:
-    """Flag values that closed lists of version 1 do not have."""
-
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(str(each), (context.seq,), None, each.path)
@@ -172,10 +155,8 @@ def words_of_version_1_are_known(context: Context) -> CheckResult:
     return _each(context, find)
 
 
-@check("ACP-L376", on_call(), on_result(), fix="Begin values of your own with “_”.")
+@check("ACP-L376", on.call(), on.result())
 def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
-    """Flag values that a later version may give another meaning."""
-
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(f"{path} is not known and does not begin with “_”", (context.seq,), None, path)
@@ -186,10 +167,8 @@ def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
     return _each(context, find)
 
 
-@check("ACP-L371", on_call(), on_result(), fix="Put custom data into _meta.")
+@check("ACP-L371", on.call(), on.result())
 def members_are_known(context: Context) -> CheckResult:
-    """Flag members that the protocol does not have."""
-
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(f"{path} is no member of ACP", (context.seq,), None, path)
@@ -200,10 +179,8 @@ def members_are_known(context: Context) -> CheckResult:
     return _each(context, find)
 
 
-@check("ACP-L373", on_call(), on_result(), fix="Call it _meta.")
+@check("ACP-L373", on.call(), on.result())
 def meta_is_spelt_right(context: Context) -> CheckResult:
-    """Flag names that look like a misspelt `_meta`."""
-
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(f"{path} looks like a misspelt _meta", (context.seq,), None, path)
@@ -214,15 +191,8 @@ def meta_is_spelt_right(context: Context) -> CheckResult:
     return _each(context, find)
 
 
-@check(
-    "ACP-L378",
-    on_call(),
-    on_result(),
-    fix="Write members in camelCase, values in snake_case.",
-)
+@check("ACP-L378", on.call(), on.result())
 def names_are_spelt_as_the_protocol_does(context: Context) -> CheckResult:
-    """Flag members in snake_case, and of values in camelCase."""
-
     def find(what: SchemaSubject) -> list[Problem]:
         found: list[Problem] = []
         for path in what.strangers():

@@ -8,21 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem, as_object, quoted
-from acp_inspector.lint.registry import (
-    check,
-    on_call,
-    on_error,
-    on_request,
-    on_response,
-    on_result,
-    track,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
 from acp_inspector.lint.rules.sessions import ended_by, idle_before
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 FILTERS: Final = frozenset({"exclude", "include", "only"})
@@ -50,15 +44,13 @@ def _filter(params: dict[str, Json]) -> Json:
     return "exclude" if wanted is None else wanted
 
 
-@check("ACP-L466", on_request(*PUTS), fix="Archive sessions only where the agent claimed archive.")
+@check("ACP-L466", on.request(*PUTS))
 def archive_is_claimed(context: Context) -> CheckResult:
-    """Flag sessions to be archived by an agent that has no archive."""
     return gated(context, "sessionCapabilities.archive", "session.archive")
 
 
-@check("ACP-L467", on_result("initialize"), fix="Claim list together with archive.")
+@check("ACP-L467", on.result("initialize"))
 def archives_can_be_listed(context: Context) -> CheckResult:
-    """Flag agents of version 1 that have an archive, but no list."""
     claims = as_object(context.result_object.get("agentCapabilities"))
     sessions = as_object(claims.get("sessionCapabilities"))
     if sessions.get("archive") is None:
@@ -67,47 +59,36 @@ def archives_can_be_listed(context: Context) -> CheckResult:
         return OK
     return context.problem(
         "sessionCapabilities has archive, but no list",
-        path="result.agentCapabilities.sessionCapabilities.list",
+        at="agentCapabilities.sessionCapabilities.list",
     )
 
 
-@check(
-    "ACP-L468", on_result("session/list"), fix="List every session with archived: true or false."
-)
+@check("ACP-L468", on.result("session/list"))
 def listed_sessions_are_flagged(context: Context) -> CheckResult:
-    """Flag listed sessions that do not say whether they are archived."""
     if gated(context, "sessionCapabilities.archive", "session.archive") != OK:
         return None
-    return tuple(
-        Problem("a listed session has no archived field", (context.seq,), path=f"{place}.archived")
+    return context.problems(
+        ("a listed session has no archived field", f"{place}.archived")
         for place, each in listed(context)
         if not isinstance(each.get("archived"), bool)
     )
 
 
-@check(
-    "ACP-L469",
-    on_request("session/list"),
-    fix="Filter by archived only where it is claimed, and the same way on every page.",
-)
+@check("ACP-L469", on.request("session/list"))
 def the_filter_is_claimed_and_kept(context: Context) -> CheckResult:
-    """Flag filters by archived that the agent does not have, or that change between pages."""
     wanted, cursor = context.params.get("archived"), context.params.get("cursor")
     before = context.state.of(_Archive).cursors.get(cursor) if isinstance(cursor, str) else None
     if wanted is None and before is None:
         return None
     if before is not None and _filter(context.params) != before:
-        return context.problem(
-            f"archived was {quoted(before)} on the page before", path="params.archived"
-        )
+        return context.problem(f"archived was {quoted(before)} on the page before", at="archived")
     if wanted is None:
         return OK
     return gated(context, "sessionCapabilities.archive", "session.archive")
 
 
-@check("ACP-L470", on_result("session/list"), fix="List only sessions that fit the filter.")
+@check("ACP-L470", on.result("session/list"))
 def lists_keep_to_the_filter(context: Context) -> CheckResult:
-    """Flag archived sessions among the others, and of others among the archived ones."""
     if context.request is None:
         return None
     wanted = _filter(context.request.params)
@@ -131,27 +112,19 @@ def lists_keep_to_the_filter(context: Context) -> CheckResult:
 
 @check(
     "ACP-L471",
-    on_response("session/prompt"),
+    on.response("session/prompt"),
     fix='End running work first, with the stopReason "cancelled".',
 )
 def prompts_of_archived_sessions_are_cancelled(context: Context) -> CheckResult:
-    """Flag running prompts of version 1 that outlive the archiving of their session."""
     return ended_by(context, "session/archive") if context.version == 1 else None
 
 
-@check(
-    "ACP-L471",
-    on_result("session/archive"),
-    fix='Send idle with the stopReason "cancelled" before the session is archived.',
-)
+@check("ACP-L471", on.result("session/archive"))
 def work_is_ended_before_it_is_archived(context: Context) -> CheckResult:
-    """Flag sessions of version 2 that were archived in the midst of foreground work."""
     return idle_before(context) if context.version == 2 else None
 
 
-@check(
-    "ACP-L472", on_response(*PUTS), fix="Succeed where nothing is to be done; -32002 if unknown."
-)
+@check("ACP-L472", on.response(*PUTS))
 def archiving_again_succeeds(context: Context) -> CheckResult:
     """Flag sessions that cannot be archived again, and of other errors for unknown ones.
 
@@ -175,13 +148,8 @@ def archiving_again_succeeds(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L473",
-    on_response("session/list"),
-    fix="Respond with -32602 to an unknown archived filter.",
-)
+@check("ACP-L473", on.response("session/list"))
 def unknown_filters_are_refused(context: Context) -> CheckResult:
-    """Flag lists that went well with a filter by archived that there is not."""
     wanted = context.request.params.get("archived") if context.request is not None else None
     if wanted is None or (isinstance(wanted, str) and (wanted in FILTERS or wanted[:1] == "_")):
         return None
@@ -196,14 +164,8 @@ def unknown_filters_are_refused(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L474",
-    on_call("session/update"),
-    exercised_by=on_result("session/unarchive"),
-    fix="Wait for a load or resume before anything is reported.",
-)
+@check("ACP-L474", on.call("session/update"), exercised_by=on.result("session/unarchive"))
 def unarchiving_loads_nothing(context: Context) -> CheckResult:
-    """Flag updates for sessions that were only unarchived."""
     quiet = context.state.of(_Archive).quiet
     if not quiet or context.session_id not in quiet:
         return None
@@ -212,20 +174,19 @@ def unarchiving_loads_nothing(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L475", on_request("session/load", "session/resume"), fix="Unarchive the session first.")
+@check("ACP-L475", on.request("session/load", "session/resume"))
 def archived_sessions_are_taken_out_first(context: Context) -> CheckResult:
-    """Flag sessions that are loaded or resumed out of the archive."""
     known = context.state.of(_Archive).flags.get(context.session_id or "")
     if known is None:
         return None
     if not known[0]:
         return OK
     return context.problem(
-        f"the session {quoted(context.session_id)} is archived", known[1], path="params.sessionId"
+        f"the session {quoted(context.session_id)} is archived", known[1], at="sessionId"
     )
 
 
-@track(on_result("session/list"))
+@track(on.result("session/list"))
 def _keep_flags(context: Context) -> None:
     archive = context.state.of(_Archive)
     next_ = context.result_object.get("nextCursor")
@@ -238,7 +199,7 @@ def _keep_flags(context: Context) -> None:
             archive.flags[id_] = flag, context.point
 
 
-@track(on_result(*PUTS))
+@track(on.result(*PUTS))
 def _keep_put(context: Context) -> None:
     archive, id_ = context.state.of(_Archive), context.session_id
     if id_ is None or len(archive.flags) >= REMEMBERED:
@@ -247,7 +208,7 @@ def _keep_put(context: Context) -> None:
     archive.flags[id_] = is_archived, context.point
 
 
-@track(on_request("session/unarchive"))
+@track(on.request("session/unarchive"))
 def _keep_quiet(context: Context) -> None:
     quiet, id_ = context.state.of(_Archive).quiet, context.session_id
     is_open = context.session is not None and context.session.is_open
@@ -255,7 +216,7 @@ def _keep_quiet(context: Context) -> None:
         quiet[id_] = context.point
 
 
-@track(on_request("session/load", "session/resume"), on_error(*PUTS))
+@track(on.request("session/load", "session/resume"), on.error(*PUTS))
 def _keep_noise(context: Context) -> None:
     if quiet := context.state.of(_Archive).quiet:
         quiet.pop(context.session_id or "", None)

@@ -10,26 +10,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    Problem,
-    as_array,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import Trigger, check, on_request, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.on import Triggers
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.state import Point, SentRequest
 from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 FILTERS: Final = frozenset({"cwd", "cursor", "archived", "_meta"})
 """What a list can be asked for."""
 FIXED: Final = ("sessionId", "cwd", "additionalDirectories")
 """Members of a listed session that an update of it cannot change."""
-DATED: Final[tuple[Trigger, ...]] = (*on_result("session/list"), *on_update("session_info_update"))
+DATED: Final[Triggers] = (*on.result("session/list"), *on.update("session_info_update"))
 """Messages that say when a session was last used."""
 _RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
@@ -38,7 +33,7 @@ _RFC_3339: Final = re.compile(
 
 def listed(context: Context) -> list[tuple[str, dict[str, Json]]]:
     """Return each listed session that is an object, with its place."""
-    sessions = as_array(context.result_object.get("sessions"))
+    sessions = as_list(context.result_object.get("sessions"))
     return [
         (f"result.sessions.{index}", as_object(each))
         for index, each in enumerate(sessions)
@@ -46,9 +41,8 @@ def listed(context: Context) -> list[tuple[str, dict[str, Json]]]:
     ]
 
 
-@check("ACP-L120", on_result("session/list"), fix="Leave deleted sessions out of the list.")
+@check("ACP-L120", on.result("session/list"))
 def deleted_sessions_are_not_listed(context: Context) -> CheckResult:
-    """Flag sessions that are listed though they were deleted before the list was asked for."""
     if context.request is None:
         return None
     problems: list[Problem] = []
@@ -65,21 +59,17 @@ def deleted_sessions_are_not_listed(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check(
-    "ACP-L122", on_result("session/list"), fix='Answer with "sessions": [] where there are none.'
-)
+@check("ACP-L122", on.result("session/list"))
 def sessions_are_an_array(context: Context) -> CheckResult:
-    """Flag lists that are none."""
     sessions: Json = context.result_object.get("sessions")
     if isinstance(sessions, list):
         return OK
     what = f"no array: {quoted(sessions)}" if "sessions" in context.result_object else "missing"
-    return context.problem(f"sessions is {what}", context.request, path="result.sessions")
+    return context.problem(f"sessions is {what}", context.request, at="sessions")
 
 
-@check("ACP-L123", on_result("session/list"), fix="List each session with its id and absolute cwd.")
+@check("ACP-L123", on.result("session/list"))
 def listed_sessions_are_complete(context: Context) -> CheckResult:
-    """Flag listed sessions that cannot be taken up, for want of an id or a directory."""
     if context.request is None or not listed(context):
         return None
     problems: list[Problem] = []
@@ -94,9 +84,7 @@ def listed_sessions_are_complete(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check(
-    "ACP-L124", on_result("session/list"), fix="List only the sessions of the requested directory."
-)
+@check("ACP-L124", on.result("session/list"))
 def lists_keep_to_the_directory(context: Context) -> CheckResult:
     """Flag sessions of other directories than the one asked for.
 
@@ -126,18 +114,8 @@ def lists_keep_to_the_directory(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L128", *DATED, fix="Write updatedAt as ISO 8601: 2026-11-21T08:00:00Z.")
-def dates_are_iso_8601(context: Context) -> CheckResult:
-    """Flag times in version 1 that no reader of ISO 8601 makes sense of."""
-    return _dated(context, is_strict=False)
-
-
-@check("ACP-L129", *DATED, fix="Write updatedAt as RFC 3339: 2026-11-21T08:00:00Z.")
-def dates_are_rfc_3339(context: Context) -> CheckResult:
-    """Flag times in version 2 that are not in the one format of it."""
-    return _dated(context, is_strict=True)
-
-
+@check("ACP-L128", DATED, is_strict=False)
+@check("ACP-L129", DATED, is_strict=True)
 def _dated(context: Context, *, is_strict: bool) -> CheckResult:
     listings = listed(context) if context.kind == "result" else [("params.update", context.update)]
     dates = [
@@ -148,8 +126,8 @@ def _dated(context: Context, *, is_strict: bool) -> CheckResult:
     if not dates:
         return None
     name = "RFC 3339" if is_strict else "ISO 8601"
-    return tuple(
-        Problem(f"updatedAt is not {name}: {quoted(date)}", (context.seq,), path=place)
+    return context.problems(
+        (f"updatedAt is not {name}: {quoted(date)}", place)
         for date, place in dates
         if not _is_date(date, is_strict=is_strict)
     )
@@ -167,13 +145,8 @@ def _is_date(date: Json, *, is_strict: bool) -> bool:
     return True
 
 
-@check(
-    "ACP-L130",
-    on_result("session/list"),
-    fix="List absolute additionalDirectories, and only where they are claimed.",
-)
+@check("ACP-L130", on.result("session/list"))
 def listed_directories_are_claimed(context: Context) -> CheckResult:
-    """Flag further directories that were not claimed, or are none."""
     listings = [
         (place, each) for place, each in listed(context) if each.get("additionalDirectories")
     ]
@@ -188,7 +161,7 @@ def listed_directories_are_claimed(context: Context) -> CheckResult:
         )
     problems: list[Problem] = []
     for place, each in listings:
-        for index, path in enumerate(as_array(each["additionalDirectories"])):
+        for index, path in enumerate(as_list(each["additionalDirectories"])):
             if not is_absolute(path):
                 problems += context.problem(
                     f"the directory {quoted(path)} is no absolute path",
@@ -198,25 +171,19 @@ def listed_directories_are_claimed(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check(
-    "ACP-L131",
-    on_update("session_info_update"),
-    fix="Update only title, updatedAt and _meta of a session.",
-)
+@check("ACP-L131", on.update("session_info_update"))
 def updates_change_no_directory(context: Context) -> CheckResult:
-    """Flag updates that want to change what is fixed for a session."""
-    return tuple(
-        Problem(f"session_info_update has {name}", (context.seq,), path=f"params.update.{name}")
+    return context.problems(
+        (f"session_info_update has {name}", f"params.update.{name}")
         for name in FIXED
         if name in context.update
     )
 
 
-@check("ACP-L133", on_request("session/list"), fix="Filter what was listed yourself.")
+@check("ACP-L133", on.request("session/list"))
 def only_known_filters_are_used(context: Context) -> CheckResult:
-    """Flag filters that no agent knows."""
-    return tuple(
-        Problem(f"session/list has no filter {quoted(name)}", (context.seq,), path=f"params.{name}")
+    return context.problems(
+        (f"session/list has no filter {quoted(name)}", f"params.{name}")
         for name in context.params
         if name not in FILTERS
     )
@@ -250,13 +217,8 @@ def _cursor(context: Context) -> str | None:
     return cursor if isinstance(cursor, str) and context.state.is_ready else None
 
 
-@check(
-    "ACP-L125",
-    on_request("session/list"),
-    fix="Send a nextCursor back unchanged, and only on this connection.",
-)
+@check("ACP-L125", on.request("session/list"))
 def cursors_are_given_back(context: Context) -> CheckResult:
-    """Flag cursors that the agent did not give on this connection."""
     cursor = _cursor(context)
     if cursor is None:
         return None
@@ -265,10 +227,10 @@ def cursors_are_given_back(context: Context) -> CheckResult:
         return OK
     others = [point for (_, each), (point, _) in given.items() if each == cursor]
     why = "was given for another cwd" if others else "was never given on this connection"
-    return context.problem(f"the cursor {quoted(cursor)} {why}", *others[:1], path="params.cursor")
+    return context.problem(f"the cursor {quoted(cursor)} {why}", *others[:1], at="cursor")
 
 
-@check("ACP-L126", on_request("session/list"), fix="Stop at the page without nextCursor.")
+@check("ACP-L126", on.request("session/list"))
 def no_page_is_requested_after_the_last(context: Context) -> CheckResult:
     """Flag requests for a page after the last one, with a cursor that was never returned.
 
@@ -281,14 +243,11 @@ def no_page_is_requested_after_the_last(context: Context) -> CheckResult:
     last = pages.last.get(_filter(context))
     if last is None or (_filter(context), cursor) in pages.cursors:
         return OK
-    return context.problem("a page after the last one is asked for", last, path="params.cursor")
+    return context.problem("a page after the last one is asked for", last, at="cursor")
 
 
-@check(
-    "ACP-L127", on_result("session/list"), fix="Go on after the last session of the page before."
-)
+@check("ACP-L127", on.result("session/list"))
 def pages_make_progress(context: Context) -> CheckResult:
-    """Flag pages that lead to themselves, or list sessions again."""
     ask, next_ = context.request, context.result_object.get("nextCursor")
     if ask is None:
         return None
@@ -297,9 +256,7 @@ def pages_make_progress(context: Context) -> CheckResult:
         return None
     if isinstance(next_, str) and next_ == cursor:
         return context.problem(
-            f"the page's nextCursor is its own cursor {quoted(cursor)}",
-            ask,
-            path="result.nextCursor",
+            f"the page's nextCursor is its own cursor {quoted(cursor)}", ask, at="nextCursor"
         )
     pages = context.state.of(_Pages)
     given = pages.cursors.get((_filter(ask), cursor)) if isinstance(cursor, str) else None
@@ -319,7 +276,7 @@ def pages_make_progress(context: Context) -> CheckResult:
     return OK
 
 
-@track(on_result("session/list"))
+@track(on.result("session/list"))
 def _keep_page(context: Context) -> None:
     if context.request is None:
         return

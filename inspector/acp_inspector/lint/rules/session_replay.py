@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
-from acp_inspector.lint.registry import check, on_request, on_response, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point, SentRequest
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 MESSAGES: Final = (
@@ -69,7 +71,7 @@ class _Histories:
     """The same for work that came to its end, and hence is part of the history."""
 
 
-@track(on_request(*TAKE_UPS))
+@track(on.request(*TAKE_UPS))
 def _keep_take_up(context: Context) -> None:
     session, ask = context.session, context.state.newest
     if session is None or context.key is None or ask is None:
@@ -82,7 +84,7 @@ def _keep_take_up(context: Context) -> None:
     others.append(_TakeUp(ask, is_replay, not session.is_busy, is_beside))
 
 
-@track(on_request("session/prompt"))
+@track(on.request("session/prompt"))
 def _keep_prompt(context: Context) -> None:
     for take_up in context.state.of(_Histories).pending.get(context.session_id or "", ()):
         take_up.is_quiet = False
@@ -94,7 +96,7 @@ def _answered(context: Context) -> _TakeUp | None:
     return next((each for each in pending if each.ask is context.request), None)
 
 
-@track(on_response(*TAKE_UPS))
+@track(on.response(*TAKE_UPS))
 def _end_take_up(context: Context) -> None:
     histories, id_ = context.state.of(_Histories), context.session_id
     take_up = _answered(context)
@@ -110,7 +112,7 @@ def _end_take_up(context: Context) -> None:
                 histories.spoken.setdefault(id_, take_up.message)
 
 
-@track(on_result("session/prompt"), on_update("state_update"))
+@track(on.result("session/prompt"), on.update("state_update"))
 def _end_work(context: Context) -> None:
     histories, session = context.state.of(_Histories), context.session
     fields = context.result_object or context.update
@@ -123,12 +125,12 @@ def _end_work(context: Context) -> None:
 
 def _is_command(prompt: SentRequest | None) -> bool:
     # What a command prints, an agent may not keep.
-    blocks = as_array(prompt.params.get("prompt")) if prompt is not None else []
+    blocks = as_list(prompt.params.get("prompt")) if prompt is not None else []
     text = as_object(blocks[0]).get("text") if blocks else None
     return isinstance(text, str) and text.startswith("/")
 
 
-@track(on_update(*MESSAGES, *ENTITIES))
+@track(on.update(*MESSAGES, *ENTITIES))
 def _keep_history(context: Context) -> None:
     id_ = context.session_id
     if context.session is None or id_ is None:
@@ -157,13 +159,11 @@ def _may_be_echo(context: Context) -> bool:
 
 @check(
     "ACP-L110",
-    on_update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
-    on_update("tool_call", "tool_call_update", "plan"),
-    exercised_by=on_request("session/resume"),
-    fix="Replay history only for session/load.",
+    on.update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
+    on.update("tool_call", "tool_call_update", "plan"),
+    exercised_by=on.request("session/resume"),
 )
 def resume_replays_nothing(context: Context) -> CheckResult:
-    """Flag history before a resume of version 1 is answered, once for each."""
     pending = context.state.of(_Histories).pending.get(context.session_id or "", ())
     resumes = [each for each in pending if each.ask.method == "session/resume" and each.is_quiet]
     if not resumes:
@@ -174,9 +174,7 @@ def resume_replays_nothing(context: Context) -> CheckResult:
     return context.problem(f"{context.variant} came before the resume was answered", take_up.ask)
 
 
-@check(
-    "ACP-L111", on_result("session/resume"), fix="Replay history only if replayFrom asks for it."
-)
+@check("ACP-L111", on.result("session/resume"))
 def resume_replays_nothing_unasked(context: Context) -> CheckResult:
     """Flag history in version 2 that was not requested.
 
@@ -202,7 +200,7 @@ def resume_replays_nothing_unasked(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L112", on_result(*TAKE_UPS), fix="Send the whole conversation before the response.")
+@check("ACP-L112", on.result(*TAKE_UPS))
 def history_is_replayed(context: Context) -> CheckResult:
     """Flag sessions that were to be replayed, had messages, and came back without a single one.
 
@@ -229,7 +227,7 @@ def _was_refused(prompt: SentRequest | None) -> bool:
     return prompt is not None and as_object(prompt.result).get("stopReason") == "refusal"
 
 
-@check("ACP-L113", on_update(*OF_USER), fix="Send history before the session is answered for.")
+@check("ACP-L113", on.update(*OF_USER))
 def history_comes_before_the_answer(context: Context) -> CheckResult:
     """Flag user messages after a load or resume that belong to no prompt.
 
@@ -248,11 +246,7 @@ def history_comes_before_the_answer(context: Context) -> CheckResult:
     return context.problem(f"{context.variant} came after the session was taken up", done.answered)
 
 
-@check(
-    "ACP-L114",
-    on_response("session/resume"),
-    fix="Respond with -32602 to an unknown replayFrom.",
-)
+@check("ACP-L114", on.response("session/resume"))
 def unknown_cursors_are_refused(context: Context) -> CheckResult:
     """Flag resumes that went well from a place that there is not.
 
@@ -277,9 +271,8 @@ def unknown_cursors_are_refused(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L115", on_request("session/resume"), fix='Send "replayFrom": {"type": "start"}.')
+@check("ACP-L115", on.request("session/resume"))
 def cursors_are_objects(context: Context) -> CheckResult:
-    """Flag places to replay from that are no object with a type."""
     cursor: Json = context.params.get("replayFrom")
     if cursor is None:
         return None

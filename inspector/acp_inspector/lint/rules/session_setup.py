@@ -5,27 +5,20 @@ Source: ACP, "Session Setup"; the RFD about additional directories.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    Problem,
-    as_array,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import check, on_request, on_response, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted, repeated
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
-from acp_inspector.lint.rules.config_options import Option, Options, each_option
+from acp_inspector.lint.rules.config_options import SeenOption, SeenOptions, each_option
 from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
 from acp_inspector.lint.rules.mcp_servers import SETUPS
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import SentRequest
 from acp_inspector.lint.text_checks import is_absolute, may_be_same, normalized
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.validate import validate as schema_errors_of
@@ -33,27 +26,19 @@ from acp_protocol.schema.validate import validate as schema_errors_of
 ROOTS = "params.additionalDirectories"
 
 
-@check(
-    "ACP-L085", on_request(*SETUPS), fix="Send the absolute path of the session's directory as cwd."
-)
+@check("ACP-L085", on.request(*SETUPS))
 def cwd_is_absolute(context: Context) -> CheckResult:
-    """Flag sessions whose directory is not said, or only halfway."""
     cwd: Json = context.params.get("cwd")
     if is_absolute(cwd):
         return OK
     what = "is no absolute path" if "cwd" in context.params else "is missing"
     suffix = f": {quoted(cwd)}" if "cwd" in context.params else ""
-    return context.problem(f"the cwd of {context.method} {what}{suffix}", path="params.cwd")
+    return context.problem(f"the cwd of {context.method} {what}{suffix}", at="cwd")
 
 
-@check(
-    "ACP-L096",
-    on_request(*SETUPS),
-    fix="Send additionalDirectories only where the agent claimed them.",
-)
+@check("ACP-L096", on.request(*SETUPS))
 def roots_are_claimed(context: Context) -> CheckResult:
-    """Flag further directories for an agent that takes none."""
-    if not as_array(context.params.get("additionalDirectories")):
+    if not as_list(context.params.get("additionalDirectories")):
         return None
     found = gated(
         context, "sessionCapabilities.additionalDirectories", "session.additionalDirectories"
@@ -67,29 +52,23 @@ def roots_are_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L097", on_request(*SETUPS), fix="List absolute paths, or leave the member out.")
+@check("ACP-L097", on.request(*SETUPS))
 def roots_are_absolute(context: Context) -> CheckResult:
-    """Flag further directories that are none."""
     if "additionalDirectories" not in context.params:
         return None
     roots: Json = context.params["additionalDirectories"]
     if not isinstance(roots, list):
         return context.problem(f"additionalDirectories are no array: {quoted(roots)}", path=ROOTS)
-    return tuple(
-        Problem(
-            f"the directory {quoted(each)} is no absolute path",
-            (context.seq,),
-            path=f"{ROOTS}.{index}",
-        )
-        for index, each in enumerate(as_array(roots))
+    return context.problems(
+        (f"the directory {quoted(each)} is no absolute path", f"{ROOTS}.{index}")
+        for index, each in enumerate(as_list(roots))
         if not is_absolute(each)
     )
 
 
-@check("ACP-L098", on_request(*SETUPS), fix="Name each directory once, and cwd only as cwd.")
+@check("ACP-L098", on.request(*SETUPS))
 def roots_are_named_once(context: Context) -> CheckResult:
-    """Flag directories that are listed twice, or are the session's own."""
-    roots = as_array(context.params.get("additionalDirectories"))
+    roots = as_list(context.params.get("additionalDirectories"))
     if not roots:
         return None
     seen: set[str] = set()
@@ -104,11 +83,11 @@ def roots_are_named_once(context: Context) -> CheckResult:
         else:
             seen.add(each)
             continue
-        problems.append(Problem(text, (context.seq,), path=f"{ROOTS}.{index}"))
+        problems += context.problem(text, path=f"{ROOTS}.{index}")
     return tuple(problems)
 
 
-@check("ACP-L099", on_result(*SETUPS), fix="Respond with -32602 if a directory cannot be granted.")
+@check("ACP-L099", on.result(*SETUPS))
 def bad_roots_are_refused(context: Context) -> CheckResult:
     """Flag sessions that came about though a directory asked for can be none.
 
@@ -116,7 +95,7 @@ def bad_roots_are_refused(context: Context) -> CheckResult:
     """
     if context.request is None:
         return None
-    roots = as_array(context.request.params.get("additionalDirectories"))
+    roots = as_list(context.request.params.get("additionalDirectories"))
     if not roots:
         return None
     bad = [each for each in roots if not is_absolute(each)]
@@ -128,13 +107,8 @@ def bad_roots_are_refused(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L099",
-    on_result("session/list"),
-    fix="Respond with -32602 if a directory cannot be granted.",
-)
+@check("ACP-L099", on.result("session/list"))
 def roots_are_not_left_out(context: Context) -> CheckResult:
-    """Flag sessions that are listed with fewer directories than they were set up with."""
     problems: list[Problem] = []
     is_reported = False
     for place, each in listed(context):
@@ -146,20 +120,15 @@ def roots_are_not_left_out(context: Context) -> CheckResult:
             continue
         is_reported = True
         wanted = {root for root in session.roots if isinstance(root, str) and root != session.cwd}
-        if len(as_array(reported)) < len(wanted):
+        if len(as_list(reported)) < len(wanted):
             text = f"the session {quoted(id_)} has fewer directories than it was set up with"
             path = f"{place}.additionalDirectories"
             problems += context.problem(text, session.first, context.request, path=path)
     return tuple(problems) if is_reported else None
 
 
-@check(
-    "ACP-L132",
-    on_request("session/load", "session/resume"),
-    fix="Load or resume a session in the directory that it was created with.",
-)
+@check("ACP-L132", on.request("session/load", "session/resume"))
 def sessions_keep_their_directory(context: Context) -> CheckResult:
-    """Flag sessions that are taken up in another directory than the one they are known by."""
     session, cwd = context.session, context.params.get("cwd")
     if session is None or not isinstance(session.cwd, str) or not isinstance(cwd, str):
         return None
@@ -173,7 +142,7 @@ def sessions_keep_their_directory(context: Context) -> CheckResult:
     return context.problem(
         f"the session is known with the cwd {quoted(session.cwd)}, not {quoted(cwd)}",
         session.first,
-        path="params.cwd",
+        at="cwd",
     )
 
 
@@ -183,14 +152,11 @@ NULL_TOLERANT: Final = ("mcpServers", "additionalDirectories", "args", "env")
 """Lists that may be null, and that have to be right otherwise."""
 
 
-@dataclass(slots=True)
-class _Refused:
+class _Refused(dict[str, SentRequest]):
     """The setting of each session that was refused last, if nothing was set since."""
 
-    by_session: dict[str, SentRequest] = field(default_factory=dict[str, SentRequest])
 
-
-@check("ACP-L436", on_result("session/resume"), fix="Send the session's state before the response.")
+@check("ACP-L436", on.result("session/resume"))
 def a_resumed_session_reports_its_state(context: Context) -> CheckResult:
     """Flag sessions that are resumed without a word about what they do.
 
@@ -210,14 +176,8 @@ def a_resumed_session_reports_its_state(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L437",
-    on_update(),
-    on_request("session/request_permission", "elicitation/create"),
-    fix="Send remaining updates of a session before you respond to session/close.",
-)
+@check("ACP-L437", on.update(), on.request("session/request_permission", "elicitation/create"))
 def closed_sessions_are_silent(context: Context) -> CheckResult:
-    """Flag what an agent sends about a session after it closed it."""
     session = context.session
     if session is None or session.closed is None or context.side != "agent":
         return None
@@ -229,11 +189,8 @@ def closed_sessions_are_silent(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L438", on_response("session/close"), fix="Respond with {} if there is nothing to close."
-)
+@check("ACP-L438", on.response("session/close"))
 def nothing_can_be_closed(context: Context) -> CheckResult:
-    """Flag sessions that are not closed because there is none."""
     if context.code == NOT_FOUND:
         return context.problem(
             "session/close fails because the session is not there", context.request
@@ -241,9 +198,8 @@ def nothing_can_be_closed(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L455", on_result(*SETUPS_WITHOUT_LOAD), fix="Send [] where there is nothing to list.")
+@check("ACP-L455", on.result(*SETUPS_WITHOUT_LOAD))
 def lists_are_not_null(context: Context) -> CheckResult:
-    """Flag options and commands that are no lists."""
     found: CheckResult = None
     for name in ("configOptions", "availableCommands"):
         if name not in context.result_object:
@@ -252,20 +208,19 @@ def lists_are_not_null(context: Context) -> CheckResult:
         listed = context.result_object[name]
         if not isinstance(listed, list):
             return context.problem(
-                f"{name} is {quoted(listed)}, not an array", context.request, path=f"result.{name}"
+                f"{name} is {quoted(listed)}, not an array", context.request, at=name
             )
     return found
 
 
 @check(
     "ACP-L456",
-    on_response("session/set_config_option"),
+    on.response("session/set_config_option"),
     fix="Respond with -32602 to unknown options and values.",
 )
 def impossible_settings_are_refused(context: Context) -> CheckResult:
-    """Flag responses to settings that the session does not offer."""
     ask = context.request
-    options = context.state.of(Options).of.get(context.session_id or "")
+    options = context.state.of(SeenOptions).get(context.session_id or "")
     if ask is None or options is None or options.point.seq > ask.seq:
         return None
     id_ = ask.params.get("configId")
@@ -276,16 +231,11 @@ def impossible_settings_are_refused(context: Context) -> CheckResult:
     return context.problem(f"setting {quoted(id_)} is {how}, though {fault}", ask, options.point)
 
 
-@check(
-    "ACP-L456",
-    on_update("config_option_update"),
-    fix="Do not change an option that you refused to set.",
-)
+@check("ACP-L456", on.update("config_option_update"))
 def refused_settings_change_nothing(context: Context) -> CheckResult:
-    """Flag options that have the value whose setting was refused just before."""
     session = context.session_id or ""
-    refused = context.state.of(_Refused).by_session.get(session)
-    options = context.state.of(Options).of.get(session)
+    refused = context.state.of(_Refused).get(session)
+    options = context.state.of(SeenOptions).get(session)
     if refused is None or refused.responded is None or options is None:
         return None
     id_, value = refused.params.get("configId"), refused.params.get("value")
@@ -303,9 +253,9 @@ def refused_settings_change_nothing(context: Context) -> CheckResult:
     return OK
 
 
-@track(on_response("session/set_config_option"))
+@track(on.response("session/set_config_option"))
 def _keep_refusal(context: Context) -> None:
-    refused = context.state.of(_Refused).by_session
+    refused = context.state.of(_Refused)
     if context.session_id is None or context.session is None:
         return
     if context.code == INVALID_PARAMS and context.request is not None:
@@ -314,13 +264,13 @@ def _keep_refusal(context: Context) -> None:
         refused.pop(context.session_id, None)
 
 
-@track(on_request("session/set_config_option"), on_update("config_option_update"))
+@track(on.request("session/set_config_option"), on.update("config_option_update"))
 def _forget_refusal(context: Context) -> None:
     # What changes from here on has another cause.
-    context.state.of(_Refused).by_session.pop(context.session_id or "", None)
+    context.state.of(_Refused).pop(context.session_id or "", None)
 
 
-def _fault(option: Option | None, params: dict[str, Json]) -> str | None:
+def _fault(option: SeenOption | None, params: dict[str, Json]) -> str | None:
     """Return why an option cannot be set so; None where it can, or where that is not known."""
     if option is None:
         return "the option does not exist"
@@ -334,11 +284,7 @@ def _fault(option: Option | None, params: dict[str, Json]) -> str | None:
     return None
 
 
-@check(
-    "ACP-L457",
-    on_response(*SETUPS_WITHOUT_LOAD),
-    fix="Reject servers with a transport that you do not claim with -32602.",
-)
+@check("ACP-L457", on.response(*SETUPS_WITHOUT_LOAD))
 def unknown_transports_are_refused(context: Context) -> CheckResult:
     """Flag sessions that begin in spite of a server that the agent cannot reach.
 
@@ -346,7 +292,7 @@ def unknown_transports_are_refused(context: Context) -> CheckResult:
     """
     if context.request is None or not context.state.is_ready:
         return None
-    for server in map(as_object, as_array(context.request.params.get("mcpServers"))):
+    for server in map(as_object, as_list(context.request.params.get("mcpServers"))):
         type_ = server.get("type")
         if not isinstance(type_, str) or type_.startswith("_"):
             continue
@@ -365,47 +311,25 @@ def unknown_transports_are_refused(context: Context) -> CheckResult:
     return None
 
 
-@check(
-    "ACP-L458",
-    on_request(*SETUPS_WITHOUT_LOAD),
-    fix="Name each server, and each variable of one, once.",
-)
+@check("ACP-L458", on.request(*SETUPS_WITHOUT_LOAD))
 def names_of_servers_are_unique(context: Context) -> CheckResult:
-    """Flag MCP servers, and of their variables, of the same name."""
-    servers = [as_object(each) for each in as_array(context.params.get("mcpServers"))]
+    servers = [as_object(each) for each in as_list(context.params.get("mcpServers"))]
     if not servers:
         return None
-    if (i := _repeated(servers)) is not None:
-        name = quoted(servers[i].get("name"))
+    for i, name in repeated(each.get("name") for each in servers):
         return context.problem(
-            f"two MCP servers are named {name}", path=f"params.mcpServers.{i}.name"
+            f"two MCP servers are named {quoted(name)}", at=f"mcpServers.{i}.name"
         )
     for i, server in enumerate(servers):
-        variables = [as_object(each) for each in as_array(server.get("env"))]
-        if (j := _repeated(variables)) is not None:
+        variables = map(as_object, as_list(server.get("env")))
+        for j, name in repeated(each.get("name") for each in variables):
             return context.problem(
-                f"the variable {quoted(variables[j].get('name'))} is set twice",
-                path=f"params.mcpServers.{i}.env.{j}.name",
+                f"the variable {quoted(name)} is set twice", at=f"mcpServers.{i}.env.{j}.name"
             )
     return OK
 
 
-def _repeated(named: list[dict[str, Json]]) -> int | None:
-    seen: set[str] = set()
-    for i, each in enumerate(named):
-        name = each.get("name")
-        if isinstance(name, str):
-            if name in seen:
-                return i
-            seen.add(name)
-    return None
-
-
-@check(
-    "ACP-L464",
-    on_response(*SETUPS_WITHOUT_LOAD, "session/load", "terminal/create"),
-    fix="Respond with -32602 to additionalDirectories that are not a list of strings.",
-)
+@check("ACP-L464", on.response(*SETUPS_WITHOUT_LOAD, "session/load", "terminal/create"))
 def malformed_lists_are_refused(context: Context) -> CheckResult:
     """Flag requests that succeed in spite of a list that has to be dropped for it.
 

@@ -11,23 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.journal import JournalEvent, StderrChunk
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    EndContext,
-    Problem,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import (
-    check,
-    check_at_end,
-    check_event,
-    on_update,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
+from acp_inspector.lint.registry import check, check_at_end, check_event
 from acp_inspector.lint.rules.v2_turn_state import WORDS, foreground, foregrounds_of
 from acp_inspector.lint.state import LintState
+from acp_protocol.json_values import as_object
 
 STANDARD: Final = frozenset({"running", "requires_action", "idle", "unknown"})
 STOP_REASONS: Final = frozenset(
@@ -49,7 +38,7 @@ class _Ends:
     client_closed: bool = False
 
 
-@check("ACP-L161", on_update("state_update"), fix="Report that the session runs before its output.")
+@check("ACP-L161", on.update("state_update"))
 def work_is_reported_before_its_output(context: Context) -> CheckResult:
     """Flag words in answer to a prompt that come before the session runs.
 
@@ -72,9 +61,8 @@ def work_is_reported_before_its_output(context: Context) -> CheckResult:
     return OK if is_start else None
 
 
-@check_at_end("ACP-L161", fix="Report that the session runs before its output.")
+@check_at_end("ACP-L161")
 def work_was_reported_at_all(ending: EndContext) -> CheckResult:
-    """Flag responses to a prompt in sessions that never reported any work."""
     found: list[Problem] = []
     is_any = False
     for id_, own in foregrounds_of(ending.state).items():
@@ -87,17 +75,14 @@ def work_was_reported_at_all(ending: EndContext) -> CheckResult:
     return tuple(found) if is_any else None
 
 
-@check(
-    "ACP-L162", on_update("state_update"), fix="Report that the session is idle when work is done."
-)
+@check("ACP-L162", on.update("state_update"))
 def work_ends_with_idle(context: Context) -> CheckResult:
-    """Look at work that ends as it should; an agent that ends itself is reported elsewhere."""
     if context.session is None or not foreground(context).is_busy:
         return None
     return OK if context.update.get("state") == "idle" else None
 
 
-@check_event("ACP-L162", fix="Report that the session is idle when work is done.")
+@check_event("ACP-L162")
 def agents_do_not_end_at_work(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag agents that go, by themselves and orderly, while a session of theirs runs.
 
@@ -120,36 +105,31 @@ def agents_do_not_end_at_work(entry: StderrChunk | JournalEvent, state: LintStat
     )
 
 
-@check("ACP-L163", on_update("state_update"), fix="Send a stopReason that says why the work ended.")
+@check("ACP-L163", on.update("state_update"))
 def the_end_has_a_reason(context: Context) -> CheckResult:
-    """Flag work that ends for no reason given."""
     if context.session is None or context.update.get("state") != "idle":
         return None
     own = foreground(context)
     if not own.is_busy:
         return None
     if context.update.get("stopReason") is None:
-        return context.problem(
-            "the work ends without a stopReason", own.began, path="params.update.stopReason"
-        )
+        return context.problem("the work ends without a stopReason", own.began, at="stopReason")
     return OK
 
 
-@check("ACP-L164", on_update("state_update"), fix="Report reason, error and usage when idle, only.")
+@check("ACP-L164", on.update("state_update"))
 def only_an_end_has_a_reason(context: Context) -> CheckResult:
-    """Flag reasons to stop in states that are no stop."""
     state = context.update.get("state")
     if not isinstance(state, str) or state not in STRICT:
         return None
     for name in ONLY_IDLE:
         if context.update.get(name) is not None:
-            return context.problem(f"a state of {state} has {name}", path=f"params.update.{name}")
+            return context.problem(f"a state of {state} has {name}", at=name)
     return OK
 
 
-@check("ACP-L165", on_update("state_update"), fix="End cancelled work with the reason cancelled.")
+@check("ACP-L165", on.update("state_update"))
 def cancelled_work_says_so(context: Context) -> CheckResult:
-    """Flag work that was cancelled, and that ends as if it had not been."""
     session = context.session
     if session is None or context.update.get("state") != "idle" or session.cancel is None:
         return None
@@ -165,14 +145,13 @@ def cancelled_work_says_so(context: Context) -> CheckResult:
         f"the work was cancelled, but ends with {quoted(reason)}",
         own.began,
         session.cancel,
-        path="params.update.stopReason",
+        at="stopReason",
     )
 
 
 @check(
     "ACP-L166",
-    on_update("agent_message_chunk", "agent_thought_chunk", "tool_call_update", "state_update"),
-    fix="Send remaining updates of cancelled work before you report its end.",
+    on.update("agent_message_chunk", "agent_thought_chunk", "tool_call_update", "state_update"),
 )
 def nothing_follows_cancelled_work(context: Context) -> CheckResult:
     """Flag words and tool calls that go on after the work they belong to.
@@ -199,13 +178,8 @@ def nothing_follows_cancelled_work(context: Context) -> CheckResult:
     return OK if own.after_cancel else None
 
 
-@check(
-    "ACP-L167",
-    on_update("state_update", "agent_message_chunk", "agent_thought_chunk"),
-    fix="Report requires_action while the work waits for the user, then running.",
-)
+@check("ACP-L167", on.update("state_update", "agent_message_chunk", "agent_thought_chunk"))
 def who_waits_is_silent(context: Context) -> CheckResult:
-    """Flag, once for each time, words of an agent that says it waits for the user."""
     session = context.session
     if session is None or session.is_replaying:
         return None
@@ -220,20 +194,18 @@ def who_waits_is_silent(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L169", on_update("state_update"), fix="Begin custom names with “_”.")
+@check("ACP-L169", on.update("state_update"))
 def names_of_ones_own_are_marked(context: Context) -> CheckResult:
-    """Flag states and stop reasons that only the protocol may bring up."""
     kinds = (("state", STANDARD), ("stopReason", STOP_REASONS))
     for name, known in kinds:
         value = context.update.get(name)
         if isinstance(value, str) and value not in known and not value.startswith("_"):
-            return context.problem(f"{name} is {quoted(value)}", path=f"params.update.{name}")
+            return context.problem(f"{name} is {quoted(value)}", at=name)
     return OK
 
 
-@check("ACP-L170", on_update("state_update"), fix="Report a state when it changes.")
+@check("ACP-L170", on.update("state_update"))
 def states_are_reported_when_they_change(context: Context) -> CheckResult:
-    """Flag the same state again and again, with nothing between."""
     if context.session is None:
         return None
     own = foreground(context)
@@ -248,13 +220,8 @@ def states_are_reported_when_they_change(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L172",
-    on_update(*WORDS[:2]),
-    fix="Report that the session runs before it answers.",
-)
+@check("ACP-L172", on.update(*WORDS[:2]))
 def who_is_idle_does_not_answer(context: Context) -> CheckResult:
-    """Flag words while idle that look like the response to a prompt just taken in."""
     session = context.session
     if session is None or session.is_replaying or session.state not in {None, "idle"}:
         return None
@@ -267,9 +234,8 @@ def who_is_idle_does_not_answer(context: Context) -> CheckResult:
     )
 
 
-@check_at_end("ACP-L444", fix="Report that the session runs, or is idle, once the user acted.")
+@check_at_end("ACP-L444")
 def waiting_for_the_user_ends(ending: EndContext) -> CheckResult:
-    """Flag sessions that still wait for a user who has answered all they were asked."""
     found: list[Problem] = []
     has_waited = False
     for id_, own in foregrounds_of(ending.state).items():
@@ -287,9 +253,8 @@ def waiting_for_the_user_ends(ending: EndContext) -> CheckResult:
     return tuple(found) if has_waited else None
 
 
-@check("ACP-L445", on_update("state_update"), fix="End work that you stop yourself with error.")
+@check("ACP-L445", on.update("state_update"))
 def work_is_cancelled_by_clients(context: Context) -> CheckResult:
-    """Flag work that ends as cancelled although the client did not stop it."""
     if context.session is None or context.update.get("stopReason") != "cancelled":
         return None
     own = foreground(context)
@@ -301,24 +266,21 @@ def work_is_cancelled_by_clients(context: Context) -> CheckResult:
     return context.problem(
         "the work ends as cancelled, but the client did nothing to stop it",
         own.began,
-        path="params.update.stopReason",
+        at="stopReason",
     )
 
 
-@check("ACP-L446", on_update("state_update"), fix="Report the error by its code and message.")
+@check("ACP-L446", on.update("state_update"))
 def failed_work_reports_its_error(context: Context) -> CheckResult:
-    """Flag work that failed for no reason given."""
     if context.update.get("stopReason") != "error":
         return None
     error = as_object(context.update.get("error"))
     if type(error.get("code")) is int and isinstance(error.get("message"), str):
         return OK
-    return context.problem(
-        "the work failed, but the update has no error", path="params.update.error"
-    )
+    return context.problem("the work failed, but the update has no error", at="error")
 
 
-@check("ACP-L447", on_update("state_update"), fix="Report the standard states, too.")
+@check("ACP-L447", on.update("state_update"))
 def standard_states_are_reported(context: Context) -> CheckResult:
     """Flag work that was reported by custom states only.
 

@@ -8,21 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem, as_object, quoted
-from acp_inspector.lint.registry import (
-    check,
-    on_call,
-    on_request,
-    on_response,
-    on_result,
-    on_update,
-    track,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
 from acp_inspector.lint.rules.sessions import USES
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 REMEMBERED: Final = 10_000
@@ -47,22 +41,7 @@ def _is_open(context: Context) -> bool:
     return context.session is not None and context.session.is_open
 
 
-@check(
-    "ACP-L476",
-    on_request("session/status"),
-    fix="Request the status only if the agent claimed status.",
-)
-def status_is_claimed(context: Context) -> CheckResult:
-    """Flag a status that is asked of an agent that has none."""
-    return gated(context, "sessionCapabilities.status", "session.status")
-
-
-@check(
-    "ACP-L477",
-    on_call("session/update"),
-    exercised_by=on_result("session/status"),
-    fix="Look, and leave everything as it is.",
-)
+@check("ACP-L477", on.call("session/update"), exercised_by=on.result("session/status"))
 def status_changes_nothing(context: Context) -> CheckResult:
     """Flag updates that come for a session after no more than its status was asked for.
 
@@ -78,29 +57,19 @@ def status_changes_nothing(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L478",
-    on_call(*USES, "session/cancel"),
-    exercised_by=on_result("session/status"),
-    fix="Load or resume the session here first.",
-)
+@check("ACP-L478", on.call(*USES, "session/cancel"), exercised_by=on.result("session/status"))
 def open_elsewhere_is_not_open_on_this_connection(context: Context) -> CheckResult:
-    """Flag sessions that are used because they were said to be open."""
     elsewhere, id_ = context.state.of(_Known).elsewhere, context.session_id
     if id_ is None or id_ not in elsewhere or _is_open(context):
         return None
     return context.problem(
         f"{context.method} uses the session {quoted(id_)}, which is open, but not here",
         elsewhere[id_],
-        path="params.sessionId",
+        at="sessionId",
     )
 
 
-@check(
-    "ACP-L479",
-    on_response("session/status"),
-    fix='Answer -32002 with "data": {"sessionId": …} for a session that is not known.',
-)
+@check("ACP-L479", on.response("session/status"))
 def unknown_sessions_are_not_found(context: Context) -> CheckResult:
     """Flag other errors for the status of a session that is not known.
 
@@ -125,36 +94,24 @@ def unknown_sessions_are_not_found(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L480",
-    on_request("session/set_title"),
-    fix="Send a string as title, and only where the agent claimed title.",
-)
+@check("ACP-L480", on.request("session/set_title"))
 def titles_are_claimed(context: Context) -> CheckResult:
-    """Flag titles that the agent does not take, or that are none."""
     if not isinstance(context.params.get("title"), str):
         what = "no string" if "title" in context.params else "missing"
-        return context.problem(f"the title is {what}", path="params.title")
+        return context.problem(f"the title is {what}", at="title")
     return gated(context, "sessionCapabilities.title", "session.title")
 
 
-@check("ACP-L481", on_result("session/set_title"), fix="Return the title as it was stored.")
+@check("ACP-L481", on.result("session/set_title"))
 def the_stored_title_is_returned(context: Context) -> CheckResult:
-    """Flag titles that were set without a response what they are now."""
     if isinstance(context.result_object.get("title"), str):
         return OK
     what = "no string" if "title" in context.result_object else "missing"
-    return context.problem(f"the stored title is {what}", context.request, path="result.title")
+    return context.problem(f"the stored title is {what}", context.request, at="title")
 
 
-@check(
-    "ACP-L482",
-    on_update("session_info_update"),
-    on_result("session/list"),
-    fix="Do not replace a title that the client has set.",
-)
+@check("ACP-L482", on.update("session_info_update"), on.result("session/list"))
 def set_titles_are_kept(context: Context) -> CheckResult:
-    """Flag titles that replace one that the client had set."""
     titles = context.state.of(_Known).titles
     if not titles:
         return None
@@ -179,13 +136,8 @@ def _is_older(context: Context, point: Point) -> bool:
     return context.request is not None and context.request.seq < point.seq
 
 
-@check(
-    "ACP-L483",
-    on_response("session/set_title"),
-    fix="Respond with -32602 to a bad title, with -32002 to an unknown session.",
-)
+@check("ACP-L483", on.response("session/set_title"))
 def bad_titles_get_their_own_error(context: Context) -> CheckResult:
-    """Flag titles that are refused without saying why."""
     if context.request is None:
         return None
     # -32601 says that the method is not there, of which other rules speak.
@@ -194,14 +146,14 @@ def bad_titles_get_their_own_error(context: Context) -> CheckResult:
     return context.problem(f"session/set_title was answered {context.code}", context.request)
 
 
-@track(on_result("session/set_title"))
+@track(on.result("session/set_title"))
 def _keep_title(context: Context) -> None:
     titles, title = context.state.of(_Known).titles, context.result_object.get("title")
     if context.session_id is not None and isinstance(title, str) and len(titles) < REMEMBERED:
         titles[context.session_id] = title, context.point
 
 
-@track(on_request("session/status"))
+@track(on.request("session/status"))
 def _keep_request(context: Context) -> None:
     status_requested = context.state.of(_Known).status_requested
     if (
@@ -212,7 +164,7 @@ def _keep_request(context: Context) -> None:
         status_requested[context.session_id] = context.point
 
 
-@track(on_result("session/status"))
+@track(on.result("session/status"))
 def _keep_status(context: Context) -> None:
     elsewhere, id_ = context.state.of(_Known).elsewhere, context.session_id
     if id_ is None or _is_open(context):
@@ -222,7 +174,7 @@ def _keep_status(context: Context) -> None:
         elsewhere[id_] = context.point
 
 
-@track(on_request("session/load", "session/resume"))
+@track(on.request("session/load", "session/resume"))
 def _forget(context: Context) -> None:
     known = context.state.of(_Known)
     known.status_requested.pop(context.session_id or "", None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -17,17 +18,8 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import (
-    Trigger,
-    check,
-    check_at_end,
-    on_call,
-    on_request,
-    on_response,
-    on_result,
-    on_update,
-    track,
-)
+from acp_inspector.lint.on import Triggers
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point, SentRequest
 
 USES: Final = (
@@ -53,7 +45,7 @@ AGENT_ASKS: Final = (
 CREATIONS: Final = ("session/new", "session/fork")
 ABOUT_SESSIONS: Final = frozenset({None, "session_info_update", "state_update"})
 """Updates that a list of sessions may be kept up to date by."""
-OF_AGENT: Final[tuple[Trigger, ...]] = (*on_call("session/update"), *on_request(*AGENT_ASKS))
+OF_AGENT: Final[Triggers] = (*on.call("session/update"), *on.request(*AGENT_ASKS))
 REMEMBERED: Final = 10_000
 """Ids that are remembered of each kind."""
 
@@ -70,9 +62,8 @@ class Strangers:
     """Ids that were reported."""
 
 
-@check("ACP-L100", on_result(*CREATIONS), fix="Give every session an id of its own.")
+@check("ACP-L100", on.result(*CREATIONS))
 def session_ids_are_unique(context: Context) -> CheckResult:
-    """Flag sessions that are created with the id of another."""
     id_, ask = context.result_object.get("sessionId"), context.request
     if not isinstance(id_, str) or ask is None:
         return None
@@ -82,19 +73,12 @@ def session_ids_are_unique(context: Context) -> CheckResult:
         return OK
     if session.is_open or session.closed or session.deleted or session.origin == "listed":
         return context.problem(
-            f"the id {quoted(id_)} is that of another session",
-            session.first,
-            ask,
-            path="result.sessionId",
+            f"the id {quoted(id_)} is that of another session", session.first, ask, at="sessionId"
         )
     return OK
 
 
-@check(
-    "ACP-L101",
-    on_call(*USES, "session/cancel", "session/close"),
-    fix="Create, load or resume a session before it is used.",
-)
+@check("ACP-L101", on.call(*USES, "session/cancel", "session/close"))
 def clients_use_sessions_of_this_connection(context: Context) -> CheckResult:
     """Flag sessions that the client never took up on this connection.
 
@@ -130,9 +114,8 @@ def is_taken_up(context: Context) -> bool:
     )
 
 
-@check("ACP-L102", OF_AGENT, fix="Name a session that the client created or took up.")
+@check("ACP-L102", OF_AGENT)
 def agents_speak_of_known_sessions(context: Context) -> CheckResult:
-    """Flag sessions that were never created or listed, once for each id."""
     id_, strangers = context.session_id, context.state.of(Strangers)
     if context.session is not None and id_ is not None:
         return _is_taken_up_first(context, id_, strangers)
@@ -171,11 +154,8 @@ def _is_created(context: Context) -> bool:
     )
 
 
-@check(
-    "ACP-L102", on_response(*CREATIONS), fix="Name a session that the client created or took up."
-)
+@check("ACP-L102", on.response(*CREATIONS))
 def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
-    """Flag sessions that were spoken of while another one was created."""
     early = context.state.of(Strangers).early
     if not early or _is_created(context):
         return None
@@ -208,7 +188,7 @@ def _keep_stranger(context: Context) -> None:
         strangers.reported.add(context.session_id)
 
 
-@track(on_response(*CREATIONS))
+@track(on.response(*CREATIONS))
 def _forget_stranger(context: Context) -> None:
     early = context.state.of(Strangers).early
     id_ = context.result_object.get("sessionId")
@@ -218,39 +198,27 @@ def _forget_stranger(context: Context) -> None:
         early.clear()
 
 
-@track(on_update("subagent_update"))
+@track(on.update("subagent_update"))
 def _keep_child(context: Context) -> None:
     id_, children = context.update.get("sessionId"), context.state.of(Strangers).children
     if isinstance(id_, str) and len(children) < REMEMBERED:
         children.add(id_)
 
 
-@check(
-    "ACP-L116",
-    on_request(*USES),
-    exercised_by=on_result("session/close"),
-    fix="Load or resume it first.",
-)
+@check("ACP-L116", on.request(*USES), exercised_by=on.result("session/close"))
 def closed_sessions_are_not_used(context: Context) -> CheckResult:
-    """Flag sessions that the client uses though it closed them."""
     session = context.session
     if session is None or session.is_open or session.closed is None or is_taken_up(context):
         return None
     return context.problem(
         f"{context.method} names the session {quoted(session.id)}, which was closed",
         session.closed,
-        path="params.sessionId",
+        at="sessionId",
     )
 
 
-@check(
-    "ACP-L117",
-    on_call("session/update"),
-    exercised_by=on_result("session/close"),
-    fix="Send the last updates before the response that the session is closed.",
-)
+@check("ACP-L117", on.call("session/update"), exercised_by=on.result("session/close"))
 def closed_sessions_are_silent(context: Context) -> CheckResult:
-    """Flag updates of sessions that were closed."""
     session = context.session
     if session is None or session.is_open or session.closed is None or is_taken_up(context):
         return None
@@ -271,7 +239,7 @@ class Endings:
     """By session of version 2: where its work ended, if not as cancelled."""
 
 
-@track(on_request("session/close", "session/archive"))
+@track(on.request("session/close", "session/archive"))
 def _keep_running(context: Context) -> None:
     ask = context.state.newest
     if context.session is None or context.key is None or ask is None:
@@ -282,19 +250,8 @@ def _keep_running(context: Context) -> None:
             endings.setdefault(prompt.seq, ask)
 
 
-@check(
-    "ACP-L118",
-    on_response("session/prompt"),
-    fix='End running work first, with the stopReason "cancelled".',
-)
-def prompts_of_closed_sessions_are_cancelled(context: Context) -> CheckResult:
-    """Flag running prompts that end otherwise though their session was closed."""
-    return ended_by(context, "session/close")
-
-
-@check_at_end("ACP-L118", fix='End running work first, with the stopReason "cancelled".')
+@check_at_end("ACP-L118")
 def prompts_of_closed_sessions_were_answered(ending: EndContext) -> CheckResult:
-    """Flag prompts that got no answer though their session was closed."""
     endings = ending.state.of(Endings).prompts
     found: list[Problem] = []
     for ask in ending.state.waiting("client", "session/prompt"):
@@ -310,6 +267,7 @@ def prompts_of_closed_sessions_were_answered(ending: EndContext) -> CheckResult:
     return tuple(found) or None
 
 
+@check("ACP-L118", on.response("session/prompt"), method="session/close")
 def ended_by(context: Context, method: str) -> CheckResult:
     """Return whether a prompt ended as `cancelled`, for one whose session `method` ended.
 
@@ -332,16 +290,7 @@ def ended_by(context: Context, method: str) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L119",
-    on_result("session/close"),
-    fix='Send idle with the stopReason "cancelled" before the session is closed.',
-)
-def work_is_ended_before_its_session(context: Context) -> CheckResult:
-    """Flag sessions of version 2 that were closed in the midst of foreground work."""
-    return idle_before(context)
-
-
+@check("ACP-L119", on.result("session/close"))
 def idle_before(context: Context) -> CheckResult:
     """Return whether foreground work was reported to have ended when its session does."""
     session, ask = context.session, context.request
@@ -360,7 +309,7 @@ def idle_before(context: Context) -> CheckResult:
     )
 
 
-@track(on_update("state_update"))
+@track(on.update("state_update"))
 def _keep_idle(context: Context) -> None:
     endings, id_ = context.state.of(Endings), context.session_id
     if context.session is None or id_ is None:
@@ -374,13 +323,8 @@ def _keep_idle(context: Context) -> None:
             endings.idle[id_] = context.point
 
 
-@check(
-    "ACP-L121",
-    on_response("session/delete"),
-    fix="Respond with {} if there is nothing left to delete.",
-)
+@check("ACP-L121", on.response("session/delete"))
 def to_delete_what_is_gone_succeeds(context: Context) -> CheckResult:
-    """Flag sessions that could not be deleted because there was none."""
     if context.request is None:
         return None
     if context.kind == "result":

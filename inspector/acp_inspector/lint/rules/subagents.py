@@ -6,16 +6,18 @@ Source: ACP, "Subagents" (unstable).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
-from acp_inspector.lint.registry import check, on_call, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-UPDATE: Final = on_update("subagent_update")
-MESSAGES: Final = on_update("session_message", "session_message_chunk")
+UPDATE: Final = on.update("subagent_update")
+MESSAGES: Final = on.update("session_message", "session_message_chunk")
 MUTATIONS: Final = frozenset(
     {
         "session/prompt",
@@ -44,11 +46,8 @@ class _Child:
     mirrored: Point | None = None
 
 
-@dataclass(slots=True)
-class _Children:
+class _Children(dict[str, _Child]):
     """Child sessions by their id."""
-
-    of: dict[str, _Child] = field(default_factory=dict[str, _Child])
 
 
 def _child_id(context: Context) -> str | None:
@@ -61,11 +60,11 @@ def _keep_child(context: Context) -> None:
     id_, children = _child_id(context), context.state.of(_Children)
     if id_ is None or context.session_id is None:
         return
-    if id_ not in children.of:
-        if len(children.of) >= CHILDREN:
+    if id_ not in children:
+        if len(children) >= CHILDREN:
             return
-        children.of[id_] = _Child(context.session_id, context.point)
-    child = children.of[id_]
+        children[id_] = _Child(context.session_id, context.point)
+    child = children[id_]
     if "capabilities" in context.update:
         child.capabilities = context.update["capabilities"]
     if "state" in context.update:
@@ -74,60 +73,50 @@ def _keep_child(context: Context) -> None:
         child.mirrored = context.point
 
 
-@check("ACP-L494", UPDATE, MESSAGES, fix="Send it only where the client claims subagents.")
+@check("ACP-L494", UPDATE, MESSAGES)
 def subagents_are_for_who_knows_them(context: Context) -> CheckResult:
-    """Flag subagents for a client that did not claim them."""
     if context.state.claims("client", "subagents"):
         return OK
     return context.problem(
-        "the client did not claim subagents",
-        context.state.initialize,
-        path="params.update.sessionUpdate",
+        "the client did not claim subagents", context.state.initialize, at="sessionUpdate"
     )
 
 
-@check("ACP-L495", UPDATE, fix="Announce a child before it speaks.")
+@check("ACP-L495", UPDATE)
 def children_are_announced_first(context: Context) -> CheckResult:
-    """Flag a child that was heard of before it was announced."""
     id_ = _child_id(context)
     if id_ is None:
         return None
-    if id_ in context.state.of(_Children).of:
+    if id_ in context.state.of(_Children):
         return OK
-    first_seen = context.state.of(_FirstMentions).of.get(id_)
+    first_seen = context.state.of(_FirstMentions).get(id_)
     if first_seen is None or context.state.sessions.get(id_) is not None:
         return OK
     return context.problem(
-        f"the child {quoted(id_)} appeared before it was announced",
-        first_seen,
-        path="params.update.sessionId",
+        f"the child {quoted(id_)} appeared before it was announced", first_seen, at="sessionId"
     )
 
 
-@dataclass(slots=True)
-class _FirstMentions:
+class _FirstMentions(dict[str, Point]):
     """Sessions that were not opened, and where each was first mentioned."""
 
-    of: dict[str, Point] = field(default_factory=dict[str, Point])
 
-
-@track(on_update())
+@track(on.update())
 def _keep_first_mention(context: Context) -> None:
     if context.state.unstable and context.session is None and context.session_id is not None:
-        first_seen = context.state.of(_FirstMentions).of
+        first_seen = context.state.of(_FirstMentions)
         if len(first_seen) < CHILDREN:
             first_seen.setdefault(context.session_id, context.point)
 
 
-@check("ACP-L496", UPDATE, fix="Let a child stay with its parent.")
+@check("ACP-L496", UPDATE)
 def children_stay_with_their_parent(context: Context) -> CheckResult:
-    """Flag a child that is its own parent, or changes it."""
     id_ = _child_id(context)
     if id_ is None:
         return None
     if id_ == context.session_id:
-        return context.problem("the child is its own parent", path="params.update.sessionId")
-    child = context.state.of(_Children).of.get(id_)
+        return context.problem("the child is its own parent", at="sessionId")
+    child = context.state.of(_Children).get(id_)
     if child is not None and child.parent != context.session_id:
         return context.problem(
             f"the child {quoted(id_)} was that of {quoted(child.parent)}",
@@ -137,10 +126,9 @@ def children_stay_with_their_parent(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L497", on_call(*sorted(MUTATIONS)), fix="Do to a child what its capabilities allow.")
+@check("ACP-L497", on.call(*sorted(MUTATIONS)))
 def children_are_left_alone(context: Context) -> CheckResult:
-    """Flag a client that changes a child which does not allow it."""
-    child = context.state.of(_Children).of.get(context.session_id or "")
+    child = context.state.of(_Children).get(context.session_id or "")
     if child is None:
         return None
     cancel = as_object(child.capabilities).get("cancel")
@@ -149,47 +137,40 @@ def children_are_left_alone(context: Context) -> CheckResult:
     return context.problem(
         f"{context.method} is sent to a child that does not allow it",
         child.announced,
-        path="params.sessionId",
+        at="sessionId",
     )
 
 
-@check("ACP-L498", UPDATE, fix="Send absolute paths.")
+@check("ACP-L498", UPDATE)
 def children_work_in_absolute_places(context: Context) -> CheckResult:
-    """Flag a child's directories that are not absolute."""
     directories = [("cwd", context.update.get("cwd"))]
-    for n, each in enumerate(as_array(context.update.get("additionalDirectories"))):
+    for n, each in enumerate(as_list(context.update.get("additionalDirectories"))):
         directories.append((f"additionalDirectories.{n}", each))
     known = [(place, path) for place, path in directories if isinstance(path, str)]
     for place, path in known:
         if not _ABSOLUTE.match(path):
-            return context.problem(
-                f"the path {quoted(path)} is not absolute", path=f"params.update.{place}"
-            )
+            return context.problem(f"the path {quoted(path)} is not absolute", at=place)
     return OK if known else None
 
 
-@check("ACP-L499", on_update("session_message"), fix="Name both sessions, one of them this one.")
+@check("ACP-L499", on.update("session_message"))
 def messages_go_between_known_sessions(context: Context) -> CheckResult:
-    """Flag a message whose sender or recipient is unknown, or that only passes through."""
     names = ("senderSessionId", "recipientSessionId")
     ends = {name: id_ for name in names if isinstance(id_ := context.update.get(name), str)}
     if not ends:
         return None
-    children = context.state.of(_Children).of
+    children = context.state.of(_Children)
     for name, id_ in ends.items():
         if id_ not in context.state.sessions and id_ not in children:
-            return context.problem(
-                f"the session {quoted(id_)} is not known", path=f"params.update.{name}"
-            )
+            return context.problem(f"the session {quoted(id_)} is not known", at=name)
     if len(ends) == len(names) and context.session_id not in ends.values():
         return context.problem("the message is neither from nor to this session")
     return OK
 
 
-@check("ACP-L500", on_update("state_update"), fix="Mirror the child's state in its parent.")
+@check("ACP-L500", on.update("state_update"))
 def mirrors_agree(context: Context) -> CheckResult:
-    """Flag a parent's mirror that stayed behind: it differs though the child went on twice."""
-    child = context.state.of(_Children).of.get(context.session_id or "")
+    child = context.state.of(_Children).get(context.session_id or "")
     session = context.session
     if child is None or child.mirrored is None:
         return None

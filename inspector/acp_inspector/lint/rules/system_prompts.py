@@ -6,22 +6,15 @@ Source: ACP schema, `SystemPrompt`.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    Problem,
-    as_array,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import check, on_request, on_result, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.mcp_servers import SETUPS
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 MODES: Final = frozenset({"append", "override"})
@@ -32,11 +25,8 @@ REMEMBERED: Final = 10_000
 PROMPT: Final = "params.systemPrompt"
 
 
-@dataclass(slots=True)
-class _Prompts:
+class _Prompts(dict[str, tuple[int, Point]]):
     """By session: the system prompt that it was created with, and where."""
-
-    created: dict[str, tuple[int, Point]] = field(default_factory=dict[str, tuple[int, Point]])
 
 
 def _prompt(params: dict[str, Json]) -> dict[str, Json] | None:
@@ -48,9 +38,8 @@ def _claim(context: Context, path: str = "") -> str:
     return f"{'session' if context.version == 2 else 'sessionCapabilities'}.systemPrompt{path}"
 
 
-@check("ACP-L484", on_request(*SETUPS), fix="Send systemPrompt only where the agent claimed it.")
+@check("ACP-L484", on.request(*SETUPS))
 def system_prompts_are_claimed(context: Context) -> CheckResult:
-    """Flag system prompts for an agent that takes none."""
     if _prompt(context.params) is None:
         return None
     if not gated(context, _claim(context)):
@@ -62,9 +51,8 @@ def system_prompts_are_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L485", on_request(*SETUPS), fix="Override only where the agent claimed mode.override.")
+@check("ACP-L485", on.request(*SETUPS))
 def overriding_is_claimed(context: Context) -> CheckResult:
-    """Flag system prompts that replace one that the agent does not let go."""
     prompt = _prompt(context.params)
     if prompt is None or prompt.get("mode") != "override":
         return None
@@ -77,9 +65,8 @@ def overriding_is_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L486", on_request(*SETUPS), fix="Send at least one block, and only of text.")
+@check("ACP-L486", on.request(*SETUPS))
 def system_prompts_are_text(context: Context) -> CheckResult:
-    """Flag system prompts that are empty, or something other than text."""
     prompt = _prompt(context.params)
     if prompt is None:
         return None
@@ -89,20 +76,17 @@ def system_prompts_are_text(context: Context) -> CheckResult:
         return context.problem(f"the content is {what}", path=f"{PROMPT}.content")
     if not content:
         return context.problem("the content is empty", path=f"{PROMPT}.content")
-    return tuple(
-        Problem(
+    return context.problems(
+        (
             f"a block is of type {quoted(as_object(each).get('type'))}, not text",
-            (context.seq,),
-            path=f"{PROMPT}.content.{index}.type",
+            f"{PROMPT}.content.{index}.type",
         )
-        for index, each in enumerate(as_array(content))
+        for index, each in enumerate(as_list(content))
         if as_object(each).get("type") != "text"
     )
 
 
-@check(
-    "ACP-L487", on_result(*SETUPS), fix="Answer an error where a prompt cannot be taken as it is."
-)
+@check("ACP-L487", on.result(*SETUPS))
 def what_is_not_supported_is_refused(context: Context) -> CheckResult:
     """Flag sessions that came about though their system prompt cannot have been taken.
 
@@ -120,7 +104,7 @@ def what_is_not_supported_is_refused(context: Context) -> CheckResult:
             context.state.initialize,
             context.request,
         )
-    kinds = [as_object(each).get("type") for each in as_array(prompt.get("content"))]
+    kinds = [as_object(each).get("type") for each in as_list(prompt.get("content"))]
     strange = [kind for kind in kinds if kind != "text"]
     if strange:
         return context.problem(
@@ -129,12 +113,9 @@ def what_is_not_supported_is_refused(context: Context) -> CheckResult:
     return OK
 
 
-@check(
-    "ACP-L488", on_request(*LATER), fix="Send the systemPrompt again that the session began with."
-)
+@check("ACP-L488", on.request(*LATER))
 def system_prompts_are_repeated(context: Context) -> CheckResult:
-    """Flag sessions that are taken up with another system prompt than they began with."""
-    created = context.state.of(_Prompts).created.get(context.session_id or "")
+    created = context.state.of(_Prompts).get(context.session_id or "")
     if created is None:
         return None
     if _digest(context.params) == created[0]:
@@ -147,9 +128,9 @@ def system_prompts_are_repeated(context: Context) -> CheckResult:
     )
 
 
-@track(on_result("session/new", "session/fork"))
+@track(on.result("session/new", "session/fork"))
 def _keep_prompt(context: Context) -> None:
-    created, id_ = context.state.of(_Prompts).created, context.result_object.get("sessionId")
+    created, id_ = context.state.of(_Prompts), context.result_object.get("sessionId")
     if context.request is None or not isinstance(id_, str) or len(created) >= REMEMBERED:
         return
     if _prompt(context.request.params) is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -15,31 +16,20 @@ from acp_inspector.lint.context import (
     Context,
     EndContext,
     Problem,
-    as_array,
-    as_object,
     quoted,
 )
-from acp_inspector.lint.registry import check, check_at_end, on_request, on_result, track
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal
 from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import find_terminal
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-USES: Final = (
-    "terminal/output",
-    "terminal/wait_for_exit",
-    "terminal/kill",
-    "terminal/release",
-)
+USES: Final = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
 
 
-@check(
-    "ACP-L250",
-    on_request("terminal/create", *USES),
-    fix="Use terminals of clients that claim them, only.",
-)
+@check("ACP-L250", on.request("terminal/create", *USES))
 def terminals_are_claimed(context: Context) -> CheckResult:
-    """Flag terminals that the client did not offer."""
     if not context.state.is_ready:
         return None
     if context.state.claim("client", "terminal") is True:
@@ -51,21 +41,18 @@ def terminals_are_claimed(context: Context) -> CheckResult:
     )
 
 
-@check(
-    "ACP-L251", on_request("terminal/create"), fix="Send a command, strings as args, pairs as env."
-)
+@check("ACP-L251", on.request("terminal/create"))
 def commands_are_whole(context: Context) -> CheckResult:
-    """Flag commands that are none, and of lists that hold something else."""
     params = context.params
     if not isinstance(params.get("command"), str):
-        return context.problem("there is no command", path="params.command")
+        return context.problem("there is no command", at="command")
     for name in ("args", "env"):
         if not isinstance(params.get(name), list | None):
-            return context.problem(f"{name} is no array", path=f"params.{name}")
-    for i, each in enumerate(as_array(params.get("args"))):
+            return context.problem(f"{name} is no array", at=name)
+    for i, each in enumerate(as_list(params.get("args"))):
         if not isinstance(each, str):
-            return context.problem(f"an argument is {quoted(each)}", path=f"params.args.{i}")
-    for i, each in enumerate(as_array(params.get("env"))):
+            return context.problem(f"an argument is {quoted(each)}", at=f"args.{i}")
+    for i, each in enumerate(as_list(params.get("env"))):
         for name in ("name", "value"):
             if not isinstance(as_object(each).get(name), str):
                 where = (
@@ -75,31 +62,28 @@ def commands_are_whole(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L252", on_request("terminal/create"), fix="Send an absolute cwd, or none.")
+@check("ACP-L252", on.request("terminal/create"))
 def commands_run_somewhere(context: Context) -> CheckResult:
-    """Flag directories that depend on where someone stands."""
     cwd: Json = context.params.get("cwd")
     if not isinstance(cwd, str):
         return None
     if is_absolute(cwd):
         return OK
-    return context.problem(f"the cwd is {quoted(cwd)}", path="params.cwd")
+    return context.problem(f"the cwd is {quoted(cwd)}", at="cwd")
 
 
-@check("ACP-L253", on_request(*USES), fix="Name a terminal that terminal/create returned.")
+@check("ACP-L253", on.request(*USES))
 def terminals_that_are_used_exist(context: Context) -> CheckResult:
-    """Flag terminals that were never created."""
     id_: Json = context.params.get("terminalId")
     if not isinstance(id_, str) or context.session is None:
         return None
     if find_terminal(context) is not None:
         return OK
-    return context.problem(f"there is no terminal {quoted(id_)}", path="params.terminalId")
+    return context.problem(f"there is no terminal {quoted(id_)}", at="terminalId")
 
 
-@check("ACP-L254", on_request(*USES), fix="Use terminals no more once you released them.")
+@check("ACP-L254", on.request(*USES))
 def released_terminals_are_not_used(context: Context) -> CheckResult:
-    """Flag terminals that are used, or released, after their release."""
     terminal = find_terminal(context)
     if terminal is None:
         return None
@@ -107,14 +91,13 @@ def released_terminals_are_not_used(context: Context) -> CheckResult:
         return context.problem(
             f"the terminal {quoted(terminal.id)} was released before",
             terminal.released,
-            path="params.terminalId",
+            at="terminalId",
         )
     return OK
 
 
-@check("ACP-L255", on_result("session/close"), fix="Release every terminal that you created.")
+@check("ACP-L255", on.result("session/close"))
 def terminals_are_released_before_their_session_closes(context: Context) -> CheckResult:
-    """Flag terminals that stay behind when their session is closed."""
     if context.session is None:
         return None
     created = [each for each in context.session.terminals.values() if each.create is not None]
@@ -130,7 +113,7 @@ def terminals_are_released_before_their_session_closes(context: Context) -> Chec
     return OK
 
 
-@check_at_end("ACP-L255", fix="Release every terminal that you created.")
+@check_at_end("ACP-L255")
 def terminals_were_released(ending: EndContext) -> CheckResult:
     """Flag terminals that were not released before the connection ended.
 
@@ -141,12 +124,7 @@ def terminals_were_released(ending: EndContext) -> CheckResult:
     return _left(ending, "the connection ended, but terminal {} was not released", is_killed=False)
 
 
-@check_at_end("ACP-L265", fix="Release a terminal after you killed it.")
-def killed_terminals_were_released(ending: EndContext) -> CheckResult:
-    """Flag terminals that were killed and never released."""
-    return _left(ending, "the terminal {} was killed, but not released", is_killed=True)
-
-
+@check_at_end("ACP-L265", text="the terminal {} was killed, but not released", is_killed=True)
 def _left(ending: EndContext, text: str, *, is_killed: bool) -> CheckResult:
     found: list[Problem] = []
     has_any = False
@@ -171,9 +149,8 @@ def _had_time(ending: EndContext, session: SeenSession, since: float) -> bool:
     return not session.prompts and not is_closed and ending.point.time - since > DELIVERY_TIMEOUT_S
 
 
-@check("ACP-L262", on_request(*USES), fix="Name the session that the terminal was created for.")
+@check("ACP-L262", on.request(*USES))
 def terminals_stay_in_their_session(context: Context) -> CheckResult:
-    """Flag terminals that another session than their own uses."""
     terminal = find_terminal(context)
     if terminal is None or context.session_id is None:
         return None
@@ -182,7 +159,7 @@ def terminals_stay_in_their_session(context: Context) -> CheckResult:
     return context.problem(
         f"the terminal {quoted(terminal.id)} belongs to session {quoted(terminal.session)}",
         terminal.first,
-        path="params.sessionId",
+        at="sessionId",
     )
 
 
@@ -213,9 +190,8 @@ class _Outputs:
     """Terminals of which something was said at all."""
 
 
-@check("ACP-L256", on_result("terminal/create"), fix="Give each terminal an id of its own.")
+@check("ACP-L256", on.result("terminal/create"))
 def live_terminals_have_ids_of_their_own(context: Context) -> CheckResult:
-    """Flag two terminals with one id."""
     id_ = context.result_object.get("terminalId")
     if not isinstance(id_, str):
         return None
@@ -228,22 +204,21 @@ def live_terminals_have_ids_of_their_own(context: Context) -> CheckResult:
     return context.problem(
         f"the terminal {quoted(id_)} was created before, and not released",
         other.first,
-        path="result.terminalId",
+        at="terminalId",
     )
 
 
-@check("ACP-L257", on_result(OUTPUT), fix="Answer with output, a string, and truncated, a boolean.")
+@check("ACP-L257", on.result(OUTPUT))
 def output_is_whole(context: Context) -> CheckResult:
-    """Flag output without text, or that does not say whether it was cut."""
     for name, type_ in (("output", str), ("truncated", bool)):
         value = context.result_object.get(name)
         if not isinstance(value, type_):
             what = f"is {quoted(value)}" if name in context.result_object else "is missing"
-            return context.problem(f"{name} {what}", context.request, path=f"result.{name}")
+            return context.problem(f"{name} {what}", context.request, at=name)
     return OK
 
 
-@check("ACP-L258", on_result(OUTPUT), fix="Cut output at the front, to the limit in UTF-8 bytes.")
+@check("ACP-L258", on.result(OUTPUT))
 def output_keeps_the_limit(context: Context) -> CheckResult:
     """Flag more output than was asked for, and of output that was cut at its end.
 
@@ -257,7 +232,7 @@ def output_keeps_the_limit(context: Context) -> CheckResult:
         return context.problem(
             f"the output has {size} bytes, but the limit is {limit}",
             None if (terminal := find_terminal(context)) is None else terminal.create,
-            path="result.output",
+            at="output",
         )
     return _cut_at_the_end(context, output) or OK
 
@@ -270,12 +245,10 @@ def _cut_at_the_end(context: Context, output: str) -> CheckResult:
     at, head = context.state.of(_Outputs).heads.get(key, (terminal.first, ""))
     if len(head) < HEAD or not output.startswith(head) or head in output[1:]:
         return None
-    return context.problem(
-        "the output was truncated, but begins as it did before", at, path="result.output"
-    )
+    return context.problem("the output was truncated, but begins as it did before", at, at="output")
 
 
-@check("ACP-L259", on_result(OUTPUT), fix="Say truncated where a limit was exceeded, only.")
+@check("ACP-L259", on.result(OUTPUT))
 def output_is_cut_for_a_reason(context: Context) -> CheckResult:
     """Flag output that was truncated without a limit, or far below it.
 
@@ -287,14 +260,14 @@ def output_is_cut_for_a_reason(context: Context) -> CheckResult:
     limit = _limit(context)
     if limit is None:
         return context.problem(
-            "the output was truncated without a limit", terminal.create, path="result.truncated"
+            "the output was truncated without a limit", terminal.create, at="truncated"
         )
     size = len(output.encode(errors="surrogatepass")) if isinstance(output, str) else limit
     if "\n" not in str(output) and size < limit - MARGIN:
         return context.problem(
             f"the output was truncated at {size} bytes, far below the limit of {limit}",
             terminal.create,
-            path="result.truncated",
+            at="truncated",
         )
     return OK
 
@@ -307,11 +280,8 @@ def _limit(context: Context) -> int | None:
     return limit if type(limit) is int else None
 
 
-@check(
-    "ACP-L260", on_result(OUTPUT, EXIT), fix="Report an exit once it happened, and the same way."
-)
+@check("ACP-L260", on.result(OUTPUT, EXIT))
 def exits_do_not_change(context: Context) -> CheckResult:
-    """Flag exits that vanish, or that are reported in two ways."""
     terminal, ask = find_terminal(context), context.request
     if terminal is None or terminal.exited is None or ask is None:
         return None
@@ -323,7 +293,7 @@ def exits_do_not_change(context: Context) -> CheckResult:
         return context.problem(
             f"the exit of terminal {quoted(terminal.id)} was reported, and is reported no more",
             terminal.exited,
-            path="result.exitStatus",
+            at="exitStatus",
         )
     if _status(exit_fields) != _status(terminal.exit_status):
         return context.problem(
@@ -343,9 +313,8 @@ def _status(exit_fields: Json) -> tuple[str, str]:
     return quoted(status.get("exitCode")), quoted(status.get("signal"))
 
 
-@check("ACP-L261", on_result(OUTPUT, EXIT), fix="Give the exit code as a number from 0, or null.")
+@check("ACP-L261", on.result(OUTPUT, EXIT))
 def exit_codes_are_natural(context: Context) -> CheckResult:
-    """Flag exit codes that are none."""
     exit_fields = as_object(_exit(context))
     if "exitCode" not in exit_fields:
         return None
@@ -356,9 +325,7 @@ def exit_codes_are_natural(context: Context) -> CheckResult:
     return context.problem(f"the exit code is {quoted(code)}", path=f"{place}.exitCode")
 
 
-@check(
-    "ACP-L263", on_result(OUTPUT, EXIT), fix="Answer terminal/create when the command has begun."
-)
+@check("ACP-L263", on.result(OUTPUT, EXIT))
 def terminals_are_created_at_once(context: Context) -> CheckResult:
     """Flag terminals that took long to create, and whose command was over at once then.
 
@@ -380,9 +347,8 @@ def terminals_are_created_at_once(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L264", on_result(OUTPUT), fix="Keep output until the terminal is released.")
+@check("ACP-L264", on.result(OUTPUT))
 def output_does_not_shrink(context: Context) -> CheckResult:
-    """Flag output that is less than before, and was not cut."""
     terminal, ask = find_terminal(context), context.request
     size = _size(context)
     if terminal is None or ask is None or size is None:
@@ -393,7 +359,7 @@ def output_does_not_shrink(context: Context) -> CheckResult:
         return None
     if size < before:
         return context.problem(
-            f"the output has {size} characters, and had {before}", at, path="result.output"
+            f"the output has {size} characters, and had {before}", at, at="output"
         )
     return OK
 
@@ -405,7 +371,7 @@ def _size(context: Context) -> int | None:
     return len(output)
 
 
-@track(on_result(OUTPUT, EXIT))
+@track(on.result(OUTPUT, EXIT))
 def _keep_output(context: Context) -> None:
     terminal: SeenTerminal | None = find_terminal(context)
     own = context.state.of(_Outputs)
@@ -421,7 +387,7 @@ def _keep_output(context: Context) -> None:
         own.heads.setdefault(key, (context.point, output[:HEAD]))
 
 
-@track(on_result("terminal/create"))
+@track(on.result("terminal/create"))
 def _forget_output(context: Context) -> None:
     id_ = context.result_object.get("terminalId")
     if isinstance(id_, str) and context.session is not None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem, as_object, quoted
-from acp_inspector.lint.registry import check, on_call, on_update
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.registry import check
 from acp_inspector.lint.rules.schemas import SchemaSubject, schema_subject
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 COMMON: Final = frozenset(
@@ -76,13 +78,8 @@ MAX_ERRORS: Final = 5
 """Places in one update that are reported."""
 
 
-@check(
-    "ACP-L175",
-    on_call("session/update"),
-    fix='Send "update": {"sessionUpdate": …} with what belongs to it.',
-)
+@check("ACP-L175", on.call("session/update"))
 def updates_are_tagged(context: Context) -> CheckResult:
-    """Flag updates that do not say what they are."""
     if context.variant is not None:
         return OK
     update: Json = context.params.get("update")
@@ -90,23 +87,17 @@ def updates_are_tagged(context: Context) -> CheckResult:
         what = "no object" if "update" in context.params else "missing"
         return context.problem(f"update is {what}", path="params.update")
     what = "no string" if "sessionUpdate" in context.update else "missing"
-    return context.problem(f"sessionUpdate is {what}", path="params.update.sessionUpdate")
+    return context.problem(f"sessionUpdate is {what}", at="sessionUpdate")
 
 
-@check(
-    "ACP-L176",
-    on_call("session/update"),
-    fix="Name the variant by sessionUpdate, with its members beside it.",
-)
+@check("ACP-L176", on.call("session/update"))
 def updates_are_flat(context: Context) -> CheckResult:
-    """Flag updates that are reported apart by another member, or wrapped once more."""
     update, variant = context.update, context.variant
     if variant is None:
         for name in TAGS:
             if isinstance(update.get(name), str):
                 return context.problem(
-                    f"the update is reported apart by {name}, not by sessionUpdate",
-                    path=f"params.update.{name}",
+                    f"the update is reported apart by {name}, not by sessionUpdate", at=name
                 )
         return OK
     content: Json = update.get("content")
@@ -119,15 +110,12 @@ def updates_are_flat(context: Context) -> CheckResult:
     else:
         is_wrapped = "type" not in inner and isinstance(inner.get("content"), dict)
     if is_wrapped:
-        return context.problem(
-            f"what belongs to {variant} is wrapped in content", path="params.update.content"
-        )
+        return context.problem(f"what belongs to {variant} is wrapped in content", at="content")
     return OK
 
 
-@check("ACP-L177", on_update(), fix="Send only variants that version 1 has.")
+@check("ACP-L177", on.update())
 def variants_are_of_version_1(context: Context) -> CheckResult:
-    """Flag variants that no version 1 has; an unstable one is info where it is not allowed."""
     variant = context.variant
     if variant is None or variant in ADDED:
         return None
@@ -137,59 +125,37 @@ def variants_are_of_version_1(context: Context) -> CheckResult:
 def _known(context: Context, variant: str, version: int) -> CheckResult:
     if variant not in KNOWN[version]:
         return context.problem(
-            f"{quoted(variant)} is no session update of version {version}",
-            path="params.update.sessionUpdate",
+            f"{quoted(variant)} is no session update of version {version}", at="sessionUpdate"
         )
     if variant in UNSTABLE[version] and not context.state.unstable:
-        return context.problem(
-            f"{variant} is unstable", path="params.update.sessionUpdate", severity="info"
-        )
+        return context.problem(f"{variant} is unstable", at="sessionUpdate", severity="info")
     return OK
 
 
-@check(
-    "ACP-L178",
-    on_update(*REMOVED),
-    exercised_by=on_update(),
-    fix="Send what version 2 has instead.",
-)
+@check("ACP-L178", on.update(*REMOVED), exercised_by=on.update())
 def removed_variants_are_not_sent(context: Context) -> CheckResult:
-    """Flag variants that version 2 took out."""
     return context.problem(
-        f"{context.variant} is version 1's",
-        context.state.initialize,
-        path="params.update.sessionUpdate",
+        f"{context.variant} is version 1's", context.state.initialize, at="sessionUpdate"
     )
 
 
-@check(
-    "ACP-L179", on_update(*ADDED), exercised_by=on_update(), fix="Send what version 1 has instead."
-)
+@check("ACP-L179", on.update(*ADDED), exercised_by=on.update())
 def added_variants_are_not_sent(context: Context) -> CheckResult:
-    """Flag variants that came with version 2."""
     return context.problem(
-        f"{context.variant} is version 2's",
-        context.state.initialize,
-        path="params.update.sessionUpdate",
+        f"{context.variant} is version 2's", context.state.initialize, at="sessionUpdate"
     )
 
 
-@check("ACP-L180", on_update(), fix="Begin the names of variants of your own with “_”.")
+@check("ACP-L180", on.update())
 def variants_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
-    """Flag variants in the name space of the protocol; unstable ones are info."""
     variant = context.variant
     if variant is None or variant in REMOVED:
         return None
     return OK if variant.startswith("_") else _known(context, variant, 2)
 
 
-@check(
-    "ACP-L181",
-    on_update(),
-    fix="Send what the schema requires; see the variant's page.",
-)
+@check("ACP-L181", on.update())
 def known_variants_fit_their_schema(context: Context) -> CheckResult:
-    """Flag updates of a known variant that readers must not take for an unknown one."""
     version = context.version
     if version is None or context.variant not in KNOWN[version]:
         return None
@@ -204,34 +170,25 @@ def known_variants_fit_their_schema(context: Context) -> CheckResult:
     return tuple(found[:MAX_ERRORS])
 
 
-@check("ACP-L183", on_update(*CHUNKS), fix="Send each block in a chunk of its own.")
+@check("ACP-L183", on.update(*CHUNKS))
 def chunks_have_one_block(context: Context) -> CheckResult:
-    """Flag chunks whose content is a list."""
     if isinstance(context.update.get("content"), list):
-        return context.problem(
-            f"the content of {context.variant} is an array", path="params.update.content"
-        )
+        return context.problem(f"the content of {context.variant} is an array", at="content")
     return OK
 
 
-@check("ACP-L184", on_update(*WHOLE), fix="Send all blocks of the message in an array.")
+@check("ACP-L184", on.update(*WHOLE))
 def whole_messages_have_a_list(context: Context) -> CheckResult:
-    """Flag whole messages whose content is a single block, or a string."""
     content: Json = context.update.get("content")
     if content is None or isinstance(content, list):
         return OK
     what = "one block" if isinstance(content, dict) else quoted(content)
-    return context.problem(
-        f"the content of {context.variant} is {what}, no array", path="params.update.content"
-    )
+    return context.problem(f"the content of {context.variant} is {what}, no array", at="content")
 
 
-@check("ACP-L190", on_update(*CHUNKS), fix="Send a chunk only when there is text.")
+@check("ACP-L190", on.update(*CHUNKS))
 def chunks_are_not_empty(context: Context) -> CheckResult:
-    """Flag chunks of text without any."""
     content = as_object(context.update.get("content"))
     if content.get("text") == "" and content.get("type") == "text":
-        return context.problem(
-            f"the text of {context.variant} is empty", path="params.update.content.text"
-        )
+        return context.problem(f"the text of {context.variant} is empty", at="content.text")
     return OK

@@ -6,15 +6,17 @@ Source: ACP, "Session Usage".
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeGuard
 
-from acp_inspector.lint.context import OK, CheckResult, Context, as_object, quoted
-from acp_inspector.lint.registry import check, on_result, on_update, track
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
-UPDATE: Final = on_update("usage_update")
+UPDATE: Final = on.update("usage_update")
 PLACE: Final = "params.update"
 _MONEY: Final = re.compile(r"[A-Za-z]{3}")
 
@@ -26,11 +28,8 @@ class _Cost:
     currency: Json
 
 
-@dataclass(slots=True)
-class _Costs:
+class _Costs(dict[str, _Cost]):
     """The last cost of every session."""
-
-    of: dict[str, _Cost] = field(default_factory=dict[str, _Cost])
 
 
 def _cost(context: Context) -> dict[str, Json]:
@@ -44,9 +43,9 @@ def _keep_cost(context: Context) -> None:
     if session is None:
         return
     if _is_number(amount):
-        costs.of[session] = _Cost(context.point, amount, _cost(context).get("currency"))
+        costs[session] = _Cost(context.point, amount, _cost(context).get("currency"))
     elif "cost" in context.update and context.update["cost"] is None:
-        costs.of.pop(session, None)
+        costs.pop(session, None)
 
 
 def _is_number(value: Json) -> TypeGuard[float]:
@@ -57,9 +56,8 @@ def _is_count(value: Json) -> TypeGuard[int]:
     return type(value) is int and value >= 0
 
 
-@check("ACP-L321", UPDATE, fix="Send whole numbers of tokens.")
+@check("ACP-L321", UPDATE)
 def counts_are_numbers(context: Context) -> CheckResult:
-    """Flag counts that are missing, negative or no whole numbers."""
     for name in ("used", "size"):
         if not _is_count(context.update.get(name)):
             count = context.update.get(name)
@@ -68,9 +66,8 @@ def counts_are_numbers(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L322", UPDATE, fix="Report the whole window's size, and what of it is used.")
+@check("ACP-L322", UPDATE)
 def the_window_is_not_overfull(context: Context) -> CheckResult:
-    """Flag more tokens than there is room for."""
     used, size = context.update.get("used"), context.update.get("size")
     if not _is_count(used) or not _is_count(size):
         return None
@@ -81,9 +78,8 @@ def the_window_is_not_overfull(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L323", UPDATE, fix="Report amount and currency.")
+@check("ACP-L323", UPDATE)
 def costs_are_whole(context: Context) -> CheckResult:
-    """Flag costs without amount or currency."""
     if context.update.get("cost") is None:
         return None
     cost = _cost(context)
@@ -94,9 +90,8 @@ def costs_are_whole(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L324", UPDATE, fix="Write money as ISO 4217 does: USD.")
+@check("ACP-L324", UPDATE)
 def currencies_are_written_alike(context: Context) -> CheckResult:
-    """Flag empty units, and of money in small letters."""
     currency = _cost(context).get("currency")
     if not isinstance(currency, str):
         return None
@@ -105,15 +100,14 @@ def currencies_are_written_alike(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L325", UPDATE, fix="Report what the session has cost so far.")
+@check("ACP-L325", UPDATE)
 def costs_add_up(context: Context) -> CheckResult:
-    """Flag costs below zero, and of costs that shrink."""
     amount = _cost(context).get("amount")
     if not _is_number(amount):
         return None
     if amount < 0:
         return context.problem(f"the cost is {amount}", path=f"{PLACE}.cost.amount")
-    before = context.state.of(_Costs).of.get(context.session_id or "")
+    before = context.state.of(_Costs).get(context.session_id or "")
     is_replaying = context.session is not None and context.session.is_replaying
     if before is None or before.currency != _cost(context).get("currency") or is_replaying:
         return OK
@@ -126,10 +120,9 @@ def costs_add_up(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L326", UPDATE, fix="Stay with one unit in a session.")
+@check("ACP-L326", UPDATE)
 def currencies_stay(context: Context) -> CheckResult:
-    """Flag a session that is reported in two currencies."""
-    before = context.state.of(_Costs).of.get(context.session_id or "")
+    before = context.state.of(_Costs).get(context.session_id or "")
     currency = _cost(context).get("currency")
     if before is None or not isinstance(currency, str):
         return None
@@ -142,9 +135,8 @@ def currencies_stay(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L327", on_result("session/prompt"), on_update("state_update"), fix="Count all tokens.")
+@check("ACP-L327", on.result("session/prompt"), on.update("state_update"))
 def totals_cover_their_parts(context: Context) -> CheckResult:
-    """Flag a total that is smaller than what went in and came out."""
     is_result = context.kind == "result"
     usage = as_object((context.result_object if is_result else context.update).get("usage"))
     total, sent, got = (usage.get(f"{name}Tokens") for name in ("total", "input", "output"))

@@ -9,26 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from acp_inspector.lint.context import (
-    OK,
-    CheckResult,
-    Context,
-    EndContext,
-    Problem,
-    as_object,
-    quoted,
-)
-from acp_inspector.lint.registry import (
-    check,
-    check_at_end,
-    on_request,
-    on_response,
-    on_result,
-    on_update,
-    track,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal, SeenToolCall, SentRequest
 from acp_inspector.lint.tracker import FINAL, permission_tool
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 INVALID_PARAMS: Final = -32602
@@ -65,7 +51,7 @@ class _Cancels:
     """Cancellations that the agent agreed to."""
 
 
-@track(on_update("tool_call_update", "terminal_update"), on_request("session/request_permission"))
+@track(on.update("tool_call_update", "terminal_update"), on.request("session/request_permission"))
 def _keep_offer(context: Context) -> None:
     if context.version != 2 or context.session is None:
         return
@@ -90,18 +76,8 @@ def _can_cancel(capabilities: Json) -> bool:
     return isinstance(as_object(capabilities).get("cancel"), dict)
 
 
-@check("ACP-L448", on_request("tool_call/cancel"), fix="Cancel tool calls that offer it, only.")
-def tool_calls_offer_to_be_cancelled(context: Context) -> CheckResult:
-    """Flag cancellations of tool calls that do not offer it."""
-    return _is_offered(context)
-
-
-@check("ACP-L449", on_request("terminal/cancel"), fix="Cancel terminals that offer it, only.")
-def terminals_offer_to_be_cancelled(context: Context) -> CheckResult:
-    """Flag cancellations of terminals that do not offer it."""
-    return _is_offered(context)
-
-
+@check("ACP-L448", on.request("tool_call/cancel"))
+@check("ACP-L449", on.request("terminal/cancel"))
 def _is_offered(context: Context) -> CheckResult:
     key, session = _key(context, context.params), context.session
     if key is None or session is None:
@@ -121,7 +97,7 @@ def _is_offered(context: Context) -> CheckResult:
     )
 
 
-@track(on_request(*NAMES))
+@track(on.request(*NAMES))
 def _keep_fault(context: Context) -> None:
     key, session = _key(context, context.params), context.session
     faults = context.state.of(_Cancels).faults
@@ -140,9 +116,8 @@ def _keep_fault(context: Context) -> None:
         faults[context.seq] = f"{_name(key)}, which does not offer it,"
 
 
-@check("ACP-L452", on_response(*NAMES), fix="Answer -32602 where nothing can be cancelled.")
+@check("ACP-L452", on.response(*NAMES))
 def impossible_cancellations_are_refused(context: Context) -> CheckResult:
-    """Flag responses to cancellations of what is unknown, ended, or does not offer it."""
     ask = context.request
     if ask is None or context.session is None or ask.cancelled is not None:
         return None
@@ -155,7 +130,7 @@ def impossible_cancellations_are_refused(context: Context) -> CheckResult:
     return context.problem(f"cancelling the {fault} is {how}", ask)
 
 
-@track(on_result(*NAMES))
+@track(on.result(*NAMES))
 def _keep_acceptance(context: Context) -> None:
     ask, session = context.request, context.session
     if ask is None or session is None or context.version != 2:
@@ -165,18 +140,8 @@ def _keep_acceptance(context: Context) -> None:
         accepted[key] = ask
 
 
-@check_at_end("ACP-L450", fix="Report the end of a tool call that was cancelled.")
-def cancelled_tool_calls_end(ending: EndContext) -> CheckResult:
-    """Flag tool calls that were to be cancelled, and of whose end nothing was heard."""
-    return _unended(ending, "tool_call", "status")
-
-
-@check_at_end("ACP-L451", fix="Report the exit of a terminal that was cancelled.")
-def cancelled_terminals_exit(ending: EndContext) -> CheckResult:
-    """Flag terminals that were to be cancelled, and of whose exit nothing was heard."""
-    return _unended(ending, "terminal", "exitStatus")
-
-
+@check_at_end("ACP-L450", kind="tool_call", what="status")
+@check_at_end("ACP-L451", kind="terminal", what="exitStatus")
 def _unended(ending: EndContext, kind: str, what: str) -> CheckResult:
     found: list[Problem] = []
     has_any = False
@@ -193,9 +158,8 @@ def _unended(ending: EndContext, kind: str, what: str) -> CheckResult:
     return tuple(found) if has_any else None
 
 
-@check_at_end("ACP-L453", fix="Withdraw capabilities.cancel with the end.")
+@check_at_end("ACP-L453")
 def offers_end_with_their_entity(ending: EndContext) -> CheckResult:
-    """Flag tool calls and terminals that have ended, and still offer to be cancelled."""
     found: list[Problem] = []
     has_any = False
     last = ending.state.last.get("agent")
@@ -217,9 +181,8 @@ def _entities(ending: EndContext) -> Iterator[SeenToolCall | SeenTerminal]:
         yield from session.terminals.values()
 
 
-@check("ACP-L454", on_update("tool_call_update"), fix="Pause tool calls that are in progress.")
+@check("ACP-L454", on.update("tool_call_update"))
 def what_is_paused_was_in_progress(context: Context) -> CheckResult:
-    """Flag tool calls that are paused before they began, or after they ended."""
     session, id_ = context.session, context.update.get("toolCallId")
     if context.update.get("status") != "paused" or session is None or session.is_replaying:
         return None
@@ -229,7 +192,7 @@ def what_is_paused_was_in_progress(context: Context) -> CheckResult:
     return context.problem(
         f"a tool call is paused that is {tool.status or 'pending'}",
         tool.status_at or tool.first,
-        path="params.update.status",
+        at="status",
     )
 
 

@@ -10,16 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from acp_inspector.lint.context import Context, as_array, as_object
-from acp_inspector.lint.registry import (
-    on_notification,
-    on_request,
-    on_response,
-    on_result,
-    on_update,
-    track,
-)
+from acp_inspector.lint import on
+from acp_inspector.lint.context import Context
+from acp_inspector.lint.registry import track
 from acp_inspector.lint.state import LintState, Point, SentRequest
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 WORDS: Final = ("agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk")
@@ -79,9 +74,8 @@ class Foreground:
     """The last message that was reported again."""
 
 
-@dataclass(slots=True)
-class _Sessions:
-    foregrounds: dict[str, Foreground] = field(default_factory=dict[str, Foreground])
+class _Sessions(dict[str, Foreground]):
+    """The work in the foreground of each session."""
 
 
 def foreground(context: Context) -> Foreground:
@@ -99,13 +93,13 @@ def _of(state: LintState, session: str) -> Foreground:
 
 def foregrounds_of(state: LintState) -> dict[str, Foreground]:
     """Return what is known of the work of each session, by its id."""
-    return state.of(_Sessions).foregrounds
+    return state.of(_Sessions)
 
 
 def background_of(update: dict[str, Json]) -> list[dict[str, Json]] | None:
     """Return the background work that a state update lists; None where it lists none."""
     listed = update.get("background")
-    return [as_object(each) for each in as_array(listed)] if isinstance(listed, list) else None
+    return [as_object(each) for each in as_list(listed)] if isinstance(listed, list) else None
 
 
 def _is_live(context: Context) -> bool:
@@ -118,7 +112,7 @@ def _is_live(context: Context) -> bool:
     return True
 
 
-@track(on_update("user_message", "user_message_chunk"))
+@track(on.update("user_message", "user_message_chunk"))
 def _user_message_sent(context: Context) -> None:
     id_ = context.update.get("messageId")
     if not _is_live(context) or not isinstance(id_, str):
@@ -128,12 +122,12 @@ def _user_message_sent(context: Context) -> None:
         return
     content = context.update.get("content")
     is_whole = context.variant == "user_message" and isinstance(content, list)
-    own.echoes[id_] = Echo(context.point, as_array(content) if is_whole else None)
+    own.echoes[id_] = Echo(context.point, as_list(content) if is_whole else None)
     if context.session is not None and (context.session.prompts or id_ in own.named):
         own.inserted = context.point
 
 
-@track(on_response("session/prompt"))
+@track(on.response("session/prompt"))
 def _prompt_answered(context: Context) -> None:
     id_ = context.result_object.get("messageId")
     if context.kind != "result" or not _is_live(context) or context.request is None:
@@ -148,7 +142,7 @@ def _prompt_answered(context: Context) -> None:
             del own.named[next(iter(own.named))]
 
 
-@track(on_update(*WORDS))
+@track(on.update(*WORDS))
 def _agent_words_sent(context: Context) -> None:
     if context.version != 2:
         return
@@ -167,7 +161,7 @@ def _agent_words_sent(context: Context) -> None:
         own.early = context.point
 
 
-@track(on_update("tool_call_update"))
+@track(on.update("tool_call_update"))
 def _tool_updated(context: Context) -> None:
     """Treat new tool calls after a prompt as the response to it."""
     if context.version != 2 or context.session is None or context.session.is_replaying:
@@ -181,7 +175,7 @@ def _tool_updated(context: Context) -> None:
         own.early = context.point
 
 
-@track(on_update("state_update"))
+@track(on.update("state_update"))
 def _state_updated(context: Context) -> None:
     state = context.update.get("state")
     if context.version != 2 or context.session is None or not isinstance(state, str):
@@ -221,7 +215,7 @@ def _unfinished(context: Context, own: Foreground) -> set[str]:
     if background is None or context.session is None or own.began is None:
         # What goes on behind was not listed: each of them may.
         return set()
-    behind = {each.get("toolCallId") for each in background if _is_word(each.get("toolCallId"))}
+    behind = {id_ for each in background if isinstance(id_ := each.get("toolCallId"), str)}
     found: set[str] = set()
     for tool in reversed(context.session.tools.values()):
         if tool.first.seq < own.began.seq:
@@ -231,21 +225,17 @@ def _unfinished(context: Context, own: Foreground) -> set[str]:
     return found
 
 
-def _is_word(value: Json) -> bool:
-    return isinstance(value, str)
-
-
 @track(
-    on_notification("session/cancel"),
-    on_request("session/close", "session/delete", "session/archive"),
-    on_request("tool_call/cancel", "terminal/cancel"),
+    on.notification("session/cancel"),
+    on.request("session/close", "session/delete", "session/archive"),
+    on.request("tool_call/cancel", "terminal/cancel"),
 )
 def _stopped(context: Context) -> None:
     if context.version == 2 and context.session is not None:
         foreground(context).stopped = context.point
 
 
-@track(on_notification("$/cancel_request"))
+@track(on.notification("$/cancel_request"))
 def _withdrew(context: Context) -> None:
     if context.version != 2 or context.side != "client":
         return
@@ -257,7 +247,7 @@ def _withdrew(context: Context) -> None:
         _of(context.state, ask.session).stopped = context.point
 
 
-@track(on_result("session/request_permission", "elicitation/create"))
+@track(on.result("session/request_permission", "elicitation/create"))
 def _answered(context: Context) -> None:
     if context.version == 2 and context.session is not None:
         own = foreground(context)

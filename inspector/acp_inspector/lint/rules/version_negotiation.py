@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     OK,
     UNSUPPORTED_VERSION,
@@ -15,20 +16,11 @@ from acp_inspector.lint.context import (
     Context,
     EndContext,
     Problem,
-    as_array,
-    as_object,
     quoted,
 )
-from acp_inspector.lint.registry import (
-    check,
-    check_at_end,
-    on_error,
-    on_request,
-    on_response,
-    on_result,
-    track,
-)
+from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 NOT_FOUND: Final = -32002
@@ -60,19 +52,14 @@ class _Negotiation:
     """Frames that asked for less than the version 2 that was agreed upon."""
 
 
-@check("ACP-L425", on_request(), fix="Count ids up from 0, or use strings.")
+@check("ACP-L425", on.request())
 def ids_are_not_null(context: Context) -> CheckResult:
-    """Flag requests with the id null, which version 2 does not have."""
     if context.id is None:
         return context.problem("the request has the id null", path="id")
     return OK
 
 
-@check(
-    "ACP-L426",
-    on_result("initialize"),
-    fix="Respond with the highest version that is not above the requested one.",
-)
+@check("ACP-L426", on.result("initialize"))
 def versions_are_rounded_down(context: Context) -> CheckResult:
     """Flag versions above the one asked for, and below another that would have done.
 
@@ -85,7 +72,7 @@ def versions_are_rounded_down(context: Context) -> CheckResult:
         return context.problem(
             f"the agent responded with version {answered}, but {requested} was requested",
             context.request,
-            path="result.protocolVersion",
+            at="protocolVersion",
         )
     better = [
         each for each in context.state.of(_Negotiation).supported if answered < each <= requested
@@ -94,12 +81,12 @@ def versions_are_rounded_down(context: Context) -> CheckResult:
         return context.problem(
             f"version {answered} is answered, though the agent has {max(better)}",
             context.request,
-            path="result.protocolVersion",
+            at="protocolVersion",
         )
     return OK
 
 
-@check("ACP-L427", on_response("initialize"), fix="Reject unsupported versions with -32022.")
+@check("ACP-L427", on.response("initialize"))
 def unsupported_versions_are_refused(context: Context) -> CheckResult:
     """Flag agents that go on with a version above the one asked for, instead of refusing.
 
@@ -123,9 +110,8 @@ def unsupported_versions_are_refused(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L428", on_error("initialize"), fix="Put requested and supported into the error's data.")
+@check("ACP-L428", on.error("initialize"))
 def refusals_name_versions(context: Context) -> CheckResult:
-    """Flag refusals that do not say which versions there are."""
     requested = _requested_version(context)
     if context.code != UNSUPPORTED_VERSION or requested is None:
         return None
@@ -137,8 +123,8 @@ def refusals_name_versions(context: Context) -> CheckResult:
             path="error.data.requested",
         )
     supported = data.get("supported")
-    numbers = [each for each in as_array(supported) if type(each) is int]
-    if not isinstance(supported, list) or len(numbers) != len(as_array(supported)):
+    numbers = [each for each in as_list(supported) if type(each) is int]
+    if not isinstance(supported, list) or len(numbers) != len(as_list(supported)):
         return context.problem(
             f"supported is no list of versions: {quoted(supported)}",
             context.request,
@@ -153,7 +139,7 @@ def refusals_name_versions(context: Context) -> CheckResult:
     return OK
 
 
-@track(on_response("initialize"))
+@track(on.response("initialize"))
 def _keep_versions(context: Context) -> None:
     supported = context.state.of(_Negotiation).supported
     answered = _version(context.result_object)
@@ -161,7 +147,7 @@ def _keep_versions(context: Context) -> None:
         supported.add(answered)
 
 
-@track(on_request())
+@track(on.request())
 def _keep_requests(context: Context) -> None:
     own = context.state.of(_Negotiation)
     if context.side != "client":
@@ -175,10 +161,9 @@ def _keep_requests(context: Context) -> None:
 
 
 @check(
-    "ACP-L429", on_request("initialize"), fix="Negotiate the version once, before anything else."
+    "ACP-L429", on.request("initialize"), fix="Negotiate the version once, before anything else."
 )
 def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
-    """Flag an `initialize` that comes again after other requests."""
     other = context.state.of(_Negotiation).other
     if context.state.version == 1:
         return None
@@ -189,21 +174,15 @@ def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
     return OK
 
 
-@check_at_end("ACP-L429", fix="Open a new connection for version 1.")
+@check_at_end("ACP-L429")
 def no_lower_version_was_requested_again(ending: EndContext) -> CheckResult:
-    """Flag an `initialize` for version 1 after version 2 was agreed upon."""
     lower = ending.state.of(_Negotiation).lower
     text = "initialize asks for less than version 2, which was agreed upon"
     return tuple(Problem(text, (n,)) for n in lower) or None
 
 
-@check(
-    "ACP-L430",
-    on_error(*ABOUT_SESSIONS, "session/prompt"),
-    fix="Put the sessionId into the error's data.",
-)
+@check("ACP-L430", on.error(*ABOUT_SESSIONS, "session/prompt"))
 def missing_sessions_are_named(context: Context) -> CheckResult:
-    """Flag errors about a session that do not say which."""
     if context.code != NOT_FOUND or context.request is None or context.request.session is None:
         return None
     if (
