@@ -16,10 +16,10 @@ from textual.containers import Horizontal
 from textual.events import Resize
 
 from acp_console.render.values import format_number, plural
+from acp_console.state.analysis import AnalysisFolds, BackgroundFold
 from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
 from acp_console.tui.commands import bindings
-from acp_console.tui.studies import AnalysisFolds, BackgroundFold
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.analysis.annotations import MODEL_FIELDS
 from acp_inspector.filter.entries import EntryList

@@ -13,6 +13,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import TabbedContent, TabPane
 
+from acp_console.state.analysis import AnalysisFolds
 from acp_console.tui.analysis.capabilities_tab import CapabilitiesTab
 from acp_console.tui.analysis.findings_tab import FindingsTab
 from acp_console.tui.analysis.state_tab import StateTab
@@ -21,7 +22,6 @@ from acp_console.tui.analysis.tab import AnalysisTab, Moment, progress_text
 from acp_console.tui.analysis.waiting_tab import WaitingTab
 from acp_console.tui.analysis.waterfall_tab import WaterfallTab
 from acp_console.tui.commands import bindings
-from acp_console.tui.studies import AnalysisFolds
 
 POLL_INTERVAL_S: Final = 0.1
 """Seconds between two looks at whether something is to be asked or was answered."""

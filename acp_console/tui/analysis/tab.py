@@ -20,8 +20,8 @@ from textual.widgets import Static
 
 from acp_console.render.tables import GAP, MIN_FLEXIBLE_WIDTH, Layout, TableText
 from acp_console.render.values import format_number
+from acp_console.state.analysis import BackgroundFold, Progress, Query
 from acp_console.tui.cursor_list import CursorList, foreground_style
-from acp_console.tui.studies import BackgroundFold, Progress, Query
 
 STYLES: Final = ("muted", "strong", "error", "warning", "info", "good", "accent")
 """Ways to write a part of a line, beside the plain one."""

@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 from acp_console.render.values import format_number
 from acp_console.state.intercept import HeldFrame, InterceptClient, InterceptState, encode_bytes
 from acp_console.tui.commands import bindings
-from acp_console.tui.intercept.breakpoint_input import BreakpointInput
+from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.intercept.screens import (
     AnswerScreen,
     ComposeScreen,
@@ -28,6 +28,7 @@ from acp_console.tui.intercept.screens import (
     HandmadeResponse,
 )
 from acp_inspector.intercept.json_edit import NotEditableError, pretty
+from acp_inspector.intercept.live_filter import compile_live
 from acp_inspector.proxy.client import AttachError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import (
@@ -49,7 +50,7 @@ CELLS: Final = 10
 """Cells of a full countdown."""
 SHOWN: Final = 16_384
 """Characters of a held frame that are drawn."""
-PARTS: Final = "#break-filter, #break-help, #breakpoints, #struck, #holds, #held-frame, #held-text"
+PARTS: Final = "#break-filter, #breakpoints, #struck, #holds, #held-frame, #held-text"
 """What the pane is made of."""
 EMPTY: Final = """\
 Nothing is held, and nothing will be: there is no breakpoint yet.
@@ -116,7 +117,11 @@ class InterceptPane(Vertical):
         """What a frame of one's own begins with: the session that was held last."""
 
     def compose(self) -> ComposeResult:
-        yield BreakpointInput()
+        yield FilterInput(
+            "Break on frames such as: method == session/prompt",
+            id="break-filter",
+            compile=compile_live,
+        )
         yield OptionList(id="breakpoints", compact=True, markup=False)
         yield Static(id="struck", markup=False)
         yield OptionList(id="holds", compact=True, markup=False)
@@ -178,15 +183,15 @@ class InterceptPane(Vertical):
         self._show_chosen()
         self._offer()
 
-    @on(BreakpointInput.Set)
-    def set_breakpoint(self, event: BreakpointInput.Set) -> None:
-        """Hold what the filter means from now on."""
-        self._desk.send_command("break", filter=event.expression)
-        self.holds.focus()
+    @on(FilterInput.Submitted)
+    def set_breakpoint(self, event: FilterInput.Submitted) -> None:
+        if not event.filter.is_empty:
+            self._desk.send_command("break", filter=self.filter.value.strip())
+            self.filter.value = ""
+            self.holds.focus()
 
-    @on(BreakpointInput.Left)
+    @on(FilterInput.Left)
     def leave_filter(self) -> None:
-        """Go on to what is held."""
         self.holds.focus()
 
     @on(OptionList.OptionHighlighted, "#holds")

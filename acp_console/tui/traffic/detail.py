@@ -12,8 +12,8 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Static, TabbedContent, TabPane
 
 from acp_console.render.values import format_number
-from acp_console.tui.traffic.model import TrafficModel
-from acp_console.tui.traffic.rows import LARGE, size_of
+from acp_console.state.traffic.model import TrafficModel
+from acp_console.state.traffic.rows import LARGE, size_of
 from acp_console.tui.traffic.text_view import TextLines
 from acp_console.tui.traffic.tree import JsonNode, JsonTree
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk

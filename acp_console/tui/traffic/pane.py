@@ -11,16 +11,18 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
+from acp_console.state.traffic.filter_history import FilterHistory
+from acp_console.state.traffic.model import TrafficModel
+from acp_console.state.traffic.rows import LARGE, head_text, size_of
+from acp_console.state.traffic.scanner import NOWHERE, FilterStaleness, TrafficScanner
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
+from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
-from acp_console.tui.traffic.filter_bar import FilterBar
-from acp_console.tui.traffic.model import TrafficModel
-from acp_console.tui.traffic.rows import LARGE, head_text, size_of
-from acp_console.tui.traffic.scanner import NOWHERE, FilterStaleness, TrafficScanner
 from acp_console.tui.traffic.table import FrameTable
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.analysis.annotations import Annotations
@@ -31,7 +33,7 @@ from acp_inspector.filter.ast import (
     Expression,
     format_expression,
 )
-from acp_inspector.filter.compiler import Filter, compile_filter
+from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList, EntrySequence
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry
@@ -168,7 +170,7 @@ class TrafficPane(Vertical):
     """
 
     table = getters.query_one("#frames", FrameTable)
-    bar = getters.query_one("#frame-bar", FilterBar)
+    bar = getters.query_one(FilterInput)
     detail = getters.query_one("#frame-detail", FrameDetail)
 
     def __init__(
@@ -199,7 +201,12 @@ class TrafficPane(Vertical):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="frame-list"):
-            yield FilterBar(self._view.known, id="frame-bar")
+            yield FilterInput(
+                "Filter: words, or such as  method ~ fs/ and latency > 1s",
+                id="frame-filter",
+                seen=self._view.known,
+                history=FilterHistory(),
+            )
             yield Static(id="frame-head", markup=False)
             yield FrameTable(self._view, id="frames")
         yield FrameDetail(id="frame-detail")
@@ -307,15 +314,19 @@ class TrafficPane(Vertical):
 
     # Filter and rows.
 
-    @on(FilterBar.Wanted)
-    def filter_rows(self, event: FilterBar.Wanted) -> None:
-        """Show what is meant."""
+    @on(FilterInput.Changed)
+    def filter_rows(self, event: FilterInput.Changed) -> None:
         event.stop()
-        self._apply(event.filter)
+        self._sought = self._anchor
+        self._view.filter(event.filter)
+        self._work.restart()
+        self.table.show(0)
+        self._begin_work()
+        self._sync()
 
-    @on(FilterBar.Left)
-    def leave_filter(self, event: FilterBar.Left) -> None:
-        """Go on to the rows."""
+    @on(FilterInput.Submitted)
+    @on(FilterInput.Left)
+    def leave_filter(self, event: Message) -> None:
         event.stop()
         self.table.focus()
 
@@ -329,14 +340,6 @@ class TrafficPane(Vertical):
         self.table.has_moved = False
         self._chosen()
         self._report_count()
-
-    def _apply(self, wanted: Filter) -> None:
-        self._sought = self._anchor
-        self._view.filter(wanted)
-        self._work.restart()
-        self.table.show(0)
-        self._begin_work()
-        self._sync()
 
     def _set_filter(self, text: str, without: str) -> None:
         if not text:

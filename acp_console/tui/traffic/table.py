@@ -13,8 +13,8 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.strip import Strip
 
+from acp_console.state.traffic.rows import EDGE, MARK, TrafficRow, row_text
 from acp_console.tui.cursor_list import CursorList, foreground_style
-from acp_console.tui.traffic.rows import EDGE, MARK, TrafficRow, row_text
 from acp_inspector.analysis.annotations import SEVERITY_LETTERS
 
 DIGITS: Final = 4

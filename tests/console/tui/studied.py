@@ -9,9 +9,9 @@ from pathlib import Path
 from textual.app import App, ComposeResult
 from textual.widgets import Footer
 
+from acp_console.state.analysis import AnalysisFolds
 from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
-from acp_console.tui.studies import AnalysisFolds
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, JournalEvent

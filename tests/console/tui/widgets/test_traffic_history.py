@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.tui.traffic import filter_history as module
-from acp_console.tui.traffic.filter_history import FilterHistory, history_path
+from acp_console.state.traffic import filter_history as module
+from acp_console.state.traffic.filter_history import FilterHistory, history_path
 
 
 @pytest.fixture

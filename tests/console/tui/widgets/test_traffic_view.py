@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from acp_console.tui.traffic import model as module
-from acp_console.tui.traffic.model import TrafficModel
+from acp_console.state.traffic import model as module
+from acp_console.state.traffic.model import TrafficModel
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList
 from tests.console.tui.conftest import entries, update

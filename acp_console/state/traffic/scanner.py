@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
 from acp_console.render.values import format_number
-from acp_console.tui.traffic.model import TrafficModel
+from acp_console.state.traffic.model import TrafficModel
 from acp_inspector.analysis.annotations import LINT_FIELDS, MODEL_FIELDS
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.recording.indexed import IndexedRecording

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, TypeVar
 
-from acp_console.tui.traffic.rows import TrafficRow, read_row, time_of
+from acp_console.state.traffic.rows import TrafficRow, read_row, time_of
 from acp_inspector.analysis.annotations import Annotations, FrameNotes
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, fields_of_row
