@@ -74,7 +74,6 @@ class Sentences(logging.Handler):
     """Says what is logged, without its traceback."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say the message of a record."""
         say(record.getMessage())
 
 

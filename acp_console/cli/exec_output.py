@@ -42,7 +42,6 @@ class TurnPrinter:
         """Whether somebody still reads our stdout."""
 
     def show(self, entry: Entry) -> None:
-        """Print what a frame brings, if it brings an update."""
         if not isinstance(entry, Frame):
             return
         for message in self._decoder.decode(entry).messages:

@@ -94,7 +94,6 @@ class ClientHandlers:
         self._cancelled.add(session_id)
 
     async def handle_request(self, request: Request) -> Json:
-        """Answer a request of the agent."""
         is_offered = self.version == 1
         match request.method:
             case "session/request_permission":

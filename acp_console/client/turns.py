@@ -49,7 +49,6 @@ class TurnTracker:
         self._sessions: dict[str, _Session] = {}
 
     async def handle_request(self, request: Request) -> Json:
-        """Answer a request of the agent."""
         return await self._host.handle_request(request)
 
     async def handle_notification(self, notification: Notification) -> None:

@@ -143,7 +143,6 @@ class BackgroundFold(Generic[T]):
         """Whether somebody looks at it: else it leaves the time to others, and still answers."""
 
     def start(self) -> None:
-        """Begin to read, if it has not begun."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="folding", daemon=True)
             self._thread.start()
@@ -184,7 +183,6 @@ class BackgroundFold(Generic[T]):
             self._wake.notify_all()
 
     def close(self) -> None:
-        """End; nothing is answered any more."""
         with self._wake:
             self.progress.is_closed = True
             self._wake.notify_all()
@@ -348,6 +346,5 @@ class AnalysisFolds:
             each.is_wanted = each.is_wanted and each in order
 
     def close(self) -> None:
-        """End what was begun."""
         self.study.close()
         self.linter.close()

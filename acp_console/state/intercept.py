@@ -109,7 +109,6 @@ class InterceptClient:
         """Injected frames, oldest first."""
 
     def start(self) -> None:
-        """Begin to look."""
         threading.Thread(target=self._run, name="desk", daemon=True).start()
 
     def send_command(self, command: str, /, **members: Any) -> None:

@@ -72,7 +72,6 @@ class ProxySource:
         yield from self._attachment.watch()
 
     def close(self) -> None:
-        """Leave the proxy."""
         if self._attachment is not None:
             self._attachment.close()
 
@@ -109,7 +108,6 @@ class ProxyWatcher:
         """The proxy is gone; what it wrote may still be there to be read."""
 
     def start(self) -> None:
-        """Begin to look."""
         threading.Thread(target=self._run, name="presence", daemon=True).start()
 
     def take(self, most: int) -> list[Entry]:
@@ -118,7 +116,6 @@ class ProxyWatcher:
         return []
 
     def close(self) -> None:
-        """Look no more."""
         self._leaves.set()
 
     def _run(self) -> None:
@@ -145,7 +142,6 @@ class ProxyReader:
         """Nothing more will come; what has come may still wait to be taken."""
 
     def start(self) -> None:
-        """Begin to read."""
         threading.Thread(target=self._run, name="reading", daemon=True).start()
 
     def take(self, most: int) -> list[Entry]:
@@ -156,7 +152,6 @@ class ProxyReader:
         return taken
 
     def close(self) -> None:
-        """Read no more."""
         with self._room:
             self._is_closed = True
             self._room.notify_all()

@@ -73,7 +73,6 @@ class ConsoleApp(App[int]):
             self._chat_with(self._start_agent)
 
     def on_unmount(self) -> None:
-        """Leave the signals as they were."""
         for number in END_SIGNALS:
             asyncio.get_running_loop().remove_signal_handler(number)
 
@@ -86,11 +85,9 @@ class ConsoleApp(App[int]):
         return (command for command in commands if command.title != "Quit")
 
     def on_home_screen_agent_chosen(self, message: HomeScreen.AgentChosen) -> None:
-        """Open the chat with the agent that was chosen."""
         self._chat_with(message.agent)
 
     def action_help(self) -> None:
-        """Explain the screen that is open."""
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
 

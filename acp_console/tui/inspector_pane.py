@@ -89,15 +89,12 @@ class InspectorPane(Horizontal):
         yield AnalysisPane(self.studies, id="analysis")
 
     def on_mount(self) -> None:
-        """Begin to look."""
         self.set_interval(POLL_INTERVAL_S, self._look)
 
     def on_unmount(self) -> None:
-        """Reckon no further."""
         self.studies.close()
 
     def on_resize(self, event: Resize) -> None:
-        """Put the analysis where there is room."""
         self.set_class(event.size.width >= WIDE, "-wide")
         self.set_class(event.size.width < WIDE, "-narrow")
 
@@ -120,26 +117,22 @@ class InspectorPane(Horizontal):
     # The two together.
 
     def action_analyse(self, name: str) -> None:
-        """Open a tab of the analysis, beside the traffic or in its place."""
         self.add_class("-analysed")
         self.analysis.open_tab(name, at=self.traffic.table.under_cursor)
 
     @on(AnalysisPane.Left)
     def leave_analysis(self, event: AnalysisPane.Left) -> None:
-        """Go back to the traffic alone."""
         event.stop()
         self.remove_class("-analysed")
         self.traffic.table.focus()
 
     @on(AnalysisPane.Stepped)
     def step_in_traffic(self, event: AnalysisPane.Stepped) -> None:
-        """Look at another row."""
         event.stop()
         self.traffic.table.action_move(event.step)
 
     @on(AnalysisTab.Chosen)
     def show_in_traffic(self, event: AnalysisTab.Chosen) -> None:
-        """Go to what was chosen in the analysis; where there is room, it stays open."""
         event.stop()
         if self.has_class("-narrow"):
             self.remove_class("-analysed")

@@ -72,11 +72,9 @@ class TrafficModel:
 
     @property
     def digits(self) -> int:
-        """How many digits the largest number has."""
         return len(str(len(self.entries)))
 
     def at(self, position: int) -> TrafficRow:
-        """Return what stands at a position."""
         return self.row(self.row_at(position))
 
     def row(self, row: int) -> TrafficRow:

@@ -121,7 +121,6 @@ class TrafficScanner:
         self._search = self._seek(wanted, row, is_forward=is_forward, turns=turns)
 
     def stop_search(self) -> None:
-        """Look for nothing any more."""
         self._search = None
 
     def take_found(self) -> int | None:
@@ -166,7 +165,6 @@ class TrafficScanner:
         return self._search is not None
 
     def restart(self) -> None:
-        """Filter from the beginning: something else is wanted."""
         self._scan = None
 
 

@@ -52,11 +52,9 @@ class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
     shows_every = False
 
     def query_function(self) -> Callable[[SessionModel], Claims]:
-        """Ask for everything."""
         return claims_of
 
     def show(self, answer: Claims) -> None:
-        """Show what was claimed or used, or every capability there is."""
         heading = f"Version {answer.version}: {plural(answer.contradictions, 'contradiction')}"
         how = "are shown too" if self.shows_every else "are hidden, a shows"
         self.show_heading(f"{heading} · {len(answer.idle)} neither claimed nor used {how}")
@@ -70,7 +68,6 @@ class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
             self.show_note("Nothing was claimed and nothing used.")
 
     def action_every(self) -> None:
-        """Show every capability there is, or no longer."""
         self.shows_every = not self.shows_every
         self.again()
 

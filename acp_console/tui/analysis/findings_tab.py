@@ -69,11 +69,9 @@ class FindingsTab(AnalysisTab[Linter, Found]):
             yield Static(id="finding-text", markup=False)
 
     def query_function(self) -> Callable[[Linter], Found]:
-        """Ask for all findings."""
         return findings_of
 
     def show(self, answer: Found) -> None:
-        """Show those of the chosen severities."""
         self.show_heading(self._heading(answer))
         found = [each for each in answer.findings if each.severity in self.shown]
         if found:
@@ -99,7 +97,6 @@ class FindingsTab(AnalysisTab[Linter, Found]):
             self._aim = None
 
     def action_severity(self, severity: Severity) -> None:
-        """List findings of that severity, or no longer."""
         self.shown = frozenset(
             each for each in SEVERITIES if (each in self.shown) != (each == severity)
         )
@@ -107,7 +104,6 @@ class FindingsTab(AnalysisTab[Linter, Found]):
 
     @on(LineList.Moved)
     def explain(self, event: LineList.Moved) -> None:
-        """Explain the finding under the cursor."""
         event.stop()
         line = self.lines.chosen
         finding = line.key if line is not None and isinstance(line.key, Finding) else None

@@ -78,7 +78,6 @@ class AnalysisPane(Vertical):
         *,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        """Show what `studies` find; the owner closes them."""
         super().__init__(id=id)
         self._studies = studies
         self.chosen: int | None = None
@@ -104,7 +103,6 @@ class AnalysisPane(Vertical):
                     yield tab
 
     def on_mount(self) -> None:
-        """Begin to look."""
         self.border_title = "Analysis"
         self.set_interval(POLL_INTERVAL_S, self.look)
 
@@ -127,7 +125,6 @@ class AnalysisPane(Vertical):
         return self.tabs.active.removeprefix("analysis-") or "findings"
 
     def look(self) -> None:
-        """Ask for what the open tab has to show, and say how far everything is."""
         if not self.display:
             return
         tab = self.open
@@ -143,7 +140,6 @@ class AnalysisPane(Vertical):
 
     @on(TabbedContent.TabActivated)
     def show_opened(self, event: TabbedContent.TabActivated) -> None:
-        """Fill the tab that was opened."""
         event.stop()
         self.look()
 
@@ -153,20 +149,16 @@ class AnalysisPane(Vertical):
         return action != "portion" or (bool(self._tabs) and self.open.folding.progress.is_behind)
 
     def action_open(self) -> None:
-        """Show in the traffic what the line is about."""
         if not self.open.choose():
             self.notify("This line is about no frame", severity="warning")
 
     def action_leave(self) -> None:
-        """Go back to the traffic."""
         self.post_message(self.Left())
 
     def action_step(self, step: int) -> None:
-        """Let another row be looked at."""
         self.post_message(self.Stepped(step))
 
     def action_portion(self) -> None:
-        """Read no further, or go on."""
         folding = self.open.folding
         if folding.progress.is_paused:
             folding.resume()

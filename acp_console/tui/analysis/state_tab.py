@@ -41,21 +41,17 @@ class StateTab(AnalysisTab[SessionModel, StateAtFrame]):
     """Shows the conversations as they were at the chosen frame."""
 
     def query_function(self) -> Callable[[SessionModel], StateAtFrame]:
-        """Ask how they stood."""
         n = self.moment.n
         return lambda study: state_at_frame(study, n)
 
     def query_key(self) -> object:
-        """Ask again when another frame is chosen."""
         return self.moment.n
 
     def is_settled(self) -> bool:
-        """Nothing that comes later changes how it was."""
         current, n = self.answer, self.moment.n
         return current is not None and n is not None and current.n == n <= current.studied
 
     def show(self, answer: StateAtFrame) -> None:
-        """Show them, what has changed first."""
         if self.moment.n is not None and self.moment.n > answer.studied:
             self.show_heading(f"After frame {format_number(self.moment.n)}")
             self.show_note(

@@ -50,16 +50,13 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
     by: By = "method"
 
     def query_function(self) -> Callable[[SessionModel], Counted]:
-        """Ask for the table that is wanted."""
         by = self.by
         return lambda study: counted(study, by)
 
     def query_key(self) -> object:
-        """Ask again for another table."""
         return self.by
 
     def show(self, answer: Counted) -> None:
-        """Show the table."""
         if answer.by != self.by:
             return
         names = " · ".join(f"[{each}]" if each == self.by else each for each in get_args(By))
@@ -78,7 +75,6 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
             self.show_note("Nothing to count.")
 
     def action_by(self) -> None:
-        """Go on to the next table."""
         names: tuple[By, ...] = get_args(By)
         self.by = names[(names.index(self.by) + 1) % len(names)]
 

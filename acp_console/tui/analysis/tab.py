@@ -44,17 +44,11 @@ class Line:
 class Lines(Protocol):
     """Lines by their place."""
 
-    def __len__(self) -> int:
-        """Return how many there are."""
-        ...
+    def __len__(self) -> int: ...
 
-    def line(self, place: int, width: int) -> Line:
-        """Return the line at a place, for a width in columns."""
-        ...
+    def line(self, place: int, width: int) -> Line: ...
 
-    def place_of(self, key: object) -> int | None:
-        """Return the index of the line with `key`, if there is one."""
-        ...
+    def place_of(self, key: object) -> int | None: ...
 
 
 class GivenLines:
@@ -67,12 +61,10 @@ class GivenLines:
         return len(self._lines)
 
     def line(self, place: int, width: int) -> Line:
-        """Return the line at a place."""
         del width
         return self._lines[place]
 
     def place_of(self, key: object) -> int | None:
-        """Return the index of the line with `key`, if there is one."""
         places = (place for place, line in enumerate(self._lines) if line.key == key)
         return next(places, None)
 
@@ -151,11 +143,9 @@ class LineList(CursorList):
 
         @property
         def control(self) -> LineList:
-            """The list."""
             return self.list
 
         def can_replace(self, message: Message) -> bool:
-            """Replace older messages that still wait."""
             return isinstance(message, LineList.Moved) and message.list is self.list
 
     @dataclass
@@ -191,7 +181,6 @@ class LineList(CursorList):
 
     @property
     def count(self) -> int:
-        """How many lines there are."""
         return len(self._lines)
 
     @property
@@ -202,17 +191,14 @@ class LineList(CursorList):
         return self._lines.line(self.cursor, self.width)
 
     def watch_cursor(self) -> None:
-        """Report that the cursor has moved."""
         self.refresh()
         self.post_message(self.Moved(self))
 
     def on_click(self, event: Click) -> None:
-        """Open what a second click is on; the first has put the cursor there."""
         if event.chain > 1 and event.y + self.scroll_offset.y < self.count:
             self.post_message(self.Opened(self))
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the window."""
         place, width = y + self.scroll_offset.y, self.width
         if place >= len(self._lines) or width <= 0:
             return Strip.blank(width, self.rich_style)
@@ -266,7 +252,6 @@ class TableLines:
         return self.first + len(self._rows)
 
     def line(self, place: int, width: int) -> Line:
-        """Return the line at a place."""
         if place == 0:
             return Line((("muted", self._table.heading(width)),))
         row = self._rows[place - self.first]
@@ -278,7 +263,6 @@ class TableLines:
         return Line(parts, row.target, row.cells[:2])
 
     def place_of(self, key: object) -> int | None:
-        """Return the place of the row that begins with the two cells of `key`."""
         places = (place for place, row in enumerate(self._rows) if row.cells[:2] == key)
         return next((self.first + place for place in places), None)
 
@@ -347,11 +331,9 @@ class AnalysisTab(Vertical, Generic[T, A]):
         yield LineList()
 
     def on_mount(self) -> None:
-        """Say that nothing is known yet."""
         self.show_note("One moment …")
 
     def on_unmount(self) -> None:
-        """Wait for nothing any more."""
         if self._query is not None:
             self.folding.discard(self._query)
 
@@ -366,11 +348,9 @@ class AnalysisTab(Vertical, Generic[T, A]):
         """Show what was answered."""
 
     def query_key(self) -> object:
-        """Return what the query depends on beside the fold."""
         return None
 
     def is_settled(self) -> bool:
-        """Return whether nothing that is still read can change the answer."""
         return False
 
     def select_entry(self, n: int | None) -> None:
@@ -416,7 +396,6 @@ class AnalysisTab(Vertical, Generic[T, A]):
         self.lines.show(WrappedLines(lines, self.lines.width), has_cursor=has_cursor)
 
     def on_resize(self) -> None:
-        """Show everything for the new width."""
         self.call_after_refresh(self.again)
 
     def show_note(self, note: str) -> None:
@@ -452,7 +431,6 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
     @on(LineList.Opened)
     def choose_clicked(self, event: LineList.Opened) -> None:
-        """Do what Enter does."""
         event.stop()
         self.choose()
 

@@ -71,7 +71,6 @@ class BarLines:
         return len(self._bars)
 
     def line(self, place: int, width: int) -> Line:
-        """Return the line of a bar."""
         bar = self._bars[place]
         names = max(NAMES[0], min(NAMES[1], width // 3))
         name = single_line(bar.name, names - 2 * bar.depth)
@@ -89,7 +88,6 @@ class BarLines:
         return Line(parts, bar.n, _key(bar))
 
     def place_of(self, key: object) -> int | None:
-        """Return the place of a bar."""
         return next((place for place, bar in enumerate(self._bars) if _key(bar) == key), None)
 
     def _drawn(self, bar: Bar, room: int) -> Iterator[tuple[str, str]]:
@@ -119,7 +117,6 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
     _middle: int | None = None
 
     def look(self, moment: Moment) -> None:
-        """Stay around the same frame as long as the chosen one is near."""
         near = self._middle or 0
         is_far = moment.n is None or abs(moment.n - near) > MOST // 2
         if is_far or self._middle is None:
@@ -127,16 +124,13 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
         super().look(moment)
 
     def query_function(self) -> Callable[[SessionModel], Waterfall]:
-        """Ask for the bars around the chosen frame."""
         n = self._middle
         return lambda study: waterfall(study, n)
 
     def query_key(self) -> object:
-        """Ask again when a frame far away is chosen."""
         return self._middle
 
     def show(self, answer: Waterfall) -> None:
-        """Show the bars."""
         heading = plural(answer.exchanges, "exchange")
         if answer.shown < answer.exchanges:
             heading = f"{format_number(answer.shown)} of {heading}, around the chosen frame"
@@ -159,7 +153,6 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
         self.lines.show(BarLines(answer.bars, began, ended))
 
     def action_zoom(self) -> None:
-        """Let the chosen bar take the whole width, or show everything again."""
         line = self.lines.chosen
         bars = self.answer.bars if self.answer is not None else ()
         if self._zoom is not None or line is None:

@@ -117,7 +117,6 @@ class UserView(Static):
         self.item = item
 
     async def sync(self) -> None:
-        """Show what the item says now."""
         blocks = "".join(f"\n[{_type(block)}]" for block in self.item.blocks)
         self.update(Text(escape_controls(self.item.text + blocks)))
 
@@ -132,7 +131,6 @@ class AgentView(Markdown):
         self._shown = 0
 
     async def sync(self) -> None:
-        """Append what came since the last time."""
         text = self.item.text
         fragment, self._shown = text[self._shown :], len(text)
         if fragment:
@@ -148,7 +146,6 @@ class ThoughtView(Collapsible):
         self.item = item
 
     async def sync(self) -> None:
-        """Write the thought anew, its beginning in the title."""
         text = self.item.text
         # Textual declares a string here and renders content too.
         self.title = Content(f"Thought  {single_line(text, 60)}")  # pyright: ignore[reportAttributeAccessIssue]
@@ -163,7 +160,6 @@ class PlanView(Static):
         self.item = item
 
     async def sync(self) -> None:
-        """Write the steps anew."""
         text = Text.assemble(("Plan", "bold"))
         done = sum(_string(entry, "status") == "completed" for entry in self.item.entries)
         text.append(f"  {done} of {len(self.item.entries)} done", style="dim")
@@ -189,7 +185,6 @@ class ToolCallView(Vertical):
         yield self._body
 
     async def sync(self) -> None:
-        """Write head and body anew, and show or remove the question for consent."""
         item = self.item
         sign, word = STATUS.get(item.facts.status, ("?", single_line(item.facts.status, 20)))
         head = Text.assemble(
@@ -222,7 +217,6 @@ class TurnEndView(Static):
         self.item = item
 
     async def sync(self) -> None:
-        """Write the reason."""
         item = self.item
         self.set_class(item.error is not None, "-failed")
         self.display = item.error is not None or item.stop_reason != "end_turn"
@@ -341,12 +335,10 @@ class ConversationView(VerticalScroll):
         self._welcome = Static(welcome, id="welcome", markup=False)
 
     def on_mount(self) -> None:
-        """Say what to do first, and follow the end."""
         self.mount(self._welcome)
         self.anchor()
 
     async def sync(self, items: Sequence[Item]) -> None:
-        """Show new items and what changed about shown ones; each item once."""
         fresh: list[ItemView] = []
         for item in dict.fromkeys(items):
             view = self._views.get(id(item))

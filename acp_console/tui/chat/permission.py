@@ -60,7 +60,6 @@ class PermissionPrompt(Vertical, can_focus=True):
 
         @property
         def control(self) -> PermissionPrompt:
-            """The prompt that was answered."""
             return self.prompt
 
     @dataclass
@@ -108,7 +107,6 @@ class PermissionPrompt(Vertical, can_focus=True):
             self.post_message(self.Typed(character))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        """Choose by mouse."""
         event.stop()
         self._choose(int(event.button.name or "0"))
 

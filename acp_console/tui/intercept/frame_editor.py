@@ -37,8 +37,6 @@ LONG = 200_000
 
 
 def on_edit(original: jsonrpc.Message) -> Remarks:
-    """Return a function that warns where an edited frame changes its kind or its id."""
-
     def remarks(raw: bytes) -> Sequence[str]:
         message = jsonrpc.read_message(raw)
         return [*_changes(original, message), *on_call(raw)]
@@ -47,7 +45,6 @@ def on_edit(original: jsonrpc.Message) -> Remarks:
 
 
 def on_call(raw: bytes) -> Sequence[str]:
-    """Return what of a call is against the schema."""
     message = jsonrpc.read_message(raw)
     if isinstance(message, InvalidMessage):
         return [message.reason]
@@ -55,8 +52,6 @@ def on_call(raw: bytes) -> Sequence[str]:
 
 
 def on_result(method: str) -> Remarks:
-    """Return a function that lists schema errors of a result of `method`."""
-
     def remarks(raw: bytes) -> Sequence[str]:
         return () if len(raw) > LONG else validation_errors(jsonrpc.parse(raw), method)
 
@@ -64,7 +59,6 @@ def on_result(method: str) -> Remarks:
 
 
 def on_error(raw: bytes) -> Sequence[str]:
-    """Return what an error lacks."""
     value = jsonrpc.parse(raw)
     error = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
     if type(error.get("code")) is int and isinstance(error.get("message"), str):
@@ -140,7 +134,6 @@ class FrameEditor(Vertical):
         yield Static(id="frame-check", markup=False)
 
     def on_mount(self) -> None:
-        """Check what is there."""
         self._check()
 
     @property
@@ -171,7 +164,6 @@ class FrameEditor(Vertical):
 
     @on(TextArea.Changed, "#frame-text")
     def check_soon(self) -> None:
-        """Check the text, a long one after a pause in typing."""
         if self._waiting is not None:
             self._waiting.stop()
             self._waiting = None

@@ -129,7 +129,6 @@ class InterceptPane(Vertical):
             yield Static(id="held-text", markup=False)
 
     def on_mount(self) -> None:
-        """Say what this is."""
         self.border_title = "Intercept"
         self.sync()
 
@@ -148,7 +147,6 @@ class InterceptPane(Vertical):
         return bool(self.query("#break-filter")) and self.filter.has_focus
 
     def _possible(self) -> frozenset[str]:
-        """Return the commands that are possible now."""
         state, hold = self._shown, self._hold()
         if self._is_writing or state is None or state.presence == "gone":
             return frozenset()
@@ -196,7 +194,6 @@ class InterceptPane(Vertical):
 
     @on(OptionList.OptionHighlighted, "#holds")
     def show_other(self) -> None:
-        """Show the frame that was chosen."""
         self._show_chosen()
         self._offer()
 
@@ -206,48 +203,38 @@ class InterceptPane(Vertical):
         self._offer()
 
     def action_break(self) -> None:
-        """Go to where breakpoints are written."""
         self.filter.focus()
 
     def action_release(self) -> None:
-        """Let the chosen frame go as it is."""
         self._do("release")
 
     def action_release_all(self) -> None:
-        """Let everything go."""
         self._desk.send_command("release_all")
 
     def action_discard(self) -> None:
-        """Let the chosen frame never leave, and send its sender an error."""
         if isinstance(self._message(), SuccessResponse | ErrorResponse):
             self.notify("It was an answer: who asked goes on waiting for it", severity="warning")
         self._do("discard")
 
     def action_lose(self) -> None:
-        """Let the chosen frame never leave, and report it to neither side."""
         self._do("discard", silent=True)
 
     def action_duplicate(self) -> None:
-        """Let the chosen frame leave twice."""
         self._do("duplicate", times=2)
 
     def action_keep(self) -> None:
-        """Let the countdowns begin anew."""
         self._desk.send_command("keep")
 
     def action_pause(self) -> None:
-        """Hold everything, or no longer."""
         self._desk.send_command("resume" if self._shown and self._shown.is_paused else "pause")
 
     def action_clear(self) -> None:
-        """Take the breakpoint away that was chosen in its list, or else the newest."""
         points = self._shown.breakpoints if self._shown else ()
         if points:
             place = self.points.highlighted if self.points.has_focus else None
             self._desk.send_command("clear", id=points[-1 if place is None else place][0])
 
     def action_delay(self) -> None:
-        """Let the chosen frame leave later."""
         if (hold := self._hold()) is not None:
             self.app.push_screen(
                 DelayScreen(hold.seq),
@@ -257,7 +244,6 @@ class InterceptPane(Vertical):
             )
 
     def action_answer(self) -> None:
-        """Answer the chosen request in the other peer's place."""
         hold = self._hold()
         if hold is None or not isinstance(hold.message, Request):
             return
@@ -268,12 +254,10 @@ class InterceptPane(Vertical):
         self.app.push_screen(AnswerScreen(self._desk, hold, hold.message), self._decide(answer))
 
     def action_inject(self) -> None:
-        """Send a frame of one's own."""
         self.app.push_screen(ComposeScreen(self._desk, {**self._known}))
 
     @work(exclusive=True, group="edit")
     async def action_edit(self) -> None:
-        """Change the chosen frame, then send it."""
         hold = self._hold()
         if hold is None:
             return
@@ -316,7 +300,6 @@ class InterceptPane(Vertical):
             self._desk.send_command(command, id=hold.id, **members)
 
     def _hold(self) -> HeldFrame | None:
-        """Return the frame that was chosen."""
         if self._shown is None or not self.query("#holds"):
             return None
         place = self.holds.highlighted

@@ -56,7 +56,6 @@ class Countdown:
         """Whether there is nothing left to decide."""
 
     def look(self, text: str) -> str:
-        """Return how long there is; `text` is what has been written by now."""
         state = self._desk.state
         hold = state.find_held(self._number)
         self.has_left = hold is None
@@ -106,7 +105,6 @@ class EditScreen(ModalScreen[Edited | None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Name the box and begin to count."""
         whose = "client → agent" if self._hold.side == "client" else "agent → client"
         self.query_one("#edit-box").border_title = Content(f"Edit frame {self._hold.seq}, {whose}")
         self.editor.area.focus()
@@ -114,7 +112,6 @@ class EditScreen(ModalScreen[Edited | None]):
         self._count_down()
 
     def action_send(self) -> None:
-        """Send what stands there, if it is JSON."""
         if self._may_send() and self.editor.check_now() is None:
             text = self.editor.text
             raw = self._raw if text == self._begin else minify(text)
@@ -124,7 +121,6 @@ class EditScreen(ModalScreen[Edited | None]):
             self.action_flaw()
 
     def action_force(self) -> None:
-        """Send what stands there, whatever it is; several lines leave as one."""
         if not self._may_send():
             return
         text = self.editor.text
@@ -135,11 +131,9 @@ class EditScreen(ModalScreen[Edited | None]):
         self.dismiss(Edited(raw, is_forced=True))
 
     def action_flaw(self) -> None:
-        """Go to where it is no JSON."""
         self.editor.go_to_flaw()
 
     def action_leave(self) -> None:
-        """Change nothing."""
         self.dismiss(None)
 
     def _may_send(self) -> bool:
@@ -198,14 +192,12 @@ class AnswerScreen(ModalScreen[HandmadeResponse | None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Name the box."""
         self._name_it()
         self.editor.area.focus()
         self.set_interval(POLL_INTERVAL_S, self._count_down)
         self._count_down()
 
     def action_send(self) -> None:
-        """Answer with what stands there, if it is JSON."""
         if self._countdown.has_left:
             self.notify("This frame has left as it was", severity="error")
             return
@@ -219,18 +211,15 @@ class AnswerScreen(ModalScreen[HandmadeResponse | None]):
         self.dismiss(HandmadeResponse(self._kind, jsonrpc.parse(raw)))
 
     def action_kind(self) -> None:
-        """Write an error in the place of a result, or the other way round."""
         self._written[self._kind] = self.editor.text
         self._kind = "error" if self._kind == "result" else "result"
         self.editor.write(self._written[self._kind])
         self._name_it()
 
     def action_flaw(self) -> None:
-        """Go to where it is no JSON."""
         self.editor.go_to_flaw()
 
     def action_leave(self) -> None:
-        """Answer nothing."""
         self.dismiss(None)
 
     def _remarks(self, raw: bytes) -> list[str]:
@@ -308,27 +297,23 @@ class DelayScreen(ModalScreen[float | None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Name the box."""
         self.query_one("#delay-box").border_title = Content(f"Delay frame {self._number}")
         self.input.focus()
         self.input.select_all()
 
     @on(Input.Changed, "#delay-seconds")
     def check(self) -> None:
-        """Say whether that is a time."""
         is_wrong = self._seconds() is None
         check = self.query_one("#delay-check", Static)
         check.update(f"✗ a number of seconds from 0 to {MAX_WAIT_S:.0f}" if is_wrong else "✓")
         check.set_class(is_wrong, "-wrong")
 
     def action_send(self) -> None:
-        """Decide, if that is a time."""
         seconds = self._seconds()
         if seconds is not None:
             self.dismiss(seconds)
 
     def action_leave(self) -> None:
-        """Decide nothing."""
         self.dismiss(None)
 
     def _seconds(self) -> float | None:
@@ -380,7 +365,6 @@ class ComposeScreen(ModalScreen[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Name the box, and show what was sent before."""
         self.query_one("#compose-box").border_title = "Send a frame of your own"
         self._show_direction()
         self.methods.focus()
@@ -390,14 +374,12 @@ class ComposeScreen(ModalScreen[None]):
 
     @on(Select.Changed, "#compose-method")
     def begin(self, event: Select.Changed) -> None:
-        """Write what a method needs; what stood there can be had back by undoing."""
         if isinstance(event.value, MethodSpec):
             self.editor.write(pretty(jsonrpc.encode(call_template(event.value, self._known))))
             self.editor.area.focus()
 
     @on(OptionList.OptionSelected, "#compose-sent")
     def begin_again(self, event: OptionList.OptionSelected) -> None:
-        """Write what was sent before."""
         sent = list(self._desk.sent)[event.option_index]
         try:
             self.editor.write(pretty(sent.text.encode()))
@@ -408,35 +390,29 @@ class ComposeScreen(ModalScreen[None]):
         self.editor.area.focus()
 
     def action_send(self) -> None:
-        """Send what stands there, if it is JSON."""
         if self.editor.check_now() is None:
             self._send(minify(self.editor.text), is_forced=False)
         else:
             self.editor.go_to_flaw()
 
     def action_force(self) -> None:
-        """Send what stands there, whatever it is; each line is a frame."""
         is_json = self.editor.check_now() is None
         text = self.editor.text
         self._send(minify(text) if is_json else verbatim_bytes(text), is_forced=True)
 
     def action_side(self) -> None:
-        """Send to the other side."""
         self._side = OTHER[self._side]
         self.methods.set_options(_choices(self._side))
         self._show_direction()
 
     def action_keep_id(self) -> None:
-        """Keep the id as it is written, or not."""
         self._keeps_id = not self._keeps_id
         self._show_direction()
 
     def action_flaw(self) -> None:
-        """Go to where it is no JSON."""
         self.editor.go_to_flaw()
 
     def action_leave(self) -> None:
-        """Go back, out of the list of methods first."""
         if self.methods.expanded:
             self.methods.expanded = False
         else:

@@ -115,11 +115,9 @@ class FrameDetail(Vertical):
                         yield TextLines(id=f"pair-{half}")
 
     def on_mount(self) -> None:
-        """Say that nothing is there yet."""
         self._fill()
 
     def show(self, subject: DetailSubject) -> None:
-        """Show another row."""
         self._subject = subject
         self._filled.clear()
         self._fill()
@@ -130,7 +128,6 @@ class FrameDetail(Vertical):
 
     @on(TabbedContent.TabActivated)
     def fill_opened(self, event: TabbedContent.TabActivated) -> None:
-        """Fill the tab that was opened."""
         event.stop()
         self._fill()
 

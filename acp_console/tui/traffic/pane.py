@@ -212,7 +212,6 @@ class TrafficPane(Vertical):
         yield FrameDetail(id="frame-detail")
 
     def on_mount(self) -> None:
-        """Begin to read."""
         self._timer = self.set_interval(PAUSE, self._work_on)
         self.set_interval(LOOK, self._look)
         self._show_row(None)
@@ -290,7 +289,6 @@ class TrafficPane(Vertical):
             self._begin_work()
 
     def _sync(self) -> None:
-        """Show what has come, and how far everything is."""
         digits = self.table.digits
         self.table.sync()
         if self.table.digits != digits:
@@ -332,7 +330,6 @@ class TrafficPane(Vertical):
 
     @on(FrameTable.Moved, "#frames")
     def show_chosen(self, event: FrameTable.Moved) -> None:
-        """Show the row under the cursor."""
         event.stop()
         if self.table.has_moved:
             self._sought = None
@@ -355,14 +352,12 @@ class TrafficPane(Vertical):
         return action != "follow" or self.goes_on
 
     def action_follow(self) -> None:
-        """Keep the newest row in sight, or no longer."""
         self.table.is_following = not self.table.is_following
         if self.table.is_following:
             self.table.action_edge(is_last=True)
         self._report_count()
 
     def action_filter(self) -> None:
-        """Go to the filter."""
         self.bar.input.focus()
 
     def action_unfilter(self) -> None:
@@ -382,16 +377,13 @@ class TrafficPane(Vertical):
             raise SkipAction
 
     def action_detail(self) -> None:
-        """Go to what the row holds."""
         self._chosen()
         self.detail.focus_content()
 
     def action_tab(self, name: str) -> None:
-        """Look at the row in another way."""
         self.detail.open_tab(name)
 
     def action_jump(self) -> None:
-        """Go to the other half of the exchange."""
         row = self._chosen()
         other = None if row is None else self._view.other_of(row)
         if other is None:
@@ -400,7 +392,6 @@ class TrafficPane(Vertical):
             self._arrive(other)
 
     def action_permission(self) -> None:
-        """Go to the permission of the tool call, or from there to the call."""
         facts = self._facts()
         wanted = "" if facts is None else permission_filter(facts)
         if not wanted:
@@ -411,17 +402,14 @@ class TrafficPane(Vertical):
         self._seek(wanted, is_forward=is_forward, turns=True)
 
     def action_trouble(self, is_next: bool) -> None:
-        """Go to the next error, or the one before."""
         self._seek(TROUBLE, is_forward=is_next)
 
     def action_go_to_finding(self, is_next: bool) -> None:
-        """Go to the next row about which something was found, or the one before."""
         row = self._chosen()
         found = None if row is None else self._view.found_beside(row, is_next=is_next)
         self._arrive(NOWHERE if found is None else found)
 
     def action_mark(self) -> None:
-        """Mark the row, or no longer."""
         row = self._chosen()
         if row is None or self._view.mark(row) is None:
             self.notify("There is nothing to mark", severity="warning")
@@ -432,7 +420,6 @@ class TrafficPane(Vertical):
         self._report_count()
 
     def action_go_to_mark(self, is_next: bool) -> None:
-        """Go to the next mark, or the one before; behind the last comes the first."""
         row = self._chosen()
         at = -1 if row is None else row
         marks = self._view.marks
@@ -443,14 +430,12 @@ class TrafficPane(Vertical):
             self._arrive(others[0 if is_next else -1])
 
     def action_same(self, what: str) -> None:
-        """Show only what belongs to the same session or tool call."""
         facts = self._facts()
         name = "session" if what == "session" else "tool"
         text = "" if facts is None else same_filter(facts, name)
         self._set_filter(text, f"This row belongs to no {what.replace('_', ' ')}")
 
     def action_copy(self, what: str = "raw") -> None:
-        """Copy the row: its exact bytes, spelled out, the place in it, or a filter for it."""
         row, facts = self._chosen(), self._facts()
         if row is None or facts is None:
             self.notify("There is nothing to copy", severity="warning")
@@ -463,7 +448,6 @@ class TrafficPane(Vertical):
         self.notify(f"Entry {facts.seq}: {description} copied {way}", markup=False)
 
     def action_whole(self) -> None:
-        """Show all of what is shortened here."""
         row = self._chosen()
         if row is None:
             return
@@ -499,7 +483,6 @@ class TrafficPane(Vertical):
             self._begin_work()
 
     def _arrive(self, row: int) -> None:
-        """Put the cursor on a row that was looked for."""
         position = None if row == NOWHERE else self._view.position_of(row)
         if row == NOWHERE:
             self.notify("There is none in this direction", severity="warning")

@@ -27,17 +27,11 @@ class Rows(Protocol):
     """What a table shows, by position."""
 
     @property
-    def digits(self) -> int:
-        """Return how many digits the largest number has."""
-        ...
+    def digits(self) -> int: ...
 
-    def __len__(self) -> int:
-        """Return how many are shown."""
-        ...
+    def __len__(self) -> int: ...
 
-    def at(self, position: int) -> TrafficRow:
-        """Return what stands at a position."""
-        ...
+    def at(self, position: int) -> TrafficRow: ...
 
     def delta(self, position: int) -> float:
         """Return the seconds since what precedes."""
@@ -109,11 +103,9 @@ class FrameTable(CursorList):
 
         @property
         def control(self) -> FrameTable:
-            """The table."""
             return self.table
 
         def can_replace(self, message: Message) -> bool:
-            """Replace older messages that still wait."""
             return isinstance(message, FrameTable.Moved)
 
     def __init__(self, rows: Rows, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
@@ -130,7 +122,6 @@ class FrameTable(CursorList):
 
     @property
     def count(self) -> int:
-        """How many rows are shown."""
         return self._count
 
     @property
@@ -146,7 +137,6 @@ class FrameTable(CursorList):
         return self._rows.at(self.cursor).seq or None
 
     def sync(self) -> None:
-        """Show what has come behind what is shown; nothing before it has changed."""
         count = len(self._rows)
         if count < self._count:
             self.show(self.cursor)
@@ -177,7 +167,6 @@ class FrameTable(CursorList):
             self.redraw()
 
     def show(self, cursor: int) -> None:
-        """Show other rows; the cursor stays on its line of the screen, if possible."""
         above = self.cursor - self.scroll_offset.y
         self._count = len(self._rows)
         self.drawn.clear()
@@ -198,7 +187,6 @@ class FrameTable(CursorList):
         self.reveal()
 
     def watch_cursor(self) -> None:
-        """Tell where the cursor stands."""
         self.refresh()
         self.post_message(self.Moved(self, self.cursor if self.cursor < self._count else -1))
 
@@ -211,17 +199,14 @@ class FrameTable(CursorList):
             self.reveal()
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        """Look at earlier rows; this ends following."""
         del event
         self.is_following = False
         self.post_message(self.Moved(self, self.cursor))
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        """Look at later ones."""
         del event
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the window."""
         position = y + self.scroll_offset.y
         width = self.width
         if not self._count and y == self.size.height // 2:

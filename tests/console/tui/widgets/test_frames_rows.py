@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from acp_console.state.traffic import rows as module
 from acp_console.state.traffic.rows import (
     EDGE,
     TrafficRow,
@@ -17,7 +18,6 @@ from acp_console.state.traffic.rows import (
     row_text,
     time_of,
 )
-from acp_console.state.traffic import rows as module
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, encode_entry, encode_header
