@@ -74,13 +74,13 @@ def _changes(before: jsonrpc.Message, after: jsonrpc.Message) -> list[str]:
         return [f"it was a {was} and is a {now}"]
     if isinstance(before, Request) and isinstance(after, Request):
         if jsonrpc.id_key(before.id) != jsonrpc.id_key(after.id):
-            return [f"the id was {_id(before)}: the answer will not find who asked"]
+            return [f"the id was {_id(before)}: the response will match no request"]
     elif (
         isinstance(before, SuccessResponse | ErrorResponse)
         and isinstance(after, SuccessResponse | ErrorResponse)
         and jsonrpc.id_key(before.id) != jsonrpc.id_key(after.id)
     ):
-        return [f"the id was {_id(before)}: who asked will not know its answer"]
+        return [f"the id was {_id(before)}: it will match no request"]
     return []
 
 

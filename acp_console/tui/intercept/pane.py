@@ -213,7 +213,7 @@ class InterceptPane(Vertical):
 
     def action_discard(self) -> None:
         if isinstance(self._message(), SuccessResponse | ErrorResponse):
-            self.notify("It was an answer: who asked goes on waiting for it", severity="warning")
+            self.notify("It was a response: its requester goes on waiting", severity="warning")
         self._do("discard")
 
     def action_lose(self) -> None:
