@@ -25,7 +25,7 @@ MAX_QUEUED: Final = 10_000
 """Entries that are read before the screen has taken those before them."""
 
 
-class Source(Protocol):
+class TrafficSource(Protocol):
     """Traffic that somebody else has, or had, in a process or in a file."""
 
     @property

@@ -16,7 +16,7 @@ from textual.command import Provider
 from textual.screen import Screen
 
 from acp_console.client.agents import AGENTS, AgentSpec
-from acp_console.state.sources import Source
+from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.permission import PermissionTiming
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.commands import bindings
@@ -48,7 +48,7 @@ class ConsoleApp(App[int]):
         start: Literal["home", "chat"] = "home",
         cwd: Path,
         record: Path | None = None,
-        watch: Sequence[Source] = (),
+        watch: Sequence[TrafficSource] = (),
         timing: PermissionTiming | None = None,
     ) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ def run_console(
     return _run(lambda: ConsoleApp(agent=agent, start=start, cwd=cwd, record=record))
 
 
-def run_watch(sources: Sequence[Source]) -> int:
+def run_watch(sources: Sequence[TrafficSource]) -> int:
     """Look at traffic of others until the user leaves; return the exit code."""
     return _run(lambda: ConsoleApp(cwd=Path.cwd(), watch=sources))
 

@@ -70,13 +70,13 @@ class FilterInput(Vertical):
     error = getters.query_one(".filter-error", Static)
 
     @dataclass
-    class Changed(Message):
+    class FilterChanged(Message):
         """The input holds another valid expression."""
 
         filter: Filter
 
     @dataclass
-    class Submitted(Message):
+    class Confirmed(Message):
         """Enter was pressed on a valid expression."""
 
         filter: Filter
@@ -159,7 +159,7 @@ class FilterInput(Vertical):
             self._report()
             if self._history is not None:
                 self._history.add(self.input.value)
-            self.post_message(self.Submitted(compiled))
+            self.post_message(self.Confirmed(compiled))
 
     @on(Input.Blurred)
     def hide(self, event: Input.Blurred) -> None:
@@ -261,7 +261,7 @@ class FilterInput(Vertical):
             return
         if compiled.source != self._reported:
             self._reported = compiled.source
-            self.post_message(self.Changed(compiled))
+            self.post_message(self.FilterChanged(compiled))
 
     def _show_error(self) -> Filter | None:
         """Show what is wrong with the expression; return it compiled if nothing is."""

@@ -120,8 +120,8 @@ class InspectorPane(Horizontal):
         self.add_class("-analysed")
         self.analysis.open_tab(name, at=self.traffic.table.under_cursor)
 
-    @on(AnalysisPane.Left)
-    def leave_analysis(self, event: AnalysisPane.Left) -> None:
+    @on(AnalysisPane.Closed)
+    def leave_analysis(self, event: AnalysisPane.Closed) -> None:
         event.stop()
         self.remove_class("-analysed")
         self.traffic.table.focus()
@@ -131,8 +131,8 @@ class InspectorPane(Horizontal):
         event.stop()
         self.traffic.table.action_move(event.step)
 
-    @on(AnalysisTab.Chosen)
-    def show_in_traffic(self, event: AnalysisTab.Chosen) -> None:
+    @on(AnalysisTab.TargetChosen)
+    def show_in_traffic(self, event: AnalysisTab.TargetChosen) -> None:
         event.stop()
         if self.has_class("-narrow"):
             self.remove_class("-analysed")

@@ -102,8 +102,8 @@ class FindingsTab(AnalysisTab[Linter, Found]):
         )
         self.again()
 
-    @on(LineList.Moved)
-    def explain(self, event: LineList.Moved) -> None:
+    @on(LineList.CursorMoved)
+    def explain(self, event: LineList.CursorMoved) -> None:
         event.stop()
         line = self.lines.chosen
         finding = line.key if line is not None and isinstance(line.key, Finding) else None

@@ -62,7 +62,7 @@ class AnalysisPane(Vertical):
 
     tabs = getters.query_one("#analysis-tabs", TabbedContent)
 
-    class Left(Message):
+    class Closed(Message):
         """Somebody wants to go back to the traffic."""
 
     @dataclass
@@ -153,7 +153,7 @@ class AnalysisPane(Vertical):
             self.notify("This line is about no frame", severity="warning")
 
     def action_leave(self) -> None:
-        self.post_message(self.Left())
+        self.post_message(self.Closed())
 
     def action_step(self, step: int) -> None:
         self.post_message(self.Stepped(step))

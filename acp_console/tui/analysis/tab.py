@@ -136,7 +136,7 @@ class LineList(CursorList):
     """
 
     @dataclass
-    class Moved(Message):
+    class CursorMoved(Message):
         """The cursor stands on another line."""
 
         list: LineList
@@ -146,7 +146,7 @@ class LineList(CursorList):
             return self.list
 
         def can_replace(self, message: Message) -> bool:
-            return isinstance(message, LineList.Moved) and message.list is self.list
+            return isinstance(message, LineList.CursorMoved) and message.list is self.list
 
     @dataclass
     class Opened(Message):
@@ -177,7 +177,7 @@ class LineList(CursorList):
             self.scroll_to(y=max(self.cursor - above, 0), animate=False, force=True)
         self.reveal()
         self.refresh()
-        self.post_message(self.Moved(self))
+        self.post_message(self.CursorMoved(self))
 
     @property
     def count(self) -> int:
@@ -192,7 +192,7 @@ class LineList(CursorList):
 
     def watch_cursor(self) -> None:
         self.refresh()
-        self.post_message(self.Moved(self))
+        self.post_message(self.CursorMoved(self))
 
     def on_click(self, event: Click) -> None:
         if event.chain > 1 and event.y + self.scroll_offset.y < self.count:
@@ -309,7 +309,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
     lines = getters.query_one(LineList)
 
     @dataclass
-    class Chosen(Message):
+    class TargetChosen(Message):
         """Somebody wants to see in the traffic what a line is about."""
 
         target: int | str
@@ -426,7 +426,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
         line = self.lines.chosen
         if line is None or line.target is None:
             return False
-        self.post_message(self.Chosen(line.target))
+        self.post_message(self.TargetChosen(line.target))
         return True
 
     @on(LineList.Opened)

@@ -17,7 +17,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Collapsible, Markdown, Static
 
-from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
+from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_inspector.analysis.items import (
     AgentMessage,
     ElicitationItem,
@@ -201,10 +201,10 @@ class ToolCallView(Vertical):
 
     async def _sync_permission(self) -> None:
         permission = self.item.permission
-        shown = self.query(PermissionPrompt)
+        shown = self.query(PermissionView)
         is_open = permission is not None and permission.outcome is None
         if is_open and not shown and permission is not None:
-            await self.mount(PermissionPrompt(permission, self._timing))
+            await self.mount(PermissionView(permission, self._timing))
         if not is_open and shown:
             await shown.remove()
 
@@ -353,11 +353,11 @@ class ConversationView(VerticalScroll):
             for view in fresh:
                 await view.sync()
 
-    def open_prompt(self) -> PermissionPrompt | None:
+    def open_prompt(self) -> PermissionView | None:
         """Return the newest permission prompt that waits for an answer, if there is one."""
-        prompts = self.query(PermissionPrompt)
+        prompts = self.query(PermissionView)
         return prompts.last() if prompts else None
 
     async def close_prompts(self) -> None:
         """Remove all permission prompts: the agent that sent them is gone."""
-        await self.query(PermissionPrompt).remove()
+        await self.query(PermissionView).remove()

@@ -47,19 +47,19 @@ class PermissionTiming:
     clock: Callable[[], float] = time.monotonic
 
 
-class PermissionPrompt(Vertical, can_focus=True):
+class PermissionView(Vertical, can_focus=True):
     """Offers the options; the choice goes up as a message."""
 
     @dataclass
     class Chosen(Message):
         """The user chose an option."""
 
-        prompt: PermissionPrompt
+        prompt: PermissionView
         permission: PermissionRequest
         option_id: str
 
         @property
-        def control(self) -> PermissionPrompt:
+        def control(self) -> PermissionView:
             return self.prompt
 
     @dataclass

@@ -20,7 +20,7 @@ from acp_console.client.agents import AgentSpec
 from acp_console.state.chat_session import ChatSession
 from acp_console.tui.chat.conversation import ConversationView
 from acp_console.tui.chat.editor import PromptEditor
-from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
+from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.commands import bindings
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -126,13 +126,13 @@ class ChatScreen(Screen[None]):
         hints.display = bool(names)
         hints.update("\n".join(names))
 
-    @on(PermissionPrompt.Chosen)
-    def answer_permission(self, event: PermissionPrompt.Chosen) -> None:
+    @on(PermissionView.Chosen)
+    def answer_permission(self, event: PermissionView.Chosen) -> None:
         self.chat.answer(event.permission, event.option_id)
         self.editor.focus()
 
-    @on(PermissionPrompt.Typed)
-    def type_in_editor(self, event: PermissionPrompt.Typed) -> None:
+    @on(PermissionView.Typed)
+    def type_in_editor(self, event: PermissionView.Typed) -> None:
         self.editor.insert(event.character)
         self.editor.last_key_at = self._timing.clock()
         self.editor.focus()

@@ -74,7 +74,7 @@ def _changes(before: jsonrpc.Message, after: jsonrpc.Message) -> list[str]:
         return [f"it was a {was} and is a {now}"]
     if isinstance(before, Request) and isinstance(after, Request):
         if jsonrpc.id_key(before.id) != jsonrpc.id_key(after.id):
-            return [f"the id was {_id(before)}: the response will match no request"]
+            return [f"the id was {_id(before)}: its response is lost"]
     elif (
         isinstance(before, SuccessResponse | ErrorResponse)
         and isinstance(after, SuccessResponse | ErrorResponse)

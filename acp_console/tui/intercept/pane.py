@@ -181,8 +181,8 @@ class InterceptPane(Vertical):
         self._show_chosen()
         self._offer()
 
-    @on(FilterInput.Submitted)
-    def set_breakpoint(self, event: FilterInput.Submitted) -> None:
+    @on(FilterInput.Confirmed)
+    def set_breakpoint(self, event: FilterInput.Confirmed) -> None:
         if not event.filter.is_empty:
             self._desk.send_command("break", filter=self.filter.value.strip())
             self.filter.value = ""

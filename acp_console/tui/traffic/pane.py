@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal, Protocol
+from typing import ClassVar, Final
 
 from textual import getters, on
 from textual.actions import SkipAction
@@ -16,6 +16,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from acp_console.state.traffic.filter_history import FilterHistory
+from acp_console.state.traffic.filters import filter_for, permission_filter, same_filter
 from acp_console.state.traffic.model import TrafficModel
 from acp_console.state.traffic.rows import LARGE, head_text, size_of
 from acp_console.state.traffic.scanner import NOWHERE, FilterStaleness, TrafficScanner
@@ -26,103 +27,14 @@ from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
 from acp_console.tui.traffic.table import FrameTable
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.analysis.annotations import Annotations
-from acp_inspector.filter.ast import (
-    And,
-    Compare,
-    Exists,
-    Expression,
-    format_expression,
-)
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList, EntrySequence
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry
-from acp_inspector.jsonpath import JSONPathError, parse_path
 from acp_protocol.errors import AcpError
-from acp_protocol.jsonrpc import Json
 
 TROUBLE: Final = "error or malformed"
 """What one looks for when something went wrong."""
-LONG: Final = 200
-"""Characters of a text that a filter looks for, at most."""
-
-
-def same_filter(facts: EntryFields, what: Literal["session", "tool"]) -> str:
-    """Return the filter for what belongs to the same session or tool call; empty if to none."""
-    value = facts.session if what == "session" else facts.tool
-    return format_expression(Compare(what, "==", value)) if value else ""
-
-
-def permission_filter(facts: EntryFields) -> str:
-    """Return the filter that leads from a tool call to its permission, or back."""
-    if not facts.tool:
-        return ""
-    same = Compare("tool", "==", facts.tool)
-    is_request = facts.method == "session/request_permission"
-    requested = Compare("method", "==", "session/request_permission")
-    called = Compare("update", "==", "tool_call")
-    return format_expression(And((called if is_request else requested, same)))
-
-
-def filter_for(facts: EntryFields, path: str, value: Json) -> str:
-    """Return the filter for what is like a row, or has the same value at a place of its message."""
-    try:
-        place = parse_path(path)
-    except JSONPathError:
-        # There is no place, or it is the whole message, or nothing that the language can name.
-        return format_expression(_alike(facts))
-    if isinstance(value, dict | list):
-        return format_expression(Exists(place))
-    if isinstance(value, str) and len(value) > LONG:
-        return format_expression(Compare(place, "contains", value[:LONG]))
-    return format_expression(Compare(place, "==", value))
-
-
-class Shown(Protocol):
-    """What is shown of a row, as far as it can be copied."""
-
-    def pretty(self) -> str:
-        """Return what is shown, spelled out."""
-        ...
-
-    @property
-    def json_path(self) -> str:
-        """Where the cursor stands in it; empty without one."""
-        ...
-
-    @property
-    def json_value(self) -> Json:
-        """What stands there."""
-        ...
-
-
-def copied(what: str, facts: EntryFields, shown: Shown) -> str:
-    """Return what is to be copied of a row: `pretty`, `path`, or a `filter` for what is alike."""
-    match what:
-        case "pretty":
-            return shown.pretty()
-        case "path":
-            return shown.json_path or "$"
-        case _:
-            return filter_for(facts, shown.json_path, shown.json_value)
-
-
-def _alike(facts: EntryFields) -> Expression:
-    kind = facts.kind
-    if kind == "event":
-        return Compare("event", "==", facts.event)
-    if kind in {"stderr", "malformed"}:
-        return Exists(kind)
-    terms: list[Expression] = [Compare("kind", "==", kind)] if kind in {"result", "error"} else []
-    if facts.method:
-        terms.append(Compare("method", "==", facts.method))
-    if facts.update:
-        terms.append(Compare("update", "==", facts.update))
-    if not terms:
-        return Compare("kind", "==", kind)
-    return terms[0] if len(terms) == 1 else And(tuple(terms))
-
-
 SLICE: Final = 0.010
 """Seconds that are worked in the background at once, between two looks at the keys."""
 PAUSE: Final = 0.013
@@ -312,8 +224,8 @@ class TrafficPane(Vertical):
 
     # Filter and rows.
 
-    @on(FilterInput.Changed)
-    def filter_rows(self, event: FilterInput.Changed) -> None:
+    @on(FilterInput.FilterChanged)
+    def filter_rows(self, event: FilterInput.FilterChanged) -> None:
         event.stop()
         self._sought = self._anchor
         self._view.filter(event.filter)
@@ -322,7 +234,7 @@ class TrafficPane(Vertical):
         self._begin_work()
         self._sync()
 
-    @on(FilterInput.Submitted)
+    @on(FilterInput.Confirmed)
     @on(FilterInput.Left)
     def leave_filter(self, event: Message) -> None:
         event.stop()
@@ -440,7 +352,15 @@ class TrafficPane(Vertical):
         if row is None or facts is None:
             self.notify("There is nothing to copy", severity="warning")
             return
-        text = copied(what, facts, self.detail) if what != "raw" else exact_text(self._view, row)
+        match what:
+            case "raw":
+                text = exact_text(self._view, row)
+            case "pretty":
+                text = self.detail.pretty()
+            case "path":
+                text = self.detail.json_path or "$"
+            case _:
+                text = filter_for(facts, self.detail.json_path, self.detail.json_value)
         # JSON can spell halves of characters, which no clipboard takes.
         text = text.encode(errors="replace").decode()
         way = copy(text, self.app.copy_to_clipboard)

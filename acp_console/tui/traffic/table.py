@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
-from textual.events import MouseScrollDown, MouseScrollUp
+from textual.events import MouseScrollUp
 from textual.message import Message
 from textual.reactive import reactive, var
 from textual.strip import Strip
 
-from acp_console.state.traffic.rows import EDGE, MARK, TrafficRow, row_text
+from acp_console.state.traffic.model import TrafficModel
+from acp_console.state.traffic.rows import EDGE, MARK, row_text
 from acp_console.tui.cursor_list import CursorList, foreground_style
 from acp_inspector.analysis.annotations import SEVERITY_LETTERS
 
@@ -21,29 +22,6 @@ DIGITS: Final = 4
 """Columns of the number, at least."""
 FINDINGS: Final = {SEVERITY_LETTERS[severity]: severity for severity in SEVERITY_LETTERS}
 """The severity of each letter."""
-
-
-class Rows(Protocol):
-    """What a table shows, by position."""
-
-    @property
-    def digits(self) -> int: ...
-
-    def __len__(self) -> int: ...
-
-    def at(self, position: int) -> TrafficRow: ...
-
-    def delta(self, position: int) -> float:
-        """Return the seconds since what precedes."""
-        ...
-
-    def is_marked(self, position: int) -> bool:
-        """Return whether somebody marked it."""
-        ...
-
-    def finding_at(self, position: int) -> str:
-        """Return the letter of what lint found there; empty if it found nothing."""
-        ...
 
 
 class FrameTable(CursorList):
@@ -108,7 +86,7 @@ class FrameTable(CursorList):
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, FrameTable.Moved)
 
-    def __init__(self, rows: Rows, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+    def __init__(self, rows: TrafficModel, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._rows = rows
         self._count = 0
@@ -202,9 +180,6 @@ class FrameTable(CursorList):
         del event
         self.is_following = False
         self.post_message(self.Moved(self, self.cursor))
-
-    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        del event
 
     def render_line(self, y: int) -> Strip:
         position = y + self.scroll_offset.y

@@ -15,7 +15,13 @@ from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from acp_console.state.intercept import InterceptClient
-from acp_console.state.sources import FileSource, ProxyReader, ProxySource, ProxyWatcher, Source
+from acp_console.state.sources import (
+    FileSource,
+    ProxyReader,
+    ProxySource,
+    ProxyWatcher,
+    TrafficSource,
+)
 from acp_console.tui.commands import bindings
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.intercept.pane import InterceptPane
@@ -43,7 +49,7 @@ class WatchScreen(Screen[None]):
 
     inspection = getters.query_one("#inspection", InspectorPane)
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[TrafficSource]) -> None:
         super().__init__()
         self._sources = tuple(sources)
         self._place = 0

@@ -42,13 +42,13 @@ class StudiedApp(App[None]):
     def on_unmount(self) -> None:
         self.studies.close()
 
-    def on_analysis_tab_chosen(self, event: AnalysisTab.Chosen) -> None:
+    def on_analysis_tab_target_chosen(self, event: AnalysisTab.TargetChosen) -> None:
         self.targets.append(event.target)
 
     def on_analysis_pane_stepped(self, event: AnalysisPane.Stepped) -> None:
         self.steps.append(event.step)
 
-    def on_analysis_pane_left(self) -> None:
+    def on_analysis_pane_closed(self) -> None:
         self.has_left = True
 
 

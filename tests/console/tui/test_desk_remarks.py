@@ -14,7 +14,11 @@ ASK = b'{"jsonrpc":"2.0","id":1,"method":"x"}'
     ("before", "after", "remark"),
     [
         (ASK, b'{"jsonrpc":"2.0","id":1,"method":"y"}', None),
-        (ASK, b'{"jsonrpc":"2.0","id":"1","method":"x"}', "the id was 1: the response will match no request"),
+        (
+            ASK,
+            b'{"jsonrpc":"2.0","id":"1","method":"x"}',
+            "the id was 1: its response is lost",
+        ),
         (ASK, b'{"jsonrpc":"2.0","method":"x"}', "it was a request and is a notification"),
         (ASK, b"{}", "no JSON-RPC: neither method, result nor error"),
         (

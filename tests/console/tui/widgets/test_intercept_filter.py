@@ -29,7 +29,7 @@ class BoxApp(App[None]):
     def box(self) -> FilterInput:
         return self.query_one(FilterInput)
 
-    def on_filter_input_submitted(self, event: FilterInput.Submitted) -> None:
+    def on_filter_input_confirmed(self, event: FilterInput.Confirmed) -> None:
         self.set.append(event.filter.source)
 
     def on_filter_input_left(self) -> None:

@@ -41,13 +41,13 @@ class BarApp(App[None]):
     def on_mount(self) -> None:
         self.bar.input.focus()
 
-    def on_filter_input_changed(self, message: FilterInput.Changed) -> None:
+    def on_filter_input_filter_changed(self, message: FilterInput.FilterChanged) -> None:
         self.wanted.append(str(message.filter))
 
     def on_filter_input_left(self) -> None:
         self.times_left += 1
 
-    def on_filter_input_submitted(self) -> None:
+    def on_filter_input_confirmed(self) -> None:
         self.times_left += 1
 
     @property
