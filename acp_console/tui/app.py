@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final, Literal, TextIO, cast
 
@@ -64,7 +65,9 @@ class ConsoleApp(App[int]):
         self.theme = "textual-dark"
         for number in END_SIGNALS:
             # Ended by the signal itself we would leave our agents behind.
-            asyncio.get_running_loop().add_signal_handler(number, self._end, number)
+            asyncio.get_running_loop().add_signal_handler(
+                number, partial(self.exit, return_code=128 + number)
+            )
         if self._watch:
             self.push_screen(WatchScreen(self._watch))
             return
@@ -75,9 +78,6 @@ class ConsoleApp(App[int]):
     def on_unmount(self) -> None:
         for number in END_SIGNALS:
             asyncio.get_running_loop().remove_signal_handler(number)
-
-    def _end(self, number: int) -> None:
-        self.exit(return_code=128 + number)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return Textual's own commands, except for the one that stands in our table too."""

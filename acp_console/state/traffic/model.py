@@ -85,7 +85,10 @@ class TrafficModel:
                 found = read_row(self.entries, row)
             except AcpError as problem:
                 return TrafficRow(0, 0.0, "", "unreadable", str(problem))
-            self._see(found)
+            for name, value in (("method", found.method), ("session", found.session)):
+                values = self.seen[name]
+                if value and len(values) < _SEEN:
+                    values[value] = None
         if found.is_open and self.entries.response_row(row) is not None:
             found = replace(found, is_open=False)
         self._kept[row] = found
@@ -236,12 +239,6 @@ class TrafficModel:
             names = self.entries.index.methods.names[:_SEEN]
             found["method"] = list(dict.fromkeys([*found["method"], *names]))
         return found
-
-    def _see(self, row: TrafficRow) -> None:
-        for name, value in (("method", row.method), ("session", row.session)):
-            values = self.seen[name]
-            if value and len(values) < _SEEN:
-                values[value] = None
 
     # Marks.
 

@@ -50,7 +50,7 @@ class TrafficScanner:
         while is_busy and time.monotonic() < end:
             try:
                 # Each of them, as none may wait for another.
-                is_busy = any([self._read_on(), self._scan_on(), self._search_on()])
+                is_busy = any([self._read_on(), self._filter_on(), self._search_on()])
             except AcpError as problem:
                 self.problem = problem
                 self._scan = self._search = None
@@ -146,7 +146,7 @@ class TrafficScanner:
         self._advance(self._recording)
         return True
 
-    def _scan_on(self) -> bool:
+    def _filter_on(self) -> bool:
         if self._scan is None:
             if not self._view.is_behind:
                 return False

@@ -94,19 +94,15 @@ def _session(snapshot: SessionSnapshot) -> Iterable[Line]:
     for item in snapshot.items[left:]:
         shown = list(islice(item_lines(item), ITEM_LINES + 1))
         for place, text in enumerate(shown[:ITEM_LINES]):
-            style = _style(text) if place == 0 else ""
+            style = ""
+            if place == 0 and text.startswith(("you:", "thought:", "·", "—")):
+                style = "accent" if text.startswith("you:") else "muted"
             yield Line(((style, f"  {text}".rstrip()[: WIDTH * 2]),))
         if len(shown) > ITEM_LINES:
             yield _muted("    …")
     for trouble in snapshot.errors:
         problem = f"  ✗ {trouble.method}: {trouble.message} ({trouble.code})"
         yield Line((("error", single_line(problem, WIDTH)),), trouble.n)
-
-
-def _style(text: str) -> str:
-    if text.startswith("you:"):
-        return "accent"
-    return "muted" if text.startswith(("thought:", "·", "—")) else ""
 
 
 def _change(change: StateChange) -> Line:

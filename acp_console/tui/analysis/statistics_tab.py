@@ -81,6 +81,7 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
 
 def counted(study: SessionModel, by: By) -> Counted:
     """Return one table; its rows lead to where each began, or to a filter."""
+    sessions = study.conversations.sessions
     match by:
         case "method":
             tallies = sorted(study.statistics.methods.values(), key=lambda each: -each.count)
@@ -90,7 +91,10 @@ def counted(study: SessionModel, by: By) -> Counted:
             items = list(study.statistics.sessions.items())
             every = len(items)
             rows = [
-                AnalysisRow((cell_text(key), *session_cells(study, key, tally)), _begun(study, key))
+                AnalysisRow(
+                    (cell_text(key), *session_cells(study, key, tally)),
+                    sessions[key].begun or None if key in sessions else None,
+                )
                 for key, tally in items[-MOST:]
             ]
         case "turn":
@@ -105,8 +109,3 @@ def _method(tally: MethodStatistics) -> AnalysisRow:
     if tally.update:
         alike = And((alike, Compare("update", "==", tally.update)))
     return AnalysisRow((sender(tally.side), *method_cells(tally)), format_expression(alike))
-
-
-def _begun(study: SessionModel, session_id: str) -> int | None:
-    talk = study.conversations.sessions.get(session_id)
-    return None if talk is None else talk.begun or None

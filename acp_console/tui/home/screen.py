@@ -92,17 +92,17 @@ class HomeScreen(Screen[None]):
 
     def _show(self, text: str) -> None:
         wanted = text.casefold()
-        self._shown = [agent for agent in self._agents if wanted in _words(agent)]
+        self._shown = [
+            agent
+            for agent in self._agents
+            if wanted in f"{agent.name} {agent.title} {agent.description}".casefold()
+        ]
         self.options.clear_options()
         self.options.add_options([Option(_line(agent)) for agent in self._shown])
         self.options.display = bool(self._shown)
         self.query_one("#nothing").display = not self._shown
         if self._shown:
             self.options.highlighted = 0
-
-
-def _words(agent: AgentSpec) -> str:
-    return f"{agent.name} {agent.title} {agent.description}".casefold()
 
 
 def _line(agent: AgentSpec) -> Content:

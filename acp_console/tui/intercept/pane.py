@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 import anyio.to_thread
 from textual import getters, on, work
@@ -34,7 +34,6 @@ from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
-    Message,
     Notification,
     Request,
     SuccessResponse,
@@ -174,7 +173,14 @@ class InterceptPane(Vertical):
         if len(self.query(PARTS)) < PARTS.count("#"):
             return
         for hold in state.held_frames:
-            self._known.update(_session(hold))
+            match hold.message:
+                case (
+                    Request(params={"sessionId": str(session)})
+                    | Notification(params={"sessionId": str(session)})
+                ):
+                    self._known["sessionId"] = session
+                case _:
+                    pass
         before, self._shown, self._width = self._shown, state, width
         self._show_breakpoints(state, before)
         self._show_holds(state, before)
@@ -212,7 +218,8 @@ class InterceptPane(Vertical):
         self._desk.send_command("release_all")
 
     def action_discard(self) -> None:
-        if isinstance(self._message(), SuccessResponse | ErrorResponse):
+        hold = self._hold()
+        if hold is not None and isinstance(hold.message, SuccessResponse | ErrorResponse):
             self.notify("It was a response: its requester goes on waiting", severity="warning")
         self._do("discard")
 
@@ -306,10 +313,6 @@ class InterceptPane(Vertical):
         holds = self._shown.held_frames
         return holds[place] if place is not None and place < len(holds) else None
 
-    def _message(self) -> Message | None:
-        hold = self._hold()
-        return None if hold is None else hold.message
-
     def _show_breakpoints(self, state: InterceptState, before: InterceptState | None) -> None:
         if before is None or state.breakpoints != before.breakpoints:
             self.points.clear_options()
@@ -402,13 +405,6 @@ _WRITING: Final = {
     "end": "Esc, then p,",
 }
 _READING: Final = {"write": "b, then write", "leave": "", "again": "b writes", "end": "p"}
-
-
-def _session(hold: HeldFrame) -> dict[str, Json]:
-    params: Json = getattr(hold.message, "params", None)
-    found = cast("dict[str, Json]", params) if isinstance(params, dict) else {}
-    session = found.get("sessionId")
-    return {"sessionId": session} if isinstance(session, str) else {}
 
 
 def _described(hold: HeldFrame) -> str:

@@ -250,12 +250,6 @@ class TrafficPane(Vertical):
         self._chosen()
         self._report_count()
 
-    def _set_filter(self, text: str, without: str) -> None:
-        if not text:
-            self.notify(without, severity="warning", markup=False)
-        else:
-            self.bar.set_filter(text)
-
     # Commands.
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -345,7 +339,11 @@ class TrafficPane(Vertical):
         facts = self._facts()
         name = "session" if what == "session" else "tool"
         text = "" if facts is None else same_filter(facts, name)
-        self._set_filter(text, f"This row belongs to no {what.replace('_', ' ')}")
+        if text:
+            self.bar.set_filter(text)
+        else:
+            reason = f"This row belongs to no {what.replace('_', ' ')}"
+            self.notify(reason, severity="warning", markup=False)
 
     def action_copy(self, what: str = "raw") -> None:
         row, facts = self._chosen(), self._facts()
@@ -434,9 +432,9 @@ class TrafficPane(Vertical):
         box = self.query_one("#frame-list")
         box.border_title = "Traffic"
         box.border_subtitle = Content(" · ".join(parts))
-        self.table.instead = self._why_empty()
-
-    def _why_empty(self) -> str:
         if not len(self._entries):
-            return "Nothing has been said yet."
-        return "Looking …" if self._view.is_behind else "No row matches. Esc shows everything."
+            self.table.instead = "Nothing has been said yet."
+        elif self._view.is_behind:
+            self.table.instead = "Looking …"
+        else:
+            self.table.instead = "No row matches. Esc shows everything."

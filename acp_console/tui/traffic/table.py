@@ -206,20 +206,17 @@ class FrameTable(CursorList):
             style += self.get_component_rich_style("frame-table--cursor")
         style = Style.combine([self.rich_style, style])
         letter = self._rows.finding_at(position)
+        letter_style = style
+        if letter:
+            letter_style += foreground_style(self, f"frame-table--{FINDINGS[letter.upper()]}")
+            letter_style += Style(bold=letter.isupper())
         mark = MARK if self._rows.is_marked(position) else " "
         segments = [
             Segment(mark, style),
-            Segment(letter or " ", style + self._letter_style(letter)),
+            Segment(letter or " ", letter_style),
             Segment(set_cell_size(f" {text}", max(width - EDGE + 1, 0)), style),
         ]
         return Strip(segments).adjust_cell_length(width, style)
-
-    def _letter_style(self, letter: str) -> Style:
-        if not letter:
-            return Style.null()
-        return foreground_style(self, f"frame-table--{FINDINGS[letter.upper()]}") + Style(
-            bold=letter.isupper()
-        )
 
     def lay_out(self) -> None:
         """Take note of how many rows there are, and how wide they and their numbers are."""
