@@ -10,7 +10,7 @@ from textual.binding import BindingType
 
 from acp_console.render.capabilities import CAPABILITIES, capability_cells
 from acp_console.render.values import plural
-from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab, TableLines
+from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab
 from acp_console.tui.commands import bindings
 from acp_inspector.analysis.capabilities import Capability, Mark
 from acp_inspector.analysis.session_model import SessionModel
@@ -60,10 +60,7 @@ class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
         self.show_heading(f"{heading} · {len(answer.idle)} neither claimed nor used {how}")
         rows = (*answer.rows, *answer.idle) if self.shows_every else answer.rows
         if rows:
-            lines = TableLines(CAPABILITIES, rows, least=PATH_WIDTH)
-            self.lines.show(lines)
-            if self.lines.cursor < lines.first:
-                self.lines.choose(lines.first)
+            self.show_table(CAPABILITIES, rows, least=PATH_WIDTH)
         else:
             self.show_note("Nothing was claimed and nothing used.")
 

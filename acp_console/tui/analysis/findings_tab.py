@@ -23,7 +23,7 @@ from acp_console.render.findings import (
     sort_findings,
 )
 from acp_console.render.values import format_number
-from acp_console.tui.analysis.tab import AnalysisTab, GivenLines, Line, LineList
+from acp_console.tui.analysis.tab import AnalysisTab, Line, LineList
 from acp_console.tui.commands import bindings
 from acp_inspector.analysis.annotations import SEVERITY_LETTERS
 from acp_inspector.lint.catalog import BASES, SEVERITIES, Severity
@@ -81,7 +81,7 @@ class FindingsTab(AnalysisTab[Linter, Found]):
         found = [each for each in answer.findings if each.severity in self.shown]
         if found:
             columns = max(len(frame_numbers(each, IN_LINE)) for each in found)
-            self.lines.show(GivenLines([_line(each, columns) for each in found]))
+            self.lines.show([_line(each, columns) for each in found])
             self._go_to_aim(found)
         else:
             self.show_note(self._why_empty(answer))

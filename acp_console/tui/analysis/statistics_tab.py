@@ -21,13 +21,13 @@ from acp_console.render.statistics import (
 )
 from acp_console.render.tables import Layout
 from acp_console.render.values import cell_text, format_number, sender
-from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab, TableLines
+from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab
 from acp_console.tui.commands import bindings
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.statistics import MethodStatistics
 from acp_inspector.filter.ast import And, Compare, format_expression
 
-MOST: Final = 5000
+MOST: Final = 2000
 """Rows of one table."""
 LAYOUTS: Final[dict[By, Layout]] = {"method": METHODS, "session": SESSIONS, "turn": TURNS}
 
@@ -62,17 +62,11 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
         names = " · ".join(f"[{each}]" if each == self.by else each for each in get_args(By))
         left = f" · {format_number(answer.left)} earlier left out" if answer.left else ""
         heading = f"by {names}{left}"
-        lines = TableLines(LAYOUTS[answer.by], answer.rows)
-        hidden = lines.hidden(self.lines.width)
-        if hidden:
+        if not answer.rows:
+            self.show_note("Nothing to count.")
+        elif hidden := self.show_table(LAYOUTS[answer.by], answer.rows):
             heading += f" · no room for {', '.join(hidden)}"
         self.show_heading(f"{answer.headline}\n{heading}")
-        if answer.rows:
-            self.lines.show(lines)
-            if self.lines.cursor < lines.first:
-                self.lines.choose(lines.first)
-        else:
-            self.show_note("Nothing to count.")
 
     def action_by(self) -> None:
         names: tuple[By, ...] = get_args(By)

@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Generic, Protocol, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
@@ -41,51 +41,19 @@ class Line:
     """Identifies the line among other lines."""
 
 
-class Lines(Protocol):
-    """Lines by their place."""
-
-    def __len__(self) -> int: ...
-
-    def line(self, place: int, width: int) -> Line: ...
-
-    def place_of(self, key: object) -> int | None: ...
-
-
-class GivenLines:
-    """Lines that are the same for any width."""
-
-    def __init__(self, lines: Sequence[Line] = ()) -> None:
-        self._lines = lines
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    def line(self, place: int, width: int) -> Line:
-        del width
-        return self._lines[place]
-
-    def place_of(self, key: object) -> int | None:
-        places = (place for place, line in enumerate(self._lines) if line.key == key)
-        return next(places, None)
-
-
-class WrappedLines(GivenLines):
-    """Lines whose last part goes on in further lines where the width ends."""
-
-    def __init__(self, lines: Sequence[Line], width: int) -> None:
-        super().__init__([piece for line in lines for piece in _pieces(line, width)])
-
-
-def _pieces(line: Line, width: int) -> Iterator[Line]:
-    *before, (style, text) = line.parts
-    indent = sum(cell_len(part) for _, part in before) + len(text) - len(text.lstrip(" ")) + 2
-    if cell_len(text) + indent - 2 <= width or width < indent + NARROWEST:
-        yield line
-        return
-    pieces = _wrapped(text, width - indent)
-    yield Line((*before, (style, next(pieces))), line.target, line.key)
-    for piece in pieces:
-        yield Line((("", " " * indent), (style, piece)), line.target)
+def wrap_lines(lines: Sequence[Line], width: int) -> list[Line]:
+    """Return lines whose last part goes on in further lines where the width ends."""
+    wrapped: list[Line] = []
+    for line in lines:
+        *before, (style, text) = line.parts
+        indent = sum(cell_len(part) for _, part in before) + len(text) - len(text.lstrip(" ")) + 2
+        if cell_len(text) + indent - 2 <= width or width < indent + NARROWEST:
+            wrapped.append(line)
+            continue
+        first, *rest = _wrapped(text, width - indent)
+        wrapped.append(Line((*before, (style, first)), line.target, line.key))
+        wrapped += [Line((("", " " * indent), (style, piece)), line.target) for piece in rest]
+    return wrapped
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:
@@ -156,11 +124,11 @@ class LineList(CursorList):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
-        self._lines: Lines = GivenLines()
+        self._lines: Sequence[Line] = ()
         self.has_cursor = True
         """Whether a line can be chosen; a sentence in place of lines cannot."""
 
-    def show(self, lines: Lines, *, has_cursor: bool = True) -> None:
+    def show(self, lines: Sequence[Line], *, has_cursor: bool = True) -> None:
         """Show other lines; without `has_cursor`, they are a sentence of which none is chosen."""
         self.has_cursor = has_cursor
         before = self.chosen
@@ -170,8 +138,8 @@ class LineList(CursorList):
         self.lay_out()
         place = self.cursor
         if before is not None and before.key is not None:
-            found = lines.place_of(before.key)
-            place = place if found is None else found
+            same = (at for at, line in enumerate(lines) if line.key == before.key)
+            place = next(same, place)
         self.cursor = max(0, min(place, len(lines) - 1))
         if place != above + self.scroll_offset.y:
             self.scroll_to(y=max(self.cursor - above, 0), animate=False, force=True)
@@ -186,9 +154,7 @@ class LineList(CursorList):
     @property
     def chosen(self) -> Line | None:
         """The line under the cursor; None if there is none."""
-        if not 0 <= self.cursor < len(self._lines):
-            return None
-        return self._lines.line(self.cursor, self.width)
+        return self._lines[self.cursor] if 0 <= self.cursor < len(self._lines) else None
 
     def watch_cursor(self) -> None:
         self.refresh()
@@ -214,7 +180,7 @@ class LineList(CursorList):
             base += self.get_component_rich_style("line-list--cursor")
         segments: list[Segment] = []
         left = width
-        for name, text in self._lines.line(place, width).parts:
+        for name, text in self._lines[place].parts:
             style = base + foreground_style(self, f"line-list--{name}") if name else base
             shown = text if cell_len(text) <= left else set_cell_size(text, max(left - 1, 0)) + "…"
             segments.append(Segment(shown, style))
@@ -235,40 +201,23 @@ class AnalysisRow:
     """How its last cell is written."""
 
 
-class TableLines:
-    """The rows of a table below its heading, laid out for the width that is asked for."""
+def table_lines(
+    layout: Layout, rows: Sequence[AnalysisRow], width: int, *, least: int = MIN_FLEXIBLE_WIDTH
+) -> tuple[list[Line], tuple[str, ...]]:
+    """Return a heading and `rows` for a width, and the columns for which there is no room.
 
-    first = 1
-    """The line of the first row."""
-
-    def __init__(
-        self, layout: Layout, rows: Sequence[AnalysisRow], *, least: int = MIN_FLEXIBLE_WIDTH
-    ) -> None:
-        """Lay out `rows`; the flexible column keeps `least` columns before others are left out."""
-        self._rows = rows
-        self._table = TableText(layout, [row.cells for row in rows], min_flexible_width=least)
-
-    def __len__(self) -> int:
-        return self.first + len(self._rows)
-
-    def line(self, place: int, width: int) -> Line:
-        if place == 0:
-            return Line((("muted", self._table.heading(width)),))
-        row = self._rows[place - self.first]
-        shown = self._table.fit(width).shown
-        if not row.style or not shown:
-            return Line((("", self._table.line(row.cells, width)),), row.target, row.cells[:2])
-        before = self._table.line(row.cells, width, last=-1)
-        parts = (("", before + " " * GAP), (row.style, row.cells[shown[-1]]))
-        return Line(parts, row.target, row.cells[:2])
-
-    def place_of(self, key: object) -> int | None:
-        places = (place for place, row in enumerate(self._rows) if row.cells[:2] == key)
-        return next((self.first + place for place in places), None)
-
-    def hidden(self, width: int) -> list[str]:
-        """Return the columns for which there is no room."""
-        return [*self._table.fit(width).hidden]
+    The flexible column keeps `least` columns before others are left out.
+    """
+    table = TableText(layout, [row.cells for row in rows], min_flexible_width=least)
+    fit = table.fit(width)
+    lines = [Line((("muted", table.heading(width)),))]
+    for row in rows:
+        parts = (("", table.line(row.cells, width)),)
+        if row.style and fit.shown:
+            before = table.line(row.cells, width, last=-1)
+            parts = (("", before + " " * GAP), (row.style, row.cells[fit.shown[-1]]))
+        lines.append(Line(parts, row.target, row.cells[:2]))
+    return lines, fit.hidden
 
 
 T = TypeVar("T")
@@ -393,7 +342,17 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
     def show_wrapped(self, lines: Sequence[Line], *, has_cursor: bool = True) -> None:
         """Show lines that go on where the width ends."""
-        self.lines.show(WrappedLines(lines, self.lines.width), has_cursor=has_cursor)
+        self.lines.show(wrap_lines(lines, self.lines.width), has_cursor=has_cursor)
+
+    def show_table(
+        self, layout: Layout, rows: Sequence[AnalysisRow], *, least: int = MIN_FLEXIBLE_WIDTH
+    ) -> tuple[str, ...]:
+        """Show a table; return the columns for which there is no room."""
+        lines, hidden = table_lines(layout, rows, self.lines.width, least=least)
+        self.lines.show(lines)
+        if self.lines.cursor == 0:
+            self.lines.choose(1)
+        return hidden
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.again)
