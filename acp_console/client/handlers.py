@@ -24,6 +24,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
 from acp_protocol.host.terminals import TerminalPool
+from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json, Notification, Request
 
 logger = logging.getLogger(__name__)
@@ -129,8 +130,8 @@ class ClientHandlers:
                 },
             }:
                 # What a call is about may come piece by piece, and is asked about as a whole.
-                so_far: Json = self._calls.get(session_id, {}).get(call_id, {}).get("content")
-                content = [*(cast("list[Json]", so_far) if isinstance(so_far, list) else []), block]
+                known = self._calls.get(session_id, {}).get(call_id, {})
+                content = [*as_list(known.get("content")), block]
                 self._remember(session_id, call_id, {"content": content})
             case _:
                 logger.debug("the agent told %s", notification.method)

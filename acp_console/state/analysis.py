@@ -308,30 +308,29 @@ class AnalysisFolds:
         self.annotations = Annotations()
         self.background: tuple[BackgroundFold[Any], ...] = ()
         """What goes on while something else or nothing is looked at, the most urgent first."""
-        self.study: BackgroundFold[SessionModel] = BackgroundFold(
-            entries, self._begin_study, self._study_on
-        )
+
+        def begin_study() -> SessionModel:
+            self.annotations.clear_entries()
+            return SessionModel()
+
+        def study_on(study: SessionModel, entry: Entry) -> None:
+            study.apply(entry)
+            self.annotations.add_entry(entry, study.notes())
+
+        def begin_linting() -> Linter:
+            self.annotations.clear_findings()
+            return Linter(limit=KEPT)
+
+        self.study: BackgroundFold[SessionModel] = BackgroundFold(entries, begin_study, study_on)
         self.linter: BackgroundFold[Linter] = BackgroundFold(
             entries,
-            self._begin_linting,
+            begin_linting,
             lambda linter, entry: self.annotations.add_findings(linter.feed(entry)),
             finish=lambda linter: self.annotations.add_findings(linter.finish()),
             is_over=is_over,
             # It keeps little of each entry: rows are marked up to the last.
             portion=sys.maxsize,
         )
-
-    def _begin_study(self) -> SessionModel:
-        self.annotations.clear_entries()
-        return SessionModel()
-
-    def _study_on(self, study: SessionModel, entry: Entry) -> None:
-        study.apply(entry)
-        self.annotations.add_entry(entry, study.notes())
-
-    def _begin_linting(self) -> Linter:
-        self.annotations.clear_findings()
-        return Linter(limit=KEPT)
 
     def share(self, looked_at: BackgroundFold[Any] | None) -> None:
         """Give the time to what is looked at; to the background, when that is done."""

@@ -30,6 +30,7 @@ from acp_inspector.analysis.items import (
     TurnEnd,
     UserMessage,
     entries,
+    string,
 )
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
@@ -161,11 +162,11 @@ class PlanView(Static):
 
     async def sync(self) -> None:
         text = Text.assemble(("Plan", "bold"))
-        done = sum(_string(entry, "status") == "completed" for entry in self.item.entries)
+        done = sum(string(entry, "status") == "completed" for entry in self.item.entries)
         text.append(f"  {done} of {len(self.item.entries)} done", style="dim")
         for entry in self.item.entries:
-            sign, word = STATUS.get(_string(entry, "status"), ("?", "unknown"))
-            text.append(f"\n {sign} {single_line(_string(entry, 'content'), 200)}")
+            sign, word = STATUS.get(string(entry, "status"), ("?", "unknown"))
+            text.append(f"\n {sign} {single_line(string(entry, 'content'), 200)}")
             text.append(f"  {word}", style="dim")
         self.update(text)
 
@@ -237,7 +238,7 @@ class NoticeView(Static):
         item = self.item
         text = f"· {single_line(item.text, 300)}"
         if isinstance(item, ElicitationItem):
-            text += f": {single_line(_string(item.outcome, 'action') or 'open', 40)}"
+            text += f": {single_line(string(item.outcome, 'action') or 'open', 40)}"
         if text != self._shown:
             self._shown = text
             self.update(Text(text))
@@ -311,12 +312,7 @@ def _output(text: str) -> Text:
 
 
 def _type(block: Json) -> str:
-    return single_line(_string(block, "type") or "unknown content", 40)
-
-
-def _string(value: Json, name: str) -> str:
-    found = cast("Mapping[str, Json]", value).get(name) if isinstance(value, Mapping) else None
-    return found if isinstance(found, str) else ""
+    return single_line(string(block, "type") or "unknown content", 40)
 
 
 class ConversationView(VerticalScroll):

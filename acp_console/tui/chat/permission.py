@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from textual.app import ComposeResult
 from textual.containers import ItemGrid, Vertical
@@ -14,7 +14,7 @@ from textual.events import Key
 from textual.message import Message
 from textual.widgets import Button, Static
 
-from acp_inspector.analysis.items import PermissionRequest
+from acp_inspector.analysis.items import PermissionRequest, string
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
@@ -73,7 +73,7 @@ class PermissionView(Vertical, can_focus=True):
         self.permission = permission
         self.had_focus = False
         """Whether it had the focus once; then it takes it only if the user wants it to."""
-        self._ids = [_string(option, "optionId") for option in permission.options]
+        self._ids = [string(option, "optionId") for option in permission.options]
         self._timing = timing
         self._settled_at = self._keys_from = timing.clock() + timing.settle_s
 
@@ -118,17 +118,12 @@ class PermissionView(Vertical, can_focus=True):
 
 
 def _button(position: int, option: Json) -> Button:
-    kind = _string(option, "kind")
+    kind = string(option, "kind")
     look, word = KINDS.get(kind, ("other", single_line(kind, 16)))
-    label = Content(f"{position + 1}  {single_line(_string(option, 'name'), NAME)}")
-    if word not in _string(option, "name").lower():
+    label = Content(f"{position + 1}  {single_line(string(option, 'name'), NAME)}")
+    if word not in string(option, "name").lower():
         label = Content.assemble(label, (f" ({word})", "dim"))
     button = Button(label, name=str(position), compact=True)
     button.can_focus = False
     button.add_class(look)
     return button
-
-
-def _string(value: Json, name: str) -> str:
-    found = cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -19,7 +19,8 @@ from acp_inspector.intercept.json_edit import SyntaxProblem, find_syntax_error, 
 from acp_inspector.intercept.templates import validation_errors
 from acp_protocol import jsonrpc
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import ErrorResponse, InvalidMessage, Json, Request, SuccessResponse
+from acp_protocol.json_values import get
+from acp_protocol.jsonrpc import ErrorResponse, InvalidMessage, Request, SuccessResponse
 
 Remarks: TypeAlias = Callable[[bytes], Sequence[str]]
 """What there is to say about a frame that is JSON, a phrase each."""
@@ -59,9 +60,8 @@ def on_result(method: str) -> Remarks:
 
 
 def on_error(raw: bytes) -> Sequence[str]:
-    value = jsonrpc.parse(raw)
-    error = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
-    if type(error.get("code")) is int and isinstance(error.get("message"), str):
+    error = jsonrpc.parse(raw)
+    if type(get(error, "code")) is int and isinstance(get(error, "message"), str):
         return ()
     return ["an error needs an integer code and a message"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar, cast
+from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -36,6 +36,7 @@ from acp_inspector.intercept.templates import call_template, methods_of, result_
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side, opposite
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get_objects
 from acp_protocol.jsonrpc import ErrorResponse, Json, Notification, Request, SuccessResponse
 from acp_protocol.schema.method_spec import MethodSpec
 
@@ -244,15 +245,11 @@ class AnswerScreen(HeldFrameScreen[HandmadeResponse | None]):
 
 def _options(request: Request) -> list[tuple[str, str]]:
     """Return id and name of the options that a question for consent offers."""
-    if request.method != "session/request_permission" or not isinstance(request.params, dict):
+    if request.method != "session/request_permission":
         return []
-    params = cast("dict[str, Any]", request.params)
-    found: Any = params.get("options")
-    offers = cast("list[Any]", found) if isinstance(found, list) else []
-    objects = [cast("dict[str, Any]", offer) for offer in offers if isinstance(offer, dict)]
     return [
         (str(offer["optionId"]), str(offer.get("name", "")))
-        for offer in objects
+        for offer in get_objects(request.params, "options")
         if "optionId" in offer
     ]
 
