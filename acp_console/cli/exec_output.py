@@ -53,7 +53,6 @@ class TurnPrinter:
                     self._show_text(update)
 
     def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
-        """Print how the turn ended."""
         reason = answer["stopReason"]
         if self._format == "json":
             end = {"stopReason": reason, "sessionId": session_id, "usage": answer.get("usage")}

@@ -47,7 +47,6 @@ WITHOUT_CLICK: Final = frozenset({"proxy", "agent"})
 
 
 def load(name: str) -> click.Command:
-    """Return the command of that name, importing its module now."""
     module = importlib.import_module(f"acp_console.cli.{MODULES.get(name, name)}")
     return module.command
 

@@ -33,7 +33,6 @@ class FilterSelector:
         return "pending" in self.filter.fields
 
     def matches(self, frame: Frame, exchanges: Exchanges, notes: FrameNotes) -> bool:
-        """Return whether the filter matches a frame."""
         return self.filter.matches(EntryFields(frame, exchanges, notes=notes))
 
 

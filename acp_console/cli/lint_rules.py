@@ -46,7 +46,6 @@ def print_rules(names: Sequence[str], format_: str) -> int:
 
 
 def rule_json(rule: LintRule) -> dict[str, Json]:
-    """Return all that is known of a rule."""
     return {
         "rule": rule.id,
         "family": FAMILIES[rule.family],

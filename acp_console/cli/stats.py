@@ -79,7 +79,6 @@ def command(*, file: Path, by: By, text: str, format_: Format) -> int:
 
 
 def print_statistics(study: SessionModel, by: By) -> None:
-    """Print one table."""
     if by == "method":
         tallies = sorted(study.statistics.methods.values(), key=lambda tally: -tally.count)
         rows = [[sender(tally.side), *method_cells(tally)] for tally in tallies]

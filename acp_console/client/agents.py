@@ -94,6 +94,5 @@ def find_agent(name: str) -> AgentSpec:
 
 
 def command_agent(command: Sequence[str]) -> AgentSpec:
-    """Return an agent that is started by `command`."""
     words = tuple(command)
     return AgentSpec(PurePath(words[0]).name, PurePath(words[0]).name, words, " ".join(words))

@@ -59,7 +59,6 @@ class ClientHandlers:
         """The protocol version that was agreed on."""
 
     async def __aenter__(self) -> Self:
-        """Get ready to run commands."""
         if self._runs:
             self._terminals = await TerminalPool().__aenter__()
         return self
@@ -134,7 +133,7 @@ class ClientHandlers:
                 content = [*as_list(known.get("content")), block]
                 self._remember(session_id, call_id, {"content": content})
             case _:
-                logger.debug("the agent told %s", notification.method)
+                logger.debug("ignored notification %s", notification.method)
 
     def _remember(self, session_id: str, call_id: str, update: Mapping[str, Json]) -> None:
         calls = self._calls.setdefault(session_id, {})

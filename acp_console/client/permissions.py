@@ -90,7 +90,7 @@ class PermissionPrompt:
         try:
             return (self.cwd / path).resolve().is_relative_to(self.cwd.resolve())
         except (OSError, RuntimeError, ValueError):
-            # A loop of links, a NUL: a path that cannot be told leads nowhere we know.
+            # A loop of links, a NUL: a path that cannot be resolved counts as outside.
             return False
 
 
@@ -122,7 +122,6 @@ class PolicyDecider:
 
 
 def allows(allowed: PermissionPolicy, request: PermissionPrompt) -> bool:
-    """Return whether a policy lets through what is asked."""
     if allowed == "all":
         return True
     return request.kind in _KINDS[allowed] and not request.paths_outside

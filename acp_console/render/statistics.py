@@ -52,7 +52,6 @@ TURNS: Final = Layout(
 
 
 def headline(study: SessionModel) -> str:
-    """Return all of a connection in one line."""
     total = study.statistics.total
     took = (total.last or 0.0) - (total.began or 0.0)
     parts = [

@@ -60,7 +60,6 @@ class Query(Generic[T, A]):
     """Seconds that answering took."""
 
     def run(self, fold: T) -> None:
-        """Ask."""
         began = time.monotonic()
         try:
             self.result = self.function(fold)
@@ -149,7 +148,6 @@ class BackgroundFold(Generic[T]):
 
     @property
     def is_started(self) -> bool:
-        """Whether it has begun."""
         return self._thread is not None
 
     def query(self, function: Callable[[T], A]) -> Query[T, A]:

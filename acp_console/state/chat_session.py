@@ -93,7 +93,6 @@ class ChatSession:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a turn is running."""
         return self.state in {"working", "stopping"}
 
     @property

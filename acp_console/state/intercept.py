@@ -50,12 +50,10 @@ class HeldFrame:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it is here."""
         return len(self.raw) == self.size
 
     @cached_property
     def message(self) -> Message:
-        """The message, as far as its bytes are here."""
         return jsonrpc.read_message(self.raw)
 
 

@@ -1,7 +1,7 @@
 """Where a screen gets the traffic of others from: a running proxy, or a recording.
 
 A recording is looked at where it lies. To a proxy a thread listens, and a screen takes what has
-come at its own pace; what it does not take in time makes the thread wait, and nobody else.
+come at its own pace; while its queue is full, only the thread waits.
 """
 
 from __future__ import annotations
@@ -29,14 +29,10 @@ class TrafficSource(Protocol):
     """Traffic that somebody else has, or had, in a process or in a file."""
 
     @property
-    def title(self) -> str:
-        """What to call it."""
-        ...
+    def title(self) -> str: ...
 
     @property
-    def is_live(self) -> bool:
-        """Whether more may come."""
-        ...
+    def is_live(self) -> bool: ...
 
 
 class ProxySource:
@@ -58,7 +54,7 @@ class ProxySource:
         except AcpError:
             return None
         if "series" in recording.header.meta:
-            # It goes on in another file one day; what is told goes on regardless.
+            # It will go on in another file; the control socket goes on regardless.
             recording.close()
             return None
         return recording

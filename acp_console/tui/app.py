@@ -118,7 +118,7 @@ def run_watch(sources: Sequence[TrafficSource]) -> int:
 class _Terminal:
     """What is drawn on; one that is gone takes everything.
 
-    Textual's thread that draws would end with the first error, and whoever draws on wait for it.
+    Textual's thread that draws would end with the first error, and the app would wait for it.
     """
 
     def __init__(self, file: TextIO) -> None:

@@ -204,7 +204,6 @@ EDITOR_KEYS: Final = (
 
 
 def bindings(scope: Scope) -> list[BindingType]:
-    """Return the bindings of a scope."""
     return [
         Binding(
             command.key,

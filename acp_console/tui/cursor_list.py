@@ -79,7 +79,6 @@ class CursorList(ScrollView, can_focus=True):
         return max(0, min(place, self.count - 1))
 
     def reveal(self) -> None:
-        """Scroll until the cursor is in sight."""
         top, height = self.scroll_offset.y, max(self.size.height, 1)
         if self.cursor < 0:
             return

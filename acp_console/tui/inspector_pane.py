@@ -99,12 +99,10 @@ class InspectorPane(Horizontal):
         self.set_class(event.size.width < WIDE, "-narrow")
 
     def extend(self, entries: Sequence[Entry]) -> None:
-        """Take the next entries of the journal."""
         self.traffic.extend(entries)
 
     @property
     def problem(self) -> AcpError | None:
-        """Why the recording cannot be read on, if it cannot."""
         return self.traffic.problem
 
     def focus_content(self) -> None:

@@ -65,7 +65,6 @@ class CommandProvider(Provider):
 
 
 def commands_of(kind: type[DOMNode]) -> list[Command]:
-    """Return the commands that a class binds to keys."""
     ids = [
         binding.id or ""
         for each in kind.__mro__

@@ -51,11 +51,9 @@ class FilterHistory:
         return self._place < len(self._filters)
 
     def leave(self) -> None:
-        """Begin at the newest again."""
         self._place = len(self._filters)
 
     def add(self, text: str) -> None:
-        """Keep a filter as the newest."""
         text = text.strip()
         if text and "\n" not in text and len(text) <= MAX_LENGTH:
             # Another run may have added some since.

@@ -35,7 +35,7 @@ T = TypeVar("T")
 def own_thread(*, poll_interval_s: float = 0.002) -> RunSlow:
     """Return a thread for work that may take long, such as trying the patterns of a filter.
 
-    Work whose result nobody wants any more goes on to its end. The thread ends once nothing refers
+    Work whose result is no longer needed runs to its end. The thread ends once nothing refers
     to it.
     """
     pool = ThreadPoolExecutor(1, thread_name_prefix="filter")
@@ -78,7 +78,6 @@ class TrafficModel:
         return self.row(self.row_at(position))
 
     def row(self, row: int) -> TrafficRow:
-        """Return what the table says of a row."""
         found = self._kept.get(row)
         if found is None:
             try:
@@ -97,14 +96,12 @@ class TrafficModel:
         return found
 
     def delta(self, position: int) -> float:
-        """Return the seconds since what precedes."""
         if position == 0:
             return 0.0
         before, row = self.row_at(position - 1), self.row_at(position)
         return time_of(self.entries, row) - time_of(self.entries, before)
 
     def row_at(self, position: int) -> int:
-        """Return the row at a position."""
         return position if self._scan is None else self._scan.rows[position]
 
     def position_of(self, row: int) -> int | None:
@@ -143,7 +140,6 @@ class TrafficModel:
     # Filtering.
 
     def filter(self, wanted: Filter) -> None:
-        """Show what `wanted` means; `run` looks for it."""
         self.wanted = wanted
         self._next = None
         self._scan = None if wanted.is_empty else self._new_scan()
@@ -243,7 +239,6 @@ class TrafficModel:
     # Marks.
 
     def notes_of(self, entry: Entry) -> FrameNotes:
-        """Return what is known of an entry beside what it says."""
         return self.annotations.notes(entry, is_marked=entry.seq in self._marks)
 
     def finding_at(self, position: int) -> str:
@@ -264,7 +259,6 @@ class TrafficModel:
         return None
 
     def is_marked(self, position: int) -> bool:
-        """Return whether somebody marked what stands at a position."""
         return bool(self._marks) and self.row_at(position) in self._marks.values()
 
     def mark(self, row: int) -> bool | None:
@@ -278,5 +272,4 @@ class TrafficModel:
 
     @property
     def marks(self) -> list[int]:
-        """The rows that are marked, in order."""
         return sorted(self._marks.values())

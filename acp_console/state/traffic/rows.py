@@ -67,7 +67,6 @@ class TrafficRow:
 
     @property
     def is_fault(self) -> bool:
-        """Whether it reports an error."""
         return self.kind in {"error", "malformed", "unreadable"}
 
 
@@ -89,7 +88,6 @@ def size_of(entries: EntrySequence, row: int) -> int:
 
 
 def read_row(entries: EntrySequence, row: int) -> TrafficRow:
-    """Return what the table says of a row."""
     if (size := size_of(entries, row)) > LARGE:
         method = ""
         if isinstance(entries, IndexedRecording):

@@ -109,7 +109,6 @@ class TrafficScanner:
 
     @property
     def is_searching(self) -> bool:
-        """Whether something is looked for."""
         return self._search is not None
 
     def search(self, wanted: Filter, row: int, *, is_forward: bool, turns: bool = False) -> None:

@@ -248,7 +248,6 @@ ItemView = UserView | AgentView | ThoughtView | PlanView | ToolCallView | TurnEn
 
 
 def view_of(item: Item, timing: PermissionTiming) -> ItemView:
-    """Return a new widget that shows `item`."""
     match item:
         case UserMessage():
             return UserView(item)

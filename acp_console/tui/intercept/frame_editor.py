@@ -138,7 +138,6 @@ class FrameEditor(Vertical):
 
     @property
     def text(self) -> str:
-        """What stands there."""
         return self.area.text
 
     def write(self, text: str) -> None:

@@ -149,7 +149,7 @@ class EditScreen(HeldFrameScreen[Edited | None]):
         if self.may_send() and self.editor.check_now() is None:
             text = self.editor.text
             raw = self._raw if text == self._begin else minify(text)
-            # What came broken and is sent unchanged is nobody's mistake here.
+            # A frame that came broken may be sent unchanged.
             self.dismiss(Edited(raw, is_forced=raw is self._raw))
         elif self.editor.flaw is not None:
             self.action_flaw()
@@ -404,9 +404,9 @@ class ComposeScreen(FrameScreen[None]):
     def _show_direction(self) -> None:
         to = opposite(self._side)
         whose = (
-            "its id stays, and its answer goes to the other side"
+            "its id stays, and its response goes to the other side"
             if self._keeps_id
-            else "it gets an id of its own, and its answer comes here"
+            else "it gets an id of its own, and its response comes here"
         )
         self.query_one("#compose-way", Static).update(
             Content.assemble(

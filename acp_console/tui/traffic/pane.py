@@ -143,12 +143,10 @@ class TrafficPane(Vertical):
 
     @property
     def problem(self) -> AcpError | None:
-        """Why the recording cannot be read on, if it cannot."""
         return self._work.problem
 
     @property
     def entries(self) -> EntrySequence:
-        """What is shown."""
         return self._entries
 
     @property
