@@ -20,7 +20,7 @@ from acp_console.render.transcript import change_lines, transcript_lines
 from acp_console.render.values import cell_text, format_seconds, sender
 from acp_console.render.waiting import alarms, wait_tree
 from acp_inspector.analysis.capabilities import Capability
-from acp_inspector.analysis.exchanges import Exchange, ExchangeFault
+from acp_inspector.analysis.exchanges import Exchange
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.state_diff import change_to_json, state_changes
 from acp_inspector.analysis.to_json import session_to_json
@@ -96,7 +96,10 @@ def _exchanges(study: SessionModel, request: ViewRequest) -> None:
     warn_about_filter(request.filter)
     if request.is_json:
         exchanges = [_exchange_json(each) for each in shown]
-        fault_values = [_fault_json(each) for each in faults]
+        fault_values = [
+            {"kind": each.kind, "n": each.frame.seq, "id": each.id, "why": each.why}
+            for each in faults
+        ]
         _print_json("exchanges", study, exchanges=exchanges, faults=fault_values)
         return
     print_table(EXCHANGES, [_exchange_cells(each) for each in shown])
@@ -131,10 +134,6 @@ def _exchange_json(each: Exchange) -> dict[str, Json]:
         "code": each.code,
         "withdrawn": None if each.cancel_frame is None else each.cancel_frame.seq,
     }
-
-
-def _fault_json(fault: ExchangeFault) -> dict[str, Json]:
-    return {"kind": fault.kind, "n": fault.frame.seq, "id": fault.id, "why": fault.why}
 
 
 # Conversation

@@ -177,12 +177,14 @@ class TrafficModel:
         # A thread of its own: that of the filter before may still try a pattern.
         return FilterSearch(self.entries, self.wanted, self.notes_of, run_slow=own_thread())
 
-    def scan_from(self, row: int, wanted: Filter, *, is_forward: bool) -> Iterator[int | None]:
+    def scan_from(
+        self, row: int, wanted: Filter, *, is_forward: bool, near: int = NEAR
+    ) -> Iterator[int | None]:
         """Look for the next row that `wanted` means; yield None after each step, then the row.
 
         Nothing is yielded at the end if there is none.
         """
-        reach, run_slow = NEAR, own_thread()
+        reach, run_slow = near, own_thread()
         begin = end = row + 1 if is_forward else row
         while (end < len(self.entries)) if is_forward else begin > 0:
             if is_forward:
