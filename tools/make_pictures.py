@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 
 from acp_console.client.agents import DEMO_AGENT
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
+from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 
 FOLDER: Final = Path(__file__).parent.parent / "docs" / "pictures"
 LIMIT: Final = 30.0
@@ -33,12 +33,12 @@ async def make(cwd: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=cwd, timing=timing)
     async with app.run_test(size=(150, 40)) as pilot:
         await pilot.press(*"read notes.md then edit notes.md: milk => bread", "enter")
-        await _until(pilot, lambda: bool(app.screen.query(PermissionPrompt)))
+        await _until(pilot, lambda: bool(app.screen.query(PermissionView)))
         await pilot.press("f2")
         await pilot.pause(0.5)
         app.save_screenshot("chat.svg", str(FOLDER))
         await pilot.press("f2")
-        app.screen.query_one(PermissionPrompt).focus()
+        app.screen.query_one(PermissionView).focus()
         await pilot.press("1")
         await pilot.press("f2")
         await pilot.pause(0.5)

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from acp_console.client.agents import AGENTS, AgentSpec
+from acp_console.client.agents import AGENTS
 
 
 @click.command(name="agents")
@@ -17,16 +17,16 @@ def command(*, as_json: bool) -> int:
     Any other agent is given by its command: acp-console chat -- my-agent --acp
     """
     for agent in AGENTS:
-        click.echo(json.dumps(_json(agent)) if as_json else f"{agent.name}  {agent.description}")
+        if not as_json:
+            click.echo(f"{agent.name}  {agent.description}")
+            continue
+        facts = {
+            "name": agent.name,
+            "title": agent.title,
+            "command": agent.command,
+            "about": agent.description,
+            "newest": agent.max_protocol_version,
+            "dialect": agent.dialect,
+        }
+        click.echo(json.dumps(facts))
     return 0
-
-
-def _json(agent: AgentSpec) -> dict[str, object]:
-    return {
-        "name": agent.name,
-        "title": agent.title,
-        "command": agent.command,
-        "about": agent.description,
-        "newest": agent.max_protocol_version,
-        "dialect": agent.dialect,
-    }

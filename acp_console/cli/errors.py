@@ -10,8 +10,7 @@ from typing import Final
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.client.agents import UnknownAgentError
-from acp_console.client.errors import SignInRequiredError
+from acp_console.client.agents import SignInRequiredError, UnknownAgentError
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.errors import (
     AcpError,
@@ -74,7 +73,6 @@ class Sentences(logging.Handler):
     """Says what is logged, without its traceback."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say the message of a record."""
         say(record.getMessage())
 
 

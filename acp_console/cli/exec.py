@@ -122,8 +122,8 @@ class SingleTurn:
             runs=allow == "all",
         )
         self._record = record
-        self._printer = TurnPrinter(format_, self._leave, agent.open_dialect())
         self._scope: anyio.CancelScope
+        self._printer = TurnPrinter(format_, self._leave, agent.open_dialect())
 
     async def run_within(self, limit: float) -> int:
         """Run the turn in at most `limit` seconds; return the exit code.

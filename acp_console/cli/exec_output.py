@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from acp_console.cli.errors import say
-from acp_inspector.analysis.items import entries
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.json_values import as_list, get
 from acp_protocol.jsonrpc import Json, Notification
 
 Format: TypeAlias = Literal["text", "json", "quiet"]
@@ -42,19 +42,17 @@ class TurnPrinter:
         """Whether somebody still reads our stdout."""
 
     def show(self, entry: Entry) -> None:
-        """Print what a frame brings, if it brings an update."""
         if not isinstance(entry, Frame):
             return
         for message in self._decoder.decode(entry).messages:
             if isinstance(message, Notification) and message.method == "session/update":
-                update = _member(message.params, "update")
+                update = get(message.params, "update")
                 if self._format == "json":
                     self._write_json({"update": update})
                 else:
                     self._show_text(update)
 
     def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
-        """Print how the turn ended."""
         reason = answer["stopReason"]
         if self._format == "json":
             end = {"stopReason": reason, "sessionId": session_id, "usage": answer.get("usage")}
@@ -72,13 +70,13 @@ class TurnPrinter:
     def _show_text(self, update: Json) -> None:
         match update:
             case {"sessionUpdate": "agent_message_chunk", "content": content}:
-                self._messages.add(str(_member(update, "messageId")))
+                self._messages.add(str(get(update, "messageId")))
                 self._show_block(content)
             case {"sessionUpdate": "agent_message", "messageId": str(id_), "content": blocks}:
                 # Version 2 may send a message whole, and again when it has changed.
                 if id_ not in self._messages:
                     self._messages.add(id_)
-                    for block in entries(blocks):
+                    for block in as_list(blocks):
                         self._show_block(block)
             case {
                 "sessionUpdate": "tool_call" | "tool_call_update",
@@ -120,7 +118,3 @@ def ascii_json(value: Json) -> str:
     """Return `value` as JSON on one line, in ASCII alone: no terminal obeys anything in it."""
     # DEL is the one such character that json leaves as it is.
     return json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")
-
-
-def _member(value: Json, name: str) -> Json:
-    return cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None

@@ -47,7 +47,6 @@ WITHOUT_CLICK: Final = frozenset({"proxy", "agent"})
 
 
 def load(name: str) -> click.Command:
-    """Return the command of that name, importing its module now."""
     module = importlib.import_module(f"acp_console.cli.{MODULES.get(name, name)}")
     return module.command
 
@@ -56,7 +55,6 @@ class LazyGroup(click.Group):
     """Knows its commands by name and imports the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names, in the order of the table."""
         del ctx
         return list(COMMANDS)
 
@@ -68,7 +66,6 @@ class LazyGroup(click.Group):
         return load(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table without importing a command."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))

@@ -33,7 +33,6 @@ class FilterSelector:
         return "pending" in self.filter.fields
 
     def matches(self, frame: Frame, exchanges: Exchanges, notes: FrameNotes) -> bool:
-        """Return whether the filter matches a frame."""
         return self.filter.matches(EntryFields(frame, exchanges, notes=notes))
 
 
@@ -55,17 +54,18 @@ def ignores_of(texts: Sequence[str], *, lacks: Collection[str] = ()) -> list[Ign
         click.UsageError: it cannot be parsed, and the error shows where; or it uses a field
             that is not available.
     """
-    return [_ignore(text, lacks) for text in texts]
-
-
-def _ignore(text: str, lacks: Collection[str]) -> Ignore:
-    if text.startswith("$"):
-        try:
-            return Ignore(text, parse_path(text))
-        except JSONPathError:
-            # With an operator after it, it is an expression.
-            pass
-    return Ignore(text, FilterSelector(parse_filter(text, option="--ignore", unknown_fields=lacks)))
+    ignores: list[Ignore] = []
+    for text in texts:
+        if text.startswith("$"):
+            try:
+                ignores.append(Ignore(text, parse_path(text)))
+                continue
+            except JSONPathError:
+                # With an operator after it, it is an expression.
+                pass
+        wanted = parse_filter(text, option="--ignore", unknown_fields=lacks)
+        ignores.append(Ignore(text, FilterSelector(wanted)))
+    return ignores
 
 
 def report_ignores(ignores: Sequence[Ignore]) -> bool:

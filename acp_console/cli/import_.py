@@ -9,7 +9,7 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import say
 from acp_inspector.importers.formats import FORMATS
-from acp_inspector.importers.importer import ImportResult, import_file
+from acp_inspector.importers.importer import import_file
 from acp_protocol.host.sanitize import escape_controls
 
 
@@ -38,26 +38,19 @@ def command(*, file: Path, out: Path, format_name: str | None, overwrite: bool) 
     acp-console import --as acpx 019c.stream.ndjson -o session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     result = import_file(file, out, format_name=format_name, overwrite=overwrite)
-    click.echo(f"{escape_controls(str(out))}: {_counts(result)} from {result.format.about}")
-    for line in _doubts(result):
-        say(line)
-    return exit_codes.DONE
-
-
-def _counts(result: ImportResult) -> str:
     counts = [f"{result.counts['frames']} frames"]
     if pieces := result.counts["stderr"]:
         counts.append(f"{pieces} pieces of stderr")
     if notes := result.counts["notes"]:
         counts.append(f"{notes} notes")
-    return ", ".join(counts)
-
-
-def _doubts(result: ImportResult) -> list[str]:
-    """Return what a user should know before trusting the recording."""
-    lines = list(result.format.caveats)
-    lines += [f"guessed for {count} frames: {guess}" for guess, count in result.guesses.items()]
-    lines += [f"left out: {count} {what}" for what, count in result.skipped.items()]
+    click.echo(f"{escape_controls(str(out))}: {', '.join(counts)} from {result.format.about}")
+    # What a user should know before trusting the recording.
+    for line in result.format.caveats:
+        say(line)
+    for guess, count in result.guesses.items():
+        say(f"guessed for {count} frames: {guess}")
+    for what, count in result.skipped.items():
+        say(f"left out: {count} {what}")
     if count := result.counts["broken"]:
-        lines.append(f"{count} lines could not be read and were kept as text")
-    return lines
+        say(f"{count} lines could not be read and were kept as text")
+    return exit_codes.DONE

@@ -48,7 +48,6 @@ class _Linted:
     """How many there are of them."""
 
     def fails(self, fail_on: FailOn) -> bool:
-        """Return whether the file makes the command fail."""
         is_damaged = bool(self.unread) and _faults_fail(fail_on)
         return is_damaged or any(fails(finding, fail_on) for finding in self.report.findings)
 
@@ -127,7 +126,6 @@ def command(
 
 
 def fails(finding: Finding, fail_on: FailOn) -> bool:
-    """Return whether a finding makes the command fail."""
     if fail_on == "never" or finding.rule.basis == "H":
         return False
     return SEVERITIES.index(finding.severity) >= SEVERITIES.index(fail_on)

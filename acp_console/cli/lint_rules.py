@@ -41,12 +41,19 @@ def print_rules(names: Sequence[str], format_: str) -> int:
         for rule in wanted:
             click.echo(_description(rule))
     else:
-        print_table(LAYOUT, [_cells(rule) for rule in wanted])
+        rows: list[list[str]] = []
+        for rule in wanted:
+            versions = "+".join(map(str, sorted(rule.versions)))
+            is_checked = rule.id in registry().implemented
+            checked = "" if rule.severity is None else "yes" if is_checked else "no"
+            severity = rule.severity or "withdrawn"
+            row = [rule.id, severity, rule.basis, versions, rule.side, checked]
+            rows.append([*row, rule.source, rule.text])
+        print_table(LAYOUT, rows)
     return exit_codes.DONE
 
 
 def rule_json(rule: LintRule) -> dict[str, Json]:
-    """Return all that is known of a rule."""
     return {
         "rule": rule.id,
         "family": FAMILIES[rule.family],
@@ -61,21 +68,6 @@ def rule_json(rule: LintRule) -> dict[str, Json]:
         "text": rule.text,
         "fix": registry().implemented.get(rule.id),
     }
-
-
-def _cells(rule: LintRule) -> list[str]:
-    versions = "+".join(map(str, sorted(rule.versions)))
-    checked = "yes" if rule.id in registry().implemented else "no"
-    return [
-        rule.id,
-        rule.severity or "withdrawn",
-        rule.basis,
-        versions,
-        rule.side,
-        "" if rule.severity is None else checked,
-        rule.source,
-        rule.text,
-    ]
 
 
 def _description(rule: LintRule) -> str:

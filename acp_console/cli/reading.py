@@ -54,12 +54,12 @@ def parse_filter(
         raise click.UsageError(f"{option}: {problem}\n\n  {picture}") from None
     if unknown := sorted(wanted.fields.intersection(unknown_fields)):
         names = ", ".join(f"`{name}`" for name in unknown)
-        raise click.UsageError(f"{option}: nobody knows {names} here; show and lint do")
+        raise click.UsageError(f"{option}: not known here: {names}; show and lint know it")
     return wanted
 
 
 def warn_about_filter(wanted: Filter, *, option: str = "--filter") -> None:
-    """Say on stderr if nobody knows of some frames whether the filter means them."""
+    """Warn on stderr if the filter could not be decided for some frames."""
     if wanted.warning:
         say(f"{option} {wanted.source}: {wanted.warning}")
 
@@ -105,7 +105,6 @@ def read_study(
 
 
 def console() -> Console:
-    """Return what tables are printed on."""
     found = Console(highlight=False, markup=False, emoji=False)
     return found if found.is_terminal else Console(file=found.file, width=_WIDE, highlight=False)
 

@@ -9,7 +9,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.exec_output import ascii_json
-from acp_inspector.redaction.files import RedactionReport, redact_recording
+from acp_inspector.redaction.files import redact_recording
 from acp_inspector.redaction.patterns import RULES
 from acp_protocol.host.sanitize import escape_controls
 
@@ -53,32 +53,27 @@ def command(
     acp-console scan public.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     report = redact_recording(file, out, rules=rules, overwrite=overwrite)
-    if format_ == "json":
-        click.echo(ascii_json(_facts(file, out, report)))
-    else:
-        click.echo(_text(out, report))
-    return exit_codes.DONE
-
-
-def _facts(file: Path, out: Path, report: RedactionReport) -> dict[str, object]:
-    counts = {
-        name: {"secrets": report.secrets.get(name, 0), "replaced": report.replaced.get(name, 0)}
-        for name in report.rules
-    }
-    return {
-        "version": REPORT_VERSION,
-        "file": str(file),
-        "output": str(out),
-        "secrets": sum(report.secrets.values()),
-        "replaced": sum(report.replaced.values()),
-        "rules": counts,
-    }
-
-
-def _text(out: Path, report: RedactionReport) -> str:
+    shown = escape_controls(str(out))
     secrets, places = sum(report.secrets.values()), sum(report.replaced.values())
-    if not places:
-        return f"{escape_controls(str(out))}: no secret was found by {len(report.rules)} rules"
-    lines = [f"{escape_controls(str(out))}: {secrets} secrets replaced in {places} places"]
-    lines += [f"  {name}: {report.replaced[name]}" for name in RULES if name in report.replaced]
-    return "\n".join(lines)
+    if format_ == "json":
+        rules_json = {
+            name: {"secrets": report.secrets.get(name, 0), "replaced": report.replaced.get(name, 0)}
+            for name in report.rules
+        }
+        facts = {
+            "version": REPORT_VERSION,
+            "file": str(file),
+            "output": str(out),
+            "secrets": secrets,
+            "replaced": places,
+            "rules": rules_json,
+        }
+        click.echo(ascii_json(facts))
+    elif not places:
+        click.echo(f"{shown}: no secret was found by {len(report.rules)} rules")
+    else:
+        click.echo(f"{shown}: {secrets} secrets replaced in {places} places")
+        for name in RULES:
+            if name in report.replaced:
+                click.echo(f"  {name}: {report.replaced[name]}")
+    return exit_codes.DONE

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -20,7 +21,7 @@ from acp_console.cli.annotate import annotate
 from acp_console.cli.errors import say
 from acp_console.cli.exec_output import ascii_json
 from acp_console.cli.reading import parse_filter, warn_about_filter
-from acp_console.cli.show_views import ViewCommand
+from acp_console.cli.show_views import View, ViewRequest, print_view
 from acp_console.render.tables import GAP, join_cells
 from acp_console.render.values import sender
 from acp_inspector.analysis.annotations import Annotations
@@ -59,6 +60,8 @@ class OtherRow:
 
 
 Shown: TypeAlias = FrameRow | OtherRow
+Found: TypeAlias = tuple[Entry, Callable[[], Shown]]
+"""An entry, and what makes its row."""
 
 FIELDS: Final[dict[str, Callable[[Shown], Json]]] = {
     "n": lambda row: row.n,
@@ -95,10 +98,10 @@ WIDTHS: Final = {
 POLL_INTERVAL_S: Final = 0.1
 """Seconds between two reads while following."""
 _NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
-_LEAST_SUMMARY: Final = 20
+_MIN_SUMMARY: Final = 20
 
 
-@click.command(name="show", cls=ViewCommand)
+@click.command(name="show")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--filter",
@@ -122,8 +125,34 @@ _LEAST_SUMMARY: Final = 20
 @click.option(
     "--follow", is_flag=True, help="Print new frames as they are written, until interrupted."
 )
+@click.option(
+    "--view",
+    type=click.Choice(get_args(View)),
+    help="Show a view of the recording instead of its frames.",
+)
+@click.option(
+    "--at",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --view: the state after frame N.  [default: at the end]",
+)
+@click.option(
+    "--since",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="With --view conversation: only changes since frame N.",
+)
 def command(
-    *, file: Path, text: str, fields: str, format_: Format, count: bool, follow: bool
+    *,
+    file: Path,
+    text: str,
+    fields: str,
+    format_: Format,
+    count: bool,
+    follow: bool,
+    view: View | None,
+    at: int | None,
+    since: int | None,
 ) -> int:
     """Print the frames of the recording FILE, and stderr and events if a filter names them.
 
@@ -134,144 +163,113 @@ def command(
     acp-console show --follow --filter 'error or stderr' session.acp.ndjson
     acp-console show --format raw session.acp.ndjson >frames
     """  # noqa: D301 - the mark by which click keeps lines apart
-    names = _field_names(fields)
     wanted = parse_filter(text)
+    if view is not None:
+        for option, is_given in (("fields", fields), ("count", count), ("follow", follow)):
+            if is_given:
+                raise click.UsageError(f"--{option} is for frames: leave it out, or --view")
+        if format_ == "raw":
+            raise click.UsageError("a view has no raw bytes: --format table or json")
+        return print_view(view, ViewRequest(file, wanted, at, since, format_ == "json"))
+    if at is not None or since is not None:
+        raise click.UsageError("--at and --since need --view")
+    return _print_frames(file, wanted, fields, format_, count=count, follow=follow)
+
+
+def _print_frames(
+    file: Path, wanted: Filter, fields: str, format_: Format, *, count: bool, follow: bool
+) -> int:
+    names = [name.strip() for name in fields.split(",") if name.strip()]
+    for name in names:
+        if name not in (*FIELDS, FINDINGS):
+            known_names = ", ".join((*FIELDS, FINDINGS))
+            raise click.UsageError(f"there is no field {name!r}; there are: {known_names}")
     has_findings = FINDINGS in names
     if count and follow:
         raise click.UsageError("what is followed has no count: it has no end")
     if follow and (has_findings or wanted.needs_notes):
         raise click.UsageError("turns and findings are known of whole recordings alone")
     known = annotate(file, wanted, has_findings=has_findings)
+    found = _follow(file, wanted) if follow else _find(file, wanted, known)
     if count:
-        click.echo(_count(file, wanted, known))
-        warn_about_filter(wanted)
-        return exit_codes.DONE
-    found = _followed(file, wanted) if follow else _found(file, wanted, known)
-    if format_ == "raw":
+        click.echo(sum(1 for _ in found))
+    elif format_ == "raw":
         _write_bytes((entry for entry, _ in found), is_followed=follow)
+    elif format_ == "json":
+        for _, row_of in found:
+            row = row_of()
+            click.echo(ascii_json({name: _value(name, row, known) for name in names or FIELDS}))
     else:
-        _print_rows((row for _, row in found), names, format_, known, is_followed=follow)
+        rows = (row_of() for _, row_of in found)
+        _print_table(rows, names or list(TABLE_FIELDS), known, is_followed=follow)
     warn_about_filter(wanted)
     return exit_codes.DONE
-
-
-def _write_bytes(entries: Iterable[Entry], *, is_followed: bool) -> None:
-    if sys.stdout.isatty():
-        raise click.UsageError("raw bytes do not belong on a terminal: redirect them")
-    for entry in entries:
-        sys.stdout.buffer.write(_exact(entry))
-        if is_followed:
-            sys.stdout.buffer.flush()
-    sys.stdout.buffer.flush()
-
-
-def _print_rows(
-    rows: Iterable[Shown],
-    names: list[str],
-    format_: Format,
-    known: Annotations,
-    *,
-    is_followed: bool,
-) -> None:
-    if format_ == "json":
-        for row in rows:
-            click.echo(ascii_json({name: _value(name, row, known) for name in names or FIELDS}))
-    elif is_followed:
-        _print_lines(rows, names or list(TABLE_FIELDS))
-    else:
-        _print_table(list(rows), names or list(TABLE_FIELDS), known)
-
-
-def _field_names(fields: str) -> list[str]:
-    names = [name.strip() for name in fields.split(",") if name.strip()]
-    for name in names:
-        if name not in (*FIELDS, FINDINGS):
-            there = ", ".join((*FIELDS, FINDINGS))
-            raise click.UsageError(f"there is no field {name!r}; there are: {there}")
-    return names
 
 
 def _value(name: str, row: Shown, known: Annotations) -> Json:
     return list(known.rules(row.n)) if name == FINDINGS else FIELDS[name](row)
 
 
-def _found(file: Path, wanted: Filter, known: Annotations) -> Iterator[tuple[Entry, Shown]]:
-    """Yield the matching entries with their rows; report unreadable lines on stderr."""
+# Entries
+
+
+def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
+    """Yield the matching entries; report unreadable lines on stderr."""
     if wanted.is_empty or not file.is_file():
-        yield from _passing(read_lines(file), file, wanted, known)
+        yield from _match(read_lines(file), file, wanted, known)
         return
     # The index holds many of the fields that filters use; these need no reading.
     with IndexedRecording(file).index_all() as recording:
-        _report_bad_lines(recording, file)
+        for fault in recording.bad_lines():
+            say(f"{file}, line {fault.line}: {fault.reason}")
         for row in FilterSearch(recording, wanted, known.notes).find_all():
             entry = recording[row]
             if isinstance(entry, Frame):
-                exchanges = _exchanges_of_request(recording, recording.request_row(row))
-                yield entry, frame_row(entry, exchanges)
+                yield entry, partial(_indexed_row, recording, row, entry)
             elif isinstance(entry, StderrChunk | JournalEvent) and _is_named(entry, wanted):
-                yield entry, _beside(entry)
+                yield entry, partial(_other_row, entry)
 
 
-def _count(file: Path, wanted: Filter, known: Annotations) -> int:
-    """Return how many entries match, without reading the content of their messages."""
-    if wanted.is_empty or not file.is_file():
-        return sum(1 for _ in _found(file, wanted, known))
-    count = 0
-    with IndexedRecording(file).index_all() as recording:
-        _report_bad_lines(recording, file)
-        for row in FilterSearch(recording, wanted, known.notes).find_all():
-            entry = recording[row]
-            if isinstance(entry, Frame):
-                count += 1
-            elif isinstance(entry, StderrChunk | JournalEvent):
-                count += _is_named(entry, wanted)
-    return count
-
-
-def _report_bad_lines(recording: IndexedRecording, file: Path) -> None:
-    for fault in recording.bad_lines():
-        say(f"{file}, line {fault.line}: {fault.reason}")
-
-
-def _exchanges_of_request(recording: IndexedRecording, request_row: int | None) -> Exchanges:
+def _indexed_row(recording: IndexedRecording, row: int, frame: Frame) -> FrameRow:
     exchanges = Exchanges()
+    request_row = recording.request_row(row)
     request = None if request_row is None else recording[request_row]
     if isinstance(request, Frame):
         exchanges.apply(request)
-    return exchanges
+    return frame_row(frame, exchanges)
 
 
-def _followed(file: Path, wanted: Filter) -> Iterator[tuple[Entry, Shown]]:
+def _follow(file: Path, wanted: Filter) -> Iterator[Found]:
     """Yield the matching entries, then new ones as they are written, without end."""
-    with RecordingTail(file) as follower:
-        yield from _passing(_coming(follower), file, wanted, Annotations())
+
+    def lines() -> Iterator[Line]:
+        while True:
+            yield from tail.read()
+            sys.stdout.flush()
+            time.sleep(POLL_INTERVAL_S)
+
+    with RecordingTail(file) as tail:
+        yield from _match(lines(), file, wanted, Annotations())
 
 
-def _coming(follower: RecordingTail) -> Iterator[Line]:
-    while True:
-        yield from follower.read()
-        sys.stdout.flush()
-        time.sleep(POLL_INTERVAL_S)
-
-
-def _passing(
+def _match(
     lines: Iterable[Line], file: Path, wanted: Filter, known: Annotations
-) -> Iterator[tuple[Entry, Shown]]:
+) -> Iterator[Found]:
     """Yield the matching entries of a stream of lines; a response knows its request."""
-    passing = StreamedFrames()
+    stream = StreamedFrames()
     for line in lines:
         if isinstance(line, BadLine):
             say(f"{file}, line {line.line}: {line.reason}")
         elif isinstance(line, Frame):
-            exchanges = passing.add_frame(line)
+            exchanges = stream.add_frame(line)
             row = frame_row(line, exchanges)
             if wanted.matches(EntryFields(line, exchanges, notes=known.notes(line))):
-                yield line, row
+                yield line, lambda row=row: row
         elif isinstance(line, StderrChunk | JournalEvent):
             if isinstance(line, JournalEvent):
-                passing.add_event(line)
+                stream.add_event(line)
             if _is_named(line, wanted):
-                yield line, _beside(line)
+                yield line, partial(_other_row, line)
 
 
 def _is_named(entry: StderrChunk | JournalEvent, wanted: Filter) -> bool:
@@ -279,62 +277,68 @@ def _is_named(entry: StderrChunk | JournalEvent, wanted: Filter) -> bool:
     return bool({"stderr", "event"} & wanted.fields) and wanted.matches(EntryFields(entry))
 
 
-def _beside(entry: StderrChunk | JournalEvent) -> OtherRow:
+def _other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
     if isinstance(entry, StderrChunk):
         text = single_line(entry.data.decode(errors="replace").rstrip("\n"), SUMMARY_WIDTH)
         return OtherRow(entry.seq, entry.time, "agent", "stderr", len(entry.data), text)
     words = [entry.name, *(f"{key} {value}" for key, value in entry.data.items())]
-    return OtherRow(
-        entry.seq, entry.time, None, "event", 0, single_line(" ".join(words), SUMMARY_WIDTH)
-    )
+    text = single_line(" ".join(words), SUMMARY_WIDTH)
+    return OtherRow(entry.seq, entry.time, None, "event", 0, text)
 
 
-def _exact(entry: Entry) -> bytes:
-    match entry:
-        case Frame(data=raw, line_ending=end):
-            return raw + end
-        case StderrChunk(data=text):
-            return text
-        case JournalEvent():
-            return b""
+# Output
 
 
-def _print_table(rows: list[Shown], names: list[str], known: Annotations) -> None:
-    """Print aligned columns; on a terminal the summary is cut so that a frame keeps to its line."""
+def _write_bytes(entries: Iterable[Entry], *, is_followed: bool) -> None:
+    if sys.stdout.isatty():
+        raise click.UsageError("raw bytes do not belong on a terminal: redirect them")
+    for entry in entries:
+        match entry:
+            case Frame(data=raw, line_ending=end):
+                sys.stdout.buffer.write(raw + end)
+            case StderrChunk(data=raw):
+                sys.stdout.buffer.write(raw)
+            case JournalEvent():
+                pass
+        if is_followed:
+            sys.stdout.buffer.flush()
+    sys.stdout.buffer.flush()
+
+
+def _print_table(
+    rows: Iterable[Shown], names: list[str], known: Annotations, *, is_followed: bool
+) -> None:
+    """Print aligned columns; on a terminal the summary is cut so that a frame keeps to its line.
+
+    While following, when later values are unknown, the columns have fixed widths.
+    """
     console = Console(highlight=False)
-    cells = [
-        [" ".join(known.rules(row.n)) if name == FINDINGS else _cell(name, row) for name in names]
-        for row in rows
-    ]
-    widths = [max(map(cell_len, column)) for column in zip(names, *cells, strict=True)]
+
+    def cells_of(row: Shown) -> list[str]:
+        return [
+            " ".join(known.rules(row.n)) if name == FINDINGS else _cell(name, row) for name in names
+        ]
+
+    found = ((row, cells_of(row)) for row in rows)
+    if is_followed:
+        widths = [WIDTHS.get(name, len(name)) for name in names]
+    else:
+        found = list(found)
+        columns = zip(names, *(cells for _, cells in found), strict=True)
+        widths = [max(map(cell_len, column)) for column in columns]
     if console.is_terminal and names[-1] == "summary":
         others = sum(widths[:-1]) + GAP * len(widths[:-1])
-        widths[-1] = max(console.width - others, _LEAST_SUMMARY)
-    lines = [Text(_line(names, names, widths), style="bold")]
-    lines += [
-        Text(_line(row_cells, names, widths), style=_style(row))
-        for row, row_cells in zip(rows, cells, strict=True)
-    ]
-    for line in lines:
-        console.print(line, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
-
-
-def _print_lines(rows: Iterable[Shown], names: list[str]) -> None:
-    """Print columns of fixed widths, each line as it comes."""
-    console = Console(highlight=False)
-    widths = [WIDTHS.get(name, len(name)) for name in names]
-    if console.is_terminal and names[-1] == "summary":
-        others = sum(widths[:-1]) + GAP * len(widths[:-1])
-        widths[-1] = max(console.width - others, _LEAST_SUMMARY)
-    click.echo(_line(names, names, widths))
-    for row in rows:
-        line = Text(_line([_cell(name, row) for name in names], names, widths), style=_style(row))
-        console.print(line, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
-
-
-def _line(cells: list[str], names: list[str], widths: list[int]) -> str:
+        widths[-1] = max(console.width - others, _MIN_SUMMARY)
     right = {place for place, name in enumerate(names) if name in _NUMBERS}
-    return join_cells(cells, widths, right).rstrip()
+
+    def print_line(cells: list[str], style: str) -> None:
+        line = Text(join_cells(cells, widths, right).rstrip(), style)
+        console.print(line, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
+
+    print_line(names, "bold")
+    for row, cells in found:
+        is_wrong = row.kind in {"error", "malformed"}
+        print_line(cells, "red" if is_wrong else "cyan" if row.side == "client" else "")
 
 
 def _cell(name: str, row: Shown) -> str:
@@ -351,9 +355,3 @@ def _cell(name: str, row: Shown) -> str:
         case _:
             value = FIELDS[name](row)
             return "" if value is None else str(value)
-
-
-def _style(row: Shown) -> str:
-    if row.kind in {"error", "malformed"}:
-        return "red"
-    return "cyan" if row.side == "client" else ""

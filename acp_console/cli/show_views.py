@@ -1,7 +1,4 @@
-"""What `acp-console show --view NAME` prints instead of frames.
-
-`ViewCommand` gives a command the options and takes over when one of them names a view.
-"""
+"""What `acp-console show --view NAME` prints instead of frames."""
 
 from __future__ import annotations
 
@@ -9,21 +6,21 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.annotate import annotate
 from acp_console.cli.exec_output import ascii_json
-from acp_console.cli.reading import parse_filter, print_table, read_study, warn_about_filter
+from acp_console.cli.reading import print_table, read_study, warn_about_filter
 from acp_console.render.capabilities import CAPABILITIES, capability_cells
 from acp_console.render.tables import Layout
 from acp_console.render.transcript import change_lines, transcript_lines
 from acp_console.render.values import cell_text, format_seconds, sender
 from acp_console.render.waiting import alarms, wait_tree
 from acp_inspector.analysis.capabilities import Capability
-from acp_inspector.analysis.exchanges import Exchange, ExchangeFault
+from acp_inspector.analysis.exchanges import Exchange
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.state_diff import change_to_json, state_changes
 from acp_inspector.analysis.to_json import session_to_json
@@ -60,65 +57,17 @@ class ViewRequest:
     is_json: bool
 
 
-class ViewCommand(click.Command):
-    """A command that prints frames, and with `--view` what they mean."""
-
-    def __init__(self, *words: Any, **more: Any) -> None:
-        super().__init__(*words, **more)
-        self.params = [
-            *self.params,
-            click.Option(
-                ["--view"],
-                type=click.Choice(get_args(View)),
-                help="Show a view of the recording instead of its frames.",
-            ),
-            click.Option(
-                ["--at"],
-                type=click.IntRange(min=1),
-                metavar="N",
-                help="With --view: the state after frame N.  [default: at the end]",
-            ),
-            click.Option(
-                ["--since"],
-                type=click.IntRange(min=0),
-                metavar="N",
-                help="With --view conversation: only changes since frame N.",
-            ),
-        ]
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Print the view that is named; without one, run the command."""
-        view: View | None = ctx.params.pop("view")
-        at: int | None = ctx.params.pop("at")
-        since: int | None = ctx.params.pop("since")
-        if view is None:
-            if at is not None or since is not None:
-                raise click.UsageError("--at and --since need --view")
-            return super().invoke(ctx)
-        if since is not None and view != "conversation":
-            raise click.UsageError("--since needs --view conversation")
-        _refuse_what_is_for_frames(view, ctx.params)
-        is_json = ctx.params.get("format_") == "json"
-        request = ViewRequest(
-            ctx.params["file"], parse_filter(ctx.params["text"]), at, since, is_json
-        )
-        return print_view(view, request)
-
-
-def _refuse_what_is_for_frames(view: View, params: dict[str, Any]) -> None:
-    if params.get("format_") == "raw":
-        raise click.UsageError("a view has no raw bytes: --format table or json")
-    if params["text"] and view != "exchanges":
-        raise click.UsageError(f"--filter chooses frames or exchanges, and {view} is of all frames")
-    for name in ("fields", "count", "follow"):
-        if params.get(name):
-            raise click.UsageError(f"--{name} is for frames: leave it out, or --view")
-
-
 def print_view(view: View, request: ViewRequest) -> int:
-    """Print one view of a recording; return the exit code."""
-    study = read_study(request.file, until=request.at)
-    VIEWS[view](study, request)
+    """Print one view of a recording; return the exit code.
+
+    Raises:
+        click.UsageError: an option does not go with this view.
+    """
+    if request.since is not None and view != "conversation":
+        raise click.UsageError("--since needs --view conversation")
+    if not request.filter.is_empty and view != "exchanges":
+        raise click.UsageError(f"--filter chooses frames or exchanges, and {view} is of all frames")
+    VIEWS[view](read_study(request.file, until=request.at), request)
     return exit_codes.DONE
 
 
@@ -147,7 +96,10 @@ def _exchanges(study: SessionModel, request: ViewRequest) -> None:
     warn_about_filter(request.filter)
     if request.is_json:
         exchanges = [_exchange_json(each) for each in shown]
-        fault_values = [_fault_json(each) for each in faults]
+        fault_values = [
+            {"kind": each.kind, "n": each.frame.seq, "id": each.id, "why": each.why}
+            for each in faults
+        ]
         _print_json("exchanges", study, exchanges=exchanges, faults=fault_values)
         return
     print_table(EXCHANGES, [_exchange_cells(each) for each in shown])
@@ -182,10 +134,6 @@ def _exchange_json(each: Exchange) -> dict[str, Json]:
         "code": each.code,
         "withdrawn": None if each.cancel_frame is None else each.cancel_frame.seq,
     }
-
-
-def _fault_json(fault: ExchangeFault) -> dict[str, Json]:
-    return {"kind": fault.kind, "n": fault.frame.seq, "id": fault.id, "why": fault.why}
 
 
 # Conversation

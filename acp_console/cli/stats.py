@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -79,7 +79,6 @@ def command(*, file: Path, by: By, text: str, format_: Format) -> int:
 
 
 def print_statistics(study: SessionModel, by: By) -> None:
-    """Print one table."""
     if by == "method":
         tallies = sorted(study.statistics.methods.values(), key=lambda tally: -tally.count)
         rows = [[sender(tally.side), *method_cells(tally)] for tally in tallies]
@@ -126,6 +125,9 @@ def _method_json(tally: MethodStatistics) -> dict[str, Json]:
 
 
 def _tally_json(tally: Counts) -> dict[str, Json]:
+    usage: Json = None
+    if tally.usage is not None:
+        usage = {name: member(tally.usage, name) for name in ("used", "size", "cost")}
     return {
         "frames": tally.frames,
         "bytes": dict(tally.bytes),
@@ -133,17 +135,11 @@ def _tally_json(tally: Counts) -> dict[str, Json]:
         "errors": tally.errors,
         "chunks": tally.chunks,
         "chunks_per_second": _rounded(tally.chunk_rate),
-        "tool_calls": _counts(tally.tool_calls),
+        "tool_calls": dict(Counter(tally.tool_calls.values())),
         "approval": _durations_json(tally.approvals),
-        "usage": _usage_json(tally.usage),
+        "usage": usage,
         "cost": _rounded(tally.cost),
     }
-
-
-def _usage_json(usage: Json) -> Json:
-    if usage is None:
-        return None
-    return {name: member(usage, name) for name in ("used", "size", "cost")}
 
 
 def _turn_json(turn: SessionTurn, tally: Counts) -> dict[str, Json]:
@@ -182,10 +178,3 @@ def _durations_json(durations: Histogram) -> dict[str, Json]:
 def _rounded(seconds: float | None) -> float | None:
     """Return a time to the microsecond: recordings are no finer."""
     return None if seconds is None else round(seconds, 6)
-
-
-def _counts(statuses: Mapping[str, str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for status in statuses.values():
-        counts[status] = counts.get(status, 0) + 1
-    return counts

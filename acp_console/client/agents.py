@@ -10,11 +10,24 @@ from typing import Final
 
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.registry import BATCHES
-from acp_protocol.errors import AcpError
+from acp_protocol.errors import AcpError, RequestFailedError
 
 
 class UnknownAgentError(AcpError):
     """No agent has that name."""
+
+
+class SignInRequiredError(AcpError):
+    """The agent wants to know who its user is before it does anything."""
+
+    def __init__(self, refusal: RequestFailedError, methods: tuple[str, ...]) -> None:
+        ways = ", ".join(methods) or "nothing that it names"
+        super().__init__(
+            f"the agent asks you to sign in first ({refusal.message}); "
+            f"it offers: {ways}. Do so with its own command and try again"
+        )
+        self.methods = methods
+        """Names of the ways that the agent offers; untrusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +94,5 @@ def find_agent(name: str) -> AgentSpec:
 
 
 def command_agent(command: Sequence[str]) -> AgentSpec:
-    """Return an agent that is started by `command`."""
     words = tuple(command)
     return AgentSpec(PurePath(words[0]).name, PurePath(words[0]).name, words, " ".join(words))

@@ -15,8 +15,7 @@ from typing import Final, TypeVar, cast
 
 import anyio
 
-from acp_console.client.agents import AgentSpec
-from acp_console.client.errors import SignInRequiredError
+from acp_console.client.agents import AgentSpec, SignInRequiredError
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.turns import TurnTracker
 from acp_inspector.journal import Journal
@@ -32,6 +31,7 @@ from acp_protocol.errors import (
 )
 from acp_protocol.framing import Framing
 from acp_protocol.host.process import ChildProcess, spawn
+from acp_protocol.json_values import as_list, get_list, get_text
 from acp_protocol.jsonrpc import AUTH_REQUIRED, Json
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
@@ -77,12 +77,12 @@ class AgentConnection:
     async def initialize(
         self, handlers: ClientHandlers, *, timeout: float = START_TIMEOUT_S
     ) -> None:
-        """Agree on the version; `open_link` does this.
+        """Agree on the version; `connect_agent` does this.
 
         Raises:
-            RemoteProtocolError: the agent speaks another version, or answers nonsense.
-            AgentExitedError: it ended instead of answering.
-            TimeLimitError: it did not answer in `time_limit` seconds.
+            RemoteProtocolError: the agent speaks another version, or its response is invalid.
+            AgentExitedError: it ended instead of responding.
+            OperationTimeoutError: it did not respond in `timeout` seconds.
         """
         self._host = handlers
         try:
@@ -109,9 +109,7 @@ class AgentConnection:
         )
         self.agent_info = _object(members.get(info) or {}, "initialize")
         self.capabilities = _object(members.get(able) or {}, "initialize")
-        methods: Json = members.get("authMethods")
-        if isinstance(methods, list):
-            self.auth_methods = tuple(cast("list[Json]", methods))
+        self.auth_methods = tuple(as_list(members.get("authMethods")))
 
     def _hello(self, host: ClientHandlers) -> dict[str, Json]:
         us = {"name": "acp-console", "title": "acp-console", "version": VERSION}
@@ -179,7 +177,10 @@ class AgentConnection:
     async def _ending(self) -> AcpError:
         if (problem := self.connection.frame_error) is not None:
             return RemoteProtocolError(f"the agent sent what is left unread: {problem}")
-        return await self._exited()
+        code: int | None = None
+        with anyio.move_on_after(1):
+            code = await self._child.wait()
+        return AgentExitedError(code, self._child.stderr_tail(), self.unreadable_output())
 
     async def _watched(self, asking: Awaitable[_Result]) -> _Result:
         try:
@@ -189,13 +190,11 @@ class AgentConnection:
         except RequestFailedError as refusal:
             if refusal.code != AUTH_REQUIRED:
                 raise
-            raise SignInRequiredError(refusal, _names(self.auth_methods)) from None
-
-    async def _exited(self) -> AgentExitedError:
-        code: int | None = None
-        with anyio.move_on_after(1):
-            code = await self._child.wait()
-        return AgentExitedError(code, self._child.stderr_tail(), self.unreadable_output())
+            names = (
+                get_text(method, "name") or get_text(method, "id") or get_text(method, "methodId")
+                for method in self.auth_methods
+            )
+            raise SignInRequiredError(refusal, tuple(filter(None, names))) from None
 
     def unreadable_output(self) -> bytes | None:
         """Return the first line of the agent's stdout that was no message; None when all were."""
@@ -217,7 +216,7 @@ async def connect_agent(
 
     Raises:
         AgentStartError: its command could not be started.
-        AgentExitedError, RemoteProtocolError, TimeLimitError: see `AgentLink.initialize`.
+        AgentExitedError, RemoteProtocolError, OperationTimeoutError: see `initialize`.
     """
     async with spawn(spec.command, cwd=cwd, on_stderr=journal.stderr) as child:
         journal.event("spawn", pid=child.pid)
@@ -258,26 +257,11 @@ def _spoken(child: ChildProcess, spec: AgentSpec, journal: Journal) -> Transport
 
 def _no_version(data: Json, newest: int) -> str:
     """Return a sentence on the versions of both sides, and what to do where that helps."""
-    supported: Json = (
-        cast("dict[str, Json]", data).get("supported") if isinstance(data, dict) else 0
-    )
-    versions = cast("list[Json]", supported) if isinstance(supported, list) else []
+    versions = get_list(data, "supported")
     theirs = ", ".join(map(repr, versions)) or "none that we know"
     ours = "version 1" if newest == 1 else f"versions 1 to {newest}"
     hint = "; --protocol 2 asks for version 2" if 2 in versions and newest < 2 else ""
     return f"the agent speaks protocol version {theirs}; this client speaks {ours}{hint}"
-
-
-def _names(methods: Sequence[Json]) -> tuple[str, ...]:
-    """Return what the ways to sign in are called."""
-    names: list[str] = []
-    for method in methods:
-        match method:
-            case {"name": str(name)} | {"id": str(name)} | {"methodId": str(name)}:
-                names.append(name)
-            case _:
-                pass
-    return tuple(names)
 
 
 def _object(value: Json, method: str) -> Mapping[str, Json]:

@@ -24,6 +24,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
 from acp_protocol.host.terminals import TerminalPool
+from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json, Notification, Request
 
 logger = logging.getLogger(__name__)
@@ -58,7 +59,6 @@ class ClientHandlers:
         """The protocol version that was agreed on."""
 
     async def __aenter__(self) -> Self:
-        """Get ready to run commands."""
         if self._runs:
             self._terminals = await TerminalPool().__aenter__()
         return self
@@ -94,7 +94,6 @@ class ClientHandlers:
         self._cancelled.add(session_id)
 
     async def handle_request(self, request: Request) -> Json:
-        """Answer a request of the agent."""
         is_offered = self.version == 1
         match request.method:
             case "session/request_permission":
@@ -130,11 +129,11 @@ class ClientHandlers:
                 },
             }:
                 # What a call is about may come piece by piece, and is asked about as a whole.
-                so_far: Json = self._calls.get(session_id, {}).get(call_id, {}).get("content")
-                content = [*(cast("list[Json]", so_far) if isinstance(so_far, list) else []), block]
+                known = self._calls.get(session_id, {}).get(call_id, {})
+                content = [*as_list(known.get("content")), block]
                 self._remember(session_id, call_id, {"content": content})
             case _:
-                logger.debug("the agent told %s", notification.method)
+                logger.debug("ignored notification %s", notification.method)
 
     def _remember(self, session_id: str, call_id: str, update: Mapping[str, Json]) -> None:
         calls = self._calls.setdefault(session_id, {})

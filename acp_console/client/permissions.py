@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
+from acp_protocol.json_values import as_list, get, get_list, get_text
 from acp_protocol.jsonrpc import Json, RequestId
 
 PermissionPolicy: TypeAlias = Literal["none", "reads", "edits", "all"]
@@ -62,19 +63,13 @@ class PermissionPrompt:
     def paths(self) -> tuple[str, ...]:
         """The files that the call names: its locations and its diffs."""
         named: list[Json] = []
-        for member in ("locations", "content"):
-            named += _entries(self.tool_call.get(member))
-        # Version 2 tells in a list which files a diff changes, and from where they move.
+        for field in ("locations", "content"):
+            named += as_list(self.tool_call.get(field))
+        # Version 2 lists which files a diff changes, and from where they move.
         for entry in tuple(named):
-            if isinstance(entry, Mapping):
-                named += _entries(cast("Mapping[str, Json]", entry).get("changes"))
-        paths = [
-            cast("Mapping[str, Json]", entry).get(name)
-            for entry in named
-            if isinstance(entry, Mapping)
-            for name in ("path", "oldPath")
-        ]
-        return tuple(path for path in paths if isinstance(path, str))
+            named += get_list(entry, "changes")
+        paths = (get_text(entry, name) for entry in named for name in ("path", "oldPath"))
+        return tuple(path for path in paths if path is not None)
 
     @property
     def paths_outside(self) -> tuple[str, ...]:
@@ -95,7 +90,7 @@ class PermissionPrompt:
         try:
             return (self.cwd / path).resolve().is_relative_to(self.cwd.resolve())
         except (OSError, RuntimeError, ValueError):
-            # A loop of links, a NUL: a path that cannot be told leads nowhere we know.
+            # A loop of links, a NUL: a path that cannot be resolved counts as outside.
             return False
 
 
@@ -127,14 +122,13 @@ class PolicyDecider:
 
 
 def allows(allowed: PermissionPolicy, request: PermissionPrompt) -> bool:
-    """Return whether a policy lets through what is asked."""
     if allowed == "all":
         return True
     return request.kind in _KINDS[allowed] and not request.paths_outside
 
 
 def strictest_policy_for(request: PermissionPrompt) -> PermissionPolicy:
-    """Return the strictest policy that would let it through."""
+    """Return the strictest policy that would allow it."""
     if allows("reads", request):
         return "reads"
     return "edits" if allows("edits", request) else "all"
@@ -152,14 +146,10 @@ def parse_permission_request(
 
     `known` is what earlier updates said of the same call: the question need not repeat it.
     """
-    if not isinstance(params, dict):
+    session_id, tool_call = get_text(params, "sessionId"), requested_tool_call(params, version)
+    if session_id is None or tool_call is None or not isinstance(get(params, "options"), list):
         return None
-    members = cast("dict[str, Json]", params)
-    session_id, tool_call = members.get("sessionId"), requested_tool_call(params, version)
-    options = members.get("options")
-    if not (isinstance(session_id, str) and tool_call is not None and isinstance(options, list)):
-        return None
-    read = [_option(option) for option in cast("list[Json]", options)]
+    read = map(_option, get_list(params, "options"))
     offered = tuple(option for option in read if option is not None)
     call = merge_tool_call(known or {}, tool_call, version)
     return PermissionPrompt(request_id, session_id, call, offered, cwd)
@@ -200,10 +190,6 @@ def merge_tool_call(
     if version < 2:
         return changed
     return {name: value for name, value in changed.items() if update.get(name, value) is not None}
-
-
-def _entries(value: Json) -> list[Json]:
-    return cast("list[Json]", value) if isinstance(value, list) else []
 
 
 def _option(value: Json) -> PermissionOption | None:

@@ -23,7 +23,7 @@ Update: TypeAlias = Mapping[str, Json]
 
 @dataclass(slots=True)
 class _Session:
-    """What a session has told since its last prompt was sent."""
+    """Updates of a session since its last prompt."""
 
     updates: list[Update] = field(default_factory=list[Update])
     """Echoes of prompts and idle states, in order."""
@@ -36,7 +36,7 @@ class _Session:
 
 
 MAX_UPDATES: Final = 1000
-"""Echoes and states that are kept while nobody asks for them."""
+"""Echoes and states that are kept while no turn waits."""
 
 
 class TurnTracker:
@@ -49,7 +49,6 @@ class TurnTracker:
         self._sessions: dict[str, _Session] = {}
 
     async def handle_request(self, request: Request) -> Json:
-        """Answer a request of the agent."""
         return await self._host.handle_request(request)
 
     async def handle_notification(self, notification: Notification) -> None:
@@ -64,7 +63,7 @@ class TurnTracker:
         await self._host.handle_notification(notification)
 
     def begin(self, session_id: str) -> None:
-        """Note that a prompt is about to be sent: what was told before is no part of its turn."""
+        """Begin a turn: earlier updates are no part of it."""
         session = self._sessions.setdefault(session_id, _Session())
         if not session.waiting:
             session.updates.clear()
@@ -122,7 +121,7 @@ async def _wake_at_end(connection: Connection, session: _Session) -> None:
 
 
 def _place_of(updates: list[Update], message_id: Json) -> int:
-    """Return where the turn of a message begins: at its echo, or behind all that was told."""
+    """Return where the turn of a message begins: at its echo, or after all updates."""
     echoes = [place for place, update in enumerate(updates) if "messageId" in update]
     if message_id is None:
         return echoes[-1] if echoes else 0

@@ -18,7 +18,6 @@ CAPABILITIES: Final = Layout(
 
 
 def capability_cells(row: Capability) -> list[str]:
-    """Return the cells of one capability."""
     claimed = "" if row.claim is None else json.dumps(row.claim, ensure_ascii=False)
     return [
         row.side,

@@ -52,7 +52,6 @@ TURNS: Final = Layout(
 
 
 def headline(study: SessionModel) -> str:
-    """Return all of a connection in one line."""
     total = study.statistics.total
     took = (total.last or 0.0) - (total.began or 0.0)
     parts = [
@@ -88,6 +87,10 @@ def method_cells(tally: MethodStatistics) -> list[str]:
 def session_cells(study: SessionModel, key: str, tally: Counts) -> list[str]:
     """Return what stands in the table of the sessions behind the name."""
     turns = session_turns(study, key)
+    first_updates = Histogram()
+    for turn in turns:
+        if turn.first_update is not None:
+            first_updates.add(turn.first_update)
     return [
         str(len(turns)),
         str(tally.frames),
@@ -96,7 +99,7 @@ def session_cells(study: SessionModel, key: str, tally: Counts) -> list[str]:
         str(tally.failed_calls),
         str(len(tally.approvals)),
         format_seconds(tally.approvals.summary().p50),
-        format_seconds(_first(turns).summary().p50),
+        format_seconds(first_updates.summary().p50),
         str(tally.chunks),
         _rate(tally),
         str(tally.errors),
@@ -106,7 +109,8 @@ def session_cells(study: SessionModel, key: str, tally: Counts) -> list[str]:
 
 
 def turn_cells(turn: SessionTurn, tally: Counts) -> list[str]:
-    """Return what stands in the table of the turns."""
+    """Return the cells of one turn."""
+    total = member(turn.usage, "totalTokens")
     return [
         str(turn.number),
         single_line(turn.session_id, ID_WIDTH),
@@ -123,7 +127,7 @@ def turn_cells(turn: SessionTurn, tally: Counts) -> list[str]:
         str(tally.chunks),
         _rate(tally),
         str(tally.errors),
-        _turn_tokens(turn),
+        cell_text(str(total)) if isinstance(total, int) else "",
         _cost(tally),
     ]
 
@@ -135,11 +139,6 @@ def _rate(tally: Counts) -> str:
 def _tokens(usage: Json) -> str:
     used, room = member(usage, "used"), member(usage, "size")
     return cell_text(f"{used}/{room}") if isinstance(used, int) and isinstance(room, int) else ""
-
-
-def _turn_tokens(turn: SessionTurn) -> str:
-    total = member(turn.usage, "totalTokens")
-    return cell_text(str(total)) if isinstance(total, int) else ""
 
 
 def _cost(tally: Counts) -> str:
@@ -161,11 +160,3 @@ def counted_turns(study: SessionModel) -> list[tuple[SessionTurn, Counts]]:
 def session_turns(study: SessionModel, session_id: str) -> list[SessionTurn]:
     talk = study.conversations.sessions.get(session_id)
     return [] if talk is None else talk.turns
-
-
-def _first(turns: list[SessionTurn]) -> Histogram:
-    durations = Histogram()
-    for turn in turns:
-        if turn.first_update is not None:
-            durations.add(turn.first_update)
-    return durations

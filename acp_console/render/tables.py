@@ -69,11 +69,10 @@ class TableText:
         return self._fits[width]
 
     def heading(self, width: int) -> str:
-        """Return the names of the columns."""
         return self.line(self._layout.columns, width)
 
     def line(self, cells: Sequence[str], width: int, *, last: int | None = None) -> str:
-        """Return one row; `last` tells how many of the shown cells it has, counted as a slice."""
+        """Return one row; `last` limits the cells, as the end of a slice."""
         fit = self.fit(width)
         shown = fit.shown[:last]
         right = {place for place, column in enumerate(shown) if column in self._right}

@@ -121,7 +121,6 @@ def _content(block: Json) -> str:
 
 
 def change_lines(change: StateChange) -> Iterator[str]:
-    """Yield what changed between two states."""
     match change:
         case SessionAppeared(session_id):
             yield single_line(f"+ session {session_id}", WIDTH)

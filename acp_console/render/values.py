@@ -12,12 +12,10 @@ _ARROWS: Final = {"client": "→", "agent": "←"}
 
 
 def cell_text(text: str) -> str:
-    """Return untrusted text cut and made safe for a table."""
     return single_line(text, CELL_WIDTH)
 
 
 def arrow(side: str | None) -> str:
-    """Return which way the messages of a side go; a dot for what no side sent."""
     return _ARROWS.get(side or "", "·")
 
 

@@ -93,7 +93,6 @@ class ChatSession:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a turn is running."""
         return self.state in {"working", "stopping"}
 
     @property
@@ -177,7 +176,6 @@ class ChatSession:
             self._is_over.set()
 
     async def close(self) -> None:
-        """End the agent; return when it is gone."""
         self._scope.cancel()
         with anyio.move_on_after(CLOSE_TIMEOUT_S):
             await self._is_over.wait()

@@ -50,12 +50,10 @@ class HeldFrame:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it is here."""
         return len(self.raw) == self.size
 
     @cached_property
     def message(self) -> Message:
-        """The message, as far as its bytes are here."""
         return jsonrpc.read_message(self.raw)
 
 
@@ -109,7 +107,6 @@ class InterceptClient:
         """Injected frames, oldest first."""
 
     def start(self) -> None:
-        """Begin to look."""
         threading.Thread(target=self._run, name="desk", daemon=True).start()
 
     def send_command(self, command: str, /, **members: Any) -> None:

@@ -1,7 +1,7 @@
 """Where a screen gets the traffic of others from: a running proxy, or a recording.
 
 A recording is looked at where it lies. To a proxy a thread listens, and a screen takes what has
-come at its own pace; what it does not take in time makes the thread wait, and nobody else.
+come at its own pace; while its queue is full, only the thread waits.
 """
 
 from __future__ import annotations
@@ -25,18 +25,14 @@ MAX_QUEUED: Final = 10_000
 """Entries that are read before the screen has taken those before them."""
 
 
-class Source(Protocol):
+class TrafficSource(Protocol):
     """Traffic that somebody else has, or had, in a process or in a file."""
 
     @property
-    def title(self) -> str:
-        """What to call it."""
-        ...
+    def title(self) -> str: ...
 
     @property
-    def is_live(self) -> bool:
-        """Whether more may come."""
-        ...
+    def is_live(self) -> bool: ...
 
 
 class ProxySource:
@@ -58,7 +54,7 @@ class ProxySource:
         except AcpError:
             return None
         if "series" in recording.header.meta:
-            # It goes on in another file one day; what is told goes on regardless.
+            # It will go on in another file; the control socket goes on regardless.
             recording.close()
             return None
         return recording
@@ -72,7 +68,6 @@ class ProxySource:
         yield from self._attachment.watch()
 
     def close(self) -> None:
-        """Leave the proxy."""
         if self._attachment is not None:
             self._attachment.close()
 
@@ -109,7 +104,6 @@ class ProxyWatcher:
         """The proxy is gone; what it wrote may still be there to be read."""
 
     def start(self) -> None:
-        """Begin to look."""
         threading.Thread(target=self._run, name="presence", daemon=True).start()
 
     def take(self, most: int) -> list[Entry]:
@@ -118,7 +112,6 @@ class ProxyWatcher:
         return []
 
     def close(self) -> None:
-        """Look no more."""
         self._leaves.set()
 
     def _run(self) -> None:
@@ -145,7 +138,6 @@ class ProxyReader:
         """Nothing more will come; what has come may still wait to be taken."""
 
     def start(self) -> None:
-        """Begin to read."""
         threading.Thread(target=self._run, name="reading", daemon=True).start()
 
     def take(self, most: int) -> list[Entry]:
@@ -156,7 +148,6 @@ class ProxyReader:
         return taken
 
     def close(self) -> None:
-        """Read no more."""
         with self._room:
             self._is_closed = True
             self._room.notify_all()

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final, Literal, TextIO, cast
 
@@ -16,7 +17,7 @@ from textual.command import Provider
 from textual.screen import Screen
 
 from acp_console.client.agents import AGENTS, AgentSpec
-from acp_console.state.sources import Source
+from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.permission import PermissionTiming
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.commands import bindings
@@ -48,7 +49,7 @@ class ConsoleApp(App[int]):
         start: Literal["home", "chat"] = "home",
         cwd: Path,
         record: Path | None = None,
-        watch: Sequence[Source] = (),
+        watch: Sequence[TrafficSource] = (),
         timing: PermissionTiming | None = None,
     ) -> None:
         super().__init__()
@@ -64,7 +65,9 @@ class ConsoleApp(App[int]):
         self.theme = "textual-dark"
         for number in END_SIGNALS:
             # Ended by the signal itself we would leave our agents behind.
-            asyncio.get_running_loop().add_signal_handler(number, self._end, number)
+            asyncio.get_running_loop().add_signal_handler(
+                number, partial(self.exit, return_code=128 + number)
+            )
         if self._watch:
             self.push_screen(WatchScreen(self._watch))
             return
@@ -73,12 +76,8 @@ class ConsoleApp(App[int]):
             self._chat_with(self._start_agent)
 
     def on_unmount(self) -> None:
-        """Leave the signals as they were."""
         for number in END_SIGNALS:
             asyncio.get_running_loop().remove_signal_handler(number)
-
-    def _end(self, number: int) -> None:
-        self.exit(return_code=128 + number)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return Textual's own commands, except for the one that stands in our table too."""
@@ -86,11 +85,9 @@ class ConsoleApp(App[int]):
         return (command for command in commands if command.title != "Quit")
 
     def on_home_screen_agent_chosen(self, message: HomeScreen.AgentChosen) -> None:
-        """Open the chat with the agent that was chosen."""
         self._chat_with(message.agent)
 
     def action_help(self) -> None:
-        """Explain the screen that is open."""
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
 
@@ -113,7 +110,7 @@ def run_console(
     return _run(lambda: ConsoleApp(agent=agent, start=start, cwd=cwd, record=record))
 
 
-def run_watch(sources: Sequence[Source]) -> int:
+def run_watch(sources: Sequence[TrafficSource]) -> int:
     """Look at traffic of others until the user leaves; return the exit code."""
     return _run(lambda: ConsoleApp(cwd=Path.cwd(), watch=sources))
 
@@ -121,7 +118,7 @@ def run_watch(sources: Sequence[Source]) -> int:
 class _Terminal:
     """What is drawn on; one that is gone takes everything.
 
-    Textual's thread that draws would end with the first error, and whoever draws on wait for it.
+    Textual's thread that draws would end with the first error, and the app would wait for it.
     """
 
     def __init__(self, file: TextIO) -> None:

@@ -58,7 +58,6 @@ class CursorList(ScrollView, can_focus=True):
 
     @property
     def count(self) -> int:
-        """How many lines there are."""
         raise NotImplementedError
 
     def choose(self, place: int) -> None:
@@ -68,22 +67,18 @@ class CursorList(ScrollView, can_focus=True):
             self.reveal()
 
     def lay_out(self) -> None:
-        """Take note of how many lines there are, and how wide they are."""
         self.virtual_size = Size(self.width, self.count)
 
     # What all of them do alike.
 
     @property
     def width(self) -> int:
-        """Columns that a line has."""
         return self.scrollable_content_region.width
 
     def clamped(self, place: int) -> int:
-        """Return the line there is that is nearest to `place`."""
         return max(0, min(place, self.count - 1))
 
     def reveal(self) -> None:
-        """Scroll until the cursor is in sight."""
         top, height = self.scroll_offset.y, max(self.size.height, 1)
         if self.cursor < 0:
             return
@@ -93,7 +88,6 @@ class CursorList(ScrollView, can_focus=True):
             self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
 
     def redraw(self) -> None:
-        """Draw anew what is seen: something about it has changed."""
         self.drawn.clear()
         self.refresh()
 
@@ -103,25 +97,20 @@ class CursorList(ScrollView, can_focus=True):
         super().notify_style_update()
 
     def action_move(self, step: int) -> None:
-        """Move the cursor by lines."""
         self.choose(self.cursor + step)
 
     def action_page(self, step: int) -> None:
-        """Move the cursor by pages."""
         self.choose(self.cursor + step * max(self.size.height - 1, 1))
 
     def action_edge(self, is_last: bool) -> None:
-        """Move the cursor to the first or last line."""
         self.choose(self.count - 1 if is_last else 0)
 
     def on_click(self, event: Click) -> None:
-        """Put the cursor where the mouse is."""
         place = event.y + self.scroll_offset.y
         if place < self.count:
             self.choose(place)
 
     def on_resize(self, event: Resize) -> None:
-        """Draw for the new width."""
         del event
         self.drawn.clear()
         self.lay_out()

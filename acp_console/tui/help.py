@@ -33,11 +33,9 @@ class HelpScreen(ModalScreen[None]):
             yield Static(self._tables(), id="help-table", markup=False)
 
     def action_dismiss_help(self) -> None:
-        """Go back."""
         self.dismiss(None)
 
     def on_mount(self) -> None:
-        """Name the box."""
         self.query_one("#help-box").border_title = "Keys"
         self.query_one("#help-box").border_subtitle = "Esc closes"
 

@@ -16,10 +16,10 @@ from textual.containers import Horizontal
 from textual.events import Resize
 
 from acp_console.render.values import format_number, plural
+from acp_console.state.analysis import AnalysisFolds, BackgroundFold
 from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
 from acp_console.tui.commands import bindings
-from acp_console.tui.studies import AnalysisFolds, BackgroundFold
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.analysis.annotations import MODEL_FIELDS
 from acp_inspector.filter.entries import EntryList
@@ -89,25 +89,20 @@ class InspectorPane(Horizontal):
         yield AnalysisPane(self.studies, id="analysis")
 
     def on_mount(self) -> None:
-        """Begin to look."""
         self.set_interval(POLL_INTERVAL_S, self._look)
 
     def on_unmount(self) -> None:
-        """Reckon no further."""
         self.studies.close()
 
     def on_resize(self, event: Resize) -> None:
-        """Put the analysis where there is room."""
         self.set_class(event.size.width >= WIDE, "-wide")
         self.set_class(event.size.width < WIDE, "-narrow")
 
     def extend(self, entries: Sequence[Entry]) -> None:
-        """Take the next entries of the journal."""
         self.traffic.extend(entries)
 
     @property
     def problem(self) -> AcpError | None:
-        """Why the recording cannot be read on, if it cannot."""
         return self.traffic.problem
 
     def focus_content(self) -> None:
@@ -120,26 +115,22 @@ class InspectorPane(Horizontal):
     # The two together.
 
     def action_analyse(self, name: str) -> None:
-        """Open a tab of the analysis, beside the traffic or in its place."""
         self.add_class("-analysed")
         self.analysis.open_tab(name, at=self.traffic.table.under_cursor)
 
-    @on(AnalysisPane.Left)
-    def leave_analysis(self, event: AnalysisPane.Left) -> None:
-        """Go back to the traffic alone."""
+    @on(AnalysisPane.Closed)
+    def leave_analysis(self, event: AnalysisPane.Closed) -> None:
         event.stop()
         self.remove_class("-analysed")
         self.traffic.table.focus()
 
     @on(AnalysisPane.Stepped)
     def step_in_traffic(self, event: AnalysisPane.Stepped) -> None:
-        """Look at another row."""
         event.stop()
         self.traffic.table.action_move(event.step)
 
-    @on(AnalysisTab.Chosen)
-    def show_in_traffic(self, event: AnalysisTab.Chosen) -> None:
-        """Go to what was chosen in the analysis; where there is room, it stays open."""
+    @on(AnalysisTab.TargetChosen)
+    def show_in_traffic(self, event: AnalysisTab.TargetChosen) -> None:
         event.stop()
         if self.has_class("-narrow"):
             self.remove_class("-analysed")

@@ -56,7 +56,8 @@ class CommandProvider(Provider):
         """Yield the commands that are possible now, each with the node that runs it."""
         for node in (self.app, self.screen, *self.screen.query("*")):
             commands = commands_of(type(node))
-            if commands and _is_shown(node):
+            parts = (each for each in node.ancestors_with_self if isinstance(each, Widget))
+            if commands and all(each.display for each in parts):
                 for command in commands:
                     _, name, parameters = parse(command.action)
                     if node.check_action(name, parameters) is not False:
@@ -64,7 +65,6 @@ class CommandProvider(Provider):
 
 
 def commands_of(kind: type[DOMNode]) -> list[Command]:
-    """Return the commands that a class binds to keys."""
     ids = [
         binding.id or ""
         for each in kind.__mro__
@@ -72,7 +72,3 @@ def commands_of(kind: type[DOMNode]) -> list[Command]:
         if isinstance(binding, Binding)
     ]
     return [_COMMANDS[each] for each in ids if each in _COMMANDS]
-
-
-def _is_shown(node: Node) -> bool:
-    return all(each.display for each in node.ancestors_with_self if isinstance(each, Widget))

@@ -10,7 +10,7 @@ from textual.binding import BindingType
 
 from acp_console.render.capabilities import CAPABILITIES, capability_cells
 from acp_console.render.values import plural
-from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab, TableLines
+from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab
 from acp_console.tui.commands import bindings
 from acp_inspector.analysis.capabilities import Capability, Mark
 from acp_inspector.analysis.session_model import SessionModel
@@ -52,25 +52,19 @@ class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
     shows_every = False
 
     def query_function(self) -> Callable[[SessionModel], Claims]:
-        """Ask for everything."""
         return claims_of
 
     def show(self, answer: Claims) -> None:
-        """Show what was claimed or used, or every capability there is."""
         heading = f"Version {answer.version}: {plural(answer.contradictions, 'contradiction')}"
         how = "are shown too" if self.shows_every else "are hidden, a shows"
         self.show_heading(f"{heading} · {len(answer.idle)} neither claimed nor used {how}")
         rows = (*answer.rows, *answer.idle) if self.shows_every else answer.rows
         if rows:
-            lines = TableLines(CAPABILITIES, rows, least=PATH_WIDTH)
-            self.lines.show(lines)
-            if self.lines.cursor < lines.first:
-                self.lines.choose(lines.first)
+            self.show_table(CAPABILITIES, rows, least=PATH_WIDTH)
         else:
             self.show_note("Nothing was claimed and nothing used.")
 
     def action_every(self) -> None:
-        """Show every capability there is, or no longer."""
         self.shows_every = not self.shows_every
         self.again()
 

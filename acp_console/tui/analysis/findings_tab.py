@@ -14,17 +14,22 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from acp_console.render.values import format_number, plural
-from acp_console.tui.analysis.tab import AnalysisTab, GivenLines, Line, LineList
+from acp_console.render.findings import (
+    GRAVEST_FIRST,
+    MESSAGE_WIDTH,
+    frame_numbers,
+    rule_coverage,
+    severity_word,
+    sort_findings,
+)
+from acp_console.render.values import format_number
+from acp_console.tui.analysis.tab import AnalysisTab, Line, LineList
 from acp_console.tui.commands import bindings
 from acp_inspector.analysis.annotations import SEVERITY_LETTERS
 from acp_inspector.lint.catalog import BASES, SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding, Linter
 from acp_protocol.host.sanitize import single_line
 
-ORDER: Final[tuple[Severity, ...]] = tuple(reversed(SEVERITIES))
-WIDTH: Final = 400
-"""Characters of a message, at most: it quotes what came from the wire."""
 NAMED: Final = 8
 """Frames that are named of each finding."""
 IN_LINE: Final = 2
@@ -69,16 +74,14 @@ class FindingsTab(AnalysisTab[Linter, Found]):
             yield Static(id="finding-text", markup=False)
 
     def query_function(self) -> Callable[[Linter], Found]:
-        """Ask for all findings."""
         return findings_of
 
     def show(self, answer: Found) -> None:
-        """Show those of the chosen severities."""
         self.show_heading(self._heading(answer))
         found = [each for each in answer.findings if each.severity in self.shown]
         if found:
-            columns = max(len(_frames(each, IN_LINE)) for each in found)
-            self.lines.show(GivenLines([_line(each, columns) for each in found]))
+            columns = max(len(frame_numbers(each, IN_LINE)) for each in found)
+            self.lines.show([_line(each, columns) for each in found])
             self._go_to_aim(found)
         else:
             self.show_note(self._why_empty(answer))
@@ -99,15 +102,13 @@ class FindingsTab(AnalysisTab[Linter, Found]):
             self._aim = None
 
     def action_severity(self, severity: Severity) -> None:
-        """List findings of that severity, or no longer."""
         self.shown = frozenset(
             each for each in SEVERITIES if (each in self.shown) != (each == severity)
         )
         self.again()
 
-    @on(LineList.Moved)
-    def explain(self, event: LineList.Moved) -> None:
-        """Explain the finding under the cursor."""
+    @on(LineList.CursorMoved)
+    def explain(self, event: LineList.CursorMoved) -> None:
         event.stop()
         line = self.lines.chosen
         finding = line.key if line is not None and isinstance(line.key, Finding) else None
@@ -117,10 +118,10 @@ class FindingsTab(AnalysisTab[Linter, Found]):
 
     def _heading(self, found: Found) -> str:
         parts = [
-            f"{SEVERITY_LETTERS[each]} "
-            + (_infos(found) if each == "info" else plural(found.counts[each], each))
+            f"{SEVERITY_LETTERS[each]} {format_number(found.counts[each])} "
+            + severity_word(each, found.counts[each])
             + ("" if each in self.shown else " hidden")
-            for each in ORDER
+            for each in GRAVEST_FIRST
         ]
         heading = " · ".join(parts)
         if found.omitted:
@@ -143,36 +144,23 @@ class FindingsTab(AnalysisTab[Linter, Found]):
 def findings_of(linter: Linter) -> Found:
     """Return what a linter has found, in an order for people."""
     report = linter.report
-    findings = sorted(
-        report.findings, key=lambda each: (-SEVERITIES.index(each.severity), each.rule.id)
-    )
     return Found(
-        tuple(findings),
+        tuple(sort_findings(report.findings)),
         Counter(report.counts),
         report.omitted.total(),
-        len(report.exercised & report.applied),
-        len(report.applied),
+        *rule_coverage(report),
         tuple(sorted(report.failed)),
     )
-
-
-def _infos(found: Found) -> str:
-    return f"{format_number(found.counts['info'])} info"
 
 
 def _line(finding: Finding, columns: int) -> Line:
     parts = (
         (finding.severity, f"{SEVERITY_LETTERS[finding.severity]} "),
         ("strong", f"{finding.rule.id}  "),
-        ("muted", f"{_frames(finding, IN_LINE):<{columns}}  "),
-        ("", single_line(finding.message, WIDTH)),
+        ("muted", f"{frame_numbers(finding, IN_LINE):<{columns}}  "),
+        ("", single_line(finding.message, MESSAGE_WIDTH)),
     )
     return Line(parts, finding.frames[-1] if finding.frames else None, finding)
-
-
-def _frames(finding: Finding, most: int) -> str:
-    named = ", ".join(f"#{n}" for n in finding.frames[-most:])
-    return f"… {named}" if len(finding.frames) > most else named
 
 
 def _explanation(finding: Finding) -> Text:
@@ -181,12 +169,12 @@ def _explanation(finding: Finding) -> Text:
     explanation = Text.assemble(
         (f"{finding.severity} {rule.id}", "bold"),
         f" · {basis} · {rule.source} · at fault: {rule.side}\n",
-        (f"{single_line(finding.message, WIDTH)}\n", "bold"),
+        (f"{single_line(finding.message, MESSAGE_WIDTH)}\n", "bold"),
         f"Rule    {rule.text}\n",
     )
     if finding.fix:
         explanation.append(f"Fix     {finding.fix}\n")
-    frames = _frames(finding, NAMED) or "none"
+    frames = frame_numbers(finding, NAMED) or "none"
     place = f", at {single_line(finding.path, 80)}" if finding.path else ""
     explanation.append(f"Frames  {frames}{place}")
     return explanation

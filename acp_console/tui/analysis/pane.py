@@ -13,6 +13,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import TabbedContent, TabPane
 
+from acp_console.state.analysis import AnalysisFolds
 from acp_console.tui.analysis.capabilities_tab import CapabilitiesTab
 from acp_console.tui.analysis.findings_tab import FindingsTab
 from acp_console.tui.analysis.state_tab import StateTab
@@ -21,7 +22,6 @@ from acp_console.tui.analysis.tab import AnalysisTab, Moment, progress_text
 from acp_console.tui.analysis.waiting_tab import WaitingTab
 from acp_console.tui.analysis.waterfall_tab import WaterfallTab
 from acp_console.tui.commands import bindings
-from acp_console.tui.studies import AnalysisFolds
 
 POLL_INTERVAL_S: Final = 0.1
 """Seconds between two looks at whether something is to be asked or was answered."""
@@ -62,7 +62,7 @@ class AnalysisPane(Vertical):
 
     tabs = getters.query_one("#analysis-tabs", TabbedContent)
 
-    class Left(Message):
+    class Closed(Message):
         """Somebody wants to go back to the traffic."""
 
     @dataclass
@@ -78,7 +78,6 @@ class AnalysisPane(Vertical):
         *,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        """Show what `studies` find; the owner closes them."""
         super().__init__(id=id)
         self._studies = studies
         self.chosen: int | None = None
@@ -104,7 +103,6 @@ class AnalysisPane(Vertical):
                     yield tab
 
     def on_mount(self) -> None:
-        """Begin to look."""
         self.border_title = "Analysis"
         self.set_interval(POLL_INTERVAL_S, self.look)
 
@@ -127,7 +125,6 @@ class AnalysisPane(Vertical):
         return self.tabs.active.removeprefix("analysis-") or "findings"
 
     def look(self) -> None:
-        """Ask for what the open tab has to show, and say how far everything is."""
         if not self.display:
             return
         tab = self.open
@@ -143,7 +140,6 @@ class AnalysisPane(Vertical):
 
     @on(TabbedContent.TabActivated)
     def show_opened(self, event: TabbedContent.TabActivated) -> None:
-        """Fill the tab that was opened."""
         event.stop()
         self.look()
 
@@ -153,20 +149,16 @@ class AnalysisPane(Vertical):
         return action != "portion" or (bool(self._tabs) and self.open.folding.progress.is_behind)
 
     def action_open(self) -> None:
-        """Show in the traffic what the line is about."""
         if not self.open.choose():
             self.notify("This line is about no frame", severity="warning")
 
     def action_leave(self) -> None:
-        """Go back to the traffic."""
-        self.post_message(self.Left())
+        self.post_message(self.Closed())
 
     def action_step(self, step: int) -> None:
-        """Let another row be looked at."""
         self.post_message(self.Stepped(step))
 
     def action_portion(self) -> None:
-        """Read no further, or go on."""
         folding = self.open.folding
         if folding.progress.is_paused:
             folding.resume()

@@ -41,21 +41,17 @@ class StateTab(AnalysisTab[SessionModel, StateAtFrame]):
     """Shows the conversations as they were at the chosen frame."""
 
     def query_function(self) -> Callable[[SessionModel], StateAtFrame]:
-        """Ask how they stood."""
         n = self.moment.n
         return lambda study: state_at_frame(study, n)
 
     def query_key(self) -> object:
-        """Ask again when another frame is chosen."""
         return self.moment.n
 
     def is_settled(self) -> bool:
-        """Nothing that comes later changes how it was."""
         current, n = self.answer, self.moment.n
         return current is not None and n is not None and current.n == n <= current.studied
 
     def show(self, answer: StateAtFrame) -> None:
-        """Show them, what has changed first."""
         if self.moment.n is not None and self.moment.n > answer.studied:
             self.show_heading(f"After frame {format_number(self.moment.n)}")
             self.show_note(
@@ -98,19 +94,15 @@ def _session(snapshot: SessionSnapshot) -> Iterable[Line]:
     for item in snapshot.items[left:]:
         shown = list(islice(item_lines(item), ITEM_LINES + 1))
         for place, text in enumerate(shown[:ITEM_LINES]):
-            style = _style(text) if place == 0 else ""
+            style = ""
+            if place == 0 and text.startswith(("you:", "thought:", "·", "—")):
+                style = "accent" if text.startswith("you:") else "muted"
             yield Line(((style, f"  {text}".rstrip()[: WIDTH * 2]),))
         if len(shown) > ITEM_LINES:
             yield _muted("    …")
     for trouble in snapshot.errors:
         problem = f"  ✗ {trouble.method}: {trouble.message} ({trouble.code})"
         yield Line((("error", single_line(problem, WIDTH)),), trouble.n)
-
-
-def _style(text: str) -> str:
-    if text.startswith("you:"):
-        return "accent"
-    return "muted" if text.startswith(("thought:", "·", "—")) else ""
 
 
 def _change(change: StateChange) -> Line:

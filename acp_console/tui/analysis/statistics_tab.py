@@ -21,13 +21,13 @@ from acp_console.render.statistics import (
 )
 from acp_console.render.tables import Layout
 from acp_console.render.values import cell_text, format_number, sender
-from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab, TableLines
+from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab
 from acp_console.tui.commands import bindings
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.statistics import MethodStatistics
 from acp_inspector.filter.ast import And, Compare, format_expression
 
-MOST: Final = 5000
+MOST: Final = 2000
 """Rows of one table."""
 LAYOUTS: Final[dict[By, Layout]] = {"method": METHODS, "session": SESSIONS, "turn": TURNS}
 
@@ -50,41 +50,32 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
     by: By = "method"
 
     def query_function(self) -> Callable[[SessionModel], Counted]:
-        """Ask for the table that is wanted."""
         by = self.by
         return lambda study: counted(study, by)
 
     def query_key(self) -> object:
-        """Ask again for another table."""
         return self.by
 
     def show(self, answer: Counted) -> None:
-        """Show the table."""
         if answer.by != self.by:
             return
         names = " · ".join(f"[{each}]" if each == self.by else each for each in get_args(By))
         left = f" · {format_number(answer.left)} earlier left out" if answer.left else ""
         heading = f"by {names}{left}"
-        lines = TableLines(LAYOUTS[answer.by], answer.rows)
-        hidden = lines.hidden(self.lines.width)
-        if hidden:
+        if not answer.rows:
+            self.show_note("Nothing to count.")
+        elif hidden := self.show_table(LAYOUTS[answer.by], answer.rows):
             heading += f" · no room for {', '.join(hidden)}"
         self.show_heading(f"{answer.headline}\n{heading}")
-        if answer.rows:
-            self.lines.show(lines)
-            if self.lines.cursor < lines.first:
-                self.lines.choose(lines.first)
-        else:
-            self.show_note("Nothing to count.")
 
     def action_by(self) -> None:
-        """Go on to the next table."""
         names: tuple[By, ...] = get_args(By)
         self.by = names[(names.index(self.by) + 1) % len(names)]
 
 
 def counted(study: SessionModel, by: By) -> Counted:
     """Return one table; its rows lead to where each began, or to a filter."""
+    sessions = study.conversations.sessions
     match by:
         case "method":
             tallies = sorted(study.statistics.methods.values(), key=lambda each: -each.count)
@@ -94,7 +85,10 @@ def counted(study: SessionModel, by: By) -> Counted:
             items = list(study.statistics.sessions.items())
             every = len(items)
             rows = [
-                AnalysisRow((cell_text(key), *session_cells(study, key, tally)), _begun(study, key))
+                AnalysisRow(
+                    (cell_text(key), *session_cells(study, key, tally)),
+                    sessions[key].begun or None if key in sessions else None,
+                )
                 for key, tally in items[-MOST:]
             ]
         case "turn":
@@ -109,8 +103,3 @@ def _method(tally: MethodStatistics) -> AnalysisRow:
     if tally.update:
         alike = And((alike, Compare("update", "==", tally.update)))
     return AnalysisRow((sender(tally.side), *method_cells(tally)), format_expression(alike))
-
-
-def _begun(study: SessionModel, session_id: str) -> int | None:
-    talk = study.conversations.sessions.get(session_id)
-    return None if talk is None else talk.begun or None

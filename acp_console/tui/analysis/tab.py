@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Generic, Protocol, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
@@ -20,8 +20,8 @@ from textual.widgets import Static
 
 from acp_console.render.tables import GAP, MIN_FLEXIBLE_WIDTH, Layout, TableText
 from acp_console.render.values import format_number
+from acp_console.state.analysis import BackgroundFold, Progress, Query
 from acp_console.tui.cursor_list import CursorList, foreground_style
-from acp_console.tui.studies import BackgroundFold, Progress, Query
 
 STYLES: Final = ("muted", "strong", "error", "warning", "info", "good", "accent")
 """Ways to write a part of a line, beside the plain one."""
@@ -41,59 +41,19 @@ class Line:
     """Identifies the line among other lines."""
 
 
-class Lines(Protocol):
-    """Lines by their place."""
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-        ...
-
-    def line(self, place: int, width: int) -> Line:
-        """Return the line at a place, for a width in columns."""
-        ...
-
-    def place_of(self, key: object) -> int | None:
-        """Return the index of the line with `key`, if there is one."""
-        ...
-
-
-class GivenLines:
-    """Lines that are the same for any width."""
-
-    def __init__(self, lines: Sequence[Line] = ()) -> None:
-        self._lines = lines
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    def line(self, place: int, width: int) -> Line:
-        """Return the line at a place."""
-        del width
-        return self._lines[place]
-
-    def place_of(self, key: object) -> int | None:
-        """Return the index of the line with `key`, if there is one."""
-        places = (place for place, line in enumerate(self._lines) if line.key == key)
-        return next(places, None)
-
-
-class WrappedLines(GivenLines):
-    """Lines whose last part goes on in further lines where the width ends."""
-
-    def __init__(self, lines: Sequence[Line], width: int) -> None:
-        super().__init__([piece for line in lines for piece in _pieces(line, width)])
-
-
-def _pieces(line: Line, width: int) -> Iterator[Line]:
-    *before, (style, text) = line.parts
-    indent = sum(cell_len(part) for _, part in before) + len(text) - len(text.lstrip(" ")) + 2
-    if cell_len(text) + indent - 2 <= width or width < indent + NARROWEST:
-        yield line
-        return
-    pieces = _wrapped(text, width - indent)
-    yield Line((*before, (style, next(pieces))), line.target, line.key)
-    for piece in pieces:
-        yield Line((("", " " * indent), (style, piece)), line.target)
+def wrap_lines(lines: Sequence[Line], width: int) -> list[Line]:
+    """Return lines whose last part goes on in further lines where the width ends."""
+    wrapped: list[Line] = []
+    for line in lines:
+        *before, (style, text) = line.parts
+        indent = sum(cell_len(part) for _, part in before) + len(text) - len(text.lstrip(" ")) + 2
+        if cell_len(text) + indent - 2 <= width or width < indent + NARROWEST:
+            wrapped.append(line)
+            continue
+        first, *rest = _wrapped(text, width - indent)
+        wrapped.append(Line((*before, (style, first)), line.target, line.key))
+        wrapped += [Line((("", " " * indent), (style, piece)), line.target) for piece in rest]
+    return wrapped
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:
@@ -144,19 +104,17 @@ class LineList(CursorList):
     """
 
     @dataclass
-    class Moved(Message):
+    class CursorMoved(Message):
         """The cursor stands on another line."""
 
         list: LineList
 
         @property
         def control(self) -> LineList:
-            """The list."""
             return self.list
 
         def can_replace(self, message: Message) -> bool:
-            """Replace older messages that still wait."""
-            return isinstance(message, LineList.Moved) and message.list is self.list
+            return isinstance(message, LineList.CursorMoved) and message.list is self.list
 
     @dataclass
     class Opened(Message):
@@ -166,11 +124,11 @@ class LineList(CursorList):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
-        self._lines: Lines = GivenLines()
+        self._lines: Sequence[Line] = ()
         self.has_cursor = True
         """Whether a line can be chosen; a sentence in place of lines cannot."""
 
-    def show(self, lines: Lines, *, has_cursor: bool = True) -> None:
+    def show(self, lines: Sequence[Line], *, has_cursor: bool = True) -> None:
         """Show other lines; without `has_cursor`, they are a sentence of which none is chosen."""
         self.has_cursor = has_cursor
         before = self.chosen
@@ -180,39 +138,33 @@ class LineList(CursorList):
         self.lay_out()
         place = self.cursor
         if before is not None and before.key is not None:
-            found = lines.place_of(before.key)
-            place = place if found is None else found
+            same = (at for at, line in enumerate(lines) if line.key == before.key)
+            place = next(same, place)
         self.cursor = max(0, min(place, len(lines) - 1))
         if place != above + self.scroll_offset.y:
             self.scroll_to(y=max(self.cursor - above, 0), animate=False, force=True)
         self.reveal()
         self.refresh()
-        self.post_message(self.Moved(self))
+        self.post_message(self.CursorMoved(self))
 
     @property
     def count(self) -> int:
-        """How many lines there are."""
         return len(self._lines)
 
     @property
     def chosen(self) -> Line | None:
         """The line under the cursor; None if there is none."""
-        if not 0 <= self.cursor < len(self._lines):
-            return None
-        return self._lines.line(self.cursor, self.width)
+        return self._lines[self.cursor] if 0 <= self.cursor < len(self._lines) else None
 
     def watch_cursor(self) -> None:
-        """Report that the cursor has moved."""
         self.refresh()
-        self.post_message(self.Moved(self))
+        self.post_message(self.CursorMoved(self))
 
     def on_click(self, event: Click) -> None:
-        """Open what a second click is on; the first has put the cursor there."""
         if event.chain > 1 and event.y + self.scroll_offset.y < self.count:
             self.post_message(self.Opened(self))
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the window."""
         place, width = y + self.scroll_offset.y, self.width
         if place >= len(self._lines) or width <= 0:
             return Strip.blank(width, self.rich_style)
@@ -228,7 +180,7 @@ class LineList(CursorList):
             base += self.get_component_rich_style("line-list--cursor")
         segments: list[Segment] = []
         left = width
-        for name, text in self._lines.line(place, width).parts:
+        for name, text in self._lines[place].parts:
             style = base + foreground_style(self, f"line-list--{name}") if name else base
             shown = text if cell_len(text) <= left else set_cell_size(text, max(left - 1, 0)) + "…"
             segments.append(Segment(shown, style))
@@ -249,42 +201,23 @@ class AnalysisRow:
     """How its last cell is written."""
 
 
-class TableLines:
-    """The rows of a table below its heading, laid out for the width that is asked for."""
+def table_lines(
+    layout: Layout, rows: Sequence[AnalysisRow], width: int, *, least: int = MIN_FLEXIBLE_WIDTH
+) -> tuple[list[Line], tuple[str, ...]]:
+    """Return a heading and `rows` for a width, and the columns for which there is no room.
 
-    first = 1
-    """The line of the first row."""
-
-    def __init__(
-        self, layout: Layout, rows: Sequence[AnalysisRow], *, least: int = MIN_FLEXIBLE_WIDTH
-    ) -> None:
-        """Lay out `rows`; the flexible column keeps `least` columns before others are left out."""
-        self._rows = rows
-        self._table = TableText(layout, [row.cells for row in rows], min_flexible_width=least)
-
-    def __len__(self) -> int:
-        return self.first + len(self._rows)
-
-    def line(self, place: int, width: int) -> Line:
-        """Return the line at a place."""
-        if place == 0:
-            return Line((("muted", self._table.heading(width)),))
-        row = self._rows[place - self.first]
-        shown = self._table.fit(width).shown
-        if not row.style or not shown:
-            return Line((("", self._table.line(row.cells, width)),), row.target, row.cells[:2])
-        before = self._table.line(row.cells, width, last=-1)
-        parts = (("", before + " " * GAP), (row.style, row.cells[shown[-1]]))
-        return Line(parts, row.target, row.cells[:2])
-
-    def place_of(self, key: object) -> int | None:
-        """Return the place of the row that begins with the two cells of `key`."""
-        places = (place for place, row in enumerate(self._rows) if row.cells[:2] == key)
-        return next((self.first + place for place in places), None)
-
-    def hidden(self, width: int) -> list[str]:
-        """Return the columns for which there is no room."""
-        return [*self._table.fit(width).hidden]
+    The flexible column keeps `least` columns before others are left out.
+    """
+    table = TableText(layout, [row.cells for row in rows], min_flexible_width=least)
+    fit = table.fit(width)
+    lines = [Line((("muted", table.heading(width)),))]
+    for row in rows:
+        parts = (("", table.line(row.cells, width)),)
+        if row.style and fit.shown:
+            before = table.line(row.cells, width, last=-1)
+            parts = (("", before + " " * GAP), (row.style, row.cells[fit.shown[-1]]))
+        lines.append(Line(parts, row.target, row.cells[:2]))
+    return lines, fit.hidden
 
 
 T = TypeVar("T")
@@ -325,7 +258,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
     lines = getters.query_one(LineList)
 
     @dataclass
-    class Chosen(Message):
+    class TargetChosen(Message):
         """Somebody wants to see in the traffic what a line is about."""
 
         target: int | str
@@ -347,11 +280,9 @@ class AnalysisTab(Vertical, Generic[T, A]):
         yield LineList()
 
     def on_mount(self) -> None:
-        """Say that nothing is known yet."""
         self.show_note("One moment …")
 
     def on_unmount(self) -> None:
-        """Wait for nothing any more."""
         if self._query is not None:
             self.folding.discard(self._query)
 
@@ -366,11 +297,9 @@ class AnalysisTab(Vertical, Generic[T, A]):
         """Show what was answered."""
 
     def query_key(self) -> object:
-        """Return what the query depends on beside the fold."""
         return None
 
     def is_settled(self) -> bool:
-        """Return whether nothing that is still read can change the answer."""
         return False
 
     def select_entry(self, n: int | None) -> None:
@@ -413,10 +342,19 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
     def show_wrapped(self, lines: Sequence[Line], *, has_cursor: bool = True) -> None:
         """Show lines that go on where the width ends."""
-        self.lines.show(WrappedLines(lines, self.lines.width), has_cursor=has_cursor)
+        self.lines.show(wrap_lines(lines, self.lines.width), has_cursor=has_cursor)
+
+    def show_table(
+        self, layout: Layout, rows: Sequence[AnalysisRow], *, least: int = MIN_FLEXIBLE_WIDTH
+    ) -> tuple[str, ...]:
+        """Show a table; return the columns for which there is no room."""
+        lines, hidden = table_lines(layout, rows, self.lines.width, least=least)
+        self.lines.show(lines)
+        if self.lines.cursor == 0:
+            self.lines.choose(1)
+        return hidden
 
     def on_resize(self) -> None:
-        """Show everything for the new width."""
         self.call_after_refresh(self.again)
 
     def show_note(self, note: str) -> None:
@@ -447,12 +385,11 @@ class AnalysisTab(Vertical, Generic[T, A]):
         line = self.lines.chosen
         if line is None or line.target is None:
             return False
-        self.post_message(self.Chosen(line.target))
+        self.post_message(self.TargetChosen(line.target))
         return True
 
     @on(LineList.Opened)
     def choose_clicked(self, event: LineList.Opened) -> None:
-        """Do what Enter does."""
         event.stop()
         self.choose()
 

@@ -30,23 +30,19 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
     """Shows each that waits, and below it what it waits for in turn."""
 
     def query_function(self) -> Callable[[SessionModel], Waiting]:
-        """Ask who waits."""
         n = self.moment.n
         now = self.moment.now if n is None else None
         return lambda study: waiting(study, n, now)
 
     def query_key(self) -> object:
-        """Ask again for another frame; time goes on where somebody may still answer."""
         now = self.moment.now
         return self.moment.n, int(now) if self.moment.n is None and now is not None else None
 
     def is_settled(self) -> bool:
-        """Nothing that comes later changes who waited."""
         current, n = self.answer, self.moment.n
         return current is not None and n is not None and current.n == n <= current.studied
 
     def show(self, answer: Waiting) -> None:
-        """Show them."""
         is_now = self.moment.n is None and self.moment.now is not None
         then = f"after frame {format_number(answer.n)}"
         if answer.n > answer.studied:

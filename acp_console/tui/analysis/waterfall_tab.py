@@ -59,56 +59,39 @@ class Waterfall:
     """How many of them have bars."""
 
 
-class BarLines:
-    """Bars for a width, over a stretch of time."""
-
-    def __init__(self, bars: Sequence[Bar], began: float, ended: float) -> None:
-        self._bars = bars
-        self._began = began
-        self._length = max(ended - began, 1e-6)
-
-    def __len__(self) -> int:
-        return len(self._bars)
-
-    def line(self, place: int, width: int) -> Line:
-        """Return the line of a bar."""
-        bar = self._bars[place]
-        names = max(NAMES[0], min(NAMES[1], width // 3))
-        name = single_line(bar.name, names - 2 * bar.depth)
+def bar_lines(bars: Sequence[Bar], began: float, ended: float, width: int) -> list[Line]:
+    """Return bars for a width, over a stretch of time."""
+    names = max(NAMES[0], min(NAMES[1], width // 3))
+    room = max(width - names - TIMES - 3, 8)
+    length = max(ended - began, 1e-6)
+    lines: list[Line] = []
+    for bar in bars:
+        name_width = names - 2 * bar.depth
+        name = set_cell_size(single_line(bar.name, name_width), name_width)
         took = "open" if bar.ending == "open" else format_seconds(bar.ended - bar.began)
-        took = single_line(took, TIMES)
-        room = max(width - names - TIMES - 3, 8)
         parts = (
-            (
-                "strong" if bar.depth == 0 else bar.style,
-                "  " * bar.depth + set_cell_size(name, names - 2 * bar.depth) + " ",
-            ),
-            ("muted", f"{took:>{TIMES}} "),
-            *self._drawn(bar, room),
+            ("strong" if bar.depth == 0 else bar.style, f"{'  ' * bar.depth}{name} "),
+            ("muted", f"{single_line(took, TIMES):>{TIMES}} "),
+            *_draw(bar, room, lambda at: int((at - began) / length * (room - 1))),
         )
-        return Line(parts, bar.n, _key(bar))
+        lines.append(Line(parts, bar.n, _key(bar)))
+    return lines
 
-    def place_of(self, key: object) -> int | None:
-        """Return the place of a bar."""
-        return next((place for place, bar in enumerate(self._bars) if _key(bar) == key), None)
 
-    def _drawn(self, bar: Bar, room: int) -> Iterator[tuple[str, str]]:
-        begin, end = self._column(bar.began, room), self._column(bar.ended, room)
-        if end < 0 or begin >= room:
-            # Outside of what is looked at: which way it lies is told.
-            yield "muted", "‹" if end < 0 else " " * (room - 1) + "›"
-            return
-        begin, end = max(begin, 0), min(end, room - 1)
-        yield "", " " * begin
-        length = end - begin
-        waited = 0
-        if bar.first is not None:
-            waited = max(min(self._column(bar.first, room) - begin, length), 0)
-        line = "┄" * waited + ("─" if bar.depth == 0 else "━") * (length - waited)
-        yield bar.style, line + ("─" if bar.depth == 0 else ENDS[bar.ending])
-
-    def _column(self, at: float, room: int) -> int:
-        return int((at - self._began) / self._length * (room - 1))
+def _draw(bar: Bar, room: int, column: Callable[[float], int]) -> Iterator[tuple[str, str]]:
+    begin, end = column(bar.began), column(bar.ended)
+    if end < 0 or begin >= room:
+        # It is out of sight on this side.
+        yield "muted", "‹" if end < 0 else " " * (room - 1) + "›"
+        return
+    begin, end = max(begin, 0), min(end, room - 1)
+    yield "", " " * begin
+    length = end - begin
+    waited = 0
+    if bar.first is not None:
+        waited = max(min(column(bar.first) - begin, length), 0)
+    line = "┄" * waited + ("─" if bar.depth == 0 else "━") * (length - waited)
+    yield bar.style, line + ("─" if bar.depth == 0 else ENDS[bar.ending])
 
 
 class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
@@ -119,7 +102,6 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
     _middle: int | None = None
 
     def look(self, moment: Moment) -> None:
-        """Stay around the same frame as long as the chosen one is near."""
         near = self._middle or 0
         is_far = moment.n is None or abs(moment.n - near) > MOST // 2
         if is_far or self._middle is None:
@@ -127,16 +109,13 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
         super().look(moment)
 
     def query_function(self) -> Callable[[SessionModel], Waterfall]:
-        """Ask for the bars around the chosen frame."""
         n = self._middle
         return lambda study: waterfall(study, n)
 
     def query_key(self) -> object:
-        """Ask again when a frame far away is chosen."""
         return self._middle
 
     def show(self, answer: Waterfall) -> None:
-        """Show the bars."""
         heading = plural(answer.exchanges, "exchange")
         if answer.shown < answer.exchanges:
             heading = f"{format_number(answer.shown)} of {heading}, around the chosen frame"
@@ -153,13 +132,10 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
             began, ended = bar.began - margin, bar.ended + margin
             heading += ", zoomed"
         when = f"{began:.3f} s … {ended:.3f} s ({format_seconds(ended - began)})"
-        self.show_heading(
-            f"{heading} · {when}\n━ answered  ✗ error  ◌ cancelled  ▶ open  ┄ before first output"
-        )
-        self.lines.show(BarLines(answer.bars, began, ended))
+        self.show_heading(f"{heading} · {when}\n{LEGEND}")
+        self.lines.show(bar_lines(answer.bars, began, ended, self.lines.width))
 
     def action_zoom(self) -> None:
-        """Let the chosen bar take the whole width, or show everything again."""
         line = self.lines.chosen
         bars = self.answer.bars if self.answer is not None else ()
         if self._zoom is not None or line is None:

@@ -17,7 +17,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Collapsible, Markdown, Static
 
-from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
+from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_inspector.analysis.items import (
     AgentMessage,
     ElicitationItem,
@@ -30,6 +30,7 @@ from acp_inspector.analysis.items import (
     TurnEnd,
     UserMessage,
     entries,
+    string,
 )
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
@@ -117,7 +118,6 @@ class UserView(Static):
         self.item = item
 
     async def sync(self) -> None:
-        """Show what the item says now."""
         blocks = "".join(f"\n[{_type(block)}]" for block in self.item.blocks)
         self.update(Text(escape_controls(self.item.text + blocks)))
 
@@ -132,7 +132,6 @@ class AgentView(Markdown):
         self._shown = 0
 
     async def sync(self) -> None:
-        """Append what came since the last time."""
         text = self.item.text
         fragment, self._shown = text[self._shown :], len(text)
         if fragment:
@@ -148,7 +147,6 @@ class ThoughtView(Collapsible):
         self.item = item
 
     async def sync(self) -> None:
-        """Write the thought anew, its beginning in the title."""
         text = self.item.text
         # Textual declares a string here and renders content too.
         self.title = Content(f"Thought  {single_line(text, 60)}")  # pyright: ignore[reportAttributeAccessIssue]
@@ -163,13 +161,12 @@ class PlanView(Static):
         self.item = item
 
     async def sync(self) -> None:
-        """Write the steps anew."""
         text = Text.assemble(("Plan", "bold"))
-        done = sum(_string(entry, "status") == "completed" for entry in self.item.entries)
+        done = sum(string(entry, "status") == "completed" for entry in self.item.entries)
         text.append(f"  {done} of {len(self.item.entries)} done", style="dim")
         for entry in self.item.entries:
-            sign, word = STATUS.get(_string(entry, "status"), ("?", "unknown"))
-            text.append(f"\n {sign} {single_line(_string(entry, 'content'), 200)}")
+            sign, word = STATUS.get(string(entry, "status"), ("?", "unknown"))
+            text.append(f"\n {sign} {single_line(string(entry, 'content'), 200)}")
             text.append(f"  {word}", style="dim")
         self.update(text)
 
@@ -189,7 +186,6 @@ class ToolCallView(Vertical):
         yield self._body
 
     async def sync(self) -> None:
-        """Write head and body anew, and show or remove the question for consent."""
         item = self.item
         sign, word = STATUS.get(item.facts.status, ("?", single_line(item.facts.status, 20)))
         head = Text.assemble(
@@ -206,10 +202,10 @@ class ToolCallView(Vertical):
 
     async def _sync_permission(self) -> None:
         permission = self.item.permission
-        shown = self.query(PermissionPrompt)
+        shown = self.query(PermissionView)
         is_open = permission is not None and permission.outcome is None
         if is_open and not shown and permission is not None:
-            await self.mount(PermissionPrompt(permission, self._timing))
+            await self.mount(PermissionView(permission, self._timing))
         if not is_open and shown:
             await shown.remove()
 
@@ -222,7 +218,6 @@ class TurnEndView(Static):
         self.item = item
 
     async def sync(self) -> None:
-        """Write the reason."""
         item = self.item
         self.set_class(item.error is not None, "-failed")
         self.display = item.error is not None or item.stop_reason != "end_turn"
@@ -243,7 +238,7 @@ class NoticeView(Static):
         item = self.item
         text = f"· {single_line(item.text, 300)}"
         if isinstance(item, ElicitationItem):
-            text += f": {single_line(_string(item.outcome, 'action') or 'open', 40)}"
+            text += f": {single_line(string(item.outcome, 'action') or 'open', 40)}"
         if text != self._shown:
             self._shown = text
             self.update(Text(text))
@@ -253,7 +248,6 @@ ItemView = UserView | AgentView | ThoughtView | PlanView | ToolCallView | TurnEn
 
 
 def view_of(item: Item, timing: PermissionTiming) -> ItemView:
-    """Return a new widget that shows `item`."""
     match item:
         case UserMessage():
             return UserView(item)
@@ -317,12 +311,7 @@ def _output(text: str) -> Text:
 
 
 def _type(block: Json) -> str:
-    return single_line(_string(block, "type") or "unknown content", 40)
-
-
-def _string(value: Json, name: str) -> str:
-    found = cast("Mapping[str, Json]", value).get(name) if isinstance(value, Mapping) else None
-    return found if isinstance(found, str) else ""
+    return single_line(string(block, "type") or "unknown content", 40)
 
 
 class ConversationView(VerticalScroll):
@@ -341,12 +330,10 @@ class ConversationView(VerticalScroll):
         self._welcome = Static(welcome, id="welcome", markup=False)
 
     def on_mount(self) -> None:
-        """Say what to do first, and follow the end."""
         self.mount(self._welcome)
         self.anchor()
 
     async def sync(self, items: Sequence[Item]) -> None:
-        """Show new items and what changed about shown ones; each item once."""
         fresh: list[ItemView] = []
         for item in dict.fromkeys(items):
             view = self._views.get(id(item))
@@ -361,11 +348,11 @@ class ConversationView(VerticalScroll):
             for view in fresh:
                 await view.sync()
 
-    def open_prompt(self) -> PermissionPrompt | None:
+    def open_prompt(self) -> PermissionView | None:
         """Return the newest permission prompt that waits for an answer, if there is one."""
-        prompts = self.query(PermissionPrompt)
+        prompts = self.query(PermissionView)
         return prompts.last() if prompts else None
 
     async def close_prompts(self) -> None:
         """Remove all permission prompts: the agent that sent them is gone."""
-        await self.query(PermissionPrompt).remove()
+        await self.query(PermissionView).remove()

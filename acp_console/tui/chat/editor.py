@@ -31,7 +31,6 @@ class PromptEditor(TextArea):
 
         @property
         def control(self) -> PromptEditor:
-            """The editor it was written in."""
             return self.editor
 
     def __init__(

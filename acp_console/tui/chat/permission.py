@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from textual.app import ComposeResult
 from textual.containers import ItemGrid, Vertical
@@ -14,7 +14,7 @@ from textual.events import Key
 from textual.message import Message
 from textual.widgets import Button, Static
 
-from acp_inspector.analysis.items import PermissionRequest
+from acp_inspector.analysis.items import PermissionRequest, string
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
@@ -47,20 +47,19 @@ class PermissionTiming:
     clock: Callable[[], float] = time.monotonic
 
 
-class PermissionPrompt(Vertical, can_focus=True):
+class PermissionView(Vertical, can_focus=True):
     """Offers the options; the choice goes up as a message."""
 
     @dataclass
     class Chosen(Message):
         """The user chose an option."""
 
-        prompt: PermissionPrompt
+        prompt: PermissionView
         permission: PermissionRequest
         option_id: str
 
         @property
-        def control(self) -> PermissionPrompt:
-            """The prompt that was answered."""
+        def control(self) -> PermissionView:
             return self.prompt
 
     @dataclass
@@ -74,7 +73,7 @@ class PermissionPrompt(Vertical, can_focus=True):
         self.permission = permission
         self.had_focus = False
         """Whether it had the focus once; then it takes it only if the user wants it to."""
-        self._ids = [_string(option, "optionId") for option in permission.options]
+        self._ids = [string(option, "optionId") for option in permission.options]
         self._timing = timing
         self._settled_at = self._keys_from = timing.clock() + timing.settle_s
 
@@ -108,7 +107,6 @@ class PermissionPrompt(Vertical, can_focus=True):
             self.post_message(self.Typed(character))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
-        """Choose by mouse."""
         event.stop()
         self._choose(int(event.button.name or "0"))
 
@@ -120,17 +118,12 @@ class PermissionPrompt(Vertical, can_focus=True):
 
 
 def _button(position: int, option: Json) -> Button:
-    kind = _string(option, "kind")
+    kind = string(option, "kind")
     look, word = KINDS.get(kind, ("other", single_line(kind, 16)))
-    label = Content(f"{position + 1}  {single_line(_string(option, 'name'), NAME)}")
-    if word not in _string(option, "name").lower():
+    label = Content(f"{position + 1}  {single_line(string(option, 'name'), NAME)}")
+    if word not in string(option, "name").lower():
         label = Content.assemble(label, (f" ({word})", "dim"))
     button = Button(label, name=str(position), compact=True)
     button.can_focus = False
     button.add_class(look)
     return button
-
-
-def _string(value: Json, name: str) -> str:
-    found = cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""

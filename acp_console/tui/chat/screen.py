@@ -20,7 +20,7 @@ from acp_console.client.agents import AgentSpec
 from acp_console.state.chat_session import ChatSession
 from acp_console.tui.chat.conversation import ConversationView
 from acp_console.tui.chat.editor import PromptEditor
-from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
+from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.commands import bindings
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -95,7 +95,6 @@ class ChatScreen(Screen[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Start the agent."""
         self.inspection.display = False
         self.query_one("#problem").display = False
         self.query_one("#hints").display = False
@@ -103,11 +102,9 @@ class ChatScreen(Screen[None]):
         self.run_worker(self.chat.run(), group="chat", exit_on_error=True)
 
     async def on_unmount(self) -> None:
-        """End the agent with the screen."""
         await self.chat.close()
 
     async def on_chat_screen_changed(self) -> None:
-        """Show what is new."""
         entries, items = self.chat.take_changes()
         self.inspection.extend(entries)
         await self.conversation.sync(items)
@@ -119,33 +116,28 @@ class ChatScreen(Screen[None]):
 
     @on(PromptEditor.Submitted, "#editor")
     def send(self, event: PromptEditor.Submitted) -> None:
-        """Send the prompt, or queue it until the agent is ready."""
         self.chat.send(event.text)
 
     @on(PromptEditor.Changed, "#editor")
     def hint_commands(self) -> None:
-        """List the agent's commands while one is being typed."""
         text = self.editor.text
         hints = self.query_one("#hints", Static)
         names = self._command_lines(text) if text.startswith("/") and "\n" not in text else []
         hints.display = bool(names)
         hints.update("\n".join(names))
 
-    @on(PermissionPrompt.Chosen)
-    def answer_permission(self, event: PermissionPrompt.Chosen) -> None:
-        """Send the user's answer to the agent."""
+    @on(PermissionView.Chosen)
+    def answer_permission(self, event: PermissionView.Chosen) -> None:
         self.chat.answer(event.permission, event.option_id)
         self.editor.focus()
 
-    @on(PermissionPrompt.Typed)
-    def type_in_editor(self, event: PermissionPrompt.Typed) -> None:
-        """Go on in the editor with what was typed at a permission prompt."""
+    @on(PermissionView.Typed)
+    def type_in_editor(self, event: PermissionView.Typed) -> None:
         self.editor.insert(event.character)
         self.editor.last_key_at = self._timing.clock()
         self.editor.focus()
 
     def action_cancel(self) -> None:
-        """Cancel the running turn and drop the queued prompt."""
         self.chat.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -154,15 +146,12 @@ class ChatScreen(Screen[None]):
         return action != "alone" or self.size.width >= WIDE
 
     def on_resize(self) -> None:
-        """Offer what there is room for."""
         self.refresh_bindings()
 
     def action_traffic(self) -> None:
-        """Show or hide the traffic, which stays as it is meanwhile."""
         self._show_traffic(not self.inspection.display)
 
     def action_alone(self) -> None:
-        """Give the whole width to the traffic, or let the chat stand beside it again."""
         self.toggle_class("-alone")
         self._show_traffic(True)
 
@@ -178,11 +167,9 @@ class ChatScreen(Screen[None]):
             (self.conversation.open_prompt() or self.editor).focus()
 
     def action_restart(self) -> None:
-        """End the agent and start it again, in a new session."""
         self.chat.restart()
 
     def action_home(self) -> None:
-        """Leave for the list of agents; the agent ends."""
         self.dismiss(None)
 
     def _offer_focus(self) -> None:

@@ -60,56 +60,49 @@ class HomeScreen(Screen[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Show all agents."""
         self.options.can_focus = False
         self._show("")
         self.filter.focus()
 
     @on(Input.Changed, "#agent-filter")
     def filter_agents(self, event: Input.Changed) -> None:
-        """Show the agents that hold what was typed."""
         self._show(event.value)
 
     @on(Input.Submitted, "#agent-filter")
     def choose(self) -> None:
-        """Open the chosen agent."""
         self.action_open()
 
     @on(OptionList.OptionSelected, "#agents")
     def choose_by_mouse(self, event: OptionList.OptionSelected) -> None:
-        """Open the agent that was clicked."""
         self.post_message(self.AgentChosen(self._shown[event.option_index]))
 
     def key_escape(self) -> None:
-        """Clear the filter."""
         self.filter.value = ""
 
     def action_cursor(self, step: int) -> None:
-        """Move the choice."""
         if step > 0:
             self.options.action_cursor_down()
         else:
             self.options.action_cursor_up()
 
     def action_open(self) -> None:
-        """Open a chat with the chosen agent."""
         chosen = self.options.highlighted
         if chosen is not None and self._shown:
             self.post_message(self.AgentChosen(self._shown[chosen]))
 
     def _show(self, text: str) -> None:
         wanted = text.casefold()
-        self._shown = [agent for agent in self._agents if wanted in _words(agent)]
+        self._shown = [
+            agent
+            for agent in self._agents
+            if wanted in f"{agent.name} {agent.title} {agent.description}".casefold()
+        ]
         self.options.clear_options()
         self.options.add_options([Option(_line(agent)) for agent in self._shown])
         self.options.display = bool(self._shown)
         self.query_one("#nothing").display = not self._shown
         if self._shown:
             self.options.highlighted = 0
-
-
-def _words(agent: AgentSpec) -> str:
-    return f"{agent.name} {agent.title} {agent.description}".casefold()
 
 
 def _line(agent: AgentSpec) -> Content:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -19,7 +19,8 @@ from acp_inspector.intercept.json_edit import SyntaxProblem, find_syntax_error, 
 from acp_inspector.intercept.templates import validation_errors
 from acp_protocol import jsonrpc
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import ErrorResponse, InvalidMessage, Json, Request, SuccessResponse
+from acp_protocol.json_values import get
+from acp_protocol.jsonrpc import ErrorResponse, InvalidMessage, Request, SuccessResponse
 
 Remarks: TypeAlias = Callable[[bytes], Sequence[str]]
 """What there is to say about a frame that is JSON, a phrase each."""
@@ -37,8 +38,6 @@ LONG = 200_000
 
 
 def on_edit(original: jsonrpc.Message) -> Remarks:
-    """Return a function that warns where an edited frame changes its kind or its id."""
-
     def remarks(raw: bytes) -> Sequence[str]:
         message = jsonrpc.read_message(raw)
         return [*_changes(original, message), *on_call(raw)]
@@ -47,7 +46,6 @@ def on_edit(original: jsonrpc.Message) -> Remarks:
 
 
 def on_call(raw: bytes) -> Sequence[str]:
-    """Return what of a call is against the schema."""
     message = jsonrpc.read_message(raw)
     if isinstance(message, InvalidMessage):
         return [message.reason]
@@ -55,8 +53,6 @@ def on_call(raw: bytes) -> Sequence[str]:
 
 
 def on_result(method: str) -> Remarks:
-    """Return a function that lists schema errors of a result of `method`."""
-
     def remarks(raw: bytes) -> Sequence[str]:
         return () if len(raw) > LONG else validation_errors(jsonrpc.parse(raw), method)
 
@@ -64,10 +60,8 @@ def on_result(method: str) -> Remarks:
 
 
 def on_error(raw: bytes) -> Sequence[str]:
-    """Return what an error lacks."""
-    value = jsonrpc.parse(raw)
-    error = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
-    if type(error.get("code")) is int and isinstance(error.get("message"), str):
+    error = jsonrpc.parse(raw)
+    if type(get(error, "code")) is int and isinstance(get(error, "message"), str):
         return ()
     return ["an error needs an integer code and a message"]
 
@@ -80,13 +74,13 @@ def _changes(before: jsonrpc.Message, after: jsonrpc.Message) -> list[str]:
         return [f"it was a {was} and is a {now}"]
     if isinstance(before, Request) and isinstance(after, Request):
         if jsonrpc.id_key(before.id) != jsonrpc.id_key(after.id):
-            return [f"the id was {_id(before)}: the answer will not find who asked"]
+            return [f"the id was {_id(before)}: its response is lost"]
     elif (
         isinstance(before, SuccessResponse | ErrorResponse)
         and isinstance(after, SuccessResponse | ErrorResponse)
         and jsonrpc.id_key(before.id) != jsonrpc.id_key(after.id)
     ):
-        return [f"the id was {_id(before)}: who asked will not know its answer"]
+        return [f"the id was {_id(before)}: it will match no request"]
     return []
 
 
@@ -140,12 +134,10 @@ class FrameEditor(Vertical):
         yield Static(id="frame-check", markup=False)
 
     def on_mount(self) -> None:
-        """Check what is there."""
         self._check()
 
     @property
     def text(self) -> str:
-        """What stands there."""
         return self.area.text
 
     def write(self, text: str) -> None:
@@ -171,7 +163,6 @@ class FrameEditor(Vertical):
 
     @on(TextArea.Changed, "#frame-text")
     def check_soon(self) -> None:
-        """Check the text, a long one after a pause in typing."""
         if self._waiting is not None:
             self._waiting.stop()
             self._waiting = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 import anyio.to_thread
 from textual import getters, on, work
@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 from acp_console.render.values import format_number
 from acp_console.state.intercept import HeldFrame, InterceptClient, InterceptState, encode_bytes
 from acp_console.tui.commands import bindings
-from acp_console.tui.intercept.breakpoint_input import BreakpointInput
+from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.intercept.screens import (
     AnswerScreen,
     ComposeScreen,
@@ -28,12 +28,12 @@ from acp_console.tui.intercept.screens import (
     HandmadeResponse,
 )
 from acp_inspector.intercept.json_edit import NotEditableError, pretty
+from acp_inspector.intercept.live_filter import compile_live
 from acp_inspector.proxy.client import AttachError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
-    Message,
     Notification,
     Request,
     SuccessResponse,
@@ -49,7 +49,7 @@ CELLS: Final = 10
 """Cells of a full countdown."""
 SHOWN: Final = 16_384
 """Characters of a held frame that are drawn."""
-PARTS: Final = "#break-filter, #break-help, #breakpoints, #struck, #holds, #held-frame, #held-text"
+PARTS: Final = "#break-filter, #breakpoints, #struck, #holds, #held-frame, #held-text"
 """What the pane is made of."""
 EMPTY: Final = """\
 Nothing is held, and nothing will be: there is no breakpoint yet.
@@ -116,7 +116,11 @@ class InterceptPane(Vertical):
         """What a frame of one's own begins with: the session that was held last."""
 
     def compose(self) -> ComposeResult:
-        yield BreakpointInput()
+        yield FilterInput(
+            "Break on frames such as: method == session/prompt",
+            id="break-filter",
+            compile=compile_live,
+        )
         yield OptionList(id="breakpoints", compact=True, markup=False)
         yield Static(id="struck", markup=False)
         yield OptionList(id="holds", compact=True, markup=False)
@@ -124,7 +128,6 @@ class InterceptPane(Vertical):
             yield Static(id="held-text", markup=False)
 
     def on_mount(self) -> None:
-        """Say what this is."""
         self.border_title = "Intercept"
         self.sync()
 
@@ -143,7 +146,6 @@ class InterceptPane(Vertical):
         return bool(self.query("#break-filter")) and self.filter.has_focus
 
     def _possible(self) -> frozenset[str]:
-        """Return the commands that are possible now."""
         state, hold = self._shown, self._hold()
         if self._is_writing or state is None or state.presence == "gone":
             return frozenset()
@@ -171,27 +173,33 @@ class InterceptPane(Vertical):
         if len(self.query(PARTS)) < PARTS.count("#"):
             return
         for hold in state.held_frames:
-            self._known.update(_session(hold))
+            match hold.message:
+                case (
+                    Request(params={"sessionId": str(session)})
+                    | Notification(params={"sessionId": str(session)})
+                ):
+                    self._known["sessionId"] = session
+                case _:
+                    pass
         before, self._shown, self._width = self._shown, state, width
         self._show_breakpoints(state, before)
         self._show_holds(state, before)
         self._show_chosen()
         self._offer()
 
-    @on(BreakpointInput.Set)
-    def set_breakpoint(self, event: BreakpointInput.Set) -> None:
-        """Hold what the filter means from now on."""
-        self._desk.send_command("break", filter=event.expression)
-        self.holds.focus()
+    @on(FilterInput.Confirmed)
+    def set_breakpoint(self, event: FilterInput.Confirmed) -> None:
+        if not event.filter.is_empty:
+            self._desk.send_command("break", filter=self.filter.value.strip())
+            self.filter.value = ""
+            self.holds.focus()
 
-    @on(BreakpointInput.Left)
+    @on(FilterInput.Left)
     def leave_filter(self) -> None:
-        """Go on to what is held."""
         self.holds.focus()
 
     @on(OptionList.OptionHighlighted, "#holds")
     def show_other(self) -> None:
-        """Show the frame that was chosen."""
         self._show_chosen()
         self._offer()
 
@@ -201,48 +209,39 @@ class InterceptPane(Vertical):
         self._offer()
 
     def action_break(self) -> None:
-        """Go to where breakpoints are written."""
         self.filter.focus()
 
     def action_release(self) -> None:
-        """Let the chosen frame go as it is."""
         self._do("release")
 
     def action_release_all(self) -> None:
-        """Let everything go."""
         self._desk.send_command("release_all")
 
     def action_discard(self) -> None:
-        """Let the chosen frame never leave, and send its sender an error."""
-        if isinstance(self._message(), SuccessResponse | ErrorResponse):
-            self.notify("It was an answer: who asked goes on waiting for it", severity="warning")
+        hold = self._hold()
+        if hold is not None and isinstance(hold.message, SuccessResponse | ErrorResponse):
+            self.notify("It was a response: its requester goes on waiting", severity="warning")
         self._do("discard")
 
     def action_lose(self) -> None:
-        """Let the chosen frame never leave, and report it to neither side."""
         self._do("discard", silent=True)
 
     def action_duplicate(self) -> None:
-        """Let the chosen frame leave twice."""
         self._do("duplicate", times=2)
 
     def action_keep(self) -> None:
-        """Let the countdowns begin anew."""
         self._desk.send_command("keep")
 
     def action_pause(self) -> None:
-        """Hold everything, or no longer."""
         self._desk.send_command("resume" if self._shown and self._shown.is_paused else "pause")
 
     def action_clear(self) -> None:
-        """Take the breakpoint away that was chosen in its list, or else the newest."""
         points = self._shown.breakpoints if self._shown else ()
         if points:
             place = self.points.highlighted if self.points.has_focus else None
             self._desk.send_command("clear", id=points[-1 if place is None else place][0])
 
     def action_delay(self) -> None:
-        """Let the chosen frame leave later."""
         if (hold := self._hold()) is not None:
             self.app.push_screen(
                 DelayScreen(hold.seq),
@@ -252,7 +251,6 @@ class InterceptPane(Vertical):
             )
 
     def action_answer(self) -> None:
-        """Answer the chosen request in the other peer's place."""
         hold = self._hold()
         if hold is None or not isinstance(hold.message, Request):
             return
@@ -263,12 +261,10 @@ class InterceptPane(Vertical):
         self.app.push_screen(AnswerScreen(self._desk, hold, hold.message), self._decide(answer))
 
     def action_inject(self) -> None:
-        """Send a frame of one's own."""
         self.app.push_screen(ComposeScreen(self._desk, {**self._known}))
 
     @work(exclusive=True, group="edit")
     async def action_edit(self) -> None:
-        """Change the chosen frame, then send it."""
         hold = self._hold()
         if hold is None:
             return
@@ -311,16 +307,11 @@ class InterceptPane(Vertical):
             self._desk.send_command(command, id=hold.id, **members)
 
     def _hold(self) -> HeldFrame | None:
-        """Return the frame that was chosen."""
         if self._shown is None or not self.query("#holds"):
             return None
         place = self.holds.highlighted
         holds = self._shown.held_frames
         return holds[place] if place is not None and place < len(holds) else None
-
-    def _message(self) -> Message | None:
-        hold = self._hold()
-        return None if hold is None else hold.message
 
     def _show_breakpoints(self, state: InterceptState, before: InterceptState | None) -> None:
         if before is None or state.breakpoints != before.breakpoints:
@@ -414,13 +405,6 @@ _WRITING: Final = {
     "end": "Esc, then p,",
 }
 _READING: Final = {"write": "b, then write", "leave": "", "again": "b writes", "end": "p"}
-
-
-def _session(hold: HeldFrame) -> dict[str, Json]:
-    params: Json = getattr(hold.message, "params", None)
-    found = cast("dict[str, Json]", params) if isinstance(params, dict) else {}
-    session = found.get("sessionId")
-    return {"sessionId": session} if isinstance(session, str) else {}
 
 
 def _described(hold: HeldFrame) -> str:

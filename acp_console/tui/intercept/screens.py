@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
+from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -34,8 +34,9 @@ from acp_inspector.intercept.json_edit import (
 from acp_inspector.intercept.message import MAX_WAIT_S
 from acp_inspector.intercept.templates import call_template, methods_of, result_template
 from acp_protocol import jsonrpc
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, opposite
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get_objects
 from acp_protocol.jsonrpc import ErrorResponse, Json, Notification, Request, SuccessResponse
 from acp_protocol.schema.method_spec import MethodSpec
 
@@ -56,7 +57,6 @@ class Countdown:
         """Whether there is nothing left to decide."""
 
     def look(self, text: str) -> str:
-        """Return how long there is; `text` is what has been written by now."""
         state = self._desk.state
         hold = state.find_held(self._number)
         self.has_left = hold is None
@@ -79,10 +79,51 @@ class Edited:
     """Whether it leaves even if it is no JSON."""
 
 
-class EditScreen(ModalScreen[Edited | None]):
-    """Returns the new frame on one line; None: it stays held as it is."""
+T = TypeVar("T")
+
+
+class FrameScreen(ModalScreen[T]):
+    """A box with an editor."""
 
     CSS_PATH = "edit.tcss"
+
+    editor = getters.query_one(FrameEditor)
+    box = getters.query_one(".desk-box", Vertical)
+
+    def action_flaw(self) -> None:
+        self.editor.go_to_flaw()
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+class HeldFrameScreen(FrameScreen[T]):
+    """Decides about a held frame, and shows how long there is for that."""
+
+    def __init__(self, desk: InterceptClient, hold: HeldFrame, text: str) -> None:
+        super().__init__()
+        self.hold = hold
+        self._countdown = Countdown(desk, hold.id, text)
+
+    def on_mount(self) -> None:
+        self.editor.area.focus()
+        self.set_interval(POLL_INTERVAL_S, self._count_down)
+        self._count_down()
+
+    def may_send(self) -> bool:
+        """Return whether the frame is still held; notify the user if it is not."""
+        if self._countdown.has_left:
+            self.notify("This frame has left as it was", severity="error")
+        return not self._countdown.has_left
+
+    def _count_down(self) -> None:
+        self.box.border_subtitle = Content(self._countdown.look(self.editor.text))
+        self.box.set_class(self._countdown.has_left, "-gone")
+
+
+class EditScreen(HeldFrameScreen[Edited | None]):
+    """Returns the new frame on one line; None: it stays held as it is."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "send", "Send", priority=True),
         Binding("f4", "flaw", "To the error", priority=True),
@@ -90,42 +131,32 @@ class EditScreen(ModalScreen[Edited | None]):
         Binding("escape", "leave", "Keep it held", priority=True),
     ]
 
-    editor = getters.query_one(FrameEditor)
-
     def __init__(self, desk: InterceptClient, hold: HeldFrame, text: str, raw: bytes) -> None:
         """Begin with `text`, which spells `raw`: what nobody changes leaves as these bytes."""
-        super().__init__()
-        self._hold = hold
+        super().__init__(desk, hold, text)
         self._begin = text
         self._raw = raw
-        self._countdown = Countdown(desk, hold.id, text)
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="edit-box", classes="desk-box"):
+        box = Vertical(id="edit-box", classes="desk-box")
+        direction = "client → agent" if self.hold.side == "client" else "agent → client"
+        box.border_title = Content(f"Edit frame {self.hold.seq}, {direction}")
+        with box:
             yield FrameEditor(self._begin, on_edit(jsonrpc.read_message(self._raw)))
         yield Footer()
 
-    def on_mount(self) -> None:
-        """Name the box and begin to count."""
-        whose = "client → agent" if self._hold.side == "client" else "agent → client"
-        self.query_one("#edit-box").border_title = Content(f"Edit frame {self._hold.seq}, {whose}")
-        self.editor.area.focus()
-        self.set_interval(POLL_INTERVAL_S, self._count_down)
-        self._count_down()
-
     def action_send(self) -> None:
-        """Send what stands there, if it is JSON."""
-        if self._may_send() and self.editor.check_now() is None:
+        if self.may_send() and self.editor.check_now() is None:
             text = self.editor.text
             raw = self._raw if text == self._begin else minify(text)
-            # What came broken and is sent unchanged is nobody's mistake here.
+            # A frame that came broken may be sent unchanged.
             self.dismiss(Edited(raw, is_forced=raw is self._raw))
         elif self.editor.flaw is not None:
             self.action_flaw()
 
     def action_force(self) -> None:
-        """Send what stands there, whatever it is; several lines leave as one."""
-        if not self._may_send():
+        """Send the text, valid or not; several lines leave as one."""
+        if not self.may_send():
             return
         text = self.editor.text
         if "\n" not in text.strip("\r\n"):
@@ -133,24 +164,6 @@ class EditScreen(ModalScreen[Edited | None]):
         else:
             raw = minify(text) if self.editor.check_now() is None else unwrap(text)
         self.dismiss(Edited(raw, is_forced=True))
-
-    def action_flaw(self) -> None:
-        """Go to where it is no JSON."""
-        self.editor.go_to_flaw()
-
-    def action_leave(self) -> None:
-        """Change nothing."""
-        self.dismiss(None)
-
-    def _may_send(self) -> bool:
-        if self._countdown.has_left:
-            self.notify("This frame has left as it was", severity="error")
-        return not self._countdown.has_left
-
-    def _count_down(self) -> None:
-        box = self.query_one("#edit-box")
-        box.border_subtitle = Content(self._countdown.look(self.editor.text))
-        box.set_class(self._countdown.has_left, "-gone")
 
 
 Kind: TypeAlias = Literal["result", "error"]
@@ -161,16 +174,15 @@ ERROR: Final[Json] = {"code": jsonrpc.INTERNAL_ERROR, "message": "refused by han
 
 @dataclass(frozen=True, slots=True)
 class HandmadeResponse:
-    """What who asked shall get."""
+    """The response to send."""
 
     kind: Kind
     value: Json
 
 
-class AnswerScreen(ModalScreen[HandmadeResponse | None]):
-    """Returns the answer; None: the request stays held."""
+class AnswerScreen(HeldFrameScreen[HandmadeResponse | None]):
+    """Returns the response; None: the request stays held."""
 
-    CSS_PATH = "edit.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "send", "Answer", priority=True),
         Binding("f5", "kind", "Result or error", priority=True),
@@ -178,39 +190,36 @@ class AnswerScreen(ModalScreen[HandmadeResponse | None]):
         Binding("escape", "leave", "Keep it held", priority=True),
     ]
 
-    editor = getters.query_one(FrameEditor)
-
     def __init__(self, desk: InterceptClient, hold: HeldFrame, request: Request) -> None:
-        super().__init__()
-        self._number = hold.seq
         self._request = request
+        self._options = _options(request)
+        result: Json = result_template(request.method)
+        if self._options:
+            result = {"outcome": {"outcome": "selected", "optionId": self._options[0][0]}}
         self._kind: Kind = "result"
         self._written: dict[Kind, str] = {
-            "result": _spelled(_first_result(request)),
-            "error": _spelled(ERROR),
+            "result": pretty(jsonrpc.encode(result)),
+            "error": pretty(jsonrpc.encode(ERROR)),
         }
-        self._countdown = Countdown(desk, hold.id, self._written["result"])
+        super().__init__(desk, hold, self._written["result"])
 
     def compose(self) -> ComposeResult:
+        options = ", ".join(f"{id_} ({name})" for id_, name in self._options)
+        offered = f"; offered are {options}" if options else ""
+        request_line = f"{self._request.method} is answered by hand{offered}"
         with Vertical(id="answer-box", classes="desk-box"):
-            yield Static(_request_line(self._request), markup=False)
+            yield Static(single_line(request_line, 300), markup=False)
             yield FrameEditor(self._written["result"], self._remarks)
         yield Footer()
 
     def on_mount(self) -> None:
-        """Name the box."""
-        self._name_it()
-        self.editor.area.focus()
-        self.set_interval(POLL_INTERVAL_S, self._count_down)
-        self._count_down()
+        self._show_title()
 
     def action_send(self) -> None:
-        """Answer with what stands there, if it is JSON."""
-        if self._countdown.has_left:
-            self.notify("This frame has left as it was", severity="error")
+        if not self.may_send():
             return
         if self.editor.check_now() is not None:
-            self.editor.go_to_flaw()
+            self.action_flaw()
             return
         raw = self.editor.text.encode()
         if self._kind == "error" and on_error(raw):
@@ -219,66 +228,30 @@ class AnswerScreen(ModalScreen[HandmadeResponse | None]):
         self.dismiss(HandmadeResponse(self._kind, jsonrpc.parse(raw)))
 
     def action_kind(self) -> None:
-        """Write an error in the place of a result, or the other way round."""
         self._written[self._kind] = self.editor.text
         self._kind = "error" if self._kind == "result" else "result"
         self.editor.write(self._written[self._kind])
-        self._name_it()
+        self._show_title()
 
-    def action_flaw(self) -> None:
-        """Go to where it is no JSON."""
-        self.editor.go_to_flaw()
+    def _remarks(self, raw: bytes) -> Sequence[str]:
+        return on_error(raw) if self._kind == "error" else on_result(self._request.method)(raw)
 
-    def action_leave(self) -> None:
-        """Answer nothing."""
-        self.dismiss(None)
-
-    def _remarks(self, raw: bytes) -> list[str]:
-        remarks = on_error if self._kind == "error" else on_result(self._request.method)
-        return list(remarks(raw))
-
-    def _name_it(self) -> None:
-        box = self.query_one("#answer-box")
+    def _show_title(self) -> None:
         other = "an error" if self._kind == "result" else "a result"
-        box.border_title = Content(f"Answer frame {self._number}: the {self._kind} (F5: {other})")
-
-    def _count_down(self) -> None:
-        box = self.query_one("#answer-box")
-        box.border_subtitle = Content(self._countdown.look(self.editor.text))
-        box.set_class(self._countdown.has_left, "-gone")
-
-
-def _first_result(request: Request) -> Json:
-    """Return a result to begin with; of a question for consent, its first option."""
-    options = _options(request)
-    if options:
-        return {"outcome": {"outcome": "selected", "optionId": options[0][0]}}
-    return result_template(request.method)
+        self.box.border_title = Content(
+            f"Answer frame {self.hold.seq}: the {self._kind} (F5: {other})"
+        )
 
 
 def _options(request: Request) -> list[tuple[str, str]]:
     """Return id and name of the options that a question for consent offers."""
-    if request.method != "session/request_permission" or not isinstance(request.params, dict):
+    if request.method != "session/request_permission":
         return []
-    params = cast("dict[str, Any]", request.params)
-    found: Any = params.get("options")
-    offers = cast("list[Any]", found) if isinstance(found, list) else []
-    objects = [cast("dict[str, Any]", offer) for offer in offers if isinstance(offer, dict)]
     return [
         (str(offer["optionId"]), str(offer.get("name", "")))
-        for offer in objects
+        for offer in get_objects(request.params, "options")
         if "optionId" in offer
     ]
-
-
-def _request_line(request: Request) -> str:
-    options = ", ".join(f"{id_} ({name})" for id_, name in _options(request))
-    offered = f"; offered are {options}" if options else ""
-    return single_line(f"{request.method} is answered by hand{offered}", 300)
-
-
-def _spelled(value: Json) -> str:
-    return pretty(jsonrpc.encode(value))
 
 
 BEGIN: Final = "5"
@@ -308,27 +281,23 @@ class DelayScreen(ModalScreen[float | None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Name the box."""
         self.query_one("#delay-box").border_title = Content(f"Delay frame {self._number}")
         self.input.focus()
         self.input.select_all()
 
     @on(Input.Changed, "#delay-seconds")
     def check(self) -> None:
-        """Say whether that is a time."""
         is_wrong = self._seconds() is None
         check = self.query_one("#delay-check", Static)
         check.update(f"✗ a number of seconds from 0 to {MAX_WAIT_S:.0f}" if is_wrong else "✓")
         check.set_class(is_wrong, "-wrong")
 
     def action_send(self) -> None:
-        """Decide, if that is a time."""
         seconds = self._seconds()
         if seconds is not None:
             self.dismiss(seconds)
 
     def action_leave(self) -> None:
-        """Decide nothing."""
         self.dismiss(None)
 
     def _seconds(self) -> float | None:
@@ -340,13 +309,11 @@ class DelayScreen(ModalScreen[float | None]):
 
 
 NEW_FRAME: Final = '{\n  "jsonrpc": "2.0",\n  "id": 0,\n  "method": ""\n}'
-OTHER: Final[dict[Side, Side]] = {"client": "agent", "agent": "client"}
 
 
-class ComposeScreen(ModalScreen[None]):
-    """Sends as many frames as somebody likes; returns nothing."""
+class ComposeScreen(FrameScreen[None]):
+    """Sends any number of frames; returns nothing."""
 
-    CSS_PATH = "edit.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "send", "Send", priority=True),
         Binding("f5", "side", "Other side", priority=True),
@@ -356,7 +323,6 @@ class ComposeScreen(ModalScreen[None]):
         Binding("escape", "leave", "Back", priority=True),
     ]
 
-    editor = getters.query_one(FrameEditor)
     methods: getters.query_one[Select[MethodSpec]] = getters.query_one("#compose-method", Select)
     history = getters.query_one("#compose-sent", OptionList)
 
@@ -380,8 +346,7 @@ class ComposeScreen(ModalScreen[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Name the box, and show what was sent before."""
-        self.query_one("#compose-box").border_title = "Send a frame of your own"
+        self.box.border_title = "Send a frame of your own"
         self._show_direction()
         self.methods.focus()
         self.history.display = False
@@ -390,14 +355,12 @@ class ComposeScreen(ModalScreen[None]):
 
     @on(Select.Changed, "#compose-method")
     def begin(self, event: Select.Changed) -> None:
-        """Write what a method needs; what stood there can be had back by undoing."""
         if isinstance(event.value, MethodSpec):
             self.editor.write(pretty(jsonrpc.encode(call_template(event.value, self._known))))
             self.editor.area.focus()
 
     @on(OptionList.OptionSelected, "#compose-sent")
     def begin_again(self, event: OptionList.OptionSelected) -> None:
-        """Write what was sent before."""
         sent = list(self._desk.sent)[event.option_index]
         try:
             self.editor.write(pretty(sent.text.encode()))
@@ -408,35 +371,26 @@ class ComposeScreen(ModalScreen[None]):
         self.editor.area.focus()
 
     def action_send(self) -> None:
-        """Send what stands there, if it is JSON."""
         if self.editor.check_now() is None:
             self._send(minify(self.editor.text), is_forced=False)
         else:
             self.editor.go_to_flaw()
 
     def action_force(self) -> None:
-        """Send what stands there, whatever it is; each line is a frame."""
         is_json = self.editor.check_now() is None
         text = self.editor.text
         self._send(minify(text) if is_json else verbatim_bytes(text), is_forced=True)
 
     def action_side(self) -> None:
-        """Send to the other side."""
-        self._side = OTHER[self._side]
+        self._side = opposite(self._side)
         self.methods.set_options(_choices(self._side))
         self._show_direction()
 
     def action_keep_id(self) -> None:
-        """Keep the id as it is written, or not."""
         self._keeps_id = not self._keeps_id
         self._show_direction()
 
-    def action_flaw(self) -> None:
-        """Go to where it is no JSON."""
-        self.editor.go_to_flaw()
-
     def action_leave(self) -> None:
-        """Go back, out of the list of methods first."""
         if self.methods.expanded:
             self.methods.expanded = False
         else:
@@ -448,11 +402,11 @@ class ComposeScreen(ModalScreen[None]):
             self._show_sent()
 
     def _show_direction(self) -> None:
-        to = OTHER[self._side]
+        to = opposite(self._side)
         whose = (
-            "its id stays, and its answer goes to the other side"
+            "its id stays, and its response goes to the other side"
             if self._keeps_id
-            else "it gets an id of its own, and its answer comes here"
+            else "it gets an id of its own, and its response comes here"
         )
         self.query_one("#compose-way", Static).update(
             Content.assemble(

@@ -12,8 +12,8 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Static, TabbedContent, TabPane
 
 from acp_console.render.values import format_number
-from acp_console.tui.traffic.model import TrafficModel
-from acp_console.tui.traffic.rows import LARGE, size_of
+from acp_console.state.traffic.model import TrafficModel
+from acp_console.state.traffic.rows import LARGE, size_of
 from acp_console.tui.traffic.text_view import TextLines
 from acp_console.tui.traffic.tree import JsonNode, JsonTree
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
@@ -115,11 +115,9 @@ class FrameDetail(Vertical):
                         yield TextLines(id=f"pair-{half}")
 
     def on_mount(self) -> None:
-        """Say that nothing is there yet."""
         self._fill()
 
     def show(self, subject: DetailSubject) -> None:
-        """Show another row."""
         self._subject = subject
         self._filled.clear()
         self._fill()
@@ -130,7 +128,6 @@ class FrameDetail(Vertical):
 
     @on(TabbedContent.TabActivated)
     def fill_opened(self, event: TabbedContent.TabActivated) -> None:
-        """Fill the tab that was opened."""
         event.stop()
         self._fill()
 
@@ -180,22 +177,26 @@ class FrameDetail(Vertical):
         self._filled.add(self.tabs.active)
         match self.tabs.active:
             case "tree":
-                self._fill_tree()
+                value, problem = _value(self._subject.entry)
+                if problem:
+                    text = self._subject.problem or problem
+                    self.query_one("#tree-note", TextLines).show("", note=text)
+                else:
+                    self.tree_view.show(value)
+                self.tree_place.current = "tree-note" if problem else "tree-value"
             case "raw":
-                self._lines("raw-text", raw_text(self._subject.entry))
+                text = raw_text(self._subject.entry)
+                note = ""
+                if self._subject.entry is None:
+                    note = self._subject.problem or NOTHING
+                elif len(text) > SHOWN:
+                    left = format_number(len(text) - SHOWN)
+                    note = f"… {left} more characters: {WHOLE_KEY} shows all of it"
+                self.query_one("#raw-text", TextLines).show(text[:SHOWN], note=note)
             case "pretty":
                 self._fill_pretty("pretty-text", self._subject.entry)
             case _:
                 self._fill_pair()
-
-    def _fill_tree(self) -> None:
-        value, problem = _value(self._subject.entry)
-        if self._subject.entry is None or problem:
-            text = self._subject.problem or problem or NOTHING
-            self.query_one("#tree-note", TextLines).show("", note=text)
-        else:
-            self.tree_view.show(value)
-        self.tree_place.current = "tree-note" if problem else "tree-value"
 
     def _fill_pretty(self, id_: str, entry: Row | None) -> None:
         value, problem = _value(entry)
@@ -230,17 +231,6 @@ class FrameDetail(Vertical):
             f"Answer {response.seq} · {response.side} · after {format_number(latency, 1)} ms"
         )
         self._fill_pretty("pair-answer", response)
-
-    def _lines(self, id_: str, text: str) -> None:
-        left = len(text) - SHOWN
-        note = (
-            f"… {format_number(left)} more characters: {WHOLE_KEY} shows all of it"
-            if left > 0
-            else ""
-        )
-        if self._subject.entry is None:
-            note = self._subject.problem or NOTHING
-        self.query_one(f"#{id_}", TextLines).show(text[:SHOWN], note=note)
 
 
 def raw_text(entry: Row | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal, Protocol
+from typing import ClassVar, Final
 
 from textual import getters, on
 from textual.actions import SkipAction
@@ -11,116 +11,30 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
+from acp_console.state.traffic.filter_history import FilterHistory
+from acp_console.state.traffic.filters import filter_for, permission_filter, same_filter
+from acp_console.state.traffic.model import TrafficModel
+from acp_console.state.traffic.rows import LARGE, head_text, size_of
+from acp_console.state.traffic.scanner import NOWHERE, FilterStaleness, TrafficScanner
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
+from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
-from acp_console.tui.traffic.filter_bar import FilterBar
-from acp_console.tui.traffic.model import TrafficModel
-from acp_console.tui.traffic.rows import LARGE, head_text, size_of
-from acp_console.tui.traffic.scanner import NOWHERE, FilterStaleness, TrafficScanner
 from acp_console.tui.traffic.table import FrameTable
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.analysis.annotations import Annotations
-from acp_inspector.filter.ast import (
-    And,
-    Compare,
-    Exists,
-    Expression,
-    format_expression,
-)
-from acp_inspector.filter.compiler import Filter, compile_filter
+from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList, EntrySequence
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry
-from acp_inspector.jsonpath import JSONPathError, parse_path
 from acp_protocol.errors import AcpError
-from acp_protocol.jsonrpc import Json
 
 TROUBLE: Final = "error or malformed"
 """What one looks for when something went wrong."""
-LONG: Final = 200
-"""Characters of a text that a filter looks for, at most."""
-
-
-def same_filter(facts: EntryFields, what: Literal["session", "tool"]) -> str:
-    """Return the filter for what belongs to the same session or tool call; empty if to none."""
-    value = facts.session if what == "session" else facts.tool
-    return format_expression(Compare(what, "==", value)) if value else ""
-
-
-def permission_filter(facts: EntryFields) -> str:
-    """Return the filter that leads from a tool call to its permission, or back."""
-    if not facts.tool:
-        return ""
-    same = Compare("tool", "==", facts.tool)
-    is_request = facts.method == "session/request_permission"
-    requested = Compare("method", "==", "session/request_permission")
-    called = Compare("update", "==", "tool_call")
-    return format_expression(And((called if is_request else requested, same)))
-
-
-def filter_for(facts: EntryFields, path: str, value: Json) -> str:
-    """Return the filter for what is like a row, or has the same value at a place of its message."""
-    try:
-        place = parse_path(path)
-    except JSONPathError:
-        # There is no place, or it is the whole message, or nothing that the language can name.
-        return format_expression(_alike(facts))
-    if isinstance(value, dict | list):
-        return format_expression(Exists(place))
-    if isinstance(value, str) and len(value) > LONG:
-        return format_expression(Compare(place, "contains", value[:LONG]))
-    return format_expression(Compare(place, "==", value))
-
-
-class Shown(Protocol):
-    """What is shown of a row, as far as it can be copied."""
-
-    def pretty(self) -> str:
-        """Return what is shown, spelled out."""
-        ...
-
-    @property
-    def json_path(self) -> str:
-        """Where the cursor stands in it; empty without one."""
-        ...
-
-    @property
-    def json_value(self) -> Json:
-        """What stands there."""
-        ...
-
-
-def copied(what: str, facts: EntryFields, shown: Shown) -> str:
-    """Return what is to be copied of a row: `pretty`, `path`, or a `filter` for what is alike."""
-    match what:
-        case "pretty":
-            return shown.pretty()
-        case "path":
-            return shown.json_path or "$"
-        case _:
-            return filter_for(facts, shown.json_path, shown.json_value)
-
-
-def _alike(facts: EntryFields) -> Expression:
-    kind = facts.kind
-    if kind == "event":
-        return Compare("event", "==", facts.event)
-    if kind in {"stderr", "malformed"}:
-        return Exists(kind)
-    terms: list[Expression] = [Compare("kind", "==", kind)] if kind in {"result", "error"} else []
-    if facts.method:
-        terms.append(Compare("method", "==", facts.method))
-    if facts.update:
-        terms.append(Compare("update", "==", facts.update))
-    if not terms:
-        return Compare("kind", "==", kind)
-    return terms[0] if len(terms) == 1 else And(tuple(terms))
-
-
 SLICE: Final = 0.010
 """Seconds that are worked in the background at once, between two looks at the keys."""
 PAUSE: Final = 0.013
@@ -168,7 +82,7 @@ class TrafficPane(Vertical):
     """
 
     table = getters.query_one("#frames", FrameTable)
-    bar = getters.query_one("#frame-bar", FilterBar)
+    bar = getters.query_one(FilterInput)
     detail = getters.query_one("#frame-detail", FrameDetail)
 
     def __init__(
@@ -199,13 +113,17 @@ class TrafficPane(Vertical):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="frame-list"):
-            yield FilterBar(self._view.known, id="frame-bar")
+            yield FilterInput(
+                "Filter: words, or such as  method ~ fs/ and latency > 1s",
+                id="frame-filter",
+                seen=self._view.known,
+                history=FilterHistory(),
+            )
             yield Static(id="frame-head", markup=False)
             yield FrameTable(self._view, id="frames")
         yield FrameDetail(id="frame-detail")
 
     def on_mount(self) -> None:
-        """Begin to read."""
         self._timer = self.set_interval(PAUSE, self._work_on)
         self.set_interval(LOOK, self._look)
         self._show_row(None)
@@ -225,12 +143,10 @@ class TrafficPane(Vertical):
 
     @property
     def problem(self) -> AcpError | None:
-        """Why the recording cannot be read on, if it cannot."""
         return self._work.problem
 
     @property
     def entries(self) -> EntrySequence:
-        """What is shown."""
         return self._entries
 
     @property
@@ -283,7 +199,6 @@ class TrafficPane(Vertical):
             self._begin_work()
 
     def _sync(self) -> None:
-        """Show what has come, and how far everything is."""
         digits = self.table.digits
         self.table.sync()
         if self.table.digits != digits:
@@ -307,21 +222,24 @@ class TrafficPane(Vertical):
 
     # Filter and rows.
 
-    @on(FilterBar.Wanted)
-    def filter_rows(self, event: FilterBar.Wanted) -> None:
-        """Show what is meant."""
+    @on(FilterInput.FilterChanged)
+    def filter_rows(self, event: FilterInput.FilterChanged) -> None:
         event.stop()
-        self._apply(event.filter)
+        self._sought = self._anchor
+        self._view.filter(event.filter)
+        self._work.restart()
+        self.table.show(0)
+        self._begin_work()
+        self._sync()
 
-    @on(FilterBar.Left)
-    def leave_filter(self, event: FilterBar.Left) -> None:
-        """Go on to the rows."""
+    @on(FilterInput.Confirmed)
+    @on(FilterInput.Left)
+    def leave_filter(self, event: Message) -> None:
         event.stop()
         self.table.focus()
 
     @on(FrameTable.Moved, "#frames")
     def show_chosen(self, event: FrameTable.Moved) -> None:
-        """Show the row under the cursor."""
         event.stop()
         if self.table.has_moved:
             self._sought = None
@@ -329,20 +247,6 @@ class TrafficPane(Vertical):
         self.table.has_moved = False
         self._chosen()
         self._report_count()
-
-    def _apply(self, wanted: Filter) -> None:
-        self._sought = self._anchor
-        self._view.filter(wanted)
-        self._work.restart()
-        self.table.show(0)
-        self._begin_work()
-        self._sync()
-
-    def _set_filter(self, text: str, without: str) -> None:
-        if not text:
-            self.notify(without, severity="warning", markup=False)
-        else:
-            self.bar.set_filter(text)
 
     # Commands.
 
@@ -352,14 +256,12 @@ class TrafficPane(Vertical):
         return action != "follow" or self.goes_on
 
     def action_follow(self) -> None:
-        """Keep the newest row in sight, or no longer."""
         self.table.is_following = not self.table.is_following
         if self.table.is_following:
             self.table.action_edge(is_last=True)
         self._report_count()
 
     def action_filter(self) -> None:
-        """Go to the filter."""
         self.bar.input.focus()
 
     def action_unfilter(self) -> None:
@@ -379,16 +281,13 @@ class TrafficPane(Vertical):
             raise SkipAction
 
     def action_detail(self) -> None:
-        """Go to what the row holds."""
         self._chosen()
         self.detail.focus_content()
 
     def action_tab(self, name: str) -> None:
-        """Look at the row in another way."""
         self.detail.open_tab(name)
 
     def action_jump(self) -> None:
-        """Go to the other half of the exchange."""
         row = self._chosen()
         other = None if row is None else self._view.other_of(row)
         if other is None:
@@ -397,7 +296,6 @@ class TrafficPane(Vertical):
             self._arrive(other)
 
     def action_permission(self) -> None:
-        """Go to the permission of the tool call, or from there to the call."""
         facts = self._facts()
         wanted = "" if facts is None else permission_filter(facts)
         if not wanted:
@@ -408,17 +306,14 @@ class TrafficPane(Vertical):
         self._seek(wanted, is_forward=is_forward, turns=True)
 
     def action_trouble(self, is_next: bool) -> None:
-        """Go to the next error, or the one before."""
         self._seek(TROUBLE, is_forward=is_next)
 
     def action_go_to_finding(self, is_next: bool) -> None:
-        """Go to the next row about which something was found, or the one before."""
         row = self._chosen()
         found = None if row is None else self._view.found_beside(row, is_next=is_next)
         self._arrive(NOWHERE if found is None else found)
 
     def action_mark(self) -> None:
-        """Mark the row, or no longer."""
         row = self._chosen()
         if row is None or self._view.mark(row) is None:
             self.notify("There is nothing to mark", severity="warning")
@@ -429,7 +324,6 @@ class TrafficPane(Vertical):
         self._report_count()
 
     def action_go_to_mark(self, is_next: bool) -> None:
-        """Go to the next mark, or the one before; behind the last comes the first."""
         row = self._chosen()
         at = -1 if row is None else row
         marks = self._view.marks
@@ -440,19 +334,29 @@ class TrafficPane(Vertical):
             self._arrive(others[0 if is_next else -1])
 
     def action_same(self, what: str) -> None:
-        """Show only what belongs to the same session or tool call."""
         facts = self._facts()
         name = "session" if what == "session" else "tool"
         text = "" if facts is None else same_filter(facts, name)
-        self._set_filter(text, f"This row belongs to no {what.replace('_', ' ')}")
+        if text:
+            self.bar.set_filter(text)
+        else:
+            reason = f"This row belongs to no {what.replace('_', ' ')}"
+            self.notify(reason, severity="warning", markup=False)
 
     def action_copy(self, what: str = "raw") -> None:
-        """Copy the row: its exact bytes, spelled out, the place in it, or a filter for it."""
         row, facts = self._chosen(), self._facts()
         if row is None or facts is None:
             self.notify("There is nothing to copy", severity="warning")
             return
-        text = copied(what, facts, self.detail) if what != "raw" else exact_text(self._view, row)
+        match what:
+            case "raw":
+                text = exact_text(self._view, row)
+            case "pretty":
+                text = self.detail.pretty()
+            case "path":
+                text = self.detail.json_path or "$"
+            case _:
+                text = filter_for(facts, self.detail.json_path, self.detail.json_value)
         # JSON can spell halves of characters, which no clipboard takes.
         text = text.encode(errors="replace").decode()
         way = copy(text, self.app.copy_to_clipboard)
@@ -460,7 +364,6 @@ class TrafficPane(Vertical):
         self.notify(f"Entry {facts.seq}: {description} copied {way}", markup=False)
 
     def action_whole(self) -> None:
-        """Show all of what is shortened here."""
         row = self._chosen()
         if row is None:
             return
@@ -496,7 +399,6 @@ class TrafficPane(Vertical):
             self._begin_work()
 
     def _arrive(self, row: int) -> None:
-        """Put the cursor on a row that was looked for."""
         position = None if row == NOWHERE else self._view.position_of(row)
         if row == NOWHERE:
             self.notify("There is none in this direction", severity="warning")
@@ -528,9 +430,9 @@ class TrafficPane(Vertical):
         box = self.query_one("#frame-list")
         box.border_title = "Traffic"
         box.border_subtitle = Content(" · ".join(parts))
-        self.table.instead = self._why_empty()
-
-    def _why_empty(self) -> str:
         if not len(self._entries):
-            return "Nothing has been said yet."
-        return "Looking …" if self._view.is_behind else "No row matches. Esc shows everything."
+            self.table.instead = "Nothing has been said yet."
+        elif self._view.is_behind:
+            self.table.instead = "Looking …"
+        else:
+            self.table.instead = "No row matches. Esc shows everything."

@@ -3,53 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
-from textual.events import MouseScrollDown, MouseScrollUp
+from textual.events import MouseScrollUp
 from textual.message import Message
 from textual.reactive import reactive, var
 from textual.strip import Strip
 
+from acp_console.state.traffic.model import TrafficModel
+from acp_console.state.traffic.rows import EDGE, MARK, row_text
 from acp_console.tui.cursor_list import CursorList, foreground_style
-from acp_console.tui.traffic.rows import EDGE, MARK, TrafficRow, row_text
 from acp_inspector.analysis.annotations import SEVERITY_LETTERS
 
 DIGITS: Final = 4
 """Columns of the number, at least."""
 FINDINGS: Final = {SEVERITY_LETTERS[severity]: severity for severity in SEVERITY_LETTERS}
 """The severity of each letter."""
-
-
-class Rows(Protocol):
-    """What a table shows, by position."""
-
-    @property
-    def digits(self) -> int:
-        """Return how many digits the largest number has."""
-        ...
-
-    def __len__(self) -> int:
-        """Return how many are shown."""
-        ...
-
-    def at(self, position: int) -> TrafficRow:
-        """Return what stands at a position."""
-        ...
-
-    def delta(self, position: int) -> float:
-        """Return the seconds since what precedes."""
-        ...
-
-    def is_marked(self, position: int) -> bool:
-        """Return whether somebody marked it."""
-        ...
-
-    def finding_at(self, position: int) -> str:
-        """Return the letter of what lint found there; empty if it found nothing."""
-        ...
 
 
 class FrameTable(CursorList):
@@ -109,14 +81,12 @@ class FrameTable(CursorList):
 
         @property
         def control(self) -> FrameTable:
-            """The table."""
             return self.table
 
         def can_replace(self, message: Message) -> bool:
-            """Replace older messages that still wait."""
             return isinstance(message, FrameTable.Moved)
 
-    def __init__(self, rows: Rows, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+    def __init__(self, rows: TrafficModel, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._rows = rows
         self._count = 0
@@ -130,7 +100,6 @@ class FrameTable(CursorList):
 
     @property
     def count(self) -> int:
-        """How many rows are shown."""
         return self._count
 
     @property
@@ -146,7 +115,6 @@ class FrameTable(CursorList):
         return self._rows.at(self.cursor).seq or None
 
     def sync(self) -> None:
-        """Show what has come behind what is shown; nothing before it has changed."""
         count = len(self._rows)
         if count < self._count:
             self.show(self.cursor)
@@ -177,7 +145,6 @@ class FrameTable(CursorList):
             self.redraw()
 
     def show(self, cursor: int) -> None:
-        """Show other rows; the cursor stays on its line of the screen, if possible."""
         above = self.cursor - self.scroll_offset.y
         self._count = len(self._rows)
         self.drawn.clear()
@@ -198,7 +165,6 @@ class FrameTable(CursorList):
         self.reveal()
 
     def watch_cursor(self) -> None:
-        """Tell where the cursor stands."""
         self.refresh()
         self.post_message(self.Moved(self, self.cursor if self.cursor < self._count else -1))
 
@@ -211,17 +177,11 @@ class FrameTable(CursorList):
             self.reveal()
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        """Look at earlier rows; this ends following."""
         del event
         self.is_following = False
         self.post_message(self.Moved(self, self.cursor))
 
-    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        """Look at later ones."""
-        del event
-
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the window."""
         position = y + self.scroll_offset.y
         width = self.width
         if not self._count and y == self.size.height // 2:
@@ -246,20 +206,17 @@ class FrameTable(CursorList):
             style += self.get_component_rich_style("frame-table--cursor")
         style = Style.combine([self.rich_style, style])
         letter = self._rows.finding_at(position)
+        letter_style = style
+        if letter:
+            letter_style += foreground_style(self, f"frame-table--{FINDINGS[letter.upper()]}")
+            letter_style += Style(bold=letter.isupper())
         mark = MARK if self._rows.is_marked(position) else " "
         segments = [
             Segment(mark, style),
-            Segment(letter or " ", style + self._letter_style(letter)),
+            Segment(letter or " ", letter_style),
             Segment(set_cell_size(f" {text}", max(width - EDGE + 1, 0)), style),
         ]
         return Strip(segments).adjust_cell_length(width, style)
-
-    def _letter_style(self, letter: str) -> Style:
-        if not letter:
-            return Style.null()
-        return foreground_style(self, f"frame-table--{FINDINGS[letter.upper()]}") + Style(
-            bold=letter.isupper()
-        )
 
     def lay_out(self) -> None:
         """Take note of how many rows there are, and how wide they and their numbers are."""

@@ -72,7 +72,6 @@ class TextLines(ScrollView, can_focus=True):
         self._note = ""
 
     def show(self, text: str, *, is_json: bool = False, note: str = "") -> None:
-        """Show `text` from its beginning, and `note` behind it."""
         self._lines = text.split("\n")
         if note:
             self._lines.append(note)
@@ -82,12 +81,10 @@ class TextLines(ScrollView, can_focus=True):
         self.scroll_to(y=0, animate=False, force=True)
 
     def on_resize(self, event: Resize) -> None:
-        """Wrap for the new width."""
         del event
         self._wrap()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the window."""
         width = self.scrollable_content_region.width
         wanted = y + self.scroll_offset.y
         place = bisect_right(self._ends, wanted)
@@ -183,7 +180,6 @@ class ValueScreen(ModalScreen[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Show it."""
         lines = self.query_one("#value", TextLines)
         lines.border_title = "Whole value"
         lines.border_subtitle = Content(f"{format_number(len(self._text))} characters")
@@ -191,9 +187,7 @@ class ValueScreen(ModalScreen[None]):
         lines.focus()
 
     def action_leave(self) -> None:
-        """Go back."""
         self.dismiss(None)
 
     def action_copy(self) -> None:
-        """Copy all of it, as it is shown."""
         self.notify(f"Copied {copy(self._text, self.app.copy_to_clipboard)}", markup=False)

@@ -49,7 +49,6 @@ class JsonNode:
         return self.begin > 0
 
     def __str__(self) -> str:
-        """Return the path as filters spell it."""
         parts = (
             f"[{step}]"
             if isinstance(step, int)
@@ -101,7 +100,6 @@ class JsonTree(Tree[JsonNode]):
         self.guide_depth = 2
 
     def show(self, value: Json) -> None:
-        """Show a value, unfolded as far as fits a few lines."""
         self.clear()
         self.root.data = JsonNode((), value)
         self._grow(self.root)
@@ -122,12 +120,10 @@ class JsonTree(Tree[JsonNode]):
         self.scroll_to(y=0, animate=False, force=True)
 
     def action_unfold(self) -> None:
-        """Unfold what the cursor stands on."""
         if self.cursor_node is not None:
             self.cursor_node.expand()
 
     def action_fold(self) -> None:
-        """Fold what the cursor stands on, or else go to what it stands in."""
         node = self.cursor_node
         if node is not None and node.is_expanded and node.children:
             node.collapse()
@@ -141,7 +137,6 @@ class JsonTree(Tree[JsonNode]):
         return node.data if node is not None and self.root.children else None
 
     def on_tree_node_expanded(self, event: Tree.NodeExpanded[JsonNode]) -> None:
-        """Build what is unfolded."""
         event.stop()
         self._grow(event.node)
 
@@ -155,7 +150,6 @@ class JsonTree(Tree[JsonNode]):
             self._add(parent, rest)
 
     def render_label(self, node: TreeNode[JsonNode], base_style: Style, style: Style) -> Text:
-        """Return the line of a node."""
         place = node.data
         if place is None:
             return Text("")

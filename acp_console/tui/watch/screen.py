@@ -15,7 +15,13 @@ from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from acp_console.state.intercept import InterceptClient
-from acp_console.state.sources import FileSource, ProxyReader, ProxySource, ProxyWatcher, Source
+from acp_console.state.sources import (
+    FileSource,
+    ProxyReader,
+    ProxySource,
+    ProxyWatcher,
+    TrafficSource,
+)
 from acp_console.tui.commands import bindings
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.intercept.pane import InterceptPane
@@ -43,7 +49,7 @@ class WatchScreen(Screen[None]):
 
     inspection = getters.query_one("#inspection", InspectorPane)
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[TrafficSource]) -> None:
         super().__init__()
         self._sources = tuple(sources)
         self._place = 0
@@ -61,7 +67,6 @@ class WatchScreen(Screen[None]):
         yield Footer()
 
     async def on_mount(self) -> None:
-        """Begin to read."""
         await self._begin()
         self.set_interval(POLL_INTERVAL_S, self._take)
 
@@ -73,11 +78,9 @@ class WatchScreen(Screen[None]):
         return action != "next_source" or len(self._sources) > 1
 
     def on_unmount(self) -> None:
-        """Leave the source as it is."""
         self._leave()
 
     async def action_intercept(self) -> None:
-        """Show what the proxy holds, or leave that to itself again."""
         source = self._sources[self._place]
         if self._desk is not None:
             self._leave_desk()
@@ -96,7 +99,6 @@ class WatchScreen(Screen[None]):
             self._desk = None
 
     async def action_next_source(self) -> None:
-        """Go on to the next proxy or recording, if there are several."""
         await self.query(InterceptPane).remove()
         # What is shown reads from what is closed then.
         await self.query("#body > *").remove()
@@ -137,7 +139,6 @@ class WatchScreen(Screen[None]):
         self._show_status()
 
     def _leave(self) -> None:
-        """Let go of what is looked at."""
         if self._reading is not None:
             self._reading.close()
         if self._recording is not None:

@@ -111,4 +111,4 @@ def test_a_slow_pattern_is_warned_of(
 def test_fields_unknown_to_a_comparison_are_refused(call: Call, option: str) -> None:
     done = call("diff", option, "finding >= warning or held", EDIT, EDIT)
     assert done.code == exit_codes.USAGE
-    assert f"{option}: nobody knows `finding`, `held` here" in done.err
+    assert f"{option}: not known here: `finding`, `held`" in done.err

@@ -7,8 +7,7 @@ import pytest
 
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import report, say
-from acp_console.client.agents import UnknownAgentError
-from acp_console.client.errors import SignInRequiredError
+from acp_console.client.agents import SignInRequiredError, UnknownAgentError
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.errors import (
     AgentExitedError,

@@ -10,9 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_console.client.agents import command_agent
+from acp_console.client.agents import SignInRequiredError, command_agent
 from acp_console.client.connection import AgentConnection, connect_agent
-from acp_console.client.errors import SignInRequiredError
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PolicyDecider
 from acp_inspector.journal import Frame, Journal, JournalEvent, StderrChunk

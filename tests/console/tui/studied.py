@@ -9,9 +9,9 @@ from pathlib import Path
 from textual.app import App, ComposeResult
 from textual.widgets import Footer
 
+from acp_console.state.analysis import AnalysisFolds
 from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
-from acp_console.tui.studies import AnalysisFolds
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, JournalEvent
@@ -42,13 +42,13 @@ class StudiedApp(App[None]):
     def on_unmount(self) -> None:
         self.studies.close()
 
-    def on_analysis_tab_chosen(self, event: AnalysisTab.Chosen) -> None:
+    def on_analysis_tab_target_chosen(self, event: AnalysisTab.TargetChosen) -> None:
         self.targets.append(event.target)
 
     def on_analysis_pane_stepped(self, event: AnalysisPane.Stepped) -> None:
         self.steps.append(event.step)
 
-    def on_analysis_pane_left(self) -> None:
+    def on_analysis_pane_closed(self) -> None:
         self.has_left = True
 
 

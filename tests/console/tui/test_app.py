@@ -12,7 +12,7 @@ from textual.widgets import Input, Markdown
 
 from acp_console.client.agents import DEMO_AGENT, command_agent
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
+from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_inspector.journal import JournalEvent
@@ -77,7 +77,7 @@ async def test_a_permission_is_answered_by_its_number(
         await until(pilot, lambda: "● ready" in say(app))
         app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
         shown = say(app)
         assert "-one" in shown
         assert "+changed" in shown
@@ -88,7 +88,7 @@ async def test_a_permission_is_answered_by_its_number(
         await until(pilot, lambda: word in say(app))
         await until(pilot, lambda: "● ready" in say(app))
         assert (workplace / "notes.txt").read_text() == content
-        assert not app.screen.query(PermissionPrompt)
+        assert not app.screen.query(PermissionView)
 
 
 async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workplace: Path) -> None:
@@ -98,7 +98,7 @@ async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workpl
         assert "mode ask" in say(app)
         app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
         assert "-one" in say(app)
         assert "+changed" in say(app)
         await pilot.press("f2", "f2", "1")
@@ -126,13 +126,13 @@ async def test_a_permission_is_answered_by_mouse(workplace: Path) -> None:
         await until(
             pilot,
             lambda: (
-                app.screen.query(PermissionPrompt).first().query("Button")
-                if app.screen.query(PermissionPrompt)
+                app.screen.query(PermissionView).first().query("Button")
+                if app.screen.query(PermissionView)
                 else None
             ),
         )
         await pilot.pause()
-        assert await pilot.click("PermissionPrompt Button.allow")
+        assert await pilot.click("PermissionView Button.allow")
         await until(pilot, lambda: "execute · done" in say(app))
 
 
@@ -141,11 +141,11 @@ async def test_escape_stops_the_turn_and_answers_the_open_question(workplace: Pa
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"edit notes.txt", "enter")
-        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
         await pilot.press("escape")
         await until(pilot, lambda: "turn ended: cancelled" in say(app))
         assert (workplace / "notes.txt").read_text() == "one\ntwo\n"
-        assert not app.screen.query(PermissionPrompt)
+        assert not app.screen.query(PermissionView)
 
 
 async def test_the_traffic_shows_the_frames_of_this_session(workplace: Path) -> None:
@@ -198,12 +198,12 @@ async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Pa
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"run cat", "enter")
-        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
         chat_of(app).editor.focus()
         await pilot.press(*"search two", "enter")
         await until(pilot, lambda: "1 prompt queued" in say(app))
         await pilot.press("tab", "shift+tab")
-        app.screen.query_one(PermissionPrompt).focus()
+        app.screen.query_one(PermissionView).focus()
         await pilot.press("1")
         await until(pilot, lambda: "notes.txt:2: two" in say(app))
 
@@ -336,7 +336,7 @@ hear("never")
         await until(pilot, lambda: "1  Yes" in say(app))
         await pilot.press("f5")
         await until(pilot, lambda: "● ready" in say(app))
-        assert not app.screen.query(PermissionPrompt)
+        assert not app.screen.query(PermissionView)
         assert not app.screen.query_one("#problem").display
 
 
@@ -416,7 +416,7 @@ async def test_message_that_begins_with_a_digit_answers_no_permission_prompt(
         # The last key was just pressed: the prompt leaves the focus where it is.
         assert chat_of(app).editor.has_focus
         clock.now = 10
-        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
         # It has just taken the focus: this digit is the beginning of a message.
         await pilot.press("1")
         await until(pilot, lambda: chat_of(app).editor.has_focus)
@@ -425,7 +425,7 @@ async def test_message_that_begins_with_a_digit_answers_no_permission_prompt(
         assert chat_of(app).editor.text == "1 more thing"
         assert "? waits for you" in say(app)
         # The user goes there: now a number counts.
-        app.screen.query_one(PermissionPrompt).focus()
+        app.screen.query_one(PermissionView).focus()
         await pilot.press("1")
         await until(pilot, lambda: "● ready" in say(app))
         assert "yes" in say(app)
@@ -437,7 +437,7 @@ async def test_permission_prompt_takes_the_focus_once(workplace: Path, agent: Ag
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"go", "enter")
-        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
         chat_of(app).editor.focus()
         # Any update of the screen.
         chat_of(app).chat.journal.event("mark")
@@ -461,11 +461,11 @@ async def test_click_on_a_permission_prompt_that_just_appeared_decides_nothing(
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "1  Yes" in say(app))
-        assert await pilot.click("PermissionPrompt Button.allow")
+        assert await pilot.click("PermissionView Button.allow")
         await pilot.pause()
         assert "? waits for you" in say(app)
         clock.now = 0.6
         # While a button shows that it was pressed, Textual ignores further clicks on it.
-        await until(pilot, lambda: not app.screen.query("PermissionPrompt Button.-active"))
-        assert await pilot.click("PermissionPrompt Button.allow")
+        await until(pilot, lambda: not app.screen.query("PermissionView Button.-active"))
+        assert await pilot.click("PermissionView Button.allow")
         await until(pilot, lambda: "● ready" in say(app))

@@ -14,13 +14,17 @@ ASK = b'{"jsonrpc":"2.0","id":1,"method":"x"}'
     ("before", "after", "remark"),
     [
         (ASK, b'{"jsonrpc":"2.0","id":1,"method":"y"}', None),
-        (ASK, b'{"jsonrpc":"2.0","id":"1","method":"x"}', "the id was 1: the answer will not find"),
+        (
+            ASK,
+            b'{"jsonrpc":"2.0","id":"1","method":"x"}',
+            "the id was 1: its response is lost",
+        ),
         (ASK, b'{"jsonrpc":"2.0","method":"x"}', "it was a request and is a notification"),
         (ASK, b"{}", "no JSON-RPC: neither method, result nor error"),
         (
             b'{"jsonrpc":"2.0","id":"a","result":1}',
             b'{"jsonrpc":"2.0","id":"b","result":1}',
-            'the id was "a": who asked will not know its answer',
+            'the id was "a": it will match no request',
         ),
         (b"no JSON", ASK, None),
     ],

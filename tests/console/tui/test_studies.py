@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from acp_console.tui import studies
-from acp_console.tui.studies import AnalysisFolds, BackgroundFold, Query
+from acp_console.state import analysis as studies
+from acp_console.state.analysis import AnalysisFolds, BackgroundFold, Query
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry

@@ -13,9 +13,8 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from acp_console.client.agents import command_agent
+from acp_console.client.agents import SignInRequiredError, command_agent
 from acp_console.client.connection import AgentConnection, connect_agent
-from acp_console.client.errors import SignInRequiredError
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PolicyDecider
 from acp_inspector.journal import Journal

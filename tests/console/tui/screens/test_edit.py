@@ -91,7 +91,7 @@ async def test_a_changed_id_is_remarked_upon_and_may_be_sent() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "✓ JSON" in say(app))
         app.write(PROMPT.replace(b'"id":3', b'"id":4').decode())
-        await until(pilot, lambda: "! the id was 3: the answer will not find" in say(app))
+        await until(pilot, lambda: "! the id was 3: its response is lost" in say(app))
         await pilot.press("ctrl+s")
         await until(pilot, lambda: app.results)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from acp_console.tui.analysis.tab import GivenLines, Line, LineList, WrappedLines
+from acp_console.tui.analysis.tab import Line, LineList, wrap_lines
 from tests.console.tui.conftest import say
 
 
@@ -25,8 +25,8 @@ class ListApp(App[None]):
         self.opened.append(event.list.chosen)
 
 
-def lines(*names: str) -> GivenLines:
-    return GivenLines([Line((("error", name[0]), ("", name[1:])), key=name) for name in names])
+def lines(*names: str) -> list[Line]:
+    return [Line((("error", name[0]), ("", name[1:])), key=name) for name in names]
 
 
 async def test_the_cursor_goes_through_the_lines_and_stops_at_their_ends() -> None:
@@ -57,7 +57,7 @@ async def test_the_cursor_stays_on_its_line_when_others_come_before_it() -> None
         assert shown.chosen.key == "c"
         shown.show(lines("a"))
         assert shown.chosen.key == "a"
-        shown.show(GivenLines())
+        shown.show([])
         assert shown.chosen is None
 
 
@@ -72,35 +72,10 @@ async def test_a_second_click_opens_a_line() -> None:
         assert [line.key for line in app.opened if line] == ["b"]
 
 
-async def test_ten_million_lines_are_no_more_than_those_that_are_seen() -> None:
-    class Countless:
-        asked = 0
-
-        def __len__(self) -> int:
-            return 10_000_000
-
-        def line(self, place: int, width: int) -> Line:
-            self.asked += 1
-            return Line((("", f"{place} of {width}"),))
-
-        def place_of(self, key: object) -> None:
-            raise AssertionError(key)
-
-    app = ListApp()
-    async with app.run_test(size=(40, 5)) as pilot:
-        shown, countless = app.query_one(LineList), Countless()
-        shown.show(countless)
-        shown.focus()
-        await pilot.press("end")
-        assert "9999999 of" in say(app)
-        assert countless.asked < 100
-
-
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=300), st.integers(1, 60))
 def test_what_is_wrapped_is_no_wider_and_loses_only_spaces(text: str, width: int) -> None:
     line = Line((("muted", "└─ "), ("", text)), target=3)
-    shown = WrappedLines([line], width)
-    pieces = [shown.line(place, width) for place in range(len(shown))]
+    pieces = wrap_lines([line], width)
     said = "".join(piece.parts[-1][1] for piece in pieces)
     assert said.replace(" ", "") == text.replace(" ", "")
     assert {piece.target for piece in pieces} == {3}

@@ -7,7 +7,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Size
 from textual.strip import Strip
 
-from acp_console.tui.analysis.tab import GivenLines, Line, LineList
+from acp_console.tui.analysis.tab import Line, LineList
 from acp_console.tui.cursor_list import CursorList
 from acp_console.tui.traffic.table import FrameTable
 
@@ -94,7 +94,7 @@ async def test_another_theme_leaves_no_line_as_it_was_drawn() -> None:
     async with app.run_test(size=(30, 5)) as pilot:
         lines = LineList()
         await app.mount(lines)
-        lines.show(GivenLines([Line((("", str(n)),)) for n in range(9)]))
+        lines.show([Line((("", str(n)),)) for n in range(9)])
         await pilot.pause()
         before = lines.render_line(1)
         app.theme = "textual-light"

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from acp_console.tui.traffic import rows as module
-from acp_console.tui.traffic.rows import (
+from acp_console.state.traffic import rows as module
+from acp_console.state.traffic.rows import (
     EDGE,
     TrafficRow,
     head_text,

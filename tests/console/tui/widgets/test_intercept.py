@@ -187,7 +187,7 @@ async def test_an_answer_that_is_discarded_is_remarked_upon() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.pane.holds.has_focus)
         await pilot.press("x")
-        await until(pilot, lambda: "who asked goes on waiting" in told(app))
+        await until(pilot, lambda: "requester goes on waiting" in told(app))
 
 
 async def test_a_breakpoint_is_written_and_asked_for() -> None:

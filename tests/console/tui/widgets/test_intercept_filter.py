@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
-from acp_console.tui.intercept.breakpoint_input import BreakpointInput
+from acp_console.tui.filter_input import FilterInput
+from acp_inspector.intercept.live_filter import compile_live
 from tests.console.tui.conftest import say, until
 from tests.console.tui.widgets.test_intercept import told
 
@@ -19,19 +20,19 @@ class BoxApp(App[None]):
         self.has_left = False
 
     def compose(self) -> ComposeResult:
-        yield BreakpointInput()
+        yield FilterInput("Break on", id="break-filter", compile=compile_live)
 
     def on_mount(self) -> None:
         self.box.input.focus()
 
     @property
-    def box(self) -> BreakpointInput:
-        return self.query_one(BreakpointInput)
+    def box(self) -> FilterInput:
+        return self.query_one(FilterInput)
 
-    def on_breakpoint_input_set(self, event: BreakpointInput.Set) -> None:
-        self.set.append(event.expression)
+    def on_filter_input_confirmed(self, event: FilterInput.Confirmed) -> None:
+        self.set.append(event.filter.source)
 
-    def on_breakpoint_input_left(self) -> None:
+    def on_filter_input_left(self) -> None:
         self.has_left = True
 
 
@@ -39,7 +40,7 @@ async def test_tab_completes_fields_operators_and_values() -> None:
     app = BoxApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"meth")
-        await until(pilot, lambda: "method   method of the message" in say(app))
+        await until(pilot, lambda: "method of the message" in say(app))
         await pilot.press("tab")
         await until(pilot, lambda: app.box.input.value == "method ")
         await until(pilot, lambda: "contains" in say(app))
@@ -58,22 +59,20 @@ async def test_what_is_wrong_is_told_with_a_caret_and_the_expression_stays() -> 
         await pilot.press(*"methd == x", "enter")
         await until(pilot, lambda: "did you mean `method`?" in say(app))
         lines = [line.rstrip() for line in say(app).splitlines()]
-        assert "methd == x" in lines[1]
-        assert lines[2].strip() == "^^^^^"
-        assert lines[2].index("^") == lines[1].index("methd")
+        assert "methd == x" in lines[0]
+        assert lines[1].strip().startswith("^^^^^ ")
+        assert lines[1].index("^") == lines[0].index("methd")
         assert app.box.input.value == "methd == x"
         assert app.set == []
-        await pilot.press("end", "y")
+        app.box.input.value = "method == x"
         await until(pilot, lambda: "did you mean" not in say(app))
 
 
-async def test_an_expression_that_is_understood_is_handed_on_and_makes_room() -> None:
+async def test_an_expression_that_is_understood_is_handed_on() -> None:
     app = BoxApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("enter", "space", "enter")
         await pilot.press(*"from == agent", "enter")
         await until(pilot, lambda: app.set == ["from == agent"])
-        assert app.box.input.value == ""
         assert told(app) == ""
 
 

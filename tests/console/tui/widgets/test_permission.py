@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.widgets import Button
 
 from acp_console.tui.chat import screen as chat
-from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
+from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_inspector.analysis.items import PermissionRequest
 from acp_protocol.jsonrpc import Json
 
@@ -32,7 +32,7 @@ class Asking(App[None]):
         self._names = names
 
     def compose(self) -> ComposeResult:
-        yield PermissionPrompt(permission(*self._names), PermissionTiming())
+        yield PermissionView(permission(*self._names), PermissionTiming())
 
 
 @pytest.mark.parametrize(

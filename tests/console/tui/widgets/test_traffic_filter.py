@@ -9,7 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 from textual.widgets import Label
 
-from acp_console.tui.traffic.filter_bar import FilterBar, problem_lines
+from acp_console.state.traffic.filter_history import FilterHistory
+from acp_console.tui.filter_input import FilterInput, error_lines
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.errors import FilterError
 from tests.console.tui.conftest import say, settled, until
@@ -29,22 +30,30 @@ class BarApp(App[None]):
         self.times_left = 0
 
     def compose(self) -> ComposeResult:
-        yield FilterBar(lambda: {"session": ["s 1"], "method": ["_mine/x"]})
+        yield FilterInput(
+            "Filter: words, or such as  method ~ fs/ and latency > 1s",
+            id="frame-filter",
+            seen=lambda: {"session": ["s 1"], "method": ["_mine/x"]},
+            history=FilterHistory(),
+        )
         yield Label("below")
 
     def on_mount(self) -> None:
         self.bar.input.focus()
 
-    def on_filter_bar_wanted(self, message: FilterBar.Wanted) -> None:
+    def on_filter_input_filter_changed(self, message: FilterInput.FilterChanged) -> None:
         self.wanted.append(str(message.filter))
 
-    def on_filter_bar_left(self) -> None:
+    def on_filter_input_left(self) -> None:
+        self.times_left += 1
+
+    def on_filter_input_confirmed(self) -> None:
         self.times_left += 1
 
     @property
-    def bar(self) -> FilterBar:
+    def bar(self) -> FilterInput:
         """The bar."""
-        return self.query_one(FilterBar)
+        return self.query_one(FilterInput)
 
 
 async def test_what_is_typed_counts_after_a_moment() -> None:
@@ -93,7 +102,7 @@ async def test_an_offer_is_taken_by_mouse_too() -> None:
     async with app.run_test(size=(100, 20)) as pilot:
         await pilot.press(*"kind == re")
         await until(pilot, lambda: "result" in say(app))
-        await pilot.click("#filter-offers", offset=(4, 1))
+        await pilot.click(".filter-offers", offset=(4, 1))
         await until(pilot, lambda: app.bar.input.value == "kind == result ")
         assert app.bar.input.has_focus
 
@@ -123,7 +132,7 @@ async def test_what_is_only_unfinished_is_no_mistake_while_there_are_offers() ->
     async with app.run_test(size=(100, 20)) as pilot:
         await pilot.press(*"from == ")
         await until(pilot, lambda: "client" in say(app))
-        assert not app.bar.problem.display
+        assert not app.bar.error.display
 
 
 async def test_older_filters_come_back_and_the_draft_behind_them() -> None:
@@ -170,7 +179,7 @@ async def test_it_looks_as_it_should(typed: str, picture: SnapshotAssertion) -> 
     app = BarApp()
     async with app.run_test(size=(80, 14)) as pilot:
         await pilot.press(*typed)
-        await until(pilot, lambda: app.bar.offers.display or app.bar.problem.display)
+        await until(pilot, lambda: app.bar.offers.display or app.bar.error.display)
         assert await settled(pilot) == picture
 
 
@@ -179,6 +188,6 @@ def test_a_mistake_fits_wherever_it_stands(width: int) -> None:
     text = "from == agent and metod == x"
     with pytest.raises(FilterError) as caught:
         compile_filter(text)
-    lines = problem_lines(caught.value, width).split("\n")
+    lines = error_lines(caught.value, width).split("\n")
     assert len(lines) == {20: 3, 60: 2, 200: 1}[width]
     assert any("^^^^^" in line for line in lines)

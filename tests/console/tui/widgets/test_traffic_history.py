@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.tui.traffic import filter_history as module
-from acp_console.tui.traffic.filter_history import FilterHistory, history_path
+from acp_console.state.traffic.filter_history import FilterHistory, history_path
 
 
 @pytest.fixture
@@ -40,9 +39,8 @@ def test_two_runs_at_once_keep_what_both_used(path: Path) -> None:
     assert path.read_text() == "a\nb\n"
 
 
-def test_only_so_many_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "KEPT", 2)
-    history = FilterHistory(path)
+def test_only_so_many_are_kept(path: Path) -> None:
+    history = FilterHistory(path, limit=2)
     for text in ("a", "b", "", "c", "x" * 9999):
         history.add(text)
     assert path.read_text() == "b\nc\n"

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from acp_console.tui.traffic import model as module
-from acp_console.tui.traffic.model import TrafficModel
+from acp_console.state.traffic.model import TrafficModel
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList
 from tests.console.tui.conftest import entries, update
@@ -75,14 +74,11 @@ def test_a_mark_is_set_shown_and_taken_away(view: TrafficModel) -> None:
 
 
 @pytest.mark.parametrize("near", [1, 3, 4096])
-def test_the_next_of_a_kind_is_found_in_either_direction(
-    view: TrafficModel, near: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "NEAR", near)
+def test_the_next_of_a_kind_is_found_in_either_direction(view: TrafficModel, near: int) -> None:
     wanted = compile_filter('"\\"3\\"" or session/prompt')
 
     def found(row: int, *, is_forward: bool) -> list[int]:
-        steps: Iterable[int | None] = view.scan_from(row, wanted, is_forward=is_forward)
+        steps: Iterable[int | None] = view.scan_from(row, wanted, is_forward=is_forward, near=near)
         return [step for step in steps if step is not None]
 
     assert found(0, is_forward=True) == [4]

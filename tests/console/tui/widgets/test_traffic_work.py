@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.tui.traffic import scanner as module
-from acp_console.tui.traffic.model import TrafficModel
+from acp_console.state.traffic import scanner as module
+from acp_console.state.traffic.model import TrafficModel
+from acp_console.state.traffic.scanner import NOWHERE, FilterStaleness, TrafficScanner
 from acp_console.tui.traffic.pane import TrafficPane
-from acp_console.tui.traffic.scanner import NOWHERE, FilterStaleness, TrafficScanner
 from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.filter import patterns
 from acp_inspector.filter.compiler import compile_filter

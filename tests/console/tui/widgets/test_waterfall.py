@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from acp_console.tui.analysis import waterfall_tab as room
-from acp_console.tui.analysis.waterfall_tab import BarLines, waterfall
+from acp_console.tui.analysis.waterfall_tab import Bar, bar_lines, waterfall
 from acp_inspector.analysis.session_model import SessionModel
 from tests.console.tui.conftest import entries, say, until
 from tests.console.tui.studied import EVIL, StudiedApp, talk
@@ -19,9 +21,9 @@ def studied(text: str = "hi") -> SessionModel:
     return study
 
 
-def texts(lines: BarLines, width: int) -> list[str]:
-    found = (lines.line(place, width) for place in range(len(lines)))
-    return ["".join(text for _, text in line.parts) for line in found]
+def texts(bars: Sequence[Bar], began: float, ended: float, width: int) -> list[str]:
+    lines = bar_lines(bars, began, ended, width)
+    return ["".join(text for _, text in line.parts) for line in lines]
 
 
 def test_exchanges_stand_below_their_turn_and_turns_below_their_session() -> None:
@@ -41,7 +43,7 @@ def test_exchanges_stand_below_their_turn_and_turns_below_their_session() -> Non
 
 def test_how_an_exchange_ended_is_told_by_a_sign() -> None:
     bars = waterfall(studied(), None).bars
-    lines = texts(BarLines(bars, 0.0, 1.0), 100)
+    lines = texts(bars, 0.0, 1.0, 100)
     assert lines[6].rstrip().endswith("✗")
     assert lines[5].rstrip().endswith("▶")
     assert "open" in lines[5]
@@ -60,8 +62,8 @@ def test_of_very_many_those_around_the_frame_are_shown() -> None:
 
 @given(st.integers(20, 220), st.floats(-5, 5), st.floats(0, 5))
 def test_a_bar_never_leaves_its_line(width: int, began: float, length: float) -> None:
-    lines = BarLines(waterfall(studied(EVIL), None).bars, began, began + length)
-    for line in texts(lines, max(width, 60)):
+    bars = waterfall(studied(EVIL), None).bars
+    for line in texts(bars, began, began + length, max(width, 60)):
         assert cell_len(line) <= max(width, 60)
 
 

@@ -67,7 +67,6 @@ class TrafficRow:
 
     @property
     def is_fault(self) -> bool:
-        """Whether it reports an error."""
         return self.kind in {"error", "malformed", "unreadable"}
 
 
@@ -89,9 +88,12 @@ def size_of(entries: EntrySequence, row: int) -> int:
 
 
 def read_row(entries: EntrySequence, row: int) -> TrafficRow:
-    """Return what the table says of a row."""
     if (size := size_of(entries, row)) > LARGE:
-        return _large(entries, row, size)
+        method = ""
+        if isinstance(entries, IndexedRecording):
+            method = single_line(entries.row_info(row).method or "", 60)
+        summary = "too large to be read unasked: v shows it"
+        return TrafficRow(0, time_of(entries, row), "", "large", summary, method, size=size)
     entry: Row = entries[row]
     match entry:
         case Frame():
@@ -100,10 +102,13 @@ def read_row(entries: EntrySequence, row: int) -> TrafficRow:
             shown = single_line(text.decode(errors="replace").rstrip("\n"), MAX_SUMMARY)
             return TrafficRow(n, at, "agent", "stderr", shown, size=len(text))
         case JournalEvent(seq=n, time=at, name=name, data=data):
-            words = " ".join(f"{key} {_plain(value)}" for key, value in data.items())
-            return TrafficRow(
-                n, at, "", "event", single_line(f"{name} {words}".strip(), MAX_SUMMARY)
+            words = (
+                value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                for value in data.values()
             )
+            named = (f"{key} {word}" for key, word in zip(data, words, strict=True))
+            text = single_line(" ".join([name, *named]), MAX_SUMMARY)
+            return TrafficRow(n, at, "", "event", text)
         case BadLine(line=line, reason=reason):
             return TrafficRow(0, 0.0, "", "unreadable", single_line(f"line {line}: {reason}", 200))
         case Header(tool=tool):
@@ -113,10 +118,6 @@ def read_row(entries: EntrySequence, row: int) -> TrafficRow:
             return TrafficRow(0, 0.0, "", "end", single_line(words, MAX_SUMMARY))
         case _:
             assert_never(entry)
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _frame(entries: EntrySequence, row: int, frame: Frame) -> TrafficRow:
@@ -142,14 +143,6 @@ def _frame(entries: EntrySequence, row: int, frame: Frame) -> TrafficRow:
     )
 
 
-def _large(entries: EntrySequence, row: int, size: int) -> TrafficRow:
-    method = ""
-    if isinstance(entries, IndexedRecording):
-        method = single_line(entries.row_info(row).method or "", 60)
-    summary = "too large to be read unasked: v shows it"
-    return TrafficRow(0, time_of(entries, row), "", "large", summary, method, size=size)
-
-
 # Layout.
 
 
@@ -166,11 +159,13 @@ def head_text(width: int, digits: int) -> str:
 
 def row_text(row: TrafficRow, width: int, digits: int, *, delta: float) -> str:
     """Return one row as a line, behind its edge; narrow ones leave columns out."""
-    latency = _latency(row)
+    latency = OPEN if row.is_open else "" if row.latency is None else _delta(row.latency)
     number = str(row.seq) if row.seq else ""
     if width < MIDDLE:
         return f"{number:>{digits}} {_summary(row)}"
-    at = _seconds(row.time) if row.seq or row.time else ""
+    at = ""
+    if row.seq or row.time:
+        at = f"{row.time:.3f}" if row.time < 100_000 else f"{row.time:.0f}"
     if width < WIDE:
         summary = fit_cell(_summary(row), width - digits - EDGE - 29)
         return f"{number:>{digits}} {at:>9} {summary} {latency:>8} {_size(row.size):>7}"
@@ -203,16 +198,6 @@ def _join(cells: tuple[str, ...], width: int, digits: int) -> str:
         columns = _WIDTHS.get(place, digits)
         parts.append(fit_cell(cell, columns, is_right=place in _RIGHT))
     return " ".join([*parts, cells[-1]])
-
-
-def _latency(row: TrafficRow) -> str:
-    if row.is_open:
-        return OPEN
-    return "" if row.latency is None else _delta(row.latency)
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.3f}" if seconds < 100_000 else f"{seconds:.0f}"
 
 
 def _delta(seconds: float) -> str:

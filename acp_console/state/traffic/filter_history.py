@@ -27,8 +27,9 @@ def history_path() -> Path:
 class FilterHistory:
     """Filters, the newest last. What cannot be read or kept is not: it is a convenience."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, *, limit: int = KEPT) -> None:
         self._path = path or history_path()
+        self._limit = limit
         self._filters = self._read()
         self._place = len(self._filters)
         self._draft = ""
@@ -51,16 +52,14 @@ class FilterHistory:
         return self._place < len(self._filters)
 
     def leave(self) -> None:
-        """Begin at the newest again."""
         self._place = len(self._filters)
 
     def add(self, text: str) -> None:
-        """Keep a filter as the newest."""
         text = text.strip()
         if text and "\n" not in text and len(text) <= MAX_LENGTH:
             # Another run may have added some since.
             others = [each for each in self._read() if each != text]
-            self._filters = [*others, text][-KEPT:]
+            self._filters = [*others, text][-self._limit :]
             self._write()
         self.leave()
 
@@ -73,7 +72,9 @@ class FilterHistory:
             text = self._path.read_text("utf-8", errors="replace")
         except OSError:
             return []
-        return [line for line in text.splitlines() if line and len(line) <= MAX_LENGTH][-KEPT:]
+        return [line for line in text.splitlines() if line and len(line) <= MAX_LENGTH][
+            -self._limit :
+        ]
 
     def _write(self) -> None:
         with suppress(OSError):

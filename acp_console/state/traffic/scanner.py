@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
 from acp_console.render.values import format_number
-from acp_console.tui.traffic.model import TrafficModel
+from acp_console.state.traffic.model import TrafficModel
 from acp_inspector.analysis.annotations import LINT_FIELDS, MODEL_FIELDS
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.recording.indexed import IndexedRecording
@@ -50,7 +50,7 @@ class TrafficScanner:
         while is_busy and time.monotonic() < end:
             try:
                 # Each of them, as none may wait for another.
-                is_busy = any([self._read_on(), self._scan_on(), self._search_on()])
+                is_busy = any([self._read_on(), self._filter_on(), self._search_on()])
             except AcpError as problem:
                 self.problem = problem
                 self._scan = self._search = None
@@ -109,7 +109,6 @@ class TrafficScanner:
 
     @property
     def is_searching(self) -> bool:
-        """Whether something is looked for."""
         return self._search is not None
 
     def search(self, wanted: Filter, row: int, *, is_forward: bool, turns: bool = False) -> None:
@@ -121,7 +120,6 @@ class TrafficScanner:
         self._search = self._seek(wanted, row, is_forward=is_forward, turns=turns)
 
     def stop_search(self) -> None:
-        """Look for nothing any more."""
         self._search = None
 
     def take_found(self) -> int | None:
@@ -147,7 +145,7 @@ class TrafficScanner:
         self._advance(self._recording)
         return True
 
-    def _scan_on(self) -> bool:
+    def _filter_on(self) -> bool:
         if self._scan is None:
             if not self._view.is_behind:
                 return False
@@ -166,7 +164,6 @@ class TrafficScanner:
         return self._search is not None
 
     def restart(self) -> None:
-        """Filter from the beginning: something else is wanted."""
         self._scan = None
 
 

@@ -60,7 +60,6 @@ class Query(Generic[T, A]):
     """Seconds that answering took."""
 
     def run(self, fold: T) -> None:
-        """Ask."""
         began = time.monotonic()
         try:
             self.result = self.function(fold)
@@ -143,14 +142,12 @@ class BackgroundFold(Generic[T]):
         """Whether somebody looks at it: else it leaves the time to others, and still answers."""
 
     def start(self) -> None:
-        """Begin to read, if it has not begun."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="folding", daemon=True)
             self._thread.start()
 
     @property
     def is_started(self) -> bool:
-        """Whether it has begun."""
         return self._thread is not None
 
     def query(self, function: Callable[[T], A]) -> Query[T, A]:
@@ -184,7 +181,6 @@ class BackgroundFold(Generic[T]):
             self._wake.notify_all()
 
     def close(self) -> None:
-        """End; nothing is answered any more."""
         with self._wake:
             self.progress.is_closed = True
             self._wake.notify_all()
@@ -310,30 +306,29 @@ class AnalysisFolds:
         self.annotations = Annotations()
         self.background: tuple[BackgroundFold[Any], ...] = ()
         """What goes on while something else or nothing is looked at, the most urgent first."""
-        self.study: BackgroundFold[SessionModel] = BackgroundFold(
-            entries, self._begin_study, self._study_on
-        )
+
+        def begin_study() -> SessionModel:
+            self.annotations.clear_entries()
+            return SessionModel()
+
+        def study_on(study: SessionModel, entry: Entry) -> None:
+            study.apply(entry)
+            self.annotations.add_entry(entry, study.notes())
+
+        def begin_linting() -> Linter:
+            self.annotations.clear_findings()
+            return Linter(limit=KEPT)
+
+        self.study: BackgroundFold[SessionModel] = BackgroundFold(entries, begin_study, study_on)
         self.linter: BackgroundFold[Linter] = BackgroundFold(
             entries,
-            self._begin_linting,
+            begin_linting,
             lambda linter, entry: self.annotations.add_findings(linter.feed(entry)),
             finish=lambda linter: self.annotations.add_findings(linter.finish()),
             is_over=is_over,
             # It keeps little of each entry: rows are marked up to the last.
             portion=sys.maxsize,
         )
-
-    def _begin_study(self) -> SessionModel:
-        self.annotations.clear_entries()
-        return SessionModel()
-
-    def _study_on(self, study: SessionModel, entry: Entry) -> None:
-        study.apply(entry)
-        self.annotations.add_entry(entry, study.notes())
-
-    def _begin_linting(self) -> Linter:
-        self.annotations.clear_findings()
-        return Linter(limit=KEPT)
 
     def share(self, looked_at: BackgroundFold[Any] | None) -> None:
         """Give the time to what is looked at; to the background, when that is done."""
@@ -348,6 +343,5 @@ class AnalysisFolds:
             each.is_wanted = each.is_wanted and each in order
 
     def close(self) -> None:
-        """End what was begun."""
         self.study.close()
         self.linter.close()

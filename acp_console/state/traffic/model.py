@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, TypeVar
 
-from acp_console.tui.traffic.rows import TrafficRow, read_row, time_of
+from acp_console.state.traffic.rows import TrafficRow, read_row, time_of
 from acp_inspector.analysis.annotations import Annotations, FrameNotes
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, fields_of_row
@@ -35,7 +35,7 @@ T = TypeVar("T")
 def own_thread(*, poll_interval_s: float = 0.002) -> RunSlow:
     """Return a thread for work that may take long, such as trying the patterns of a filter.
 
-    Work whose result nobody wants any more goes on to its end. The thread ends once nothing refers
+    Work whose result is no longer needed runs to its end. The thread ends once nothing refers
     to it.
     """
     pool = ThreadPoolExecutor(1, thread_name_prefix="filter")
@@ -72,22 +72,22 @@ class TrafficModel:
 
     @property
     def digits(self) -> int:
-        """How many digits the largest number has."""
         return len(str(len(self.entries)))
 
     def at(self, position: int) -> TrafficRow:
-        """Return what stands at a position."""
         return self.row(self.row_at(position))
 
     def row(self, row: int) -> TrafficRow:
-        """Return what the table says of a row."""
         found = self._kept.get(row)
         if found is None:
             try:
                 found = read_row(self.entries, row)
             except AcpError as problem:
                 return TrafficRow(0, 0.0, "", "unreadable", str(problem))
-            self._see(found)
+            for name, value in (("method", found.method), ("session", found.session)):
+                values = self.seen[name]
+                if value and len(values) < _SEEN:
+                    values[value] = None
         if found.is_open and self.entries.response_row(row) is not None:
             found = replace(found, is_open=False)
         self._kept[row] = found
@@ -96,14 +96,12 @@ class TrafficModel:
         return found
 
     def delta(self, position: int) -> float:
-        """Return the seconds since what precedes."""
         if position == 0:
             return 0.0
         before, row = self.row_at(position - 1), self.row_at(position)
         return time_of(self.entries, row) - time_of(self.entries, before)
 
     def row_at(self, position: int) -> int:
-        """Return the row at a position."""
         return position if self._scan is None else self._scan.rows[position]
 
     def position_of(self, row: int) -> int | None:
@@ -142,7 +140,6 @@ class TrafficModel:
     # Filtering.
 
     def filter(self, wanted: Filter) -> None:
-        """Show what `wanted` means; `run` looks for it."""
         self.wanted = wanted
         self._next = None
         self._scan = None if wanted.is_empty else self._new_scan()
@@ -180,12 +177,14 @@ class TrafficModel:
         # A thread of its own: that of the filter before may still try a pattern.
         return FilterSearch(self.entries, self.wanted, self.notes_of, run_slow=own_thread())
 
-    def scan_from(self, row: int, wanted: Filter, *, is_forward: bool) -> Iterator[int | None]:
+    def scan_from(
+        self, row: int, wanted: Filter, *, is_forward: bool, near: int = NEAR
+    ) -> Iterator[int | None]:
         """Look for the next row that `wanted` means; yield None after each step, then the row.
 
         Nothing is yielded at the end if there is none.
         """
-        reach, run_slow = NEAR, own_thread()
+        reach, run_slow = near, own_thread()
         begin = end = row + 1 if is_forward else row
         while (end < len(self.entries)) if is_forward else begin > 0:
             if is_forward:
@@ -239,16 +238,9 @@ class TrafficModel:
             found["method"] = list(dict.fromkeys([*found["method"], *names]))
         return found
 
-    def _see(self, row: TrafficRow) -> None:
-        for name, value in (("method", row.method), ("session", row.session)):
-            values = self.seen[name]
-            if value and len(values) < _SEEN:
-                values[value] = None
-
     # Marks.
 
     def notes_of(self, entry: Entry) -> FrameNotes:
-        """Return what is known of an entry beside what it says."""
         return self.annotations.notes(entry, is_marked=entry.seq in self._marks)
 
     def finding_at(self, position: int) -> str:
@@ -269,7 +261,6 @@ class TrafficModel:
         return None
 
     def is_marked(self, position: int) -> bool:
-        """Return whether somebody marked what stands at a position."""
         return bool(self._marks) and self.row_at(position) in self._marks.values()
 
     def mark(self, row: int) -> bool | None:
@@ -283,5 +274,4 @@ class TrafficModel:
 
     @property
     def marks(self) -> list[int]:
-        """The rows that are marked, in order."""
         return sorted(self._marks.values())

@@ -1,0 +1,34 @@
+"""Findings of lint, as the command line and the screens list them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from acp_inspector.lint.catalog import SEVERITIES, Severity
+from acp_inspector.lint.engine import Finding, LintReport
+
+MESSAGE_WIDTH: Final = 400
+"""Characters of a message, at most: it quotes what came from the wire."""
+GRAVEST_FIRST: Final[tuple[Severity, ...]] = tuple(reversed(SEVERITIES))
+
+
+def sort_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the gravest findings first, then by rule and as they came."""
+    return sorted(findings, key=lambda each: (GRAVEST_FIRST.index(each.severity), each.rule.id))
+
+
+def severity_word(severity: Severity, count: int) -> str:
+    """Return the word behind a count of findings; "info" has no plural."""
+    return severity if severity == "info" or count == 1 else f"{severity}s"
+
+
+def frame_numbers(finding: Finding, most: int) -> str:
+    """Return the numbers of the last `most` frames that prove a finding."""
+    named = ", ".join(f"#{seq}" for seq in finding.frames[-most:])
+    return f"… {named}" if len(finding.frames) > most else named
+
+
+def rule_coverage(report: LintReport) -> tuple[int, int]:
+    """Return how many rules had something to look at, and how many there are."""
+    return len(report.exercised & report.applied), len(report.applied)
