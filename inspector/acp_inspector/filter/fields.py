@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from acp_inspector.filter.frames import EntryFields
+from acp_protocol.schema.words import TOOL_CALL_STATUSES, TOOL_KINDS, UpdateKind
 
 ValueType: TypeAlias = Literal["text", "number", "time", "size", "id", "flag", "severity", "json"]
 Source: TypeAlias = Literal["entry", "message", "exchanges", "notes"]
@@ -40,22 +41,6 @@ SIDES: Final = ("client", "agent")
 KINDS: Final = (
     *("request", "notification", "result", "error", "batch", "malformed", "stderr", "event"),
 )
-STATUSES: Final = ("pending", "in_progress", "paused", "completed", "failed", "cancelled")
-"""Of versions 1 and 2."""
-TOOL_KINDS: Final = (
-    *("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode"),
-    "other",
-)
-UPDATES: Final = (
-    *("agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk"),
-    *("available_commands_update", "compaction_summary_chunk", "compaction_update"),
-    *("config_option_update", "current_mode_update", "notice", "plan", "plan_removed"),
-    *("plan_update", "session_info_update", "session_message", "session_message_chunk"),
-    *("state_update", "subagent_update", "terminal_output_chunk", "terminal_update"),
-    *("tool_call", "tool_call_content_chunk", "tool_call_update", "usage_update"),
-    *("user_message", "user_message_chunk"),
-)
-"""Of versions 1 and 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +96,7 @@ _ALL: Final = (
         "message",
         "kind of update",
         lambda fields: fields.update,
-        UPDATES,
+        tuple(sorted(get_args(UpdateKind))),
         is_open=True,
     ),
     Field(
@@ -120,7 +105,7 @@ _ALL: Final = (
         "message",
         "status of the tool call or update",
         lambda fields: fields.status,
-        STATUSES,
+        TOOL_CALL_STATUSES[2],
         is_open=True,
     ),
     Field("tool", "text", "message", "id of the tool call", lambda fields: fields.tool),
@@ -130,7 +115,7 @@ _ALL: Final = (
         "message",
         "kind of tool",
         lambda fields: fields.tool_kind,
-        TOOL_KINDS,
+        TOOL_KINDS[2],
         is_open=True,
     ),
     Field("terminal", "text", "message", "id of the terminal", lambda fields: fields.terminal),

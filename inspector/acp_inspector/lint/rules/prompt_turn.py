@@ -21,10 +21,8 @@ from acp_inspector.lint.context import (
 from acp_inspector.lint.registry import check, on_request, on_response, on_result, on_update, track
 from acp_inspector.lint.state import SeenSession, SeenToolCall, SentRequest
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import STOP_REASONS
 
-STOP_REASONS: Final = frozenset(
-    {"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
-)
 OUTPUT: Final = (
     "agent_message_chunk",
     "agent_thought_chunk",
@@ -115,7 +113,7 @@ def turns_end_for_a_known_reason(context: Context) -> CheckResult:
         return context.problem(
             "the result has no stopReason", context.request, path="result.stopReason"
         )
-    if not isinstance(reason, str) or reason not in STOP_REASONS:
+    if not isinstance(reason, str) or reason not in STOP_REASONS[1]:
         return context.problem(
             f"the stop reason is {quoted(reason)}", context.request, path="result.stopReason"
         )

@@ -22,6 +22,7 @@ from acp_inspector.lint.state import SeenTerminal, SeenToolCall
 from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import FINAL, permission_tool
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import TOOL_CALL_STATUSES, TOOL_KINDS
 
 TOOL_CALL_UPDATES: Final[tuple[Trigger, ...]] = on_update("tool_call", "tool_call_update")
 TOOL_CALL_MESSAGES: Final[tuple[Trigger, ...]] = (
@@ -29,12 +30,6 @@ TOOL_CALL_MESSAGES: Final[tuple[Trigger, ...]] = (
     *on_request("session/request_permission"),
 )
 """Messages that report a tool call, permission requests included."""
-STATUSES: Final = frozenset({"pending", "in_progress", "completed", "failed"})
-STATUSES_2: Final = STATUSES | {"cancelled", "paused"}
-KINDS: Final = frozenset(
-    {"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode"}
-    | {"other"}
-)
 REMEMBERED: Final = 1000
 """Sessions that are remembered."""
 
@@ -128,7 +123,7 @@ def statuses_are_known(context: Context) -> CheckResult:
     status = tool_call_fields(context).get("status")
     if status is None:
         return None
-    if isinstance(status, str) and status in STATUSES:
+    if isinstance(status, str) and status in TOOL_CALL_STATUSES[1]:
         return OK
     return context.problem(
         f"{quoted(status)} is no status of version 1", path=f"{place_of(context)}.status"
@@ -138,7 +133,7 @@ def statuses_are_known(context: Context) -> CheckResult:
 @check("ACP-L197", TOOL_CALL_MESSAGES, fix="Begin statuses of your own with “_”.")
 def statuses_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     """Flag statuses in the name space of version 2."""
-    return _own_name(context, "status", STATUSES_2)
+    return _own_name(context, "status", TOOL_CALL_STATUSES[2])
 
 
 @check("ACP-L201", TOOL_CALL_MESSAGES, fix="Use one of the ten kinds; “other” if none fits.")
@@ -147,7 +142,7 @@ def kinds_are_known(context: Context) -> CheckResult:
     kind = tool_call_fields(context).get("kind")
     if kind is None:
         return None
-    if isinstance(kind, str) and kind in KINDS:
+    if isinstance(kind, str) and kind in TOOL_KINDS[1]:
         return OK
     return context.problem(
         f"{quoted(kind)} is no kind of version 1", path=f"{place_of(context)}.kind"
@@ -157,10 +152,10 @@ def kinds_are_known(context: Context) -> CheckResult:
 @check("ACP-L202", TOOL_CALL_MESSAGES, fix="Begin kinds of your own with “_”.")
 def kinds_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     """Flag kinds in the name space of version 2."""
-    return _own_name(context, "kind", KINDS)
+    return _own_name(context, "kind", TOOL_KINDS[2])
 
 
-def _own_name(context: Context, name: str, known: frozenset[str]) -> CheckResult:
+def _own_name(context: Context, name: str, known: tuple[str, ...]) -> CheckResult:
     value = tool_call_fields(context).get(name)
     if not isinstance(value, str):
         return None
