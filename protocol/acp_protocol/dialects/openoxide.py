@@ -25,36 +25,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_protocol.dialects.acpex import kind_of, output_text, plan_entry, tool_output
+from acp_protocol.dialects.acpex import output_text, plan_entry, tool_call, tool_output
 from acp_protocol.dialects.base import (
+    OPENING,
     PROMPT,
     REMEMBERED,
     AnyResponse,
     Call,
-    DialectBase,
+    Dialect,
+    Object,
     PendingRequest,
-    SentText,
     Translation,
+    chunk,
     in_words,
     keep,
-    placed,
-    session_in,
-    with_params,
-    with_result,
-)
-from acp_protocol.dialects.json_fields import (
-    Object,
-    as_list,
-    as_object,
-    as_text,
     move_to_meta,
     moved_to_meta,
+    placed,
     renamed,
+    session_in,
+    string,
+    update_frame,
+    with_params,
+    with_result,
     without,
     without_moved,
 )
 from acp_protocol.dialects.unified_diff import texts_from_diff, write_unified_diff
 from acp_protocol.framing import Framing, Side
+from acp_protocol.json_values import as_list, as_object, get_object
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     ErrorResponse,
@@ -69,8 +68,7 @@ from acp_protocol.jsonrpc import (
     encode_result,
     parse,
 )
-
-_STATUSES: Final = frozenset({"pending", "in_progress", "completed"})
+from acp_protocol.schema.words import PLAN_ENTRY_STATUSES
 
 
 @dataclass(slots=True)
@@ -106,7 +104,8 @@ class OpenoxideEvents:
                 return chunk({"type": "text", "text": event["text"]})
             case "tool_call" if isinstance(event.get("id"), str):
                 self._turn(session).tool = event["id"]
-                return _read_tool_call(event)
+                call = tool_call(event["id"], string(event.get("name")) or event["id"])
+                return call | ({"rawInput": event["input"]} if "input" in event else {})
             case "tool_result" if isinstance(event.get("id"), str):
                 return tool_output(event["id"], event.get("output", ""))
             case "plan_step" if isinstance(event.get("step"), str):
@@ -137,7 +136,7 @@ class OpenoxideEvents:
 
     def _read_diff(self, event: Object, running: str | None) -> Object:
         content = [read_diff(event)]
-        tool = as_text(event.get("id")) or running
+        tool = string(event.get("id")) or running
         if tool is not None:
             return {"sessionUpdate": "tool_call_update", "toolCallId": tool, "content": content}
         self._diffs += 1
@@ -151,11 +150,6 @@ class OpenoxideEvents:
         }
 
 
-def chunk(block: Json) -> Object:
-    """Return the update with a block of the agent's message."""
-    return {"sessionUpdate": "agent_message_chunk", "content": block}
-
-
 def write_events(update: Object) -> list[Object] | None:
     """Turn an official update that is no plan into events; None if there are none for it.
 
@@ -163,11 +157,14 @@ def write_events(update: Object) -> list[Object] | None:
         ValueError: a number cannot be written in JSON.
     """
     match update.get("sessionUpdate"):
-        case "agent_message_chunk" if as_object(update.get("content")).get("type") == "text":
-            text = as_text(as_object(update["content"]).get("text"))
+        case "agent_message_chunk" if get_object(update, "content").get("type") == "text":
+            text = string(as_object(update["content"]).get("text"))
             return [{"type": "text_delta", "text": text}]
         case "tool_call":
-            return [_write_tool_call(update), *_write_tool_update(update)]
+            name = string(update.get("title"))
+            call = {"type": "tool_call", "id": update.get("toolCallId"), "name": name}
+            call |= {"input": update["rawInput"]} if "rawInput" in update else {}
+            return [call, *_write_tool_update(update)]
         case "tool_call_update":
             return _write_tool_update(update) or None
         case "available_commands_update":
@@ -189,54 +186,31 @@ def read_diff(value: Object) -> Object:
 
 def write_diff(value: Object) -> Object:
     """Return the diff that an official tool call content holds."""
-    before, after = value.get("oldText"), as_text(value.get("newText"))
-    path = as_text(value.get("path"))
+    before, after = value.get("oldText"), string(value.get("newText"))
+    path = string(value.get("path"))
     diff = write_unified_diff(path, before if isinstance(before, str) else None, after)
     return {"path": path, "unified_diff": diff}
 
 
 def read_commands(commands: Json) -> Object:
     """Return the official update that advertises these slash commands."""
-    members = [as_object(command) for command in as_list(commands)]
     available = [
-        {
-            "name": as_text(command.get("command")).removeprefix("/"),
-            "description": as_text(command.get("description")),
-        }
-        for command in members
-        if as_text(command.get("command")).removeprefix("/")
+        {"name": name, "description": string(command.get("description"))}
+        for command in map(as_object, as_list(commands))
+        if (name := string(command.get("command")).removeprefix("/"))
     ]
     return {"sessionUpdate": "available_commands_update", "availableCommands": available}
 
 
 def write_commands(commands: Json) -> list[Json]:
     """Return officially advertised commands as slash commands."""
-    members = [as_object(command) for command in as_list(commands)]
     return [
         {
-            "command": f"/{as_text(command.get('name'))}",
-            "description": as_text(command.get("description")),
+            "command": f"/{string(command.get('name'))}",
+            "description": string(command.get("description")),
         }
-        for command in members
+        for command in map(as_object, as_list(commands))
     ]
-
-
-def _read_tool_call(event: Object) -> Object:
-    name = as_text(event.get("name")) or event["id"]
-    call = {
-        "sessionUpdate": "tool_call",
-        "toolCallId": event["id"],
-        "title": name,
-        "kind": kind_of(name),
-        "status": "in_progress",
-    }
-    return call | ({"rawInput": event["input"]} if "input" in event else {})
-
-
-def _write_tool_call(update: Object) -> Object:
-    name = as_text(update.get("title"))
-    event = {"type": "tool_call", "id": update.get("toolCallId"), "name": name}
-    return event | ({"input": update["rawInput"]} if "rawInput" in update else {})
 
 
 def _write_tool_update(update: Object) -> list[Object]:
@@ -252,9 +226,9 @@ def _write_tool_update(update: Object) -> list[Object]:
 
 def _read_step(event: Object, steps: list[Object]) -> Object:
     """Add a step to the plan, or update the status of one that is there."""
-    text, status = event["step"], as_text(event.get("status"))
+    text, status = event["step"], string(event.get("status"))
     places = [place for place, step in enumerate(steps) if step["content"] == text]
-    entry = plan_entry(text, status if status in _STATUSES else "pending")
+    entry = plan_entry(text, status if status in PLAN_ENTRY_STATUSES[1] else "pending")
     if status and places:
         steps[places[0]] = entry
     elif len(steps) < REMEMBERED:
@@ -264,7 +238,7 @@ def _read_step(event: Object, steps: list[Object]) -> Object:
 
 def _write_step(entry: Object, sent: dict[str, Json]) -> Object | None:
     """Return an entry of a plan as a step; None if it was sent with this status already."""
-    text, status = as_text(entry.get("content")), as_text(entry.get("status")) or "pending"
+    text, status = string(entry.get("content")), string(entry.get("status")) or "pending"
     before = sent.get(text)
     keep(sent, text, status)
     if before == status:
@@ -299,10 +273,9 @@ _WIRE_NAMES: Final = {
 _NAMES: Final = {wire: name for name, wire in _WIRE_NAMES.items()} | {"mcp_servers": "mcpServers"}
 _RENAMED_METHODS: Final = ("session/", "fs/", "terminal/")
 """Prefixes of the methods whose fields are renamed."""
-_OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 
 
-class Openoxide(DialectBase):
+class Openoxide(Dialect):
     """Translates for the agent of the OpenOxide blueprint and its clients."""
 
     name: str = "openoxide"
@@ -313,7 +286,6 @@ class Openoxide(DialectBase):
         super().__init__()
         self._directory = directory
         self._events = OpenoxideEvents()
-        self._streamed = SentText()
         self._commands: list[Json] = []
         self._cancelled: dict[tuple[str, RequestId], None] = {}
         self._prompts = 0
@@ -353,7 +325,7 @@ class Openoxide(DialectBase):
         if call.method == "initialize":
             params = VERSION | params
         params = _official(call.method, params)
-        if call.method in _OPENING:
+        if call.method in OPENING:
             params = placed(
                 move_to_meta(params, ("config",), self.name), self._directory, self.name
             )
@@ -374,10 +346,13 @@ class Openoxide(DialectBase):
             case "session/new" | "session/load" | "session/resume" | "session/fork":
                 translated = _official(request.method, result)
                 session = session_in(translated) or request.session
-                return Translation((with_result(response, translated), *self._advertised(session)))
+                frames = [with_result(response, translated)]
+                if session is not None and self._commands:
+                    frames.append(update_frame(session, read_commands(self._commands)))
+                return Translation(tuple(frames))
             case "session/prompt":
                 is_cancelled = request.notes.get("key") in self._cancelled
-                stop = as_text(result.get("stop_reason", result.get("stopReason")))
+                stop = string(result.get("stop_reason", result.get("stopReason")))
                 stop = stop or ("cancelled" if is_cancelled else "end_turn")
                 kept = without(result, "role", "content", "tool_uses", "tool_results")
                 ended = without(kept, "stop_reason") | {"stopReason": stop}
@@ -395,12 +370,12 @@ class Openoxide(DialectBase):
         if update is None or session is None:
             return Translation((raw,))
         if event.get("type") == "text_delta":
-            self._streamed.add(session, event["text"])
-        return Translation((_update(session, update),))
+            self.add_text(session, event["text"])
+        return Translation((update_frame(session, update),))
 
     def _read_prompt(self, params: Object) -> Object:
         self._events.begin(session_in(params))
-        self._streamed.begin(session_in(params))
+        self.begin_text(session_in(params))
         params = renamed(params, _NAMES)
         if "prompt" not in params and isinstance(params.get("content"), list):
             if params.get("type") == "prompt":
@@ -427,15 +402,10 @@ class Openoxide(DialectBase):
     def _read_last(self, result: Object, session: str | None) -> list[bytes]:
         """Return chunks with the content of the result that was not streamed."""
         blocks = [_read_block(block) for block in as_list(result.get("content"))]
-        text = "".join(as_text(as_object(block).get("text")) for block in blocks)
-        if session is None or self._streamed.ends_with(session, text):
+        text = "".join(string(as_object(block).get("text")) for block in blocks)
+        if session is None or self.was_streamed(session, text):
             return []
-        return [_update(session, chunk(block)) for block in blocks]
-
-    def _advertised(self, session: str | None) -> tuple[bytes, ...]:
-        if session is None or not self._commands:
-            return ()
-        return (_update(session, read_commands(self._commands)),)
+        return [update_frame(session, chunk(block)) for block in blocks]
 
     # Official to dialect
 
@@ -448,10 +418,14 @@ class Openoxide(DialectBase):
             case "session/cancel" | "$/cancel_request":
                 return (self._write_cancel(call, params),)
             case "session/prompt":
-                self._streamed.begin(session_in(params))
+                self.begin_text(session_in(params))
                 self._events.begin(session_in(params))
-                params = _write_prompt(params)
-            case _ if call.method in _OPENING:
+                if "content" in params or not isinstance(params.get("prompt"), list):
+                    params = renamed(params, _WIRE_NAMES)
+                else:
+                    typed: Object = {"type": "prompt"}
+                    params = typed | renamed(params, _WIRE_NAMES | {"prompt": "content"})
+            case _ if call.method in OPENING:
                 config = {"config": moved_to_meta(params, self.name).get("config", {})}
                 params = without_moved(without(params, "mcpServers"), self.name)
                 params = _in_dialect(call.method, params) | config
@@ -484,7 +458,7 @@ class Openoxide(DialectBase):
 
     def _write_agent(self, call: Call, params: Object) -> tuple[bytes, ...]:
         is_update = call.method == "session/update"
-        update = as_object(params.get("update"))
+        update = get_object(params, "update")
         events = self._events.write(update, session_in(params)) if is_update else None
         if events is None:
             return (with_params(call, _in_dialect(call.method, params)),)
@@ -512,17 +486,17 @@ def _read_abilities(result: Object) -> Object:
     if not result.keys() & ABILITIES.keys():
         return result
     official = move_to_meta(result, ABILITIES, Openoxide.name)
-    capabilities = as_object(result.get("agentCapabilities"))
+    capabilities = get_object(result, "agentCapabilities")
     if result.get("session_fork") is True:
         sessions: Object = {"fork": {}}
-        sessions |= as_object(capabilities.get("sessionCapabilities"))
+        sessions |= get_object(capabilities, "sessionCapabilities")
         capabilities = capabilities | {"sessionCapabilities": sessions}
     return VERSION | official | {"agentCapabilities": capabilities}
 
 
 def _write_abilities(result: Object) -> Object:
-    capabilities = as_object(result.get("agentCapabilities"))
-    sessions = as_object(capabilities.get("sessionCapabilities"))
+    capabilities = get_object(result, "agentCapabilities")
+    sessions = get_object(capabilities, "sessionCapabilities")
     abilities = ABILITIES | {"session_fork": isinstance(sessions.get("fork"), dict)}
     return abilities | moved_to_meta(result, Openoxide.name)
 
@@ -547,7 +521,17 @@ def _named(members: Object, names: Mapping[str, str]) -> Object:
 
 
 def _read_block(block: Json) -> Json:
-    members = _untagged(as_object(block))
+    members = as_object(block)
+    # A block may have its type as a key, as Rust writes an enumeration.
+    match list(members.items()):
+        case [("Text", str(text))]:
+            members = {"type": "text", "text": text}
+        case [("SlashCommand", str(command))]:
+            members = {"type": "slash_command", "command": command}
+        case [("Diff" | "Terminal" as name, dict())]:
+            members = {"type": name.lower()} | as_object(members[name])
+        case _:
+            pass
     match members.get("type"):
         case "diff" if is_diff(members):
             return {"type": "text", "text": f"```diff\n{members['unified_diff']}```"}
@@ -557,27 +541,3 @@ def _read_block(block: Json) -> Json:
             return {"type": "text", "text": f"/{members['command'].removeprefix('/')}"}
         case _:
             return members or block
-
-
-def _untagged(block: Object) -> Object:
-    """Return a block that has its type as a key, as Rust writes an enumeration."""
-    match list(block.items()):
-        case [("Text", str(text))]:
-            return {"type": "text", "text": text}
-        case [("SlashCommand", str(command))]:
-            return {"type": "slash_command", "command": command}
-        case [("Diff" | "Terminal" as name, dict())]:
-            return {"type": name.lower()} | as_object(block[name])
-        case _:
-            return block
-
-
-def _write_prompt(params: Object) -> Object:
-    if "content" in params or not isinstance(params.get("prompt"), list):
-        return renamed(params, _WIRE_NAMES)
-    typed: Object = {"type": "prompt"}
-    return typed | renamed(params, _WIRE_NAMES | {"prompt": "content"})
-
-
-def _update(session: str, update: Object) -> bytes:
-    return encode_notification("session/update", {"sessionId": session, "update": update})
