@@ -45,6 +45,10 @@ class FrameRun:
         self.side: Side = side
         self.lines = lines
 
+    @property
+    def is_short(self) -> bool:
+        return len(self.lines) == 1 and len(self.lines[0]) <= SHORT_LINE
+
     def parts(self) -> Iterator[FrameRun]:
         """Split the run into runs of at most `MAX_GROUP` frames."""
         for first in range(0, len(self.lines), MAX_GROUP):
@@ -138,7 +142,7 @@ class EntryBatch:
         """Yield the encoded lines in parts, each built on demand."""
         short: list[FrameRun] = []
         for item in self._items:
-            if isinstance(item, FrameRun) and _is_short(item) and len(short) < MAX_GROUP:
+            if isinstance(item, FrameRun) and item.is_short and len(short) < MAX_GROUP:
                 short.append(item)
                 continue
             if short:
@@ -147,16 +151,23 @@ class EntryBatch:
             if isinstance(item, FrameRun):
                 for part in item.parts():
                     yield _encoded_runs([part])
-            elif isinstance(item, Frame | LargeFrame) and len(item.data) >= LARGE_FRAME:
-                yield from _encoded_parts(item)
+            elif (
+                isinstance(item, Frame | LargeFrame)
+                and len(item.data) >= LARGE_FRAME
+                and is_json(item.data)
+            ):
+                # In parts, so that its JSON is not copied.
+                yield b'{"n":%d,"t":%.6f,"from":"%b","msg":' % (
+                    item.seq,
+                    item.time,
+                    item.side.encode(),
+                )
+                yield item.data
+                yield encode_end(item.line_ending) + b"}\n"
             else:
                 yield encode_entry(item.frame() if isinstance(item, LargeFrame) else item)
         if short:
             yield _encoded_runs(short)
-
-
-def _is_short(run: FrameRun) -> bool:
-    return len(run.lines) == 1 and len(run.lines[0]) <= SHORT_LINE
 
 
 def _encoded_runs(runs: Sequence[FrameRun]) -> bytes:
@@ -164,7 +175,7 @@ def _encoded_runs(runs: Sequence[FrameRun]) -> bytes:
     block = _enveloped(runs)
     if are_json(lines, block):
         return block
-    return b"".join(map(_encoded_singly, runs))
+    return b"".join(encode_entry(frame) for run in runs for frame in run)
 
 
 def _enveloped(runs: Sequence[FrameRun]) -> bytes:
@@ -185,20 +196,6 @@ def _enveloped(runs: Sequence[FrameRun]) -> bytes:
             lengths = [len(line) - 1 for line in run.lines]
             values += chain.from_iterable(zip(numbers, lengths, run.lines, strict=True))
     return b"".join(envelopes) % tuple(values)
-
-
-def _encoded_singly(run: FrameRun) -> bytes:
-    return b"".join(map(encode_entry, run))
-
-
-def _encoded_parts(frame: Frame | LargeFrame) -> Iterator[Part]:
-    """Yield a large frame's line in parts, so that its JSON is not copied."""
-    if not is_json(frame.data):
-        yield encode_entry(frame.frame() if isinstance(frame, LargeFrame) else frame)
-        return
-    yield b'{"n":%d,"t":%.6f,"from":"%b","msg":' % (frame.seq, frame.time, frame.side.encode())
-    yield frame.data
-    yield encode_end(frame.line_ending) + b"}\n"
 
 
 def join_small_parts(parts: Iterable[Part]) -> Iterator[Part]:

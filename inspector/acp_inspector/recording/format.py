@@ -136,12 +136,9 @@ def encode_entry(entry: Entry) -> bytes:
     start = b'{"n":%d,"t":%.6f' % (entry.seq, entry.time)
     match entry:
         case Frame(side=side, data=raw):
-            return b'%b,"from":"%b",%b%b}\n' % (
-                start,
-                side.encode(),
-                _content(raw),
-                encode_end(entry.line_ending),
-            )
+            content = b'"msg":' + raw if is_json(raw) else _text("text", "b64", raw)
+            end = encode_end(entry.line_ending)
+            return b'%b,"from":"%b",%b%b}\n' % (start, side.encode(), content, end)
         case StderrChunk(data=text):
             return b'%b,"from":"agent",%b}\n' % (start, _text("stderr", "stderr_b64", text))
         case JournalEvent(name=name, data=data):
@@ -253,10 +250,6 @@ def _is_too_deep(raw: bytes | bytearray) -> bool:
     return bool(brackets)
 
 
-def _content(raw: bytes) -> bytes:
-    return b'"msg":' + raw if is_json(raw) else _text("text", "b64", raw)
-
-
 def _text(key: str, binary_key: str, raw: bytes) -> bytes:
     try:
         return jsonrpc.encode({key: raw.decode()})[1:-1]
@@ -284,12 +277,12 @@ def _members(line: str) -> _Members:
         raise ValueError("no object")
     at = _skip(line, at + 1)
     while line[at : at + 1] != "}":
-        key, at = _value(line, at)
+        key, at = _DECODER.raw_decode(line, at)
         at = _skip(line, at)
         if line[at : at + 1] != ":":
             raise ValueError("no colon")
         start = at + 1
-        value, at = _value(line, _skip(line, start))
+        value, at = _DECODER.raw_decode(line, _skip(line, start))
         at = _skip(line, at)
         members[key] = (value, line[start:at])
         if line[at : at + 1] == ",":
@@ -299,10 +292,6 @@ def _members(line: str) -> _Members:
     if _skip(line, at + 1) != len(line):
         raise ValueError("trailing data")
     return members
-
-
-def _value(line: str, at: int) -> tuple[Any, int]:
-    return _DECODER.raw_decode(line, at)
 
 
 def _skip(line: str, at: int) -> int:
@@ -325,28 +314,16 @@ def _read(members: _Members) -> RecordingLine:
     if "stderr" in values:
         return StderrChunk(n, at, values["stderr"].encode())
     if "stderr_b64" in values:
-        return StderrChunk(n, at, _bytes(values["stderr_b64"]))
-    return Frame(n, at, _side(values["from"]), _raw(members), values.get("end", "\n").encode())
-
-
-def _side(value: Json) -> Side:
-    if value == "client":
-        return "client"
-    if value == "agent":
-        return "agent"
-    raise ValueError("from is neither client nor agent")
-
-
-def _raw(members: _Members) -> bytes:
+        return StderrChunk(n, at, base64.b64decode(values["stderr_b64"], validate=True))
+    if values["from"] not in ("client", "agent"):
+        raise ValueError("from is neither client nor agent")
     if "msg" in members:
-        return members["msg"][1].encode()
-    if "text" in members:
-        return members["text"][0].encode()
-    return _bytes(members["b64"][0])
-
-
-def _bytes(value: str) -> bytes:
-    return base64.b64decode(value, validate=True)
+        raw = members["msg"][1].encode()
+    elif "text" in members:
+        raw = values["text"].encode()
+    else:
+        raw = base64.b64decode(values["b64"], validate=True)
+    return Frame(n, at, values["from"], raw, values.get("end", "\n").encode())
 
 
 def _read_header(values: dict[str, Json]) -> Header | UnreadableLine:

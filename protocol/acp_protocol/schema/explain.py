@@ -16,6 +16,7 @@ from typing import (
     Final,
     Literal,
     NotRequired,
+    TypeAlias,
     Union,
     cast,
     get_args,
