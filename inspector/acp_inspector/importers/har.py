@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, BinaryIO, Final, cast
 
-from acp_inspector.importers.json_exports import ArraySplitter
+from acp_inspector.importers.json_exports import CUT, MALFORMED, ArraySplitter
 from acp_inspector.importers.model import EventItem, FrameItem, Item, NoteItem, SkippedItem, broken
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
@@ -27,8 +27,6 @@ MILLISECOND: Final = 0.001
 CONNECTION: Final = "acp-connection-id"
 TEXT: Final = 1
 """The opcode of a WebSocket's text frame."""
-_FAULTS: Final = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
-"""What values of another kind than they should be lead to."""
 _HEAD: Final = re.compile(rb"\s*\{\s*\"log\"\s*:\s*\{")
 
 
@@ -76,7 +74,7 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
             # Pages are in a list of their own beside the requests.
             if "request" in details:
                 entries.append(_entry(n, details))
-        except _FAULTS:
+        except MALFORMED:
             yield broken(element)
     request_times = _request_times(entries)
     timed = _Timed()
@@ -87,13 +85,13 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
                 _take_in(entry, request_times, timed)
             else:
                 timed.add(entry.at, SkippedItem("requests that are no ACP"))
-        except _FAULTS as problem:
+        except MALFORMED as problem:
             timed.add(
                 entry.at, NoteItem(f"request {entry.id}: {problem}", entry.at, is_broken=True)
             )
     yield from timed
     if elements.is_cut:
-        yield NoteItem("the file ends in the middle of the list", is_broken=True)
+        yield CUT
 
 
 def _entry(n: int, entry: dict[str, Any]) -> _Entry:

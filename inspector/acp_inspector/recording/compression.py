@@ -10,10 +10,13 @@ import gzip
 import io
 import sys
 import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 
 from acp_inspector.recording.format import RecordingError
+from acp_protocol.errors import describe_os_error
 
 OUTPUT: Final = 1 << 20
 """Most bytes that are decompressed at a time."""
@@ -81,6 +84,23 @@ class DecompressedFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextmanager
+def open_whole(path: Path) -> Generator[BinaryIO]:
+    """Open a file, compressed or not, to read all of it.
+
+    Raises:
+        RecordingError: it cannot be read, or, after the block, not to its end.
+    """
+    try:
+        with DecompressedFile(path) as stream:
+            yield stream.file
+            problem = stream.problem
+    except OSError as error:
+        raise RecordingError(f"cannot read {path}: {describe_os_error(error)}") from None
+    if problem:
+        raise RecordingError(f"cannot read all of {path}: {problem}")
 
 
 class _Decompressed(io.RawIOBase):

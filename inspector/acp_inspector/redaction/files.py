@@ -14,9 +14,9 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final
 
-from acp_inspector.recording.compression import DecompressedFile
+from acp_inspector.recording.compression import open_whole
 from acp_inspector.recording.format import (
     Footer,
     Header,
@@ -29,7 +29,7 @@ from acp_inspector.redaction.detector import SecretDetector, SecretMatch
 from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError, chosen_rules
 from acp_inspector.redaction.placeholders import PlaceholderMap, highest_placeholder, redact_text
 from acp_inspector.redaction.stream import PendingCuts, StreamDetector, StreamMatch
-from acp_protocol.errors import describe_os_error
+from acp_protocol.json_values import as_list
 
 _DECODER: Final = json.JSONDecoder()
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
@@ -45,15 +45,11 @@ def stamp_header(line: str, applied: tuple[str, ...]) -> str:
     """
     members = _members(line)
     if old := members.get("redacted"):
-        names = _applied_names(old[0]) | set(applied)
+        names = {str(name) for name in as_list(old[0])} | set(applied)
         return f"{line[: old[1]]}{_listed(names)}{line[old[2] :]}"
     anchor = next(name for name in (*_BEFORE, "acp_recording") if name in members)
     at = members[anchor][2]
     return f'{line[:at]},"redacted":{_listed(set(applied))}{line[at:]}'
-
-
-def _applied_names(value: Any) -> set[str]:
-    return {str(name) for name in cast("list[Any]", value)} if isinstance(value, list) else set()
 
 
 def _listed(names: set[str]) -> str:
@@ -143,7 +139,7 @@ def redact_recording(
     detector.add_known(learned.known.rule_of.items())
     placeholders = PlaceholderMap(first=learned.highest + 1)
     applied = tuple(name for name in RULES if name in detector.rules)
-    with _opened(source) as lines, _written(target, overwrite=overwrite) as out:
+    with open_whole(source) as lines, _written(target, overwrite=overwrite) as out:
         _copy(lines, out, detector, placeholders, learned.cuts, applied)
     return RedactionReport(applied, placeholders.secrets_by_rule(), dict(placeholders.replaced))
 
@@ -156,7 +152,7 @@ def leftovers(path: Path, *, environment: Mapping[str, str] = os.environ) -> Ite
     """
     detector = SecretDetector(chosen_rules(()), environment)
     placeholders, streams = PlaceholderMap(), StreamDetector(detector)
-    with _opened(path) as lines:
+    with open_whole(path) as lines:
         skipped = 0
         for number, line in enumerate(stream_lines(lines), start=1):
             if isinstance(line, SkippedLine):
@@ -216,7 +212,7 @@ def _learn(source: Path, detector: SecretDetector) -> _LearnedSecrets:
     """
     learned, streams = _LearnedSecrets(PlaceholderMap(), 0, PendingCuts()), StreamDetector(detector)
     number = 0
-    with _opened(source) as lines:
+    with open_whole(source) as lines:
         for number, line in enumerate(stream_lines(lines), start=1):
             if isinstance(line, SkippedLine):
                 raise _too_long(source, number)
@@ -249,19 +245,14 @@ def _copy(
         if number == 1:
             cut = stamp_header(cut, applied)
         written = cut.encode(errors="surrogateescape")
-        digest = _digest(line)
+        footer = decode_line(line.rstrip(b"\n")) if line.startswith(b'{"end":') else None
+        digest = footer.digest if isinstance(footer, Footer) else ""
         if digest and digest == before.hexdigest():
             # A digest that was wrong before stays wrong.
             written = written.replace(digest.encode(), after.hexdigest().encode())
         before.update(line)
         after.update(written)
         out.write(written)
-
-
-def _digest(line: bytes) -> str:
-    """Return the digest in a footer; an empty string for any other line."""
-    footer = decode_line(line.rstrip(b"\n")) if line.startswith(b'{"end":') else None
-    return footer.digest if isinstance(footer, Footer) else ""
 
 
 def _too_long(path: Path, number: int) -> RecordingError:
@@ -272,23 +263,6 @@ def _too_long(path: Path, number: int) -> RecordingError:
 def _text(line: bytes) -> str:
     """Decode the line so that encoding it restores the same bytes."""
     return line.decode(errors="surrogateescape")
-
-
-@contextmanager
-def _opened(path: Path) -> Generator[BinaryIO]:
-    """Open a file of lines, compressed or not.
-
-    Raises:
-        RecordingError: it cannot be read, or not to its end.
-    """
-    try:
-        with DecompressedFile(path) as stream:
-            yield stream.file
-            problem = stream.problem
-    except OSError as error:
-        raise RecordingError(f"cannot read {path}: {describe_os_error(error)}") from None
-    if problem:
-        raise RecordingError(f"cannot read all of {path}: {problem}")
 
 
 @contextmanager
