@@ -23,6 +23,7 @@ from typing import Final, Literal, TypeAlias
 from acp_inspector.journal import Frame, JournalEvent, Sink, StderrChunk
 from acp_inspector.recording.encoder import LARGE_FRAME, BatchItem, EntryBatch, FrameRun, LargeFrame
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get_int
 from acp_protocol.jsonrpc import Json
 
 Stream: TypeAlias = Literal["client", "agent", "stderr"]
@@ -71,8 +72,13 @@ class ByteBudget:
         """Reserve `size` bytes; wait for them unless the last producer found no room in time."""
         charge = min(size, self._max_charge)
         with self._changed:
-            if self._used and self._used + charge > self._limit and not self._wait(charge):
-                return False
+            if not self._has_room(charge):
+                if not self._is_behind:
+                    timeout = self._timeout * max(1.0, self._bytes / self._limit)
+                    has_room = self._changed.wait_for(lambda: self._has_room(charge), timeout)
+                    self._is_behind = not has_room
+                if self._is_behind:
+                    return False
             self._is_behind = False
             self._used += charge
             self._bytes += size
@@ -98,12 +104,6 @@ class ByteBudget:
         """Reserve `size` bytes, even beyond the limit."""
         self.free(-size, -self.charge(size))
 
-    def _wait(self, charge: int) -> bool:
-        if not self._is_behind:
-            timeout = self._timeout * max(1.0, self._bytes / self._limit)
-            self._is_behind = not self._changed.wait_for(lambda: self._has_room(charge), timeout)
-        return not self._is_behind
-
     def _has_room(self, charge: int) -> bool:
         return not self._used or self._used + charge <= self._limit
 
@@ -124,8 +124,8 @@ class DropCounter:
         # Removed and added, because the numbers have to rise.
         before = self._events.pop((stream, why), None)
         if before is not None:
-            size += _number(before.data.get("bytes"))
-            count += _number(before.data.get("count"))
+            size += get_int(before.data, "bytes") or 0
+            count += get_int(before.data, "count") or 0
         data: dict[str, Json] = {"count": count, "bytes": size, "from": stream, "why": why}
         kept = {name: value for name, value in data.items() if value}
         self._events[stream, why] = JournalEvent(seq, at, "dropped", kept)
@@ -135,10 +135,6 @@ class DropCounter:
         events = list(self._events.values())
         self._events.clear()
         return events
-
-
-def _number(value: Json) -> int:
-    return value if isinstance(value, int) else 0
 
 
 # Plain classes: these are made for each chunk, and an editor waits while they are defined.
@@ -302,7 +298,12 @@ class Recorder:
                 time.sleep(BATCH_INTERVAL_S)
             while self._write_some():
                 pass
-        self._writer.write(EntryBatch(self._rests()))
+        at = self._clock() - self._began
+        frames: list[BatchItem] = []
+        for side, cutter in self._cutters.items():
+            if rest := cutter.rest():
+                frames.append(LargeFrame(self._next(), at, side, rest, b""))
+        self._writer.write(EntryBatch(frames))
         self._writer.close()
 
     def _write_some(self) -> bool:
@@ -383,14 +384,6 @@ class Recorder:
         if not self._has_warned:
             self._has_warned = True
             self._warn(f"{why}; what is missing is counted there, and the traffic goes on")
-
-    def _rests(self) -> list[BatchItem]:
-        at = self._clock() - self._began
-        rests: list[BatchItem] = []
-        for side, cutter in self._cutters.items():
-            if rest := cutter.rest():
-                rests.append(LargeFrame(self._next(), at, side, rest, b""))
-        return rests
 
     def _next(self) -> int:
         self._number += 1
