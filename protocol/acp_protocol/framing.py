@@ -130,7 +130,10 @@ class HeaderFramer:
             if self._missing is None:
                 position = self._read_line(chunk, position, frames)
             else:
-                position = self._read_body(chunk, position, self._missing)
+                piece = chunk[position : position + self._missing]
+                self._body.append(piece)
+                self._missing -= len(piece)
+                position += len(piece)
             if self._missing == 0:
                 frames.append(self.rest())
         return frames
@@ -142,12 +145,6 @@ class HeaderFramer:
         self._body.clear()
         self._line, self._missing = b"", None
         return unfinished
-
-    def _read_body(self, chunk: bytes, position: int, missing: int) -> int:
-        piece = chunk[position : position + missing]
-        self._body.append(piece)
-        self._missing = missing - len(piece)
-        return position + len(piece)
 
     def _read_line(self, chunk: bytes, position: int, frames: list[bytes]) -> int:
         """Read up to the end of a header line; return the position after it."""
