@@ -115,10 +115,7 @@ class Endpoint:
     def send_request(self, method: str, params: Json = None) -> tuple[RequestId, bytes]:
         """Open a request; return its id and its frame."""
         id_ = next(self._ids)
-        fields = {"jsonrpc": "2.0", "id": id_, "method": method}
-        if params is not None:
-            fields["params"] = params
-        frame = jsonrpc.encode(fields)
+        frame = jsonrpc.encode_request(id_, method, params)
         self._pending[id_] = method
         return id_, frame
 
@@ -142,7 +139,7 @@ class Endpoint:
             LocalProtocolError: there is no such open request; it may have its response already.
             ValueError: `result` cannot be encoded as JSON; the request is still open.
         """
-        frame = jsonrpc.encode({"jsonrpc": "2.0", "id": id, "result": result})
+        frame = jsonrpc.encode_result(id, result)
         if self._peer_requests.get(id, self) is None:
             # Fast path: not in a batch.
             del self._peer_requests[id]

@@ -53,7 +53,7 @@ from acp_protocol.dialects.base import (
 )
 from acp_protocol.dialects.unified_diff import texts_from_diff, write_unified_diff
 from acp_protocol.framing import Framing, Side
-from acp_protocol.json_values import as_list, as_object, get_object
+from acp_protocol.json_values import as_list, as_object, as_text, get_object
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     ErrorResponse,
@@ -82,114 +82,8 @@ class _Turn:
     tool: str | None = None
 
 
-class OpenoxideEvents:
-    """Reads and writes the events of one connection: plans come in steps, diffs without tools."""
-
-    def __init__(self) -> None:
-        self._turns: dict[str, _Turn] = {}
-        self._diffs = 0
-
-    def begin(self, session: str | None) -> None:
-        """Forget the plan and the tool of the turn before."""
-        self._turns.pop(session or "", None)
-
-    def read(self, event: Object, session: str | None) -> Object | None:
-        """Return the equivalent official update; None if it cannot be read.
-
-        Raises:
-            ValueError: a number cannot be written in JSON.
-        """
-        match event.get("type"):
-            case "text_delta" if isinstance(event.get("text"), str):
-                return chunk({"type": "text", "text": event["text"]})
-            case "tool_call" if isinstance(event.get("id"), str):
-                self._turn(session).tool = event["id"]
-                call = tool_call(event["id"], string(event.get("name")) or event["id"])
-                return call | ({"rawInput": event["input"]} if "input" in event else {})
-            case "tool_result" if isinstance(event.get("id"), str):
-                return tool_output(event["id"], event.get("output", ""))
-            case "plan_step" if isinstance(event.get("step"), str):
-                return _read_step(event, self._turn(session).steps)
-            case "diff" if is_diff(event):
-                return self._read_diff(event, self._turn(session).tool)
-            case None if isinstance(event.get("slash_commands"), list):
-                return read_commands(event["slash_commands"])
-            case _:
-                return None
-
-    def write(self, update: Object, session: str | None) -> list[Object] | None:
-        """Turn an official update into events; None if there are none for it.
-
-        Raises:
-            ValueError: a number cannot be written in JSON.
-        """
-        if update.get("sessionUpdate") != "plan":
-            return write_events(update)
-        sent = self._turn(session).sent
-        entries = [as_object(entry) for entry in as_list(update.get("entries"))]
-        return [step for entry in entries if (step := _write_step(entry, sent)) is not None]
-
-    def _turn(self, session: str | None) -> _Turn:
-        turn = self._turns.get(session or "") or _Turn()
-        keep(self._turns, session or "", turn)
-        return turn
-
-    def _read_diff(self, event: Object, running: str | None) -> Object:
-        content = [read_diff(event)]
-        tool = string(event.get("id")) or running
-        if tool is not None:
-            return {"sessionUpdate": "tool_call_update", "toolCallId": tool, "content": content}
-        self._diffs += 1
-        return {
-            "sessionUpdate": "tool_call",
-            "toolCallId": f"diff-{self._diffs}",
-            "title": f"Edit {event['path']}",
-            "kind": "edit",
-            "status": "completed",
-            "content": content,
-        }
-
-
-def write_events(update: Object) -> list[Object] | None:
-    """Turn an official update that is no plan into events; None if there are none for it.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
-    match update.get("sessionUpdate"):
-        case "agent_message_chunk" if get_object(update, "content").get("type") == "text":
-            text = string(as_object(update["content"]).get("text"))
-            return [{"type": "text_delta", "text": text}]
-        case "tool_call":
-            name = string(update.get("title"))
-            call = {"type": "tool_call", "id": update.get("toolCallId"), "name": name}
-            call |= {"input": update["rawInput"]} if "rawInput" in update else {}
-            return [call, *_write_tool_update(update)]
-        case "tool_call_update":
-            return _write_tool_update(update) or None
-        case "available_commands_update":
-            return [{"slash_commands": write_commands(update.get("availableCommands"))}]
-        case _:
-            return None
-
-
-def is_diff(value: Object) -> bool:
-    """Return whether `value` holds a diff."""
+def _is_diff(value: Object) -> bool:
     return all(isinstance(value.get(name), str) for name in ("path", "unified_diff"))
-
-
-def read_diff(value: Object) -> Object:
-    """Return the official tool call content that holds the same diff."""
-    before, after = texts_from_diff(value["unified_diff"])
-    return {"type": "diff", "path": value["path"], "oldText": before, "newText": after}
-
-
-def write_diff(value: Object) -> Object:
-    """Return the diff that an official tool call content holds."""
-    before, after = value.get("oldText"), string(value.get("newText"))
-    path = string(value.get("path"))
-    diff = write_unified_diff(path, before if isinstance(before, str) else None, after)
-    return {"path": path, "unified_diff": diff}
 
 
 def read_commands(commands: Json) -> Object:
@@ -202,22 +96,15 @@ def read_commands(commands: Json) -> Object:
     return {"sessionUpdate": "available_commands_update", "availableCommands": available}
 
 
-def write_commands(commands: Json) -> list[Json]:
-    """Return officially advertised commands as slash commands."""
-    return [
-        {
-            "command": f"/{string(command.get('name'))}",
-            "description": string(command.get("description")),
-        }
-        for command in map(as_object, as_list(commands))
-    ]
-
-
 def _write_tool_update(update: Object) -> list[Object]:
     id_ = update.get("toolCallId")
     items = [as_object(item) for item in as_list(update.get("content"))]
-    diffs = [write_diff(item) for item in items if item.get("type") == "diff"]
-    events: list[Object] = [{"type": "diff", "id": id_} | diff for diff in diffs]
+    events: list[Object] = []
+    for item in items:
+        if item.get("type") == "diff":
+            path, before = string(item.get("path")), as_text(item.get("oldText"))
+            diff = write_unified_diff(path, before, string(item.get("newText")))
+            events.append({"type": "diff", "id": id_, "path": path, "unified_diff": diff})
     text = output_text(update)
     if text or update.get("status") in ("completed", "failed"):
         events.append({"type": "tool_result", "id": id_, "output": text})
@@ -285,7 +172,8 @@ class Openoxide(Dialect):
         """`directory` is the working directory of sessions whose client names none."""
         super().__init__()
         self._directory = directory
-        self._events = OpenoxideEvents()
+        self._turns: dict[str, _Turn] = {}
+        self._diffs = 0
         self._commands: list[Json] = []
         self._cancelled: dict[tuple[str, RequestId], None] = {}
         self._prompts = 0
@@ -366,16 +254,52 @@ class Openoxide(Dialect):
                 return Translation((with_result(response, translated),))
 
     def _read_event(self, event: Object, session: str | None, raw: bytes) -> Translation:
-        update = self._events.read(event, session)
-        if update is None or session is None:
-            return Translation((raw,))
-        if event.get("type") == "text_delta":
-            self.add_text(session, event["text"])
-        return Translation((update_frame(session, update),))
+        update = None if session is None else self._read_update(event, session)
+        return Translation((raw if update is None else update_frame(session, update),))
+
+    def _read_update(self, event: Object, session: str) -> Object | None:
+        """Return the equivalent official update; None if it cannot be read."""
+        match event.get("type"):
+            case "text_delta" if isinstance(event.get("text"), str):
+                self.add_text(session, event["text"])
+                return chunk({"type": "text", "text": event["text"]})
+            case "tool_call" if isinstance(event.get("id"), str):
+                self._turn(session).tool = event["id"]
+                call = tool_call(event["id"], string(event.get("name")) or event["id"])
+                return call | ({"rawInput": event["input"]} if "input" in event else {})
+            case "tool_result" if isinstance(event.get("id"), str):
+                return tool_output(event["id"], event.get("output", ""))
+            case "plan_step" if isinstance(event.get("step"), str):
+                return _read_step(event, self._turn(session).steps)
+            case "diff" if _is_diff(event):
+                return self._read_diff(event, session)
+            case None if isinstance(event.get("slash_commands"), list):
+                return read_commands(event["slash_commands"])
+            case _:
+                return None
+
+    def _read_diff(self, event: Object, session: str) -> Object:
+        before, after = texts_from_diff(event["unified_diff"])
+        diff = {"type": "diff", "path": event["path"], "oldText": before, "newText": after}
+        tool = string(event.get("id")) or self._turn(session).tool
+        if tool is not None:
+            return {"sessionUpdate": "tool_call_update", "toolCallId": tool, "content": [diff]}
+        self._diffs += 1
+        call = tool_call(f"diff-{self._diffs}", f"Edit {event['path']}")
+        return call | {"kind": "edit", "status": "completed", "content": [diff]}
+
+    def _begin_turn(self, session: str | None) -> None:
+        """Forget the text, the plan and the tool of the turn before."""
+        self.begin_text(session)
+        self._turns.pop(session or "", None)
+
+    def _turn(self, session: str | None) -> _Turn:
+        turn = self._turns.get(session or "") or _Turn()
+        keep(self._turns, session or "", turn)
+        return turn
 
     def _read_prompt(self, params: Object) -> Object:
-        self._events.begin(session_in(params))
-        self.begin_text(session_in(params))
+        self._begin_turn(session_in(params))
         params = renamed(params, _NAMES)
         if "prompt" not in params and isinstance(params.get("content"), list):
             if params.get("type") == "prompt":
@@ -418,8 +342,7 @@ class Openoxide(Dialect):
             case "session/cancel" | "$/cancel_request":
                 return (self._write_cancel(call, params),)
             case "session/prompt":
-                self.begin_text(session_in(params))
-                self._events.begin(session_in(params))
+                self._begin_turn(session_in(params))
                 if "content" in params or not isinstance(params.get("prompt"), list):
                     params = renamed(params, _WIRE_NAMES)
                 else:
@@ -459,11 +382,38 @@ class Openoxide(Dialect):
     def _write_agent(self, call: Call, params: Object) -> tuple[bytes, ...]:
         is_update = call.method == "session/update"
         update = get_object(params, "update")
-        events = self._events.write(update, session_in(params)) if is_update else None
+        events = self._write_update(update, session_in(params)) if is_update else None
         if events is None:
             return (with_params(call, _in_dialect(call.method, params)),)
         session = {"session_id": params.get("sessionId")}
         return tuple(encode_notification(call.method, session | event) for event in events)
+
+    def _write_update(self, update: Object, session: str | None) -> list[Object] | None:
+        """Turn an official update into events; None if there are none for it."""
+        match update.get("sessionUpdate"):
+            case "agent_message_chunk" if get_object(update, "content").get("type") == "text":
+                text = string(as_object(update["content"]).get("text"))
+                return [{"type": "text_delta", "text": text}]
+            case "tool_call":
+                name = string(update.get("title"))
+                call = {"type": "tool_call", "id": update.get("toolCallId"), "name": name}
+                call |= {"input": update["rawInput"]} if "rawInput" in update else {}
+                return [call, *_write_tool_update(update)]
+            case "tool_call_update":
+                return _write_tool_update(update) or None
+            case "available_commands_update":
+                commands = map(as_object, as_list(update.get("availableCommands")))
+                described = (
+                    (string(c.get("name")), string(c.get("description"))) for c in commands
+                )
+                listed = [{"command": f"/{name}", "description": text} for name, text in described]
+                return [{"slash_commands": listed}]
+            case "plan":
+                sent = self._turn(session).sent
+                entries = map(as_object, as_list(update.get("entries")))
+                return [step for entry in entries if (step := _write_step(entry, sent)) is not None]
+            case _:
+                return None
 
     def _write_cancel(self, call: Call, params: Object) -> bytes:
         id_: Json = params.get("requestId")
@@ -533,7 +483,7 @@ def _read_block(block: Json) -> Json:
         case _:
             pass
     match members.get("type"):
-        case "diff" if is_diff(members):
+        case "diff" if _is_diff(members):
             return {"type": "text", "text": f"```diff\n{members['unified_diff']}```"}
         case "terminal" if isinstance(members.get("output"), str):
             return {"type": "text", "text": members["output"]}
