@@ -17,7 +17,6 @@ class BackgroundTasks:
     _group: TaskGroup
 
     async def __aenter__(self) -> TaskGroup:
-        """Return the group to start tasks in."""
         self._group = await anyio.create_task_group().__aenter__()
         return self._group
 

@@ -89,7 +89,6 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the peer is still there."""
         return not self._closed.is_set()
 
     async def __aenter__(self) -> Self:

@@ -127,7 +127,6 @@ class Endpoint:
         return jsonrpc.encode_notification(CANCEL_METHOD, {"requestId": id})
 
     def send_notification(self, method: str, params: Json = None) -> bytes:
-        """Return the frame of a notification."""
         return jsonrpc.encode_notification(method, params)
 
     def send_result(self, id: RequestId, result: Json) -> bytes | None:  # noqa: A002

@@ -17,7 +17,6 @@ Side: TypeAlias = Literal["client", "agent"]
 
 
 def opposite(side: Side) -> Side:
-    """Return the other side."""
     return "agent" if side == "client" else "client"
 
 

@@ -55,7 +55,6 @@ class _Timed:
         self.items += ((at, len(self.items) + n, item) for n, item in enumerate(items))
 
     def __iter__(self) -> Iterator[Item]:
-        """Yield the items in order."""
         return (item for _, _, item in sorted(self.items, key=lambda each: each[:2]))
 
 

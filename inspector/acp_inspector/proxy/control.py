@@ -136,7 +136,6 @@ class LazyController:
                 open_channel(self._controller.channels[side])
 
     def observers_left(self) -> None:
-        """Release everything."""
         if self._controller is not None:
             self._controller.observers_left()
 

@@ -79,12 +79,10 @@ class Forwarder(threading.Thread):
                 _wait_for(self._source, select.POLLIN)
 
     def note(self, chunk: bytes) -> None:
-        """Give a chunk to the recorder, before it is written."""
         if self._recorder is not None:
             self._recorder.note(self._stream, chunk)
 
     def write(self, data: bytes) -> None:
-        """Write all of `data`."""
         rest = memoryview(data)
         self.is_writing = True
         try:

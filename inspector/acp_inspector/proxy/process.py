@@ -96,7 +96,6 @@ class AgentProcess:
         return self._process.poll() is not None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the agent and to its process group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 

@@ -236,7 +236,6 @@ class ProxySession:
         self._addons: Sequence[Addon] = ()
 
     def forwarder(self, side: Side, source: int, sink: int) -> Forwarder:
-        """Return the forwarder of one direction."""
         if self.recorder is None or self.controller is None:
             return Forwarder(side, source, sink, self.recorder)
         forwarder = InterceptingForwarder(side, source, sink, self.recorder)

@@ -85,7 +85,6 @@ class LargeFrame:
         return cls(seq, time, side, line, line_ending)
 
     def frame(self) -> Frame:
-        """Return a copy as a `Frame`."""
         return Frame(self.seq, self.time, self.side, bytes(self.data), self.line_ending)
 
 
@@ -120,7 +119,6 @@ class EntryBatch:
                 yield item
 
     def counts(self) -> Counter[type[Entry]]:
-        """Return the number of entries of each type."""
         counts: Counter[type[Entry]] = Counter()
         for item in self._items:
             if isinstance(item, FrameRun):

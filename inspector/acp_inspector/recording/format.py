@@ -118,7 +118,6 @@ FRAME_LINE: Final[Mapping[Side, bytes]] = {
 
 
 def encode_header(header: Header) -> bytes:
-    """Return the header's line, with its newline."""
     members = {key: value for key, value in asdict(header).items() if value is not None}
     return jsonrpc.encode({"acp_recording": FORMAT_VERSION} | members) + b"\n"
 

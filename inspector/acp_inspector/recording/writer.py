@@ -113,7 +113,6 @@ class RecordingWriter:
 
     @property
     def size(self) -> int:
-        """Size of the file in bytes."""
         return 0 if self._descriptor < 0 else os.fstat(self._descriptor).st_size
 
     def has_begun(self) -> bool:
@@ -251,7 +250,6 @@ class RecordingWriter:
             )
 
     def _resume(self) -> None:
-        """Continue the existing recording."""
         found = read_append_state(self._descriptor)
         if found is None:
             raise RecordingError(f"cannot append to {self._path}: it is no recording")

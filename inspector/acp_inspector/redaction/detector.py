@@ -236,7 +236,6 @@ def _from(literal: JsonLiteral, at: int) -> Iterator[SecretMatch]:
 
 
 def _merged(hits: list[SecretMatch], text: str) -> list[SecretMatch]:
-    """Merge overlapping matches."""
     merged: list[SecretMatch] = []
     for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end)):
         if not PLACEHOLDER.sub("", hit.value):

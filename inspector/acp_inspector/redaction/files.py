@@ -236,7 +236,6 @@ def _copy(
     cuts: PendingCuts,
     applied: tuple[str, ...],
 ) -> None:
-    """Copy `lines` without their secrets."""
     before, after = hashlib.sha256(), hashlib.sha256()
     for number, line in enumerate(stream_lines(lines), start=1):
         if isinstance(line, SkippedLine):

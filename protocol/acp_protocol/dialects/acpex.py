@@ -179,7 +179,6 @@ def output_text(update: Object) -> str:
 
 
 def plan_entry(text: str, status: str = "pending") -> Object:
-    """Return an official plan's entry."""
     return {"content": text, "priority": "medium", "status": status}
 
 
@@ -287,7 +286,6 @@ class Acpex(Dialect):
     # Dialect to official
 
     def read_call(self, call: Call, sent_by: Side) -> Translation:
-        """Turn a call of the dialect into official v1."""
         params = as_object(call.params)
         match sent_by, call.method:
             case "agent", "session/update":
@@ -304,7 +302,6 @@ class Acpex(Dialect):
         return Translation((with_params(call, params),))
 
     def read_response(self, response: AnyResponse, request: PendingRequest) -> Translation:
-        """Turn a response of the dialect into official v1."""
         if isinstance(response, ErrorResponse):
             return Translation((_read_failure(response, request.method),))
         match request.method:
@@ -343,7 +340,6 @@ class Acpex(Dialect):
     # Official to dialect
 
     def write_call(self, call: Call, sent_by: Side) -> tuple[bytes, ...]:
-        """Turn an official call into the dialect."""
         params = as_object(call.params)
         match sent_by, call.method:
             case "agent", "session/update":
@@ -361,7 +357,6 @@ class Acpex(Dialect):
         return (with_params(call, params),)
 
     def write_response(self, response: AnyResponse, request: PendingRequest) -> tuple[bytes, ...]:
-        """Turn an official response into the dialect."""
         if isinstance(response, ErrorResponse):
             response = in_words(response, {"prompt": "content"})
             return (self._write_failure(response, request.method),)

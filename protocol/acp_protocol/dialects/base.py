@@ -238,7 +238,6 @@ def string(value: Json) -> str:
 
 
 def session_in(value: Json) -> str | None:
-    """Return the session id in params or a result."""
     members = as_object(value)
     return as_text(members.get("sessionId", members.get("session_id")))
 

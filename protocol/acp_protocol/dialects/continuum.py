@@ -281,7 +281,6 @@ class Continuum(Dialect):
     # Dialect to official
 
     def read_call(self, call: Call, sent_by: Side) -> Translation:
-        """Turn a call of the dialect into official v1."""
         params = as_object(call.params)
         if sent_by == "agent":
             return self._read_agent(call, params)
@@ -311,7 +310,6 @@ class Continuum(Dialect):
         return Translation((with_params(call, params),))
 
     def read_response(self, response: AnyResponse, request: PendingRequest) -> Translation:
-        """Turn a response of the dialect into official v1."""
         if request.notes.get("is_cancel"):
             # Officially this was a notification, which gets no response.
             return Translation(())
@@ -406,7 +404,6 @@ class Continuum(Dialect):
     # Official to dialect
 
     def write_call(self, call: Call, sent_by: Side) -> tuple[bytes, ...]:
-        """Turn an official call into the dialect."""
         params = as_object(call.params)
         if sent_by == "agent":
             return (self._write_agent(call, params),)
@@ -429,7 +426,6 @@ class Continuum(Dialect):
         return (with_params(call, params),)
 
     def write_response(self, response: AnyResponse, request: PendingRequest) -> tuple[bytes, ...]:
-        """Turn an official response into the dialect."""
         if isinstance(response, ErrorResponse):
             return (self._write_failure(in_words(response, _WORDS), request),)
         result = as_object(response.result)

@@ -196,7 +196,6 @@ class Openoxide(Dialect):
         return Translation((frame.raw,))
 
     def read_call(self, call: Call, sent_by: Side) -> Translation:
-        """Turn a call of the dialect into official v1."""
         params = as_object(call.params)
         if sent_by == "agent":
             if call.method != "session/update" or "update" in params:
@@ -220,7 +219,6 @@ class Openoxide(Dialect):
         return Translation((with_params(call, params),))
 
     def read_response(self, response: AnyResponse, request: PendingRequest) -> Translation:
-        """Turn a response of the dialect into official v1."""
         if request.method in _CANCELS:
             # Officially this was a notification, which gets no response.
             return Translation(())
@@ -334,7 +332,6 @@ class Openoxide(Dialect):
     # Official to dialect
 
     def write_call(self, call: Call, sent_by: Side) -> tuple[bytes, ...]:
-        """Turn an official call into the dialect."""
         params = as_object(call.params)
         if sent_by == "agent":
             return self._write_agent(call, params)
@@ -357,7 +354,6 @@ class Openoxide(Dialect):
         return (with_params(call, params),)
 
     def write_response(self, response: AnyResponse, request: PendingRequest) -> tuple[bytes, ...]:
-        """Turn an official response into the dialect."""
         if isinstance(response, ErrorResponse):
             names = {} if request.notes.get("has_prompt") else {"prompt": "content"}
             response = in_words(response, _WIRE_NAMES | names)

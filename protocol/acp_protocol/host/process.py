@@ -114,7 +114,6 @@ class StderrTail:
         self._unfinished = b""
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes."""
         *lines, rest = chunk.split(b"\n")
         if lines:
             lines[0] = self._unfinished + lines[0]

@@ -113,7 +113,6 @@ class OutputTail:
         self._has_ended = False
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes."""
         self._kept += chunk
         excess = len(self._kept) - self._limit - _SPARE
         if excess > 0:
@@ -190,12 +189,10 @@ class TerminalPool:
         self._sessions: dict[str, dict[str, _Terminal]] = {}
 
     async def __aenter__(self) -> Self:
-        """Get ready to run commands."""
         self._tasks = await self._owned.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """End every command."""
         await self._owned.__aexit__()
         self._sessions.clear()
 

@@ -29,7 +29,6 @@ class Range:
     greatest: float | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
-        """Hold a number to its bounds."""
         bounds = {"ge": self.least, "le": self.greatest}
         return handler(source) | {key: bound for key, bound in bounds.items() if bound is not None}
 
@@ -41,7 +40,6 @@ class MinLength:
     length: int
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
-        """Hold a value to its least length."""
         return handler(source) | {"min_length": self.length}
 
 

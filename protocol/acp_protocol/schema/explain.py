@@ -57,7 +57,6 @@ class SchemaError:
     """The sender is wrong, but a reader has to accept the message."""
 
     def __str__(self) -> str:
-        """Return path and reason as one phrase."""
         return f"{self.path or 'the value'} {self.reason}"
 
 
@@ -80,7 +79,7 @@ Unknown: TypeAlias = tuple[Literal["field", "word"], str]
 
 
 @dataclass(slots=True)
-class Checked:
+class CheckedValue:
     """A value compared with its type."""
 
     value: Json
@@ -90,18 +89,12 @@ class Checked:
 
     @property
     def is_broken(self) -> bool:
-        """Whether an error is not tolerated."""
         return any(not error.is_tolerated for error in self.errors)
 
 
 def find_errors(type_: Any, value: Json, path: str = "") -> list[SchemaError]:
     """Return the errors of `value`, which is at `path`, against `type_`."""
     return list(check(type_, value, path).errors)
-
-
-def drop_invalid(type_: Any, value: Json) -> Json:
-    """Return a copy of `value` without the parts whose errors are tolerated."""
-    return check(type_, value).value
 
 
 def unknown_fields(type_: Any, value: Json, path: str = "") -> list[str]:
@@ -117,7 +110,7 @@ def extension_values(type_: Any, value: Json, path: str = "") -> list[str]:
     return [place for kind, place in check(type_, value, path).unknown if kind == "word"]
 
 
-def check(type_: Any, value: Json, path: str = "") -> Checked:
+def check(type_: Any, value: Json, path: str = "") -> CheckedValue:
     """Compare `value`, which is at `path`, with `type_`."""
     info = type_info(type_)
     found = _check_unmarked(info, value, path)
@@ -130,7 +123,7 @@ def check(type_: Any, value: Json, path: str = "") -> Checked:
     return found
 
 
-def _check_unmarked(info: TypeInfo, value: Json, path: str) -> Checked:
+def _check_unmarked(info: TypeInfo, value: Json, path: str) -> CheckedValue:
     if _kind(value) not in info.kinds:
         return _wrong(value, path, _wrong_kind(info))
     if info.is_object:
@@ -144,11 +137,11 @@ def _check_unmarked(info: TypeInfo, value: Json, path: str) -> Checked:
         return _check_entries(info.args[1], value.items(), path)
     if info.origin is Literal and value not in info.args:
         return _wrong(value, path, _UNKNOWN)
-    return Checked(value)
+    return CheckedValue(value)
 
 
-def _wrong(value: Json, path: str, reason: str) -> Checked:
-    return Checked(value, (SchemaError(path, reason),))
+def _wrong(value: Json, path: str, reason: str) -> CheckedValue:
+    return CheckedValue(value, (SchemaError(path, reason),))
 
 
 def _wrong_kind(info: TypeInfo) -> str:
@@ -166,11 +159,11 @@ def _out_of_range(mark: Range | MinLength, value: Json) -> str | None:
     return "is too large" if mark.greatest is not None and value > mark.greatest else None
 
 
-def _check_object(type_: Any, value: Mapping[str, Json], path: str) -> Checked:
+def _check_object(type_: Any, value: Mapping[str, Json], path: str) -> CheckedValue:
     types: dict[str, Any] = type_.__annotations__
     required: frozenset[str] = type_.__required_keys__
     errors: list[SchemaError] = []
-    checked: dict[str, Checked] = {}
+    checked: dict[str, CheckedValue] = {}
     for name, field in types.items():
         if name in value:
             checked[name] = check(field, value[name], _below(path, name))
@@ -192,10 +185,12 @@ def _check_object(type_: Any, value: Mapping[str, Json], path: str) -> Checked:
         elif name in required:
             # Readers look up a required field without checking that it is there.
             read[name] = _nothing(type_info(types[name]))
-    return Checked(read, tuple(errors), tuple(unknown))
+    return CheckedValue(read, tuple(errors), tuple(unknown))
 
 
-def _check_entries(type_: Any, entries: Iterable[tuple[int | str, Json]], path: str) -> Checked:
+def _check_entries(
+    type_: Any, entries: Iterable[tuple[int | str, Json]], path: str
+) -> CheckedValue:
     read: dict[int | str, Json] = {}
     errors: tuple[SchemaError, ...] = ()
     unknown: tuple[Unknown, ...] = ()
@@ -204,10 +199,10 @@ def _check_entries(type_: Any, entries: Iterable[tuple[int | str, Json]], path: 
         read[place] = found.value
         errors += found.errors
         unknown += found.unknown
-    return Checked(read, errors, unknown)
+    return CheckedValue(read, errors, unknown)
 
 
-def _check_union(info: TypeInfo, value: Json, path: str) -> Checked:
+def _check_union(info: TypeInfo, value: Json, path: str) -> CheckedValue:
     for mark in info.marks:
         if isinstance(mark, Discriminator):
             return _check_tagged(mark, info.args, value, path)
@@ -224,7 +219,7 @@ def _check_union(info: TypeInfo, value: Json, path: str) -> Checked:
 
 def _check_tagged(
     tagged: Discriminator, arms: Sequence[Any], value: Mapping[str, Json], path: str
-) -> Checked:
+) -> CheckedValue:
     tag = value.get(tagged.tag)
     key = tagged.branch_key(tag)
     found = [check(arms[place], value, path) for place in tagged.branches(key)]
@@ -232,7 +227,7 @@ def _check_tagged(
         reason = _UNKNOWN if isinstance(tag, str) else "is no string"
         error = SchemaError(_below(path, tagged.tag), reason if tagged.tag in value else _MISSING)
         guesses = [check(arm, value, path).unknown for arm in arms] if key is None else []
-        return Checked(value, (error,), min(guesses, key=len, default=()))
+        return CheckedValue(value, (error,), min(guesses, key=len, default=()))
     best = _closest(found, path)
     if best.is_broken:
         # An arm without a tag could fit too, but the sender named another one.
@@ -242,13 +237,13 @@ def _check_tagged(
     return best
 
 
-def _closest(candidates: Sequence[Checked], path: str) -> Checked:
+def _closest(candidates: Sequence[CheckedValue], path: str) -> CheckedValue:
     """Return the arm that the value at `path` was most likely meant for.
 
     That is one with only tolerated errors, then one with the fewest missing fields of its own.
     """
 
-    def distance(found: Checked) -> tuple[bool, int, int, int, int]:
+    def distance(found: CheckedValue) -> tuple[bool, int, int, int, int]:
         hard = [error for error in found.errors if not error.is_tolerated]
         missing = sum(
             error.reason == _MISSING and error.path.rpartition(".")[0] == path for error in hard
@@ -259,11 +254,11 @@ def _closest(candidates: Sequence[Checked], path: str) -> Checked:
 
 
 def _tolerate(
-    tolerance: OnError, info: TypeInfo, found: Checked, value: Json, path: str
-) -> Checked:
+    tolerance: OnError, info: TypeInfo, found: CheckedValue, value: Json, path: str
+) -> CheckedValue:
     """Mark the errors that the tolerance covers, and read what it says in their place."""
     if tolerance.null and value is None:
-        return Checked(_nothing(info), (SchemaError(path, "is null", is_tolerated=True),))
+        return CheckedValue(_nothing(info), (SchemaError(path, "is null", is_tolerated=True),))
     if not found.errors:
         return found
     read = found
@@ -278,7 +273,7 @@ def _tolerate(
         for error in found.errors
     )
     is_absent = tolerance.value and read.is_broken
-    return Checked(_ABSENT if is_absent else read.value, errors, found.unknown)
+    return CheckedValue(_ABSENT if is_absent else read.value, errors, found.unknown)
 
 
 def _nothing(info: TypeInfo) -> Json:

@@ -55,7 +55,6 @@ class DialectTransport:
         return None if self._dialect is None else self._dialect.name
 
     async def send(self, line: bytes) -> None:
-        """Send `line` in the dialect."""
         if self._dialect is not None:
             self._outbox.extend(self._dialect.write(line, self._side))
         else:
@@ -78,7 +77,6 @@ class DialectTransport:
             self._accept(await self._inner.receive())
 
     async def aclose(self) -> None:
-        """Close the inner transport."""
         await self._inner.aclose()
 
     def _accept(self, raw: bytes) -> None:

@@ -54,7 +54,6 @@ class StreamTransport:
         return self._framer.framing
 
     async def send(self, line: bytes) -> None:
-        """Write `line` in its framing, at once."""
         try:
             await self._outgoing.send(encode_frame(line, self._framer.framing or "lines"))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -76,7 +75,6 @@ class StreamTransport:
         return self._frames.popleft()
 
     async def aclose(self) -> None:
-        """Close both streams."""
         await self._outgoing.aclose()
         await self._incoming.aclose()
 
