@@ -21,7 +21,13 @@ from io import BytesIO
 from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Frame, JournalEvent, Sink, StderrChunk
-from acp_inspector.recording.encoder import LARGE_FRAME, BatchItem, EntryBatch, FrameRun, LargeFrame
+from acp_inspector.recording.encoder import (
+    LARGE_FRAME,
+    BatchItem,
+    EntryBatch,
+    FrameRun,
+    gathered_frame,
+)
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get_int
 from acp_protocol.jsonrpc import Json
@@ -302,7 +308,7 @@ class Recorder:
         frames: list[BatchItem] = []
         for side, cutter in self._cutters.items():
             if rest := cutter.rest():
-                frames.append(LargeFrame(self._next(), at, side, rest, b""))
+                frames.append(Frame(self._next(), at, side, bytes(rest), b""))
         self._writer.write(EntryBatch(frames))
         self._writer.close()
 
@@ -365,7 +371,7 @@ class Recorder:
         if long is not None:
             self._budget.add(len(long))
             self._count(len(long))
-            self._keep(LargeFrame.of(self._next(), at, side, long))
+            self._keep(gathered_frame(self._next(), at, side, long))
         if lines:
             self._keep(FrameRun(self._number + 1, at, side, lines))
             self._number += len(lines)

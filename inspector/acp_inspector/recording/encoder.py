@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from acp_inspector.journal import Entry, Frame, split_ending
 from acp_inspector.recording.format import are_json, encode_end, encode_entry, is_json
@@ -60,35 +60,19 @@ class FrameRun:
             yield Frame(seq, self.time, self.side, *split_ending(line[:-1]))
 
 
-class LargeFrame:
-    """A frame whose data is the buffer it was received in, to avoid a copy of a large message."""
+def gathered_frame(seq: int, time: float, side: Side, line: bytearray) -> Frame:
+    r"""Return the frame of a line without its `\n`, which must not be changed afterwards.
 
-    __slots__ = ("data", "line_ending", "seq", "side", "time")
-
-    def __init__(
-        self, seq: int, time: float, side: Side, data: bytearray, line_ending: bytes
-    ) -> None:
-        """`data` must not be changed afterwards."""
-        self.seq = seq
-        self.time = time
-        self.side: Side = side
-        self.data = data
-        self.line_ending = line_ending
-
-    @classmethod
-    def of(cls, seq: int, time: float, side: Side, line: bytearray) -> LargeFrame:
-        """Return the frame of a line without its newline."""
-        line_ending = b"\n"
-        if line.endswith(b"\r"):
-            line_ending = b"\r\n"
-            del line[-1]
-        return cls(seq, time, side, line, line_ending)
-
-    def frame(self) -> Frame:
-        return Frame(self.seq, self.time, self.side, bytes(self.data), self.line_ending)
+    The data of the frame is `line` itself, to avoid a copy of a large message.
+    """
+    line_ending = b"\n"
+    if line.endswith(b"\r"):
+        line_ending = b"\r\n"
+        del line[-1]
+    return Frame(seq, time, side, cast("bytes", line), line_ending)
 
 
-BatchItem: TypeAlias = Entry | FrameRun | LargeFrame
+BatchItem: TypeAlias = Entry | FrameRun
 Part: TypeAlias = bytes | bytearray
 
 
@@ -107,11 +91,6 @@ class EntryBatch:
         return bool(self._items)
 
     def __iter__(self) -> Iterator[Entry]:
-        for item in self.one_by_one():
-            yield item.frame() if isinstance(item, LargeFrame) else item
-
-    def one_by_one(self) -> Iterator[Entry | LargeFrame]:
-        """Yield the entries without copying large frames."""
         for item in self._items:
             if isinstance(item, FrameRun):
                 yield from item
@@ -123,8 +102,6 @@ class EntryBatch:
         for item in self._items:
             if isinstance(item, FrameRun):
                 counts[Frame] += len(item.lines)
-            elif isinstance(item, LargeFrame):
-                counts[Frame] += 1
             else:
                 counts[type(item)] += 1
         return counts
@@ -149,11 +126,7 @@ class EntryBatch:
             if isinstance(item, FrameRun):
                 for part in item.parts():
                     yield _encoded_runs([part])
-            elif (
-                isinstance(item, Frame | LargeFrame)
-                and len(item.data) >= LARGE_FRAME
-                and is_json(item.data)
-            ):
+            elif isinstance(item, Frame) and len(item.data) >= LARGE_FRAME and is_json(item.data):
                 # In parts, so that its JSON is not copied.
                 yield b'{"n":%d,"t":%.6f,"from":"%b","msg":' % (
                     item.seq,
@@ -163,7 +136,7 @@ class EntryBatch:
                 yield item.data
                 yield encode_end(item.line_ending) + b"}\n"
             else:
-                yield encode_entry(item.frame() if isinstance(item, LargeFrame) else item)
+                yield encode_entry(item)
         if short:
             yield _encoded_runs(short)
 

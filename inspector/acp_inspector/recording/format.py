@@ -23,12 +23,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
+from acp_protocol.json_values import as_list, as_object, as_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION
 
@@ -154,7 +155,7 @@ def decode_line(line: bytes) -> RecordingLine:
             n, at, side = start.groups()
             return Frame(int(n), float(at), "client" if side == b"client" else "agent", raw)
     try:
-        members = _members(line.decode())
+        members = members_of(line.decode())
     except UnicodeDecodeError:
         return UnreadableLine("no UTF-8")
     except (ValueError, RecursionError):
@@ -263,14 +264,29 @@ def encode_end(end: bytes) -> bytes:
 
 # Reading. Each member is kept with its source text, from the colon to the next comma or brace.
 
-_Members: TypeAlias = dict[str, tuple[Json, str]]
+
+class JsonMember(NamedTuple):
+    """A field of an object in a text."""
+
+    value: Any
+    start: int
+    """Offset of the value."""
+    end: int
+    source: str
+    """The text from the colon to the next comma or brace."""
+
+
 _DECODER: Final = json.JSONDecoder()
 _SPACE: Final = re.compile(r"[ \t\r]*")
 
 
-def _members(line: str) -> _Members:
-    """Parse `line` as an object; return its members, each with its source text."""
-    members: _Members = {}
+def members_of(line: str) -> dict[str, JsonMember]:
+    """Return the fields of the object that `line` is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    members: dict[str, JsonMember] = {}
     at = _skip(line, 0)
     if line[at : at + 1] != "{":
         raise ValueError("no object")
@@ -280,10 +296,10 @@ def _members(line: str) -> _Members:
         at = _skip(line, at)
         if line[at : at + 1] != ":":
             raise ValueError("no colon")
-        start = at + 1
-        value, at = _DECODER.raw_decode(line, _skip(line, start))
-        at = _skip(line, at)
-        members[key] = (value, line[start:at])
+        colon, start = at, _skip(line, at + 1)
+        value, end = _DECODER.raw_decode(line, start)
+        at = _skip(line, end)
+        members[key] = JsonMember(value, start, end, line[colon + 1 : at])
         if line[at : at + 1] == ",":
             at = _skip(line, at + 1)
         elif line[at : at + 1] != "}":
@@ -298,8 +314,8 @@ def _skip(line: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _read(members: _Members) -> RecordingLine:
-    values = {key: value for key, (value, _) in members.items()}
+def _read(members: dict[str, JsonMember]) -> RecordingLine:
+    values = {key: member.value for key, member in members.items()}
     if "acp_recording" in values:
         return _read_header(values)
     if "digest" in values:
@@ -317,7 +333,7 @@ def _read(members: _Members) -> RecordingLine:
     if values["from"] not in ("client", "agent"):
         raise ValueError("from is neither client nor agent")
     if "msg" in members:
-        raw = members["msg"][1].encode()
+        raw = members["msg"].source.encode()
     elif "text" in members:
         raw = values["text"].encode()
     else:
@@ -331,28 +347,23 @@ def _read_header(values: dict[str, Json]) -> Header | UnreadableLine:
         return UnreadableLine(f"format version {version} is not known here")
     # Recordings are untrusted: a value of the wrong type counts as empty.
     redacted = values.get("redacted")
-    meta = values.get("meta")
     return Header(
-        created=_as_text(values["created"]),
-        tool=_as_text(values["tool"]),
-        schema=_as_text(values["schema"]),
-        transport=_as_text(values.get("transport", "stdio")),
-        command=_as_texts(values.get("command")),
-        cwd=_as_text(values.get("cwd")),
-        platform=_as_text(values.get("platform")),
-        env=_as_texts(values.get("env")),
-        redacted=_as_texts(redacted) if isinstance(redacted, list) else None,
-        about=_as_text(values.get("about")) or None,
-        meta=cast("dict[str, Json]", meta) if isinstance(meta, dict) else {},
+        created=as_text(values["created"]) or "",
+        tool=as_text(values["tool"]) or "",
+        schema=as_text(values["schema"]) or "",
+        transport=as_text(values.get("transport", "stdio")) or "",
+        command=_texts(values.get("command")),
+        cwd=as_text(values.get("cwd")) or "",
+        platform=as_text(values.get("platform")) or "",
+        env=_texts(values.get("env")),
+        redacted=_texts(redacted) if isinstance(redacted, list) else None,
+        about=as_text(values.get("about")) or None,
+        meta=as_object(values.get("meta")),
     )
 
 
-def _as_text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _as_texts(value: Json) -> list[str]:
-    return [str(each) for each in cast("list[Json]", value)] if isinstance(value, list) else []
+def _texts(value: Json) -> list[str]:
+    return [str(each) for each in as_list(value)]
 
 
 def new_header(

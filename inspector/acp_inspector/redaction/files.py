@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from acp_inspector.recording.compression import open_whole
 from acp_inspector.recording.format import (
@@ -22,6 +21,7 @@ from acp_inspector.recording.format import (
     Header,
     RecordingError,
     decode_line,
+    members_of,
 )
 from acp_inspector.recording.reader import LINE_TOO_LONG, SkippedLine, read_header, stream_lines
 from acp_inspector.recording.writer import atomic_replacement
@@ -31,8 +31,6 @@ from acp_inspector.redaction.placeholders import PlaceholderMap, highest_placeho
 from acp_inspector.redaction.stream import PendingCuts, StreamDetector, StreamMatch
 from acp_protocol.json_values import as_list
 
-_DECODER: Final = json.JSONDecoder()
-_SPACE: Final = re.compile(r"[ \t\r\n]*")
 _BEFORE: Final = ("env", "platform", "cwd", "command", "transport", "schema", "tool", "created")
 """Members after which `redacted` is inserted, in order of preference."""
 
@@ -43,12 +41,12 @@ def stamp_header(line: str, applied: tuple[str, ...]) -> str:
     Raises:
         ValueError: `line` is no JSON object.
     """
-    members = _members(line)
+    members = members_of(line.rstrip("\n"))
     if old := members.get("redacted"):
-        names = {str(name) for name in as_list(old[0])} | set(applied)
-        return f"{line[: old[1]]}{_listed(names)}{line[old[2] :]}"
+        names = {str(name) for name in as_list(old.value)} | set(applied)
+        return f"{line[: old.start]}{_listed(names)}{line[old.end :]}"
     anchor = next(name for name in (*_BEFORE, "acp_recording") if name in members)
-    at = members[anchor][2]
+    at = members[anchor].end
     return f'{line[:at]},"redacted":{_listed(set(applied))}{line[at:]}'
 
 
@@ -56,26 +54,6 @@ def _listed(names: set[str]) -> str:
     known = [name for name in RULES if name in names]
     listed = [*known, *sorted(names - set(known))]
     return json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
-
-
-def _members(line: str) -> dict[str, tuple[Any, int, int]]:
-    """Return the members of the object, each with the start and end of its value."""
-    members: dict[str, tuple[Any, int, int]] = {}
-    at = _skip(line, _skip(line, 0) + 1)
-    while line[at : at + 1] != "}":
-        key, at = _DECODER.raw_decode(line, at)
-        start = _skip(line, _skip(line, at) + 1)
-        value, at = _DECODER.raw_decode(line, start)
-        members[key] = (value, start, at)
-        at = _skip(line, at)
-        if line[at : at + 1] == ",":
-            at = _skip(line, at + 1)
-    return members
-
-
-def _skip(line: str, at: int) -> int:
-    found = _SPACE.match(line, at)
-    return found.end() if found else at
 
 
 _PRIVATE: Final = 0o600

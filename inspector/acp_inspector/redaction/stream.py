@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 from acp_inspector.journal import Entry, JournalEvent, Sink
-from acp_inspector.recording.encoder import EntryBatch, LargeFrame
 from acp_inspector.recording.format import (
     Header,
     RecordingError,
@@ -70,7 +69,7 @@ class EntryRedactor:
         assert isinstance(found, Header)
         return replace(found, redacted=list(RULES))
 
-    def entry(self, entry: Entry | LargeFrame) -> Entry:
+    def entry(self, entry: Entry) -> Entry:
         """Return `entry` without secrets.
 
         Raises:
@@ -80,8 +79,6 @@ class EntryRedactor:
         content = entry.data.get("was") if isinstance(entry, JournalEvent) else entry.data
         if isinstance(content, str | bytes | bytearray) and len(content) > MAX_ENTRY_BYTES:
             raise RedactionTooLongError(f"it is longer than {MAX_ENTRY_BYTES >> 20} MiB")
-        if isinstance(entry, LargeFrame):
-            entry = entry.frame()
         line = encode_entry(entry).decode()
         cut = self._redact(line)
         if cut == line:
@@ -124,12 +121,12 @@ class RedactingSink:
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Write entries without their secrets; never raises."""
-        self._inner.write([self._redacted(entry) for entry in EntryBatch.of(entries).one_by_one()])
+        self._inner.write([self._redacted(entry) for entry in entries])
 
     def close(self) -> None:
         self._inner.close()
 
-    def _redacted(self, entry: Entry | LargeFrame) -> Entry:
+    def _redacted(self, entry: Entry) -> Entry:
         try:
             return self._redactor.entry(entry)
         except Exception as problem:  # noqa: BLE001 - never stops the recording; the message may contain the secret

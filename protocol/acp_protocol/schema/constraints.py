@@ -93,7 +93,7 @@ class OnError:
     """Null is read as the empty value, though its sender may not write it."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
-        """Validate strictly; `find_errors` marks what is tolerated."""
+        """Validate strictly; `explain.check` marks what is tolerated."""
         schema = handler(source)
         return schema["schema"] if self.null else schema
 

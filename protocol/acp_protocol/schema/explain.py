@@ -92,11 +92,6 @@ class CheckedValue:
         return any(not error.is_tolerated for error in self.errors)
 
 
-def find_errors(type_: Any, value: Json, path: str = "") -> list[SchemaError]:
-    """Return the errors of `value`, which is at `path`, against `type_`."""
-    return list(check(type_, value, path).errors)
-
-
 def unknown_fields(type_: Any, value: Json, path: str = "") -> list[str]:
     """Return the paths of fields in `value`, which is at `path`, that `type_` does not define.
 
