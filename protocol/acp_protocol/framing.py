@@ -152,11 +152,8 @@ class HeaderFramer:
         if sum(map(len, self._header)) + len(self._line) + len(piece) > MAX_HEADER_BYTES:
             raise FrameTooLongError(MAX_HEADER_BYTES)
         self._line += piece
-        if end:
-            self._end_line(frames)
-        return position + len(piece)
-
-    def _end_line(self, frames: list[bytes]) -> None:
+        if not end:
+            return len(chunk)
         if self._line.strip(b"\r\n"):
             self._header.append(self._line)
             self._line = b""
@@ -168,6 +165,7 @@ class HeaderFramer:
                 frames.append(self.rest().rstrip(b"\r\n"))
             self._header.clear()
         self._line = b""
+        return end
 
     def _length(self) -> int | None:
         """Return the length in the header; None if it has none, or two different ones."""

@@ -72,15 +72,25 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
             details = _object(jsonrpc.parse(element))
             # Pages are in a list of their own beside the requests.
             if "request" in details:
-                entries.append(_entry(n, details))
+                began = datetime.fromisoformat(details["startedDateTime"]).timestamp()
+                took = max(float(details.get("time") or 0), 0.0) * MILLISECOND
+                sent, received = _object(details["request"]), _object(details["response"])
+                messages: list[dict[str, Any]] = details.get("_webSocketMessages") or []
+                entries.append(_Entry(n, began, took, sent, received, messages))
         except MALFORMED:
             yield broken(element)
-    request_times = _request_times(entries)
+    request_times: dict[tuple[str, Json], float] = {}
+    """When each request of the client was posted, by its id and the id's type."""
+    for entry in entries:
+        message = _parsed(_body(entry))
+        if {"method", "id"} <= message.keys() and jsonrpc.is_request_id(message["id"]):
+            request_times[jsonrpc.id_key(message["id"])] = entry.at
     timed = _Timed()
     # A message on a stream goes after the request of the same moment that it responds to.
     for entry in sorted(entries, key=_is_stream):
         try:
-            if _is_acp(entry):
+            headers = {*_headers(entry.request), *_headers(entry.response)}
+            if CONNECTION in headers or entry.messages or b'"jsonrpc"' in _body(entry):
                 _take_in(entry, request_times, timed)
             else:
                 timed.add(entry.at, SkippedItem("requests that are no ACP"))
@@ -91,13 +101,6 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
     yield from timed
     if elements.is_cut:
         yield CUT
-
-
-def _entry(n: int, entry: dict[str, Any]) -> _Entry:
-    began = datetime.fromisoformat(entry["startedDateTime"]).timestamp()
-    took = max(float(entry.get("time") or 0), 0.0) * MILLISECOND
-    messages: list[dict[str, Any]] = entry.get("_webSocketMessages") or []
-    return _Entry(n, began, took, _object(entry["request"]), _object(entry["response"]), messages)
 
 
 def _headers(entry: dict[str, Any]) -> dict[str, Json]:
@@ -123,24 +126,9 @@ def _answer(entry: _Entry) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-def _is_acp(entry: _Entry) -> bool:
-    headers = {*_headers(entry.request), *_headers(entry.response)}
-    return CONNECTION in headers or bool(entry.messages) or b'"jsonrpc"' in _body(entry)
-
-
 def _is_stream(entry: _Entry) -> bool:
     kind = _headers(entry.response).get("content-type")
     return str(kind).startswith("text/event-stream")
-
-
-def _request_times(entries: list[_Entry]) -> dict[tuple[str, Json], float]:
-    """Return when each request of the client was posted, by its id and the id's type."""
-    found: dict[tuple[str, Json], float] = {}
-    for entry in entries:
-        message = _parsed(_body(entry))
-        if {"method", "id"} <= message.keys() and jsonrpc.is_request_id(message["id"]):
-            found[jsonrpc.id_key(message["id"])] = entry.at
-    return found
 
 
 def _parsed(raw: bytes) -> dict[str, Any]:

@@ -199,19 +199,19 @@ class Openoxide(Dialect):
         params = as_object(call.params)
         if sent_by == "agent":
             if call.method != "session/update" or "update" in params:
-                return Translation((with_params(call, _official(call.method, params)),))
+                return Translation((with_params(call, _named(call.method, params, _NAMES)),))
             session = session_in(params) or self.session
             return self._read_event(params, session, call.raw)
         if call.method in _CANCELS and ("request_id" in params or call.method == CANCEL):
             return self._read_cancel(call, params)
         if call.method == "session/cancel" and isinstance(call, Request) and session_in(params):
-            official = encode_notification(call.method, _official(call.method, params))
+            official = encode_notification(call.method, _named(call.method, params, _NAMES))
             return Translation((official,), (encode_result(call.id, {}),))
         if call.method == PROMPT:
             return Translation((with_params(call, self._read_prompt(params)),))
         if call.method == "initialize":
             params = VERSION | params
-        params = _official(call.method, params)
+        params = _named(call.method, params, _NAMES)
         if call.method in OPENING:
             params = placed(
                 move_to_meta(params, ("config",), self.name), self._directory, self.name
@@ -230,7 +230,7 @@ class Openoxide(Dialect):
                 self._commands = as_list(result.get("slash_commands"))
                 return Translation((with_result(response, _read_abilities(result)),))
             case "session/new" | "session/load" | "session/resume" | "session/fork":
-                translated = _official(request.method, result)
+                translated = _named(request.method, result, _NAMES)
                 session = session_in(translated) or request.session
                 frames = [with_result(response, translated)]
                 if session is not None and self._commands:
@@ -248,7 +248,7 @@ class Openoxide(Dialect):
                 outcome = renamed(as_object(result["outcome"]), {"option_id": "optionId"})
                 return Translation((with_result(response, result | {"outcome": outcome}),))
             case _:
-                translated = _official(request.method, result) if result else response.result
+                translated = _named(request.method, result, _NAMES) if result else response.result
                 return Translation((with_result(response, translated),))
 
     def _read_event(self, event: Object, session: str | None, raw: bytes) -> Translation:
@@ -348,9 +348,9 @@ class Openoxide(Dialect):
             case _ if call.method in OPENING:
                 config = {"config": moved_to_meta(params, self.name).get("config", {})}
                 params = without_moved(without(params, "mcpServers"), self.name)
-                params = _in_dialect(call.method, params) | config
+                params = _named(call.method, params, _WIRE_NAMES) | config
             case _:
-                params = _in_dialect(call.method, params)
+                params = _named(call.method, params, _WIRE_NAMES)
         return (with_params(call, params),)
 
     def write_response(self, response: AnyResponse, request: PendingRequest) -> tuple[bytes, ...]:
@@ -372,7 +372,9 @@ class Openoxide(Dialect):
                 bare: Object = {"type": "response", "session_id": request.session}
                 return (encode(bare | turn),)
             case _:
-                translated = _in_dialect(request.method, result) if result else response.result
+                translated = (
+                    _named(request.method, result, _WIRE_NAMES) if result else response.result
+                )
                 return (with_result(response, translated),)
 
     def _write_agent(self, call: Call, params: Object) -> tuple[bytes, ...]:
@@ -380,7 +382,7 @@ class Openoxide(Dialect):
         update = get_object(params, "update")
         events = self._write_update(update, session_in(params)) if is_update else None
         if events is None:
-            return (with_params(call, _in_dialect(call.method, params)),)
+            return (with_params(call, _named(call.method, params, _WIRE_NAMES)),)
         session = {"session_id": params.get("sessionId")}
         return tuple(encode_notification(call.method, session | event) for event in events)
 
@@ -447,16 +449,10 @@ def _write_abilities(result: Object) -> Object:
     return abilities | moved_to_meta(result, Openoxide.name)
 
 
-def _official(method: str, members: Object) -> Object:
-    return _named(members, _NAMES) if method.startswith(_RENAMED_METHODS) else members
-
-
-def _in_dialect(method: str, members: Object) -> Object:
-    return _named(members, _WIRE_NAMES) if method.startswith(_RENAMED_METHODS) else members
-
-
-def _named(members: Object, names: Mapping[str, str]) -> Object:
-    """Return `members` under other names, also in a list of sessions."""
+def _named(method: str, members: Object, names: Mapping[str, str]) -> Object:
+    """Return the fields of a call or result under other names, also in a list of sessions."""
+    if not method.startswith(_RENAMED_METHODS):
+        return members
     if isinstance(members.get("sessions"), list):
         sessions = [
             renamed(as_object(each), names) if isinstance(each, dict) else each

@@ -440,21 +440,17 @@ def _open(path: str, directory: int, name: str) -> int:
         raise FileMissingError(path) from None
     except OSError as problem:
         raise FileRefusedError(path, describe_os_error(problem)) from None
-    try:
-        _check_readable(path, os.fstat(descriptor))
-    except FileRefusedError:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _check_readable(path: str, status: os.stat_result) -> None:
+    status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):
-        raise FileRefusedError(path, "it is a directory")
-    if not stat.S_ISREG(status.st_mode):
-        raise FileRefusedError(path, "it is no regular file")
-    if status.st_nlink > 1 and status.st_uid != os.geteuid():
-        raise FileRefusedError(path, "it is hard-linked and belongs to somebody else")
+        reason = "it is a directory"
+    elif not stat.S_ISREG(status.st_mode):
+        reason = "it is no regular file"
+    elif status.st_nlink > 1 and status.st_uid != os.geteuid():
+        reason = "it is hard-linked and belongs to somebody else"
+    else:
+        return descriptor
+    os.close(descriptor)
+    raise FileRefusedError(path, reason)
 
 
 def _check_writable(path: str, status: os.stat_result) -> None:
