@@ -78,7 +78,7 @@ class ByteBudget:
         """Reserve `size` bytes; wait for them unless the last producer found no room in time."""
         charge = min(size, self._max_charge)
         with self._changed:
-            if not self._has_room(charge):
+            if self._used and self._used + charge > self._limit:
                 if not self._is_behind:
                     timeout = self._timeout * max(1.0, self._bytes / self._limit)
                     has_room = self._changed.wait_for(lambda: self._has_room(charge), timeout)
@@ -188,12 +188,12 @@ class Recorder:
         """Note a chunk; call this before its bytes are forwarded. May wait, see `ByteBudget`."""
         at = self._clock() - self._began
         if not self._budget.take(len(data)):
-            self._put(0, self._number_gap, at, stream, len(data))
+            self._put(0, self._number_gap, (at, stream, len(data)))
             self._number_now()
         elif stream == "stderr":
-            self._put(len(data), self._number_stderr, at, data)
+            self._put(len(data), self._number_stderr, (at, data))
         else:
-            self._put(len(data), self._cut, at, stream, data)
+            self._put(len(data), self._cut, (at, stream, data))
 
     def frame(self, side: Side, raw: bytes, end: bytes) -> int:
         """Record an injected frame without waiting; return its number."""
@@ -219,7 +219,7 @@ class Recorder:
             else:
                 self._drop(frame.seq, at, side, TOO_SLOW, size=len(raw), count=1)
 
-        self._put(len(raw) if has_room else 0, number)
+        self._put(len(raw) if has_room else 0, number, ())
         self._number_now()
         return numbered[0]
 
@@ -230,7 +230,7 @@ class Recorder:
         if "of" in data:
             size = sum(len(value) for value in data.values() if isinstance(value, str))
             has_room = self._budget.take_nowait(size)
-        self._put(size if has_room else 0, self._number_event, at, name, data, has_room)
+        self._put(size if has_room else 0, self._number_event, (at, name, data, has_room))
 
     def close(self) -> None:
         """Write what was noted, the unfinished lines of both streams, and the footer."""
@@ -238,7 +238,7 @@ class Recorder:
         self._has_noted.set()
         self._thread.join()
 
-    def _put(self, size: int, number: Callable[..., None], *arguments: Any) -> None:
+    def _put(self, size: int, number: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         self._queue.append((size, number, arguments))
         # Checking costs the forwarders less than setting.
         if not self._has_noted.is_set():
