@@ -162,8 +162,9 @@ class Recorder:
         self._clock = clock
         self._warn = warn
         self._began = clock() - writer.time_offset
-        self._queue: deque[tuple[int, Callable[..., None], tuple[Any, ...]]] = deque()
-        """What was noted: its size, and how to number it. Tuples: these are made for each chunk."""
+        self._queue: deque[tuple[int, Callable[..., None] | None, tuple[Any, ...]]] = deque()
+        """What was noted: its size, what numbers it (None: `_cut`, without a bound method), and with
+        which arguments. Tuples, because one is made for each chunk."""
         self._budget = ByteBudget(max_queued_bytes, queue_timeout)
         self._max_line_bytes = max_line_bytes
         self._numbering = threading.Lock()
@@ -193,7 +194,7 @@ class Recorder:
         elif stream == "stderr":
             self._put(len(data), self._number_stderr, (at, data))
         else:
-            self._put(len(data), self._cut, (at, stream, data))
+            self._put(len(data), None, (at, stream, data))
 
     def frame(self, side: Side, raw: bytes, end: bytes) -> int:
         """Record an injected frame without waiting; return its number."""
@@ -238,7 +239,9 @@ class Recorder:
         self._has_noted.set()
         self._thread.join()
 
-    def _put(self, size: int, number: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    def _put(
+        self, size: int, number: Callable[..., None] | None, arguments: tuple[Any, ...]
+    ) -> None:
         self._queue.append((size, number, arguments))
         # Checking costs the forwarders less than setting.
         if not self._has_noted.is_set():
@@ -293,7 +296,10 @@ class Recorder:
         for _ in range(len(self._queue)):
             size, number, arguments = self._queue.popleft()
             self._count(size)
-            number(*arguments)
+            if number is None:
+                self._cut(*arguments)
+            else:
+                number(*arguments)
 
     def _count(self, size: int) -> None:
         self._size += size
