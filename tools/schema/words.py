@@ -34,13 +34,12 @@ def words_source(versions: Sequence[Published]) -> str:
         )
         for each in versions
     }
-    return (
-        f"{_HEAD.format(sources=sources)}{lists}"
-        f"UNSTABLE_UPDATE_KINDS: Final[dict[int, tuple[UpdateKind, ...]]] = {unstable!r}\n"
-    )
+    table = f"UNSTABLE_UPDATE_KINDS: Final[dict[int, tuple[UpdateKind, ...]]] = {unstable!r}\n"
+    return _HEAD.format(sources=sources) + lists + table
 
 
-_HEAD: Final = '''"""Words of ACP by version: `TOOL_KINDS[1]`. Made by tools/make_schema.py, never by hand.
+_HEAD: Final = '''\
+"""Words of ACP by version: `TOOL_KINDS[1]`. Made by tools/make_schema.py, never by hand.
 
 Source: the published schemas with their unstable parts, {sources}.
 """

@@ -163,8 +163,11 @@ class Recorder:
         self._warn = warn
         self._began = clock() - writer.time_offset
         self._queue: deque[tuple[int, Callable[..., None] | None, tuple[Any, ...]]] = deque()
-        """What was noted: its size, what numbers it (None: `_cut`, without a bound method), and with
-        which arguments. Tuples, because one is made for each chunk."""
+        """What was noted: its size, what numbers it, and with which arguments.
+
+        A chunk is numbered by `_cut`, given as None to save a bound method for each. Tuples are
+        made faster than objects.
+        """
         self._budget = ByteBudget(max_queued_bytes, queue_timeout)
         self._max_line_bytes = max_line_bytes
         self._numbering = threading.Lock()
