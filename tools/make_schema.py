@@ -1,4 +1,4 @@
-"""Make the shapes and the method table from the published JSON schemas.
+"""Make the types, the words and the method table from the published JSON schemas.
 
     python tools/make_schema.py --schemas DIRECTORY
 
@@ -20,12 +20,14 @@ from typing import Final
 from tools.schema.published import Published, read_published
 from tools.schema.shapes import shapes_source
 from tools.schema.table import table_source
+from tools.schema.words import words_source
 
 VERSIONS: Final = (1, 2)
 """The protocol versions that are built in."""
 
 ROOT: Final = Path(__file__).parent.parent
 ROOM: Final = Path("protocol/acp_protocol/schema")
+WORDS_FILE: Final = ROOM / "words.py"
 VERSION_FILE: Final = Path("protocol/acp_protocol/version.py")
 
 
@@ -63,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     directory: Path = parser.parse_args(arguments).schemas
     every = [read_published(directory, version) for version in VERSIONS]
     sources = {path: source for published in every for path, source in make(published).items()}
+    sources[WORDS_FILE] = formatted(words_source(every))
     sources[VERSION_FILE] = identified((ROOT / VERSION_FILE).read_text("utf-8"), every)
     for path, source in sources.items():
         (ROOT / path).write_text(source, encoding="utf-8")

@@ -37,9 +37,9 @@ from acp_agent.setting_types import (
     setting,
     whole,
 )
-from acp_agent.tools.call import ToolKind
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
 
 TOKEN_VARIABLE: Final = "ACP_AGENT_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
 AuthMode = Literal["keys", "stub", "required"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 import anyio
 from anyio.abc import TaskGroup
 
@@ -19,16 +17,10 @@ class BackgroundTasks:
     _group: TaskGroup
 
     async def __aenter__(self) -> TaskGroup:
-        """Return the group to start tasks in."""
         self._group = await anyio.create_task_group().__aenter__()
         return self._group
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Cancel the tasks and wait until they have ended."""
         self._group.cancel_scope.cancel()
         await self._group.__aexit__(None, None, None)

@@ -13,7 +13,6 @@ import asyncio
 import logging
 from collections import deque
 from functools import partial
-from types import TracebackType
 from typing import Final, Self
 
 import anyio
@@ -90,7 +89,6 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the peer is still there."""
         return not self._closed.is_set()
 
     async def __aenter__(self) -> Self:
@@ -101,19 +99,14 @@ class Connection:
         tasks.start_soon(self._read)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._end(None)
         try:
             with anyio.move_on_after(LAST_SEND_TIMEOUT, shield=True):
                 # The lock is fair: frames that wait for it are sent first.
                 async with self._sending:
                     pass
-            await self._tasks.__aexit__(kind, error, trace)
+            await self._tasks.__aexit__()
         finally:
             with anyio.move_on_after(CLOSE_TIMEOUT, shield=True):
                 await self._transport.aclose()
@@ -145,7 +138,10 @@ class Connection:
         finally:
             if self._pending.pop(id_, None) is not None:
                 has_timed_out = pending.scope.cancelled_caught
-                await self._give_up(id_)
+                cancellation = self._endpoint.cancel(id_)
+                if cancellation is not None and self.is_open:
+                    with anyio.move_on_after(LAST_SEND_TIMEOUT, shield=True):
+                        await self._try_to_send(cancellation)
         match pending.response:
             case SuccessResponse(result=result):
                 return result
@@ -238,12 +234,6 @@ class Connection:
             await self._send(frame)
         except ConnectionClosedError:
             logger.debug("the peer left before %d bytes were sent", len(frame))
-
-    async def _give_up(self, id: RequestId) -> None:  # noqa: A002
-        frame = self._endpoint.cancel(id)
-        if frame is not None and self.is_open:
-            with anyio.move_on_after(LAST_SEND_TIMEOUT, shield=True):
-                await self._try_to_send(frame)
 
     def _closed_error(self) -> ConnectionClosedError:
         if self.frame_error is not None:

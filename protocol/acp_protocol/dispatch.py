@@ -213,7 +213,11 @@ class SessionQueues:
             await self._add(session, _Entry(action, is_async=False))
 
     async def _add(self, session: str | None, entry: _Entry) -> None:
-        while self._is_full(session):
+        while (
+            len(self._queues[session]) > self._max_length
+            if session in self._queues
+            else len(self._queues) >= self._max_sessions
+        ):
             await self._room.wait()
         if session is None:
             entry.sessions = [None, *(name for name in self._queues if name is not None)]
@@ -229,12 +233,6 @@ class SessionQueues:
             queue.append(entry)
         if not entry.blockers:
             self._start(entry)
-
-    def _is_full(self, session: str | None) -> bool:
-        queue = self._queues.get(session)
-        if queue is None:
-            return len(self._queues) >= self._max_sessions
-        return len(queue) > self._max_length
 
     def _start(self, first: _Entry) -> None:
         """Start `first`, and whatever can start when it is finished at once."""

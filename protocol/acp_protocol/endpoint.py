@@ -21,12 +21,13 @@ Source: JSON-RPC 2.0; ACP, Cancellation, "$/cancel_request"; ACP 2.0.0-alpha.3, 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from acp_protocol import jsonrpc
 from acp_protocol.errors import LocalProtocolError
+from acp_protocol.json_values import as_object, get
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -114,10 +115,7 @@ class Endpoint:
     def send_request(self, method: str, params: Json = None) -> tuple[RequestId, bytes]:
         """Open a request; return its id and its frame."""
         id_ = next(self._ids)
-        fields = {"jsonrpc": "2.0", "id": id_, "method": method}
-        if params is not None:
-            fields["params"] = params
-        frame = jsonrpc.encode(fields)
+        frame = jsonrpc.encode_request(id_, method, params)
         self._pending[id_] = method
         return id_, frame
 
@@ -129,7 +127,6 @@ class Endpoint:
         return jsonrpc.encode_notification(CANCEL_METHOD, {"requestId": id})
 
     def send_notification(self, method: str, params: Json = None) -> bytes:
-        """Return the frame of a notification."""
         return jsonrpc.encode_notification(method, params)
 
     def send_result(self, id: RequestId, result: Json) -> bytes | None:  # noqa: A002
@@ -141,7 +138,7 @@ class Endpoint:
             LocalProtocolError: there is no such open request; it may have its response already.
             ValueError: `result` cannot be encoded as JSON; the request is still open.
         """
-        frame = jsonrpc.encode({"jsonrpc": "2.0", "id": id, "result": result})
+        frame = jsonrpc.encode_result(id, result)
         if self._peer_requests.get(id, self) is None:
             # Fast path: not in a batch.
             del self._peer_requests[id]
@@ -189,10 +186,8 @@ class Endpoint:
         events = [event for entry in message.entries for event in self._events(entry, batch)]
         # Entries have no bytes of their own, so a violation shows the whole array.
         events = [
-            ProtocolViolation(e.reason, message.raw, e.reply)
-            if isinstance(e, ProtocolViolation)
-            else e
-            for e in events
+            replace(event, data=message.raw) if isinstance(event, ProtocolViolation) else event
+            for event in events
         ]
         if batch.responses and not batch.missing:
             events.append(
@@ -212,23 +207,22 @@ class Endpoint:
         return event, ErrorResponse(message.id, message.code, reason, None, message.raw)
 
     def _event(self, message: Message, batch: _OpenBatch | None) -> EndpointEvent:
-        if isinstance(message, Notification):
-            return self._cancel_requested(message) if message.method == CANCEL_METHOD else message
-        if isinstance(message, Request):
-            return self._request_received(message, batch)
-        if isinstance(message, (SuccessResponse, ErrorResponse)):
-            return self._response_received(message)
-        assert not isinstance(message, Batch), "an entry of a batch is never read as a batch"
-        return self._invalid(message, batch)
-
-    def _invalid(self, message: InvalidMessage, batch: _OpenBatch | None) -> EndpointEvent:
-        raw = message.raw
-        if batch is None and (not raw or raw.isspace()):
-            return ProtocolViolation("an empty line", raw)
-        if message.is_response:
-            return ProtocolViolation(message.reason, raw)
-        known = None if batch else message.id
-        return _add_reply(_refused(message.reason, raw, message.code, known), batch)
+        match message:
+            case Notification(method=method):
+                return _cancel_requested(message) if method == CANCEL_METHOD else message
+            case Request():
+                return self._request_received(message, batch)
+            case SuccessResponse() | ErrorResponse():
+                return self._response_received(message)
+            case InvalidMessage(raw=raw) if batch is None and (not raw or raw.isspace()):
+                return ProtocolViolation("an empty line", raw)
+            case InvalidMessage(is_response=True):
+                return ProtocolViolation(message.reason, message.raw)
+            case InvalidMessage():
+                known = None if batch else message.id
+                return _add_reply(_refused(message.reason, message.raw, message.code, known), batch)
+            case Batch():
+                raise AssertionError("an entry of a batch is never read as a batch")
 
     def disallow_batches(self) -> None:
         """Refuse batches from now on, because the agreed version has none."""
@@ -259,13 +253,6 @@ class Endpoint:
             batch.missing += 1
         return request
 
-    def _cancel_requested(self, notification: Notification) -> EndpointEvent:
-        params = notification.params
-        id_ = cast("dict[str, Json]", params).get("requestId") if isinstance(params, dict) else None
-        if isinstance(params, dict) and "requestId" in params and jsonrpc.is_request_id(id_):
-            return CancelRequested(id_)
-        return ProtocolViolation("$/cancel_request without a valid requestId", notification.raw)
-
     def _response_received(self, response: SuccessResponse | ErrorResponse) -> EndpointEvent:
         id_ = response.id
         if self._pending.pop(id_, None) is not None:
@@ -281,6 +268,13 @@ class Endpoint:
             reason = f"the peer refused a frame: {response.message} ({response.code})"
             return ProtocolViolation(reason, response.raw)
         return ProtocolViolation(f"a response without a request: id {id_!r}", response.raw)
+
+
+def _cancel_requested(notification: Notification) -> EndpointEvent:
+    id_ = get(notification.params, "requestId")
+    if "requestId" in as_object(notification.params) and jsonrpc.is_request_id(id_):
+        return CancelRequested(id_)
+    return ProtocolViolation("$/cancel_request without a valid requestId", notification.raw)
 
 
 def _add_reply(fault: ProtocolViolation, batch: _OpenBatch | None) -> ProtocolViolation:

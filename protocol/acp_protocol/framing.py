@@ -17,7 +17,6 @@ Side: TypeAlias = Literal["client", "agent"]
 
 
 def opposite(side: Side) -> Side:
-    """Return the other side."""
     return "agent" if side == "client" else "client"
 
 
@@ -130,7 +129,10 @@ class HeaderFramer:
             if self._missing is None:
                 position = self._read_line(chunk, position, frames)
             else:
-                position = self._read_body(chunk, position, self._missing)
+                piece = chunk[position : position + self._missing]
+                self._body.append(piece)
+                self._missing -= len(piece)
+                position += len(piece)
             if self._missing == 0:
                 frames.append(self.rest())
         return frames
@@ -143,12 +145,6 @@ class HeaderFramer:
         self._line, self._missing = b"", None
         return unfinished
 
-    def _read_body(self, chunk: bytes, position: int, missing: int) -> int:
-        piece = chunk[position : position + missing]
-        self._body.append(piece)
-        self._missing = missing - len(piece)
-        return position + len(piece)
-
     def _read_line(self, chunk: bytes, position: int, frames: list[bytes]) -> int:
         """Read up to the end of a header line; return the position after it."""
         end = chunk.find(b"\n", position) + 1
@@ -156,11 +152,8 @@ class HeaderFramer:
         if sum(map(len, self._header)) + len(self._line) + len(piece) > MAX_HEADER_BYTES:
             raise FrameTooLongError(MAX_HEADER_BYTES)
         self._line += piece
-        if end:
-            self._end_line(frames)
-        return position + len(piece)
-
-    def _end_line(self, frames: list[bytes]) -> None:
+        if not end:
+            return len(chunk)
         if self._line.strip(b"\r\n"):
             self._header.append(self._line)
             self._line = b""
@@ -172,6 +165,7 @@ class HeaderFramer:
                 frames.append(self.rest().rstrip(b"\r\n"))
             self._header.clear()
         self._line = b""
+        return end
 
     def _length(self) -> int | None:
         """Return the length in the header; None if it has none, or two different ones."""

@@ -122,17 +122,9 @@ def read_message(raw: bytes, *, parse_entries: bool = True) -> Message:
         value = parse(raw)
     except ValueError as error:
         return InvalidMessage(str(error), PARSE_ERROR, raw)
-    kind = value.__class__
-    if kind is dict:
-        # Fast path for nearly every frame.
-        if "method" in value:
-            return _read_call(value, raw)
-        if "result" in value:
-            return _read_response(value, raw)
-    if kind is list:
-        entries = cast("list[Json]", value) if parse_entries else ()
-        return Batch(tuple(_read_entry(entry, b"") for entry in entries), raw)
-    return _read_entry(value, raw)
+    if isinstance(value, list) and not parse_entries:
+        return Batch((), raw)
+    return message_of(value, raw)
 
 
 def message_of(value: Json, raw: bytes) -> Message:

@@ -20,7 +20,6 @@ from acp_agent.tools.call import (
     ReportContent,
     Tool,
     ToolFailedError,
-    ToolKind,
     text_content,
 )
 from acp_agent.turn import tool_calls as tool_calls
@@ -28,6 +27,7 @@ from acp_agent.turn.tool_calls import ToolContext
 from acp_agent.updates.v1 import SessionUpdates
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import LIMIT, selected
 
 End: TypeAlias = Literal["well", "failed", "refused", "broken", "unfit"]

@@ -15,10 +15,11 @@ from acp_agent.permissions.audit import AuditLog
 from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import PolicyRule
 from acp_agent.services import AgentServices
-from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, ToolKind
+from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json, Request
+from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import Answerer, selected, talk
 
 TOOLS = builtin_tools()

@@ -11,9 +11,10 @@ import pytest
 from acp_agent.permissions.decide import Decision, ModeId, SessionPermissions, Verdict
 from acp_agent.permissions.grants import PermissionPolicy, PolicyId
 from acp_agent.permissions.policy import PolicyRule
-from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, ToolKind
+from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
 from acp_agent.tools.subject import command_subject, path_subject
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import selected
 
 SEED = PermissionPolicy(

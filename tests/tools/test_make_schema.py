@@ -9,11 +9,21 @@ from typing import Any, cast
 
 import pytest
 
-from tools.make_schema import ROOT, VERSION_FILE, VERSIONS, identified, main, make
+from tools.make_schema import (
+    ROOT,
+    VERSION_FILE,
+    VERSIONS,
+    WORDS_FILE,
+    formatted,
+    identified,
+    main,
+    make,
+)
 from tools.schema.objects import ELSE, Layout, Tag
 from tools.schema.published import Published, read_published
 from tools.schema.shapes import shapes_source
 from tools.schema.table import rows
+from tools.schema.words import words_source
 
 TEXT = {"type": "string"}
 CAT = {"type": "object", "properties": {"type": {"const": "cat"}}, "required": ["type"]}
@@ -45,6 +55,11 @@ def test_the_identity_is_that_of_the_published_schemas(shared: Path) -> None:
     stands = (ROOT / VERSION_FILE).read_text("utf-8")
     assert all(published.identity in stands for published in every)
     assert identified(stands, every) == stands
+
+
+def test_words_are_those_of_the_published_schemas(shared: Path) -> None:
+    every = [read_published(shared / "acp-schema", version) for version in VERSIONS]
+    assert (ROOT / WORDS_FILE).read_text("utf-8") == formatted(words_source(every))
 
 
 def test_another_schema_has_another_identity(published: Published) -> None:

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, mode
 from acp_agent.mcp.names import NAME_LENGTH, SEPARATOR
 from acp_agent.net import canonical_host
 from acp_agent.permissions.policy import AREAS, Effect, PolicyRule, command_words
-from acp_agent.tools.call import ToolKind
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._:*?\[\]-]+", re.ASCII)
 """The names of hosts and tools, with the wildcards `*` and `?`."""

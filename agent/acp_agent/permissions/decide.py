@@ -17,10 +17,11 @@ from typing import Final, Literal, TypeAlias
 from acp_agent.permissions.audit import DecidedBy
 from acp_agent.permissions.grants import Grant, PermissionPolicy, PolicyId, grants_for
 from acp_agent.permissions.policy import PolicyRule, deciding_rule, strictest
-from acp_agent.tools.call import PreparedCall, SideEffect, ToolKind
+from acp_agent.tools.call import PreparedCall, SideEffect
 from acp_agent.tools.subject import Subject, path_subject
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
 
 Verdict: TypeAlias = Literal["allow", "reject", "forbidden", "cancelled"]
 """`reject` comes from the user, `forbidden` from the mode or a rule."""

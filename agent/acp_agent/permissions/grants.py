@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from acp_agent.permissions.policy import PolicyRule
-from acp_agent.tools.call import ToolKind
 from acp_agent.tools.subject import DISPLAY_WIDTH, Subject
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.schema.words import ToolKind
 
 PolicyId: TypeAlias = Literal["allow_read", "ask_always", "allow_all"]
 

@@ -24,8 +24,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final, Literal, TypeAlias
 
-from acp_agent.tools.call import ToolKind
 from acp_agent.tools.subject import Subject, SubjectType
+from acp_protocol.schema.words import ToolKind
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
 AREAS: Final[dict[str, SubjectType]] = {"path": "path", "command": "command", "name": "name"}

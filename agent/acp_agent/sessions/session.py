@@ -43,7 +43,7 @@ from acp_agent.store.log import History, SessionLog
 from acp_agent.tools.registry import elicitation_tools
 from acp_agent.turn.context import ContextWindow, TurnContext, model_history
 from acp_agent.turn.instructions import LoadedInstructions, load_instructions
-from acp_agent.turn.loop import StopReason, run_turn
+from acp_agent.turn.loop import run_turn
 from acp_agent.turn.slash_commands import (
     CommandFacts,
     available_commands,
@@ -57,6 +57,7 @@ from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import StopReason
 
 logger = logging.getLogger(__name__)
 

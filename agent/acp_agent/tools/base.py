@@ -29,12 +29,12 @@ from acp_agent.tools.call import (
     PreparedCall,
     ReportContent,
     ToolFailedError,
-    ToolKind,
 )
 from acp_agent.workspace import Workspace
 from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
 
 MAX_NUMBER: Final = 10**9
 """The largest whole number that a tool takes."""

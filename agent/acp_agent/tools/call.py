@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, TypeAlias, get_args
+from typing import Final, Protocol, TypeAlias, get_args
 
 from acp_agent.markdown import fence
 from acp_agent.models.types import ToolSpec
@@ -13,6 +13,7 @@ from acp_agent.workspace import Workspace
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
 
 NAME_WIDTH: Final = 200
 """Characters of a name that a title shows."""
@@ -21,19 +22,6 @@ MAX_REASON_CHARS: Final = 4096
 MAX_TEXT_CHARS: Final = 64 * 1024
 """Characters of one text that a model and a user get to see."""
 
-ToolKind: TypeAlias = Literal[
-    "read",
-    "edit",
-    "delete",
-    "move",
-    "search",
-    "execute",
-    "think",
-    "fetch",
-    "switch_mode",
-    "other",
-]
-"""What a call is about, in the protocol's words; consent depends on it."""
 TOOL_KINDS: Final[tuple[ToolKind, ...]] = get_args(ToolKind)
 Content: TypeAlias = Sequence[Mapping[str, Json]]
 OUTPUT_CONTENT: Final = "output"

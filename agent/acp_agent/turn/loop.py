@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Final, assert_never
 
 import anyio
 
@@ -38,10 +38,7 @@ from acp_agent.turn.context import (
 from acp_agent.turn.tool_calls import batches, run_batch
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
-
-StopReason: TypeAlias = Literal[
-    "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"
-]
+from acp_protocol.schema.words import StopReason
 
 _LIMIT: Final = "\n\nI stop here: {} is the limit."
 

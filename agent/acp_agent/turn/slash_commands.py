@@ -30,9 +30,10 @@ from acp_agent.store.entries import LocalExchange
 from acp_agent.turn.compaction import CompactionFailedError, compact
 from acp_agent.turn.context import TurnContext
 from acp_agent.turn.instructions import MAX_CHARS
-from acp_agent.turn.loop import StopReason, model_error_response, run_turn, timeout_notice
+from acp_agent.turn.loop import model_error_response, run_turn, timeout_notice
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import StopReason
 
 HELP: Final = SlashCommand("help", "What you can say here, and which commands there are")
 TOOLS: Final = SlashCommand("tools", "The tools and MCP servers of this session")

@@ -27,7 +27,6 @@ from acp_agent.tools.call import (
     PreparedCall,
     Tool,
     ToolFailedError,
-    ToolKind,
     text_content,
 )
 from acp_agent.updates.v1 import Notifier, SessionUpdates
@@ -35,6 +34,7 @@ from acp_agent.workspace import Workspace
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from acp_inspector.filter.frames import EntryFields
+from acp_protocol.schema.words import TOOL_CALL_STATUSES, TOOL_KINDS, UpdateKind
 
 ValueType: TypeAlias = Literal["text", "number", "time", "size", "id", "flag", "severity", "json"]
 Source: TypeAlias = Literal["entry", "message", "exchanges", "notes"]
@@ -41,22 +42,6 @@ SIDES: Final = ("client", "agent")
 KINDS: Final = (
     *("request", "notification", "result", "error", "batch", "malformed", "stderr", "event"),
 )
-STATUSES: Final = ("pending", "in_progress", "paused", "completed", "failed", "cancelled")
-"""Of versions 1 and 2."""
-TOOL_KINDS: Final = (
-    *("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode"),
-    "other",
-)
-UPDATES: Final = (
-    *("agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk"),
-    *("available_commands_update", "compaction_summary_chunk", "compaction_update"),
-    *("config_option_update", "current_mode_update", "notice", "plan", "plan_removed"),
-    *("plan_update", "session_info_update", "session_message", "session_message_chunk"),
-    *("state_update", "subagent_update", "terminal_output_chunk", "terminal_update"),
-    *("tool_call", "tool_call_content_chunk", "tool_call_update", "usage_update"),
-    *("user_message", "user_message_chunk"),
-)
-"""Of versions 1 and 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +74,7 @@ class Field:
         return attrgetter(self.attribute)
 
 
+_UPDATES: Final = tuple(sorted(get_args(UpdateKind)))
 _ALL: Final = (
     Field("n", "number", "entry", "number of the entry, from 1", "seq"),
     Field("t", "time", "entry", "time since the start", "time"),
@@ -97,18 +83,18 @@ _ALL: Final = (
     Field("method", "text", "exchanges", "method of the message or its request", "method"),
     Field("id", "id", "message", 'request id; 1 is not "1"', "ids", is_many=True),
     Field("session", "text", "exchanges", "session of the message or its request", "session"),
-    Field("update", "text", "message", "kind of update", "update", UPDATES, is_open=True),
+    Field("update", "text", "message", "kind of update", "update", _UPDATES, is_open=True),
     Field(
         "status",
         "text",
         "message",
         "status of the tool call or update",
         "status",
-        STATUSES,
+        TOOL_CALL_STATUSES[2],
         is_open=True,
     ),
     Field("tool", "text", "message", "id of the tool call", "tool"),
-    Field("tool.kind", "text", "message", "kind of tool", "tool_kind", TOOL_KINDS, is_open=True),
+    Field("tool.kind", "text", "message", "kind of tool", "tool_kind", TOOL_KINDS[2], is_open=True),
     Field("terminal", "text", "message", "id of the terminal", "terminal"),
     Field("error", "text", "message", "message of an error response", "error", stands_alone=True),
     Field(

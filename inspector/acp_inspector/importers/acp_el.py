@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final, TypeAlias, cast
 
-from acp_inspector.importers.json_exports import ArraySplitter
-from acp_inspector.importers.model import FrameItem, Item, NoteItem, broken
+from acp_inspector.importers.json_exports import read_elements
+from acp_inspector.importers.model import FrameItem, Item
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 
@@ -72,6 +72,8 @@ class LispReader:
             return self._expression(self._token())
         except RecursionError:
             raise ValueError("nested too deeply") from None
+        except KeyError:
+            raise ValueError("a label that is not defined") from None
 
     def _token(self) -> re.Match[str]:
         found = _TOKEN.match(self._text, self._at)
@@ -85,21 +87,18 @@ class LispReader:
             case "text":
                 return _ESCAPE.sub(_character, token["text"][1:-1])
             case "atom":
-                return _atom(token["atom"])
+                atom = token["atom"]
+                if not _NUMBER.fullmatch(atom):
+                    return LispSymbol(re.sub(r"\\(.)", r"\1", atom))
+                digits = atom.rstrip(".")
+                return float(atom) if "." in digits or "e" in atom else int(digits)
             case "label":
-                return self._labelled(token["label"])
+                number = token["label"][1:-1]
+                if token["label"].endswith("="):
+                    self._labels[number] = self._expression(self._token())
+                return self._labels[number]
             case _:
                 return self._collection(token["mark"])
-
-    def _labelled(self, label: str) -> Lisp:
-        number = label[1:-1]
-        if label.endswith("#"):
-            if number not in self._labels:
-                raise ValueError("a label that is not defined")
-            return self._labels[number]
-        value = self._expression(self._token())
-        self._labels[number] = value
-        return value
 
     def _collection(self, mark: str) -> Lisp:
         if mark not in "([":
@@ -123,12 +122,6 @@ def _character(found: re.Match[str]) -> str:
     return _SHORT.get(escape, escape)
 
 
-def _atom(atom: str) -> Lisp:
-    if _NUMBER.fullmatch(atom):
-        return float(atom) if "." in atom.rstrip(".") or "e" in atom else int(atom.rstrip("."))
-    return LispSymbol(re.sub(r"\\(.)", r"\1", atom))
-
-
 def lisp_member(value: Lisp, name: str) -> Lisp:
     """Return what `value`, a list of pairs, has under `name`; nil where it has nothing."""
     for pair in value.items if isinstance(value, LispList) else []:
@@ -144,8 +137,8 @@ def to_json(value: Lisp) -> Any:
         ValueError: it was made of no JSON.
     """
     match value:
-        case LispSymbol(name=name):
-            return _constant(name)
+        case LispSymbol(name=name) if name in _CONSTANTS:
+            return _CONSTANTS[name]
         case str() | int() | float():
             return value
         case list():
@@ -157,7 +150,7 @@ def to_json(value: Lisp) -> Any:
         case LispList(items=items, tail=None):
             return [to_json(item) for item in items]
         case _:
-            raise ValueError("a pair that is no lisp_member")
+            raise ValueError("neither a constant nor a list of pairs")
 
 
 def _is_pair(value: Lisp) -> bool:
@@ -173,13 +166,7 @@ def _rest(pair: LispList) -> Lisp:
     return LispList(pair.items[1:], pair.tail)
 
 
-def _constant(name: str) -> Any:
-    constants = {"nil": None, ":null": None, "t": True, ":false": False, ":json-false": False}
-    if name not in constants:
-        raise ValueError("a symbol that is no constant")
-    return constants[name]
-
-
+_CONSTANTS: Final = {"nil": None, ":null": None, "t": True, ":false": False, ":json-false": False}
 _SIDES: Final[dict[str, Side]] = {"outgoing": "client", "incoming": "agent"}
 
 
@@ -191,14 +178,9 @@ def is_acp_el(head: bytes) -> bool:
 def read_acp_el(file: BinaryIO) -> Iterator[Item]:
     """Yield a frame for each element."""
     reader = LispReader()
-    elements = ArraySplitter(file, opens=(b"(", b"("), depth=1)
-    for element in elements:
-        try:
-            yield _item(reader.read(element.decode()))
-        except (ValueError, KeyError, RecursionError):
-            yield broken(element)
-    if elements.is_cut:
-        yield NoteItem("the file ends in the middle of the list", is_broken=True)
+    return read_elements(
+        file, opens=(b"(", b"("), depth=1, read=lambda element: _item(reader.read(element.decode()))
+    )
 
 
 def _item(entry: Any) -> FrameItem:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, BinaryIO, Final, cast
 
-from acp_inspector.importers.json_exports import ArraySplitter
+from acp_inspector.importers.json_exports import CUT, MALFORMED, ArraySplitter
 from acp_inspector.importers.model import EventItem, FrameItem, Item, NoteItem, SkippedItem, broken
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
@@ -27,8 +27,6 @@ MILLISECOND: Final = 0.001
 CONNECTION: Final = "acp-connection-id"
 TEXT: Final = 1
 """The opcode of a WebSocket's text frame."""
-_FAULTS: Final = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
-"""What values of another kind than they should be lead to."""
 _HEAD: Final = re.compile(rb"\s*\{\s*\"log\"\s*:\s*\{")
 
 
@@ -57,7 +55,6 @@ class _Timed:
         self.items += ((at, len(self.items) + n, item) for n, item in enumerate(items))
 
     def __iter__(self) -> Iterator[Item]:
-        """Yield the items in order."""
         return (item for _, _, item in sorted(self.items, key=lambda each: each[:2]))
 
 
@@ -75,32 +72,35 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
             details = _object(jsonrpc.parse(element))
             # Pages are in a list of their own beside the requests.
             if "request" in details:
-                entries.append(_entry(n, details))
-        except _FAULTS:
+                began = datetime.fromisoformat(details["startedDateTime"]).timestamp()
+                took = max(float(details.get("time") or 0), 0.0) * MILLISECOND
+                sent, received = _object(details["request"]), _object(details["response"])
+                messages: list[dict[str, Any]] = details.get("_webSocketMessages") or []
+                entries.append(_Entry(n, began, took, sent, received, messages))
+        except MALFORMED:
             yield broken(element)
-    request_times = _request_times(entries)
+    request_times: dict[tuple[str, Json], float] = {}
+    """When each request of the client was posted, by its id and the id's type."""
+    for entry in entries:
+        message = _parsed(_body(entry))
+        if {"method", "id"} <= message.keys() and jsonrpc.is_request_id(message["id"]):
+            request_times[jsonrpc.id_key(message["id"])] = entry.at
     timed = _Timed()
     # A message on a stream goes after the request of the same moment that it responds to.
     for entry in sorted(entries, key=_is_stream):
         try:
-            if _is_acp(entry):
+            headers = {*_headers(entry.request), *_headers(entry.response)}
+            if CONNECTION in headers or entry.messages or b'"jsonrpc"' in _body(entry):
                 _take_in(entry, request_times, timed)
             else:
                 timed.add(entry.at, SkippedItem("requests that are no ACP"))
-        except _FAULTS as problem:
+        except MALFORMED as problem:
             timed.add(
                 entry.at, NoteItem(f"request {entry.id}: {problem}", entry.at, is_broken=True)
             )
     yield from timed
     if elements.is_cut:
-        yield NoteItem("the file ends in the middle of the list", is_broken=True)
-
-
-def _entry(n: int, entry: dict[str, Any]) -> _Entry:
-    began = datetime.fromisoformat(entry["startedDateTime"]).timestamp()
-    took = max(float(entry.get("time") or 0), 0.0) * MILLISECOND
-    messages: list[dict[str, Any]] = entry.get("_webSocketMessages") or []
-    return _Entry(n, began, took, _object(entry["request"]), _object(entry["response"]), messages)
+        yield CUT
 
 
 def _headers(entry: dict[str, Any]) -> dict[str, Json]:
@@ -126,24 +126,9 @@ def _answer(entry: _Entry) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-def _is_acp(entry: _Entry) -> bool:
-    headers = {*_headers(entry.request), *_headers(entry.response)}
-    return CONNECTION in headers or bool(entry.messages) or b'"jsonrpc"' in _body(entry)
-
-
 def _is_stream(entry: _Entry) -> bool:
     kind = _headers(entry.response).get("content-type")
     return str(kind).startswith("text/event-stream")
-
-
-def _request_times(entries: list[_Entry]) -> dict[tuple[str, Json], float]:
-    """Return when each request of the client was posted, by its id and the id's type."""
-    found: dict[tuple[str, Json], float] = {}
-    for entry in entries:
-        message = _parsed(_body(entry))
-        if {"method", "id"} <= message.keys() and jsonrpc.is_request_id(message["id"]):
-            found[jsonrpc.id_key(message["id"])] = entry.at
-    return found
 
 
 def _parsed(raw: bytes) -> dict[str, Any]:

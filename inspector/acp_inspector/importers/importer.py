@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import BinaryIO, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from acp_inspector.importers.formats import Format, UnknownFormatError, detect_format, find_format
 from acp_inspector.importers.model import (
@@ -21,7 +21,7 @@ from acp_inspector.importers.model import (
     StderrItem,
 )
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.recording.compression import DecompressedFile
+from acp_inspector.recording.compression import DecompressedFile, open_whole
 from acp_inspector.recording.format import BOM, Header, RecordingError, new_header
 from acp_inspector.recording.writer import RecordingWriter, atomic_replacement
 from acp_protocol.errors import describe_os_error
@@ -72,8 +72,8 @@ def import_file(
         NoMessageError: it has no message that can be read; nothing was written.
         RecordingError: a file cannot be read or written, or `target` exists.
     """
-    chosen = _format(source, _head(source), format_name)
-    with _opened(source) as file:
+    chosen = _format(source, format_name)
+    with open_whole(source) as file:
         if target.exists() and target.samefile(source):
             raise RecordingError(f"{target} is what is imported; choose another name")
         result = ImportResult(chosen)
@@ -82,8 +82,13 @@ def import_file(
         began = first.at if first is not None and chosen.clock == "1970" else None
         header = _header(source, chosen, began)
         with atomic_replacement(target, overwrite=overwrite) as part:
-            if failure := _write(chain([first] if first else [], items), part, header, began):
-                raise RecordingError(f"cannot write {target}: {failure}")
+            writer = RecordingWriter(part, header)
+            entries = _entries(chain([first] if first else [], items), began or 0.0)
+            with closing(writer):
+                while not writer.failure and (batch := list(islice(entries, _BATCH))):
+                    writer.write(batch)
+            if writer.failure:
+                raise RecordingError(f"cannot write {target}: {writer.failure}")
             if not result.has_messages:
                 raise NoMessageError(
                     f"cannot import {source} as {chosen.about}: no message can be read in it"
@@ -91,15 +96,12 @@ def import_file(
     return result
 
 
-def _head(source: Path) -> bytes:
+def _format(source: Path, name: str | None) -> Format:
     try:
         with DecompressedFile(source) as stream:
-            return stream.file.read(HEAD_BYTES)
+            head = stream.file.read(HEAD_BYTES)
     except OSError as problem:
         raise RecordingError(f"cannot read {source}: {describe_os_error(problem)}") from None
-
-
-def _format(source: Path, head: bytes, name: str | None) -> Format:
     if head.startswith(_OURS):
         raise UnknownFormatError(f"{source} is a recording already; there is nothing to import")
     if name is not None:
@@ -151,22 +153,6 @@ def _header(source: Path, chosen: Format, began: float | None) -> Header:
     )
 
 
-def _write(items: Iterator[Kept], path: Path, header: Header, began: float | None) -> str:
-    """Write the new recording `path`; return why that failed, or nothing.
-
-    Raises:
-        RecordingError: it cannot be written at all.
-    """
-    writer = RecordingWriter(path, header)
-    try:
-        entries = _entries(items, began or 0.0)
-        while not writer.failure and (batch := list(islice(entries, _BATCH))):
-            writer.write(batch)
-    finally:
-        writer.close()
-    return writer.failure
-
-
 def _entries(items: Iterator[Kept], began: float) -> Iterator[Entry]:
     """Yield the entries; what tells no time has that of the one before."""
     at = 0.0
@@ -182,16 +168,3 @@ def _entries(items: Iterator[Kept], began: float) -> Iterator[Entry]:
                 yield JournalEvent(n, at, "note", {"text": text})
             case EventItem(name=name, data=data):
                 yield JournalEvent(n, at, name, data)
-
-
-@contextmanager
-def _opened(path: Path) -> Generator[BinaryIO]:
-    """Open a file, compressed or not; fail at the end if it is cut off."""
-    try:
-        with DecompressedFile(path) as stream:
-            yield stream.file
-            fault = stream.problem
-    except OSError as problem:
-        raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
-    if fault:
-        raise RecordingError(f"not all of {path} was imported: {fault}")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final
 
 from acp_inspector.importers.model import (
@@ -26,6 +26,12 @@ from acp_protocol.jsonrpc import Json
 
 CHUNK_BYTES: Final = 1 << 16
 """Bytes that are read at once, at first."""
+
+MALFORMED: Final = (
+    *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError),
+)
+"""What reading values of other types than expected raises."""
+CUT: Final = NoteItem("the file ends in the middle of the list", is_broken=True)
 
 _TOKEN: Final = re.compile(
     rb'"(?:[^"\\]|\\.)*+(?P<end>"|\\?\Z)|#[0-9]+=|#[0-9]*\Z|[][(){}]', re.DOTALL
@@ -104,6 +110,20 @@ class ArraySplitter:
         return len(self._open) == self._depth and self._open[-1] == self._container
 
 
+def read_elements(
+    file: BinaryIO, *, opens: tuple[bytes, bytes], depth: int, read: Callable[[bytes], Item]
+) -> Iterator[Item]:
+    """Yield what `read` makes of each element of a list; those that it cannot read as they are."""
+    elements = ArraySplitter(file, opens=opens, depth=depth)
+    for element in elements:
+        try:
+            yield read(element)
+        except MALFORMED:
+            yield broken(element)
+    if elements.is_cut:
+        yield CUT
+
+
 def _is_partial(found: re.Match[bytes]) -> bool:
     """Return whether the token may go on in the next chunk."""
     token = found[0]
@@ -132,17 +152,11 @@ def is_devtools(head: bytes) -> bool:
 
 def read_devtools(file: BinaryIO) -> Iterator[Item]:
     """Yield a frame for each message."""
-    elements = ArraySplitter(file, opens=(b"[", b"{"), depth=2)
-    for element in elements:
-        try:
-            yield _devtools_item(jsonrpc.parse(element))
-        except (ValueError, TypeError, KeyError, AttributeError):
-            yield broken(element)
-    if elements.is_cut:
-        yield NoteItem("the file ends in the middle of the list", is_broken=True)
+    return read_elements(file, opens=(b"[", b"{"), depth=2, read=_devtools_item)
 
 
-def _devtools_item(entry: Json) -> FrameItem:
+def _devtools_item(element: bytes) -> FrameItem:
+    entry = jsonrpc.parse(element)
     raw, end = split_ending(entry["raw"].encode(errors="surrogatepass"))
     return FrameItem(
         _DEVTOOLS_SIDES[entry["direction"]], raw, end, seconds(entry["timestamp"], MILLISECOND)
@@ -170,17 +184,11 @@ def is_zed(head: bytes) -> bool:
 
 def read_zed(file: BinaryIO) -> Iterator[Item]:
     """Yield what each element tells."""
-    elements = ArraySplitter(file, opens=(b"[", b"{"), depth=1)
-    for element in elements:
-        try:
-            yield _zed_item(jsonrpc.parse(element))
-        except (ValueError, TypeError, KeyError):
-            yield broken(element)
-    if elements.is_cut:
-        yield NoteItem("the file ends in the middle of the list", is_broken=True)
+    return read_elements(file, opens=(b"[", b"{"), depth=1, read=_zed_item)
 
 
-def _zed_item(entry: Json) -> Item:
+def _zed_item(element: bytes) -> Item:
+    entry = jsonrpc.parse(element)
     kind, params = entry["_type"], entry["params"]
     if entry["_direction"] == "stderr":
         return StderrItem(f"{params}\n".encode(errors="surrogatepass"))

@@ -6,12 +6,12 @@ Each format has a section with its source.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import BinaryIO, Final
 
+from acp_inspector.importers.json_exports import MALFORMED
 from acp_inspector.importers.model import (
     FrameItem,
     Item,
@@ -26,7 +26,7 @@ from acp_inspector.importers.model import (
 from acp_inspector.journal import split_ending
 from acp_inspector.recording.format import BOM
 from acp_protocol import jsonrpc
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, opposite
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -47,8 +47,6 @@ UNKNOWN: Final = (
     "methods that no schema knows: a request is the client's, a notification the agent's"
 )
 ORPHAN: Final = "responses that fit no request, or requests of both sides"
-
-_OTHER: Final[dict[Side, Side]] = {"client": "agent", "agent": "client"}
 
 
 class SideGuesser:
@@ -97,7 +95,7 @@ class SideGuesser:
             return "agent", ORPHAN
         sides = {self._open[place][0] for place in places}
         side = self._open.pop(places[-1])[0]
-        return _OTHER[side], ORPHAN if len(sides) > 1 else ""
+        return opposite(side), ORPHAN if len(sides) > 1 else ""
 
 
 # acpx and plain messages
@@ -154,7 +152,7 @@ def read_capture(file: BinaryIO) -> Iterator[Item]:
         try:
             entry = jsonrpc.parse(line)
             item = _capture_item(entry)
-        except (ValueError, TypeError, KeyError, binascii.Error):
+        except MALFORMED:
             yield broken(line)
             continue
         if entry.get("proc") != process:
@@ -165,9 +163,10 @@ def read_capture(file: BinaryIO) -> Iterator[Item]:
 
 def _capture_item(entry: Json) -> FrameItem | StderrItem:
     at = seconds(entry["t"])
-    raw = (
-        base64.b64decode(entry["b64"], validate=True) if "b64" in entry else _encoded(entry["line"])
-    )
+    if "b64" in entry:
+        raw = base64.b64decode(entry["b64"], validate=True)
+    else:
+        raw = entry["line"].encode(errors="surrogatepass")
     end = b"" if entry.get("noeol") else b"\n"
     if entry["dir"] == "stderr":
         return StderrItem(raw + end, at)
@@ -175,12 +174,6 @@ def _capture_item(entry: Json) -> FrameItem | StderrItem:
     if not end:
         return FrameItem(side, raw, end, at)
     return FrameItem(side, *split_ending(raw), at)
-
-
-def _encoded(line: Json) -> bytes:
-    if not isinstance(line, str):
-        raise TypeError("the line is no text")
-    return line.encode(errors="surrogatepass")
 
 
 # The conductor of the Rust SDK
@@ -215,7 +208,7 @@ def read_conductor(file: BinaryIO) -> Iterator[Item]:
             continue
         try:
             yield _conductor_item(jsonrpc.parse(line), of_mcp)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except MALFORMED:
             yield broken(line)
 
 

@@ -5,16 +5,14 @@ It blocks: a screen uses it in a thread, a command has no event loop.
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, cast
 
-from acp_inspector.proxy.socket_dir import sockets
+from acp_inspector.proxy.control import parse_object, sockets
 from acp_inspector.recording.format import RecordingLine, decode_line
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
@@ -113,12 +111,7 @@ class ProxyClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -153,7 +146,7 @@ class ProxyClient:
             line = self._lines.readline()
         except OSError as problem:
             raise AttachError(f"the proxy does not reply: {problem}") from None
-        reply = _object(line)
+        reply = parse_object(line)
         if not {"ok", "error"} & set(reply):
             raise AttachError("the proxy is gone")
         return reply
@@ -201,11 +194,3 @@ def _wait_s(command: Mapping[str, Any]) -> float:
     wait: Any = command.get("seconds" if command.get("do") == "held" else "wait", 0)
     is_number = isinstance(wait, int | float) and 0 <= wait < MAX_WAIT_S
     return float(wait) if is_number else 0.0
-
-
-def _object(line: bytes) -> Mapping[str, Any]:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return {}
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -39,9 +39,12 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import select
 import socket
+import stat
 import struct
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -52,7 +55,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from acp_inspector.proxy.sinks import ChangeNotifier, LogSource
-from acp_inspector.proxy.socket_dir import socket_directory, socket_name
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 
@@ -78,6 +80,10 @@ SEND_TIMEOUT_S: Final = 2.0
 """Seconds that `inject` waits until the frame is sent; after that its number is null."""
 MAX_PREVIEW_BYTES: Final = 16_384
 """Bytes of a held frame in `state`; `read` returns all of it."""
+
+SOCKET_SUFFIX: Final = ".sock"
+MAX_NAME_CHARS: Final = 32
+"""Characters of a proxy's name in the name of its socket, whose path has to be short."""
 
 CommandData: TypeAlias = Mapping[str, Any]
 Command: TypeAlias = Callable[[CommandData], Any]
@@ -130,7 +136,6 @@ class LazyController:
                 open_channel(self._controller.channels[side])
 
     def observers_left(self) -> None:
-        """Release everything."""
         if self._controller is not None:
             self._controller.observers_left()
 
@@ -206,7 +211,9 @@ class ControlServer:
                 peer, _ = self._socket.accept()
             except OSError:
                 return
-            if _user_of(peer) != os.getuid() or not self._has_room():
+            with self._lock:
+                has_room = len(self._threads) < MAX_OBSERVERS
+            if _user_of(peer) != os.getuid() or not has_room:
                 peer.close()
                 continue
             thread = threading.Thread(
@@ -216,10 +223,6 @@ class ControlServer:
                 # `close` joins each of these, so it must have started by then.
                 thread.start()
                 self._threads.add(thread)
-
-    def _has_room(self) -> bool:
-        with self._lock:
-            return len(self._threads) < MAX_OBSERVERS
 
     def _serve(self, peer: socket.socket) -> None:
         try:
@@ -242,11 +245,9 @@ class ControlServer:
         while line := requests.readline(MAX_COMMAND_BYTES):
             if not line.endswith(b"\n"):
                 # Too long, or cut off: what follows is not a command.
-                peer.sendall(
-                    jsonrpc.encode({"error": "the command is too long or cut off"}) + b"\n"
-                )
+                peer.sendall(b'{"error":"the command is too long or cut off"}\n')
                 return
-            request = _parse(line)
+            request = parse_object(line)
             is_passing = is_passing or request.get("passing") is True
             request = {**request, "passing": is_passing}
             if request.get("do") != "hello" and not is_passing:
@@ -307,12 +308,51 @@ class ControlServer:
             log.close()
 
 
+class SocketDirectoryError(AcpError):
+    """The directory for sockets cannot be used; the message says why."""
+
+
+def socket_directory() -> Path:
+    """Return the directory for sockets, which only its user may enter; create it if it is missing.
+
+    Raises:
+        SocketDirectoryError: it cannot be created, or others have access to it.
+    """
+    home = os.environ.get("XDG_RUNTIME_DIR")
+    user = os.getuid()
+    path = (
+        Path(home) / "acp-console" if home else Path(tempfile.gettempdir(), f"acp-console-{user}")
+    )
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.lstat()
+    except OSError as problem:
+        raise SocketDirectoryError(f"{path} cannot be created: {problem.strerror}") from None
+    if not stat.S_ISDIR(found.st_mode):
+        raise SocketDirectoryError(f"{path} is not a directory")
+    if found.st_uid != user or stat.S_IMODE(found.st_mode) & 0o077:
+        raise SocketDirectoryError(f"{path} is open to others; only its user may have access")
+    return path
+
+
+def socket_name(name: str, pid: int) -> str:
+    """Return the name of the socket of the proxy `name` with that process id."""
+    letters = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:MAX_NAME_CHARS] or "agent"
+    return f"{letters}-{pid}{SOCKET_SUFFIX}"
+
+
+def sockets() -> list[Path]:
+    """Return the sockets in the directory, whether or not their proxies still run, by name."""
+    return sorted(socket_directory().glob(f"*{SOCKET_SUFFIX}"))
+
+
 def _has_left(peer: socket.socket) -> bool:
     readable, _, _ = select.select([peer], [], [], 0)
     return bool(readable) and not peer.recv(1, socket.MSG_PEEK)
 
 
-def _parse(line: bytes) -> Mapping[str, Any]:
+def parse_object(line: bytes) -> Mapping[str, Any]:
+    """Return the JSON object on a line; an empty one if it is none."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):

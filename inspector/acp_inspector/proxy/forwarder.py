@@ -79,12 +79,10 @@ class Forwarder(threading.Thread):
                 _wait_for(self._source, select.POLLIN)
 
     def note(self, chunk: bytes) -> None:
-        """Give a chunk to the recorder, before it is written."""
         if self._recorder is not None:
             self._recorder.note(self._stream, chunk)
 
     def write(self, data: bytes) -> None:
-        """Write all of `data`."""
         rest = memoryview(data)
         self.is_writing = True
         try:
@@ -181,22 +179,19 @@ class InterceptingForwarder(Forwarder):
                     channel = self._channel
                     self._is_passing = channel is None
                 if channel is None:
-                    self._pass_without_channel(chunk)
+                    try:
+                        self._pass(chunk)
+                    finally:
+                        with self._lock:
+                            self._is_passing = False
+                            if self._channel is not None:
+                                self._channel.end_raw(is_at_boundary=self._is_at_boundary)
                 elif channel.is_closed:
                     break
                 else:
                     self._move_chunk(channel, chunk)
         finally:
             self._end()
-
-    def _pass_without_channel(self, chunk: bytes) -> None:
-        try:
-            self._pass(chunk)
-        finally:
-            with self._lock:
-                self._is_passing = False
-                if self._channel is not None:
-                    self._channel.end_raw(is_at_boundary=self._is_at_boundary)
 
     def _move_chunk(self, channel: Channel, chunk: bytes) -> None:
         if channel.begin_raw():

@@ -74,14 +74,12 @@ class AgentProcess:
     def take_pipes(self) -> tuple[int, int, int]:
         """Return descriptors of the agent's stdin, stdout and stderr; the caller closes them."""
         process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        pipes = (process.stdin, process.stdout, process.stderr)
-        descriptors = tuple(os.dup(pipe.fileno()) for pipe in pipes)
-        for pipe in pipes:
-            pipe.close()
-        return descriptors[0], descriptors[1], descriptors[2]
+        stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+        assert stdin is not None
+        assert stdout is not None
+        assert stderr is not None
+        with stdin, stdout, stderr:
+            return os.dup(stdin.fileno()), os.dup(stdout.fileno()), os.dup(stderr.fileno())
 
     def wait(self) -> int:
         """Return the exit code; negative for the number of the signal that ended it."""
@@ -98,7 +96,6 @@ class AgentProcess:
         return self._process.poll() is not None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the agent and to its process group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
@@ -136,7 +133,7 @@ class Signals:
     def __enter__(self) -> Self:
         for number in signal.valid_signals() - OWN_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._take)
+                signal.signal(number, self._receive)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -149,8 +146,7 @@ class Signals:
         for number in self._early:
             self._pass_on(number, process)
 
-    def _take(self, number: int, frame: FrameType | None) -> None:
-        del frame
+    def _receive(self, number: int, _: FrameType | None) -> None:
         if self._process is None:
             self._early.append(number)
         else:

@@ -18,11 +18,18 @@ import time
 from collections import deque
 from collections.abc import Callable
 from io import BytesIO
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from acp_inspector.journal import Frame, JournalEvent, Sink, StderrChunk
-from acp_inspector.recording.encoder import LARGE_FRAME, BatchItem, EntryBatch, FrameRun, LargeFrame
+from acp_inspector.recording.encoder import (
+    LARGE_FRAME,
+    BatchItem,
+    EntryBatch,
+    FrameRun,
+    gathered_frame,
+)
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get_int
 from acp_protocol.jsonrpc import Json
 
 Stream: TypeAlias = Literal["client", "agent", "stderr"]
@@ -71,8 +78,13 @@ class ByteBudget:
         """Reserve `size` bytes; wait for them unless the last producer found no room in time."""
         charge = min(size, self._max_charge)
         with self._changed:
-            if self._used and self._used + charge > self._limit and not self._wait(charge):
-                return False
+            if self._used and self._used + charge > self._limit:
+                if not self._is_behind:
+                    timeout = self._timeout * max(1.0, self._bytes / self._limit)
+                    has_room = self._changed.wait_for(lambda: self._has_room(charge), timeout)
+                    self._is_behind = not has_room
+                if self._is_behind:
+                    return False
             self._is_behind = False
             self._used += charge
             self._bytes += size
@@ -98,12 +110,6 @@ class ByteBudget:
         """Reserve `size` bytes, even beyond the limit."""
         self.free(-size, -self.charge(size))
 
-    def _wait(self, charge: int) -> bool:
-        if not self._is_behind:
-            timeout = self._timeout * max(1.0, self._bytes / self._limit)
-            self._is_behind = not self._changed.wait_for(lambda: self._has_room(charge), timeout)
-        return not self._is_behind
-
     def _has_room(self, charge: int) -> bool:
         return not self._used or self._used + charge <= self._limit
 
@@ -124,8 +130,8 @@ class DropCounter:
         # Removed and added, because the numbers have to rise.
         before = self._events.pop((stream, why), None)
         if before is not None:
-            size += _number(before.data.get("bytes"))
-            count += _number(before.data.get("count"))
+            size += get_int(before.data, "bytes") or 0
+            count += get_int(before.data, "count") or 0
         data: dict[str, Json] = {"count": count, "bytes": size, "from": stream, "why": why}
         kept = {name: value for name, value in data.items() if value}
         self._events[stream, why] = JournalEvent(seq, at, "dropped", kept)
@@ -135,65 +141,6 @@ class DropCounter:
         events = list(self._events.values())
         self._events.clear()
         return events
-
-
-def _number(value: Json) -> int:
-    return value if isinstance(value, int) else 0
-
-
-# Plain classes: these are made for each chunk, and an editor waits while they are defined.
-
-
-class _Chunk:
-    __slots__ = ("at", "data", "size", "stream")
-
-    def __init__(self, at: float, stream: Stream, data: bytes) -> None:
-        self.at = at
-        self.stream: Stream = stream
-        self.data = data
-        self.size = len(data)
-
-
-class _Event:
-    __slots__ = ("at", "data", "has_room", "name", "size")
-
-    def __init__(self, at: float, name: str, data: dict[str, Json]) -> None:
-        self.at = at
-        self.name = name
-        self.data = data
-        self.size = 0
-        self.has_room = True
-
-
-class _Gap:
-    """`missing` bytes of `stream` found no room."""
-
-    __slots__ = ("at", "missing", "stream")
-
-    size: Final = 0
-
-    def __init__(self, at: float, stream: Stream, missing: int) -> None:
-        self.at = at
-        self.stream: Stream = stream
-        self.missing = missing
-
-
-class _Line:
-    """A frame that is cut already; `seq` is its number, once it has one."""
-
-    __slots__ = ("at", "end", "has_room", "raw", "seq", "side", "size")
-
-    def __init__(self, at: float, side: Side, raw: bytes, end: bytes, *, has_room: bool) -> None:
-        self.at = at
-        self.side: Side = side
-        self.raw = raw
-        self.end = end
-        self.size = len(raw) if has_room else 0
-        self.has_room = has_room
-        self.seq = 0
-
-
-_Note: TypeAlias = _Chunk | _Event | _Gap | _Line
 
 
 class Recorder:
@@ -215,7 +162,12 @@ class Recorder:
         self._clock = clock
         self._warn = warn
         self._began = clock() - writer.time_offset
-        self._queue: deque[_Note] = deque()
+        self._queue: deque[tuple[int, Callable[..., None] | None, tuple[Any, ...]]] = deque()
+        """What was noted: its size, what numbers it, and with which arguments.
+
+        A chunk is numbered by `_cut`, given as None to save a bound method for each. Tuples are
+        made faster than objects.
+        """
         self._budget = ByteBudget(max_queued_bytes, queue_timeout)
         self._max_line_bytes = max_line_bytes
         self._numbering = threading.Lock()
@@ -239,11 +191,13 @@ class Recorder:
     def note(self, stream: Stream, data: bytes) -> None:
         """Note a chunk; call this before its bytes are forwarded. May wait, see `ByteBudget`."""
         at = self._clock() - self._began
-        if self._budget.take(len(data)):
-            self._put(_Chunk(at, stream, data))
-        else:
-            self._put(_Gap(at, stream, len(data)))
+        if not self._budget.take(len(data)):
+            self._put(0, self._number_gap, (at, stream, len(data)))
             self._number_now()
+        elif stream == "stderr":
+            self._put(len(data), self._number_stderr, (at, data))
+        else:
+            self._put(len(data), None, (at, stream, data))
 
     def frame(self, side: Side, raw: bytes, end: bytes) -> int:
         """Record an injected frame without waiting; return its number."""
@@ -259,19 +213,28 @@ class Recorder:
         return self._number_line(at, side, raw, end, self._budget.take(len(raw)))
 
     def _number_line(self, at: float, side: Side, raw: bytes, end: bytes, has_room: bool) -> Frame:
-        note = _Line(at, side, raw, end, has_room=has_room)
-        self._put(note)
+        numbered: list[Frame] = []
+
+        def number() -> None:
+            frame = Frame(self._next(), at, side, raw, end)
+            numbered.append(frame)
+            if has_room:
+                self._keep(frame)
+            else:
+                self._drop(frame.seq, at, side, TOO_SLOW, size=len(raw), count=1)
+
+        self._put(len(raw) if has_room else 0, number, ())
         self._number_now()
-        return Frame(note.seq, at, side, raw, end)
+        return numbered[0]
 
     def event(self, name: str, **data: Json) -> None:
         """Record an event, without waiting; one about a frame is left out if it finds no room."""
-        note = _Event(self._clock() - self._began, name, data)
+        at = self._clock() - self._began
+        size, has_room = 0, True
         if "of" in data:
             size = sum(len(value) for value in data.values() if isinstance(value, str))
-            note.has_room = self._budget.take_nowait(size)
-            note.size = size if note.has_room else 0
-        self._put(note)
+            has_room = self._budget.take_nowait(size)
+        self._put(size if has_room else 0, self._number_event, (at, name, data, has_room))
 
     def close(self) -> None:
         """Write what was noted, the unfinished lines of both streams, and the footer."""
@@ -279,8 +242,10 @@ class Recorder:
         self._has_noted.set()
         self._thread.join()
 
-    def _put(self, note: _Note) -> None:
-        self._queue.append(note)
+    def _put(
+        self, size: int, number: Callable[..., None] | None, arguments: tuple[Any, ...]
+    ) -> None:
+        self._queue.append((size, number, arguments))
         # Checking costs the forwarders less than setting.
         if not self._has_noted.is_set():
             self._has_noted.set()
@@ -302,7 +267,12 @@ class Recorder:
                 time.sleep(BATCH_INTERVAL_S)
             while self._write_some():
                 pass
-        self._writer.write(EntryBatch(self._rests()))
+        at = self._clock() - self._began
+        frames: list[BatchItem] = []
+        for side, cutter in self._cutters.items():
+            if rest := cutter.rest():
+                frames.append(Frame(self._next(), at, side, bytes(rest), b""))
+        self._writer.write(EntryBatch(frames))
         self._writer.close()
 
     def _write_some(self) -> bool:
@@ -327,36 +297,31 @@ class Recorder:
     def _number_all(self) -> None:
         """Cut and number what was noted."""
         for _ in range(len(self._queue)):
-            note = self._queue.popleft()
-            self._count(note.size)
-            self._number_one(note)
+            size, number, arguments = self._queue.popleft()
+            self._count(size)
+            if number is None:
+                self._cut(*arguments)
+            else:
+                number(*arguments)
 
     def _count(self, size: int) -> None:
         self._size += size
         self._charge += self._budget.charge(size)
 
-    def _number_one(self, note: _Note) -> None:
-        match note:
-            case _Chunk():
-                if note.stream == "stderr":
-                    self._keep(StderrChunk(self._next(), note.at, note.data))
-                else:
-                    self._cut(note.at, note.stream, note.data)
-            case _Line():
-                note.seq = self._next()
-                if note.has_room:
-                    self._keep(Frame(note.seq, note.at, note.side, note.raw, note.end))
-                else:
-                    self._drop(note.seq, note.at, note.side, TOO_SLOW, size=len(note.raw), count=1)
-            case _Event():
-                if note.has_room:
-                    self._keep(JournalEvent(self._next(), note.at, note.name, note.data))
-                else:
-                    self._drop(self._next(), note.at, None, TOO_SLOW, count=1)
-            case _Gap():
-                if note.stream != "stderr":
-                    self._cutters[note.stream].skip()
-                self._drop(self._next(), note.at, note.stream, TOO_SLOW, size=note.missing)
+    def _number_stderr(self, at: float, data: bytes) -> None:
+        self._keep(StderrChunk(self._next(), at, data))
+
+    def _number_event(self, at: float, name: str, data: dict[str, Json], has_room: bool) -> None:
+        if has_room:
+            self._keep(JournalEvent(self._next(), at, name, data))
+        else:
+            self._drop(self._next(), at, None, TOO_SLOW, count=1)
+
+    def _number_gap(self, at: float, stream: Stream, missing: int) -> None:
+        """Count bytes that found no room."""
+        if stream != "stderr":
+            self._cutters[stream].skip()
+        self._drop(self._next(), at, stream, TOO_SLOW, size=missing)
 
     def _cut(self, at: float, side: Side, data: bytes) -> None:
         cutter = self._cutters[side]
@@ -364,7 +329,7 @@ class Recorder:
         if long is not None:
             self._budget.add(len(long))
             self._count(len(long))
-            self._keep(LargeFrame.of(self._next(), at, side, long))
+            self._keep(gathered_frame(self._next(), at, side, long))
         if lines:
             self._keep(FrameRun(self._number + 1, at, side, lines))
             self._number += len(lines)
@@ -383,14 +348,6 @@ class Recorder:
         if not self._has_warned:
             self._has_warned = True
             self._warn(f"{why}; what is missing is counted there, and the traffic goes on")
-
-    def _rests(self) -> list[BatchItem]:
-        at = self._clock() - self._began
-        rests: list[BatchItem] = []
-        for side, cutter in self._cutters.items():
-            if rest := cutter.rest():
-                rests.append(LargeFrame(self._next(), at, side, rest, b""))
-        return rests
 
     def _next(self) -> int:
         self._number += 1

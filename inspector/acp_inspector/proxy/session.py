@@ -20,7 +20,12 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from acp_inspector.journal import Sink
-from acp_inspector.proxy.control import ControlServer, LazyController, commands_on
+from acp_inspector.proxy.control import (
+    ControlServer,
+    LazyController,
+    SocketDirectoryError,
+    commands_on,
+)
 from acp_inspector.proxy.forwarder import Forwarder, InterceptingForwarder
 from acp_inspector.proxy.process import GRACE_S, AgentProcess, Signals
 from acp_inspector.proxy.recorder import Recorder
@@ -31,7 +36,6 @@ from acp_inspector.proxy.sinks import (
     MemoryLog,
     ObservedSink,
 )
-from acp_inspector.proxy.socket_dir import SocketDirectoryError
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError, new_header
 from acp_inspector.recording.rotation import expand_template
 from acp_inspector.recording.writer import RecordingWriter, WriteMode
@@ -164,7 +168,7 @@ class BackgroundWarner:
     def __init__(self, warn: Warn) -> None:
         self._warn = warn
         self._texts: SimpleQueue[str | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="warnings", daemon=True)
+        self._thread = threading.Thread(target=self._write, name="warnings", daemon=True)
         self._starting = threading.Lock()
 
     def __call__(self, text: str) -> None:
@@ -179,7 +183,7 @@ class BackgroundWarner:
         if self._thread.ident is not None:
             self._thread.join(WARNING_TIMEOUT_S)
 
-    def _run(self) -> None:
+    def _write(self) -> None:
         while (text := self._texts.get()) is not None:
             self._warn(text)
 
@@ -232,7 +236,6 @@ class ProxySession:
         self._addons: Sequence[Addon] = ()
 
     def forwarder(self, side: Side, source: int, sink: int) -> Forwarder:
-        """Return the forwarder of one direction."""
         if self.recorder is None or self.controller is None:
             return Forwarder(side, source, sink, self.recorder)
         forwarder = InterceptingForwarder(side, source, sink, self.recorder)
@@ -262,7 +265,7 @@ class ProxySession:
         controller = InterceptController(
             recorder,
             hooks=hooks,
-            kill=self._kill,
+            kill=lambda number: self.process and self.process.signal(number),
             warn=self.warn,
             hold_timeout=options.hold_limit or HOLD_TIMEOUT_S,
             filters=filters,
@@ -285,10 +288,6 @@ class ProxySession:
         if self.control is not None:
             self.control.close()
         self.warn.close()
-
-    def _kill(self, number: int) -> None:
-        if self.process is not None:
-            self.process.signal(number)
 
 
 def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = warn) -> ProxySession:
@@ -351,6 +350,14 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
     return session
 
 
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        # The directory was deleted; the agent may not mind, so go on.
+        return Path(os.environ.get("PWD", "/"))
+
+
 def _path(command: Sequence[str], options: ProxyOptions) -> Path | None:
     """Return where to record.
 
@@ -359,10 +366,8 @@ def _path(command: Sequence[str], options: ProxyOptions) -> Path | None:
     """
     if options.record is None:
         return None
-    agent = PurePath(command[0]).name
-    return expand_template(
-        options.record, agent=agent, pid=os.getpid(), at=datetime.now().astimezone()
-    )
+    agent, now = PurePath(command[0]).name, datetime.now().astimezone()
+    return expand_template(options.record, agent=agent, pid=os.getpid(), at=now)
 
 
 def _redactor(path: Path | None, options: ProxyOptions) -> EntryRedactor | None:
@@ -427,11 +432,3 @@ def _control(
         reason = describe_os_error(problem) if isinstance(problem, OSError) else str(problem)
         warn(f"control socket unavailable: {reason}")
         return None
-
-
-def _working_directory() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        # The directory was deleted; the agent may not mind, so go on.
-        return Path(os.environ.get("PWD", "/"))

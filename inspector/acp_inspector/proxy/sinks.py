@@ -55,7 +55,6 @@ class ChangeNotifier:
         return self._is_over
 
     def notify(self) -> None:
-        """Wake all observers."""
         with self._changed:
             self._version += 1
             self._changed.notify_all()
@@ -86,14 +85,12 @@ class ObservedSink:
         self.time_offset = sinks[0].time_offset
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Write entries to each sink."""
         batch = EntryBatch.of(entries)
         for sink in self._sinks:
             sink.write(batch)
         self._notifier.notify()
 
     def close(self) -> None:
-        """Close each sink."""
         for sink in self._sinks:
             sink.close()
         self._notifier.end()
@@ -117,7 +114,6 @@ class MemoryLog:
         """Bytes of lines that were dropped."""
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Keep the lines of `entries`."""
         parts: list[Part] = []
         size = 0
         for part in EntryBatch.of(entries).encoded():
@@ -150,7 +146,6 @@ class MemoryLog:
         """Do nothing: observers may still read."""
 
     def read(self, at: int) -> tuple[bytes, int]:
-        """Return bytes from `at` on, and the offset behind them."""
         if at < len(self._header):
             return self._header[at:], len(self._header)
         with self._lock:
@@ -176,10 +171,8 @@ class FileLog:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self, at: int) -> tuple[bytes, int]:
-        """Return bytes from `at` on, and the offset behind them."""
         data = os.pread(self._descriptor, CHUNK_BYTES, at) if self._has_begun() else b""
         return data, at + len(data)
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self._descriptor)

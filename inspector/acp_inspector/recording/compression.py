@@ -10,11 +10,13 @@ import gzip
 import io
 import sys
 import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Final, Self
 
 from acp_inspector.recording.format import RecordingError
+from acp_protocol.errors import describe_os_error
 
 OUTPUT: Final = 1 << 20
 """Most bytes that are decompressed at a time."""
@@ -44,13 +46,24 @@ class DecompressedFile:
         try:
             magic = self._source.peek(len(_ZSTD))[: len(_ZSTD)]
             if magic.startswith(_GZIP):
-                self._decompressed = _Decompressed(gzip.GzipFile(fileobj=self._source))
+                errors = (zlib.error, gzip.BadGzipFile)
+                self._decompressed = _Decompressed(gzip.GzipFile(fileobj=self._source), errors)
             elif magic == _ZSTD:
-                self._decompressed = _Decompressed(_open_zstd(path, self._source))
+                # Imported late: few recordings need it, and the proxy must start fast.
+                if sys.version_info >= (3, 14):
+                    from compression import zstd
+                else:
+                    from backports import zstd
+                inner = zstd.ZstdFile(self._source)
+                self._decompressed = _Decompressed(inner, (zstd.ZstdError,))
             if self._decompressed is not None:
                 self.file = io.BufferedReader(self._decompressed, OUTPUT)
-        except BaseException:
+        except BaseException as error:
             self._source.close()
+            if isinstance(error, ImportError):
+                raise RecordingError(
+                    f"cannot read {path}: this Python lacks zstd; unzstd the file first"
+                ) from None
             raise
 
     @property
@@ -69,20 +82,34 @@ class DecompressedFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextmanager
+def open_whole(path: Path) -> Generator[BinaryIO]:
+    """Open a file, compressed or not, to read all of it.
+
+    Raises:
+        RecordingError: it cannot be read, or, after the block, not to its end.
+    """
+    try:
+        with DecompressedFile(path) as stream:
+            yield stream.file
+            problem = stream.problem
+    except OSError as error:
+        raise RecordingError(f"cannot read {path}: {describe_os_error(error)}") from None
+    if problem:
+        raise RecordingError(f"cannot read all of {path}: {problem}")
 
 
 class _Decompressed(io.RawIOBase):
     """A raw file of decompressed bytes that ends where the compressed data is corrupt."""
 
-    def __init__(self, inner: io.BufferedIOBase) -> None:
+    def __init__(self, inner: io.BufferedIOBase, errors: tuple[type[Exception], ...]) -> None:
+        """`errors` are those that `inner` raises for corrupt data."""
         self._inner = inner
+        self._errors = errors
         self.problem: str | None = None
 
     def readable(self) -> bool:
@@ -96,31 +123,8 @@ class _Decompressed(io.RawIOBase):
         except EOFError:
             self.problem = TRUNCATED
             return 0
-        except _corruption_errors():
+        except self._errors:
             self.problem = CORRUPT
             return 0
         buffer[: len(piece)] = piece
         return len(piece)
-
-
-def _open_zstd(path: Path, source: BinaryIO) -> io.BufferedIOBase:
-    # Imported late: few recordings are compressed with zstd, and the proxy must start fast.
-    try:
-        if sys.version_info >= (3, 14):
-            from compression import zstd
-        else:
-            from backports import zstd
-    except ImportError:
-        raise RecordingError(
-            f"cannot read {path}: this Python lacks zstd; unzstd the file first"
-        ) from None
-    return zstd.ZstdFile(source)
-
-
-def _corruption_errors() -> tuple[type[Exception], ...]:
-    """Return what decompressors raise; zstd's error exists only if zstd is imported."""
-    errors: tuple[type[Exception], ...] = (zlib.error, gzip.BadGzipFile)
-    for name in ("compression.zstd", "backports.zstd"):
-        if module := sys.modules.get(name):
-            errors = (*errors, module.ZstdError)
-    return errors

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from acp_inspector.journal import Entry, Frame, split_ending
 from acp_inspector.recording.format import are_json, encode_end, encode_entry, is_json
@@ -45,6 +45,10 @@ class FrameRun:
         self.side: Side = side
         self.lines = lines
 
+    @property
+    def is_short(self) -> bool:
+        return len(self.lines) == 1 and len(self.lines[0]) <= SHORT_LINE
+
     def parts(self) -> Iterator[FrameRun]:
         """Split the run into runs of at most `MAX_GROUP` frames."""
         for first in range(0, len(self.lines), MAX_GROUP):
@@ -56,36 +60,19 @@ class FrameRun:
             yield Frame(seq, self.time, self.side, *split_ending(line[:-1]))
 
 
-class LargeFrame:
-    """A frame whose data is the buffer it was received in, to avoid a copy of a large message."""
+def gathered_frame(seq: int, time: float, side: Side, line: bytearray) -> Frame:
+    r"""Return the frame of a line without its `\n`, which must not be changed afterwards.
 
-    __slots__ = ("data", "line_ending", "seq", "side", "time")
-
-    def __init__(
-        self, seq: int, time: float, side: Side, data: bytearray, line_ending: bytes
-    ) -> None:
-        """`data` must not be changed afterwards."""
-        self.seq = seq
-        self.time = time
-        self.side: Side = side
-        self.data = data
-        self.line_ending = line_ending
-
-    @classmethod
-    def of(cls, seq: int, time: float, side: Side, line: bytearray) -> LargeFrame:
-        """Return the frame of a line without its newline."""
-        line_ending = b"\n"
-        if line.endswith(b"\r"):
-            line_ending = b"\r\n"
-            del line[-1]
-        return cls(seq, time, side, line, line_ending)
-
-    def frame(self) -> Frame:
-        """Return a copy as a `Frame`."""
-        return Frame(self.seq, self.time, self.side, bytes(self.data), self.line_ending)
+    The data of the frame is `line` itself, to avoid a copy of a large message.
+    """
+    line_ending = b"\n"
+    if line.endswith(b"\r"):
+        line_ending = b"\r\n"
+        del line[-1]
+    return Frame(seq, time, side, cast("bytes", line), line_ending)
 
 
-BatchItem: TypeAlias = Entry | FrameRun | LargeFrame
+BatchItem: TypeAlias = Entry | FrameRun
 Part: TypeAlias = bytes | bytearray
 
 
@@ -104,11 +91,6 @@ class EntryBatch:
         return bool(self._items)
 
     def __iter__(self) -> Iterator[Entry]:
-        for item in self.one_by_one():
-            yield item.frame() if isinstance(item, LargeFrame) else item
-
-    def one_by_one(self) -> Iterator[Entry | LargeFrame]:
-        """Yield the entries without copying large frames."""
         for item in self._items:
             if isinstance(item, FrameRun):
                 yield from item
@@ -116,13 +98,10 @@ class EntryBatch:
                 yield item
 
     def counts(self) -> Counter[type[Entry]]:
-        """Return the number of entries of each type."""
         counts: Counter[type[Entry]] = Counter()
         for item in self._items:
             if isinstance(item, FrameRun):
                 counts[Frame] += len(item.lines)
-            elif isinstance(item, LargeFrame):
-                counts[Frame] += 1
             else:
                 counts[type(item)] += 1
         return counts
@@ -138,7 +117,7 @@ class EntryBatch:
         """Yield the encoded lines in parts, each built on demand."""
         short: list[FrameRun] = []
         for item in self._items:
-            if isinstance(item, FrameRun) and _is_short(item) and len(short) < MAX_GROUP:
+            if isinstance(item, FrameRun) and item.is_short and len(short) < MAX_GROUP:
                 short.append(item)
                 continue
             if short:
@@ -147,16 +126,19 @@ class EntryBatch:
             if isinstance(item, FrameRun):
                 for part in item.parts():
                     yield _encoded_runs([part])
-            elif isinstance(item, Frame | LargeFrame) and len(item.data) >= LARGE_FRAME:
-                yield from _encoded_parts(item)
+            elif isinstance(item, Frame) and len(item.data) >= LARGE_FRAME and is_json(item.data):
+                # In parts, so that its JSON is not copied.
+                yield b'{"n":%d,"t":%.6f,"from":"%b","msg":' % (
+                    item.seq,
+                    item.time,
+                    item.side.encode(),
+                )
+                yield item.data
+                yield encode_end(item.line_ending) + b"}\n"
             else:
-                yield encode_entry(item.frame() if isinstance(item, LargeFrame) else item)
+                yield encode_entry(item)
         if short:
             yield _encoded_runs(short)
-
-
-def _is_short(run: FrameRun) -> bool:
-    return len(run.lines) == 1 and len(run.lines[0]) <= SHORT_LINE
 
 
 def _encoded_runs(runs: Sequence[FrameRun]) -> bytes:
@@ -164,7 +146,7 @@ def _encoded_runs(runs: Sequence[FrameRun]) -> bytes:
     block = _enveloped(runs)
     if are_json(lines, block):
         return block
-    return b"".join(map(_encoded_singly, runs))
+    return b"".join(encode_entry(frame) for run in runs for frame in run)
 
 
 def _enveloped(runs: Sequence[FrameRun]) -> bytes:
@@ -185,20 +167,6 @@ def _enveloped(runs: Sequence[FrameRun]) -> bytes:
             lengths = [len(line) - 1 for line in run.lines]
             values += chain.from_iterable(zip(numbers, lengths, run.lines, strict=True))
     return b"".join(envelopes) % tuple(values)
-
-
-def _encoded_singly(run: FrameRun) -> bytes:
-    return b"".join(map(encode_entry, run))
-
-
-def _encoded_parts(frame: Frame | LargeFrame) -> Iterator[Part]:
-    """Yield a large frame's line in parts, so that its JSON is not copied."""
-    if not is_json(frame.data):
-        yield encode_entry(frame.frame() if isinstance(frame, LargeFrame) else frame)
-        return
-    yield b'{"n":%d,"t":%.6f,"from":"%b","msg":' % (frame.seq, frame.time, frame.side.encode())
-    yield frame.data
-    yield encode_end(frame.line_ending) + b"}\n"
 
 
 def join_small_parts(parts: Iterable[Part]) -> Iterator[Part]:

@@ -22,12 +22,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
+from acp_protocol.json_values import as_list, as_object, as_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION
 
@@ -118,7 +119,6 @@ FRAME_LINE: Final[Mapping[Side, bytes]] = {
 
 
 def encode_header(header: Header) -> bytes:
-    """Return the header's line, with its newline."""
     members = {key: value for key, value in asdict(header).items() if value is not None}
     return jsonrpc.encode({"acp_recording": FORMAT_VERSION} | members) + b"\n"
 
@@ -136,12 +136,9 @@ def encode_entry(entry: Entry) -> bytes:
     start = b'{"n":%d,"t":%.6f' % (entry.seq, entry.time)
     match entry:
         case Frame(side=side, data=raw):
-            return b'%b,"from":"%b",%b%b}\n' % (
-                start,
-                side.encode(),
-                _content(raw),
-                encode_end(entry.line_ending),
-            )
+            content = b'"msg":' + raw if is_json(raw) else _text("text", "b64", raw)
+            end = encode_end(entry.line_ending)
+            return b'%b,"from":"%b",%b%b}\n' % (start, side.encode(), content, end)
         case StderrChunk(data=text):
             return b'%b,"from":"agent",%b}\n' % (start, _text("stderr", "stderr_b64", text))
         case JournalEvent(name=name, data=data):
@@ -158,7 +155,7 @@ def decode_line(line: bytes) -> RecordingLine:
             n, at, side = start.groups()
             return Frame(int(n), float(at), "client" if side == b"client" else "agent", raw)
     try:
-        members = _members(line.decode())
+        members = members_of(line.decode())
     except UnicodeDecodeError:
         return UnreadableLine("no UTF-8")
     except (ValueError, RecursionError):
@@ -266,10 +263,6 @@ def _is_too_deep(raw: bytes | bytearray) -> bool:
     return bool(brackets)
 
 
-def _content(raw: bytes) -> bytes:
-    return b'"msg":' + raw if is_json(raw) else _text("text", "b64", raw)
-
-
 def _text(key: str, binary_key: str, raw: bytes) -> bytes:
     try:
         return jsonrpc.encode({key: raw.decode()})[1:-1]
@@ -284,27 +277,42 @@ def encode_end(end: bytes) -> bytes:
 
 # Reading. Each member is kept with its source text, from the colon to the next comma or brace.
 
-_Members: TypeAlias = dict[str, tuple[Json, str]]
+
+class JsonMember(NamedTuple):
+    """A field of an object in a text."""
+
+    value: Any
+    start: int
+    """Offset of the value."""
+    end: int
+    source: str
+    """The text from the colon to the next comma or brace."""
+
+
 _DECODER: Final = json.JSONDecoder()
 _SPACE: Final = re.compile(r"[ \t\r]*")
 
 
-def _members(line: str) -> _Members:
-    """Parse `line` as an object; return its members, each with its source text."""
-    members: _Members = {}
+def members_of(line: str) -> dict[str, JsonMember]:
+    """Return the fields of the object that `line` is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    members: dict[str, JsonMember] = {}
     at = _skip(line, 0)
     if line[at : at + 1] != "{":
         raise ValueError("no object")
     at = _skip(line, at + 1)
     while line[at : at + 1] != "}":
-        key, at = _value(line, at)
+        key, at = _DECODER.raw_decode(line, at)
         at = _skip(line, at)
         if line[at : at + 1] != ":":
             raise ValueError("no colon")
-        start = at + 1
-        value, at = _value(line, _skip(line, start))
-        at = _skip(line, at)
-        members[key] = (value, line[start:at])
+        colon, start = at, _skip(line, at + 1)
+        value, end = _DECODER.raw_decode(line, start)
+        at = _skip(line, end)
+        members[key] = JsonMember(value, start, end, line[colon + 1 : at])
         if line[at : at + 1] == ",":
             at = _skip(line, at + 1)
         elif line[at : at + 1] != "}":
@@ -314,17 +322,13 @@ def _members(line: str) -> _Members:
     return members
 
 
-def _value(line: str, at: int) -> tuple[Any, int]:
-    return _DECODER.raw_decode(line, at)
-
-
 def _skip(line: str, at: int) -> int:
     found = _SPACE.match(line, at)
     return found.end() if found else at
 
 
-def _read(members: _Members) -> RecordingLine:
-    values = {key: value for key, (value, _) in members.items()}
+def _read(members: dict[str, JsonMember]) -> RecordingLine:
+    values = {key: member.value for key, member in members.items()}
     if "acp_recording" in values:
         return _read_header(values)
     if "digest" in values:
@@ -338,28 +342,16 @@ def _read(members: _Members) -> RecordingLine:
     if "stderr" in values:
         return StderrChunk(n, at, values["stderr"].encode())
     if "stderr_b64" in values:
-        return StderrChunk(n, at, _bytes(values["stderr_b64"]))
-    return Frame(n, at, _side(values["from"]), _raw(members), values.get("end", "\n").encode())
-
-
-def _side(value: Json) -> Side:
-    if value == "client":
-        return "client"
-    if value == "agent":
-        return "agent"
-    raise ValueError("from is neither client nor agent")
-
-
-def _raw(members: _Members) -> bytes:
+        return StderrChunk(n, at, base64.b64decode(values["stderr_b64"], validate=True))
+    if values["from"] not in ("client", "agent"):
+        raise ValueError("from is neither client nor agent")
     if "msg" in members:
-        return members["msg"][1].encode()
-    if "text" in members:
-        return members["text"][0].encode()
-    return _bytes(members["b64"][0])
-
-
-def _bytes(value: str) -> bytes:
-    return base64.b64decode(value, validate=True)
+        raw = members["msg"].source.encode()
+    elif "text" in members:
+        raw = values["text"].encode()
+    else:
+        raw = base64.b64decode(values["b64"], validate=True)
+    return Frame(n, at, values["from"], raw, values.get("end", "\n").encode())
 
 
 def _read_header(values: dict[str, Json]) -> Header | UnreadableLine:
@@ -368,28 +360,23 @@ def _read_header(values: dict[str, Json]) -> Header | UnreadableLine:
         return UnreadableLine(f"format version {version} is not known here")
     # Recordings are untrusted: a value of the wrong type counts as empty.
     redacted = values.get("redacted")
-    meta = values.get("meta")
     return Header(
-        created=_as_text(values["created"]),
-        tool=_as_text(values["tool"]),
-        schema=_as_text(values["schema"]),
-        transport=_as_text(values.get("transport", "stdio")),
-        command=_as_texts(values.get("command")),
-        cwd=_as_text(values.get("cwd")),
-        platform=_as_text(values.get("platform")),
-        env=_as_texts(values.get("env")),
-        redacted=_as_texts(redacted) if isinstance(redacted, list) else None,
-        about=_as_text(values.get("about")) or None,
-        meta=cast("dict[str, Json]", meta) if isinstance(meta, dict) else {},
+        created=as_text(values["created"]) or "",
+        tool=as_text(values["tool"]) or "",
+        schema=as_text(values["schema"]) or "",
+        transport=as_text(values.get("transport", "stdio")) or "",
+        command=_texts(values.get("command")),
+        cwd=as_text(values.get("cwd")) or "",
+        platform=as_text(values.get("platform")) or "",
+        env=_texts(values.get("env")),
+        redacted=_texts(redacted) if isinstance(redacted, list) else None,
+        about=as_text(values.get("about")) or None,
+        meta=as_object(values.get("meta")),
     )
 
 
-def _as_text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _as_texts(value: Json) -> list[str]:
-    return [str(each) for each in cast("list[Json]", value)] if isinstance(value, list) else []
+def _texts(value: Json) -> list[str]:
+    return [str(each) for each in as_list(value)]
 
 
 def new_header(

@@ -12,12 +12,12 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from heapq import merge
+from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self, overload
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
@@ -162,10 +162,14 @@ class IndexedRecording:
         size = self._content.size
         limit = min(size, max(self._end + step, line))
         for block in self._blocks(self._end, limit):
-            if isinstance(block, SkippedLine):
-                self._index_skipped(block)
-            elif block.endswith(b"\n"):
-                self._index_block(block)
+            if isinstance(block, bytes):
+                if block.endswith(b"\n"):
+                    self._index_block(block)
+            elif block.has_end:
+                for piece in pieces_between(self._read, self._end, self._end + block.size):
+                    self._digest.update(piece)
+                self._index.add_skipped(self._end)
+                self._end += block.size
         self._is_complete = limit == size and self._content.is_unpacked
         return not self._is_complete
 
@@ -269,16 +273,11 @@ class IndexedRecording:
         If the digest of the last footer matches, that is every bad line before it. `check_lines`
         decodes every row.
         """
-        suspects = map(self._row, self._index.rows_of(LineKind.BAD))
-        bad = (row for row in suspects if isinstance(row, BadLine))
-        yield from merge(bad, map(self._digest_mismatch, self._changed), key=_line)
-        yield from (row for row in self.rest if isinstance(row, BadLine))
+        return self._bad_among(map(self._row, self._index.rows_of(LineKind.BAD)))
 
     def check_lines(self) -> Iterator[BadLine]:
         """Decode all indexed rows, and yield the bad lines."""
-        bad = (row for row in self if isinstance(row, BadLine))
-        yield from merge(bad, map(self._digest_mismatch, self._changed), key=_line)
-        yield from (row for row in self.rest if isinstance(row, BadLine))
+        return self._bad_among(self)
 
     def head(self, count: int) -> list[Row]:
         """Return the first rows, indexed or not."""
@@ -330,12 +329,7 @@ class IndexedRecording:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # Bytes.
@@ -394,8 +388,14 @@ class IndexedRecording:
     def _bad_line(self, at: int, reason: str) -> BadLine:
         return BadLine(self._index.row_at(at) + 2 if at < self._end else 0, reason, at)
 
-    def _digest_mismatch(self, row: int) -> BadLine:
-        return BadLine(row + 2, DIGEST_MISMATCH, self._index.offset(row))
+    def _bad_among(self, rows: Iterable[Row]) -> Iterator[BadLine]:
+        """Yield the bad lines among `rows`, the footers with a wrong digest, and a cut line."""
+        bad = (row for row in rows if isinstance(row, BadLine))
+        changed = (
+            BadLine(row + 2, DIGEST_MISMATCH, self._index.offset(row)) for row in self._changed
+        )
+        yield from merge(bad, changed, key=attrgetter("line"))
+        yield from (row for row in self.rest if isinstance(row, BadLine))
 
     def _offset_of(self, seq: int) -> int | None:
         """Return the offset of entry `seq`, by binary search."""
@@ -437,18 +437,6 @@ class IndexedRecording:
                 self._changed.append(row)
         self._digest.update(block[hashed:])
         self._end += len(block)
-
-    def _index_skipped(self, line: SkippedLine) -> None:
-        """Index a line that is too long, if it is complete."""
-        if line.has_end:
-            for piece in pieces_between(self._read, self._end, self._end + line.size):
-                self._digest.update(piece)
-            self._index.add_skipped(self._end)
-            self._end += line.size
-
-
-def _line(bad: BadLine) -> int:
-    return bad.line
 
 
 @contextmanager

@@ -85,7 +85,8 @@ def expand_template(pattern: str, *, agent: str, pid: int, at: datetime) -> Path
 
     Source: docs/recording-format.md.
     """
-    names = {"agent": _file_name(agent), "pid": str(pid)}
+    name_of_agent = _FOREIGN.sub("-", agent.rstrip("/").rpartition("/")[2])
+    names = {"agent": name_of_agent[:MAX_AGENT_NAME].strip("-.") or "agent", "pid": str(pid)}
 
     def fill(part: re.Match[str]) -> str:
         date, name = part["date"], part["name"]
@@ -114,11 +115,6 @@ def part_path(path: Path, number: int) -> Path:
     suffix = SUFFIX if path.name.endswith(SUFFIX) else path.suffix
     stem = path.name[: len(path.name) - len(suffix)]
     return path.with_name(f"{stem}.{number}{suffix}")
-
-
-def _file_name(agent: str) -> str:
-    last = agent.rstrip("/").rpartition("/")[2]
-    return _FOREIGN.sub("-", last)[:MAX_AGENT_NAME].strip("-.") or "agent"
 
 
 def _invalid_template(pattern: str, reason: str) -> RecordingError:
@@ -163,8 +159,11 @@ class RotatingWriter:
         self._header = header
         self._limits = limits
         # Search before the first file is emptied: it identifies the others.
-        self._replaced = _parts_there(path)[1:] if mode == "overwrite" else []
+        self._replaced: list[Path] = []
         """Files to remove: further parts of the recording that is replaced."""
+        if mode == "overwrite":
+            with suppress(RecordingError):
+                self._replaced = part_paths(path)[1:]
         self._warn = warn
         self._clock = clock
         self._retry_when_full = retry_when_full
@@ -191,10 +190,16 @@ class RotatingWriter:
         batch = EntryBatch.of(entries)
         if not batch:
             return
-        self._remove_replaced()
+        for path in self._replaced:
+            with suppress(OSError):
+                path.unlink()
+        self._replaced = []
         # Dropped entries must be reported in the file that lacks them.
-        if self._has_entries and not self._writer.has_dropped and self._is_full():
-            self._roll_over()
+        if self._has_entries and not self._writer.has_dropped:
+            age, size = self._limits.age, self._size_limit
+            is_large = size is not None and self._writer.size >= size
+            if is_large or (age is not None and self._clock() - self._began >= age):
+                self._roll_over()
         self._writer.write(batch)
         self._has_entries = True
 
@@ -209,18 +214,6 @@ class RotatingWriter:
     def discard_if_empty(self) -> None:
         """Make `close` undo the opening of the file, unless entries are written before."""
         self._writer.discard_if_empty()
-
-    def _remove_replaced(self) -> None:
-        """Remove the further parts of the recording that is replaced."""
-        for path in self._replaced:
-            with suppress(OSError):
-                path.unlink()
-        self._replaced = []
-
-    def _is_full(self) -> bool:
-        is_large = self._size_limit is not None and self._writer.size >= self._size_limit
-        age = self._limits.age
-        return is_large or (age is not None and self._clock() - self._began >= age)
 
     def _roll_over(self) -> None:
         """Start the next file, or continue this one if that fails."""
@@ -256,10 +249,3 @@ class RotatingWriter:
         if about not in self._warned:
             self._warned.add(about)
             self._warn(text)
-
-
-def _parts_there(path: Path) -> list[Path]:
-    try:
-        return part_paths(path)
-    except RecordingError:
-        return []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from acp_inspector.recording.format import (
@@ -83,12 +83,7 @@ class RecordingTail:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _begin(self) -> None:
@@ -101,24 +96,18 @@ class RecordingTail:
         if size < self._at:
             yield BadLine(self._line, OVERWRITTEN, size)
             self._begin()
-        pieces = pieces_between(self._read_at, self._at, size, min(BLOCK, self._max_line))
+        read = partial(read_at, self._descriptor)
+        pieces = pieces_between(read, self._at, size, min(BLOCK, self._max_line))
         for block in line_blocks(pieces, self._max_line):
             if isinstance(block, SkippedLine):
                 if block.has_end:
-                    yield self._skip(block)
+                    self._line += 1
+                    yield BadLine(self._line, LINE_TOO_LONG, self._at)
+                    self._at += block.size
+                    self._has_ended = False
             elif block.endswith(b"\n"):
                 for line in block[:-1].split(b"\n"):
                     yield self._row(line)
-
-    def _read_at(self, offset: int, size: int) -> bytes:
-        return read_at(self._descriptor, offset, size)
-
-    def _skip(self, line: SkippedLine) -> Row:
-        begin = self._at
-        self._at += line.size
-        self._line += 1
-        self._has_ended = False
-        return BadLine(self._line, LINE_TOO_LONG, begin)
 
     def _row(self, line: bytes) -> Row:
         row = decode_line(line)

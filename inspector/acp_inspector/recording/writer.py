@@ -113,7 +113,6 @@ class RecordingWriter:
 
     @property
     def size(self) -> int:
-        """Size of the file in bytes."""
         return 0 if self._descriptor < 0 else os.fstat(self._descriptor).st_size
 
     def has_begun(self) -> bool:
@@ -178,17 +177,14 @@ class RecordingWriter:
     def _end(self, *, keep: bool) -> None:
         """Close the file; unless `keep`, undo what was done to it."""
         if not keep:
-            self._undo()
+            with suppress(OSError):
+                found = os.fstat(self._descriptor)
+                if self._is_created and os.path.samestat(found, self._path.lstat()):
+                    self._path.unlink()
+                elif stat.S_ISREG(found.st_mode) and self._found_size < found.st_size:
+                    os.ftruncate(self._descriptor, self._found_size)
         os.close(self._descriptor)
         self._descriptor = -1
-
-    def _undo(self) -> None:
-        with suppress(OSError):
-            found = os.fstat(self._descriptor)
-            if self._is_created and os.path.samestat(found, self._path.lstat()):
-                self._path.unlink()
-            elif stat.S_ISREG(found.st_mode) and self._found_size < found.st_size:
-                os.ftruncate(self._descriptor, self._found_size)
 
     def _dropped_event(self) -> Iterable[bytes]:
         """Yield the event that reports dropped entries, if there are any."""
@@ -225,8 +221,15 @@ class RecordingWriter:
         """Write all of `parts` or nothing: half a line would break the next one."""
         size = os.fstat(self._descriptor).st_size
         try:
-            for group in _grouped(parts):
-                _write_all(self._descriptor, group)
+            group: list[Part] = []
+            group_size = 0
+            for part in parts:
+                group.append(part)
+                group_size += len(part)
+                if group_size >= MAX_WRITE:
+                    _write_all(self._descriptor, group)
+                    group, group_size = [], 0
+            _write_all(self._descriptor, group)
         except (OSError, MemoryError):
             if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
                 os.ftruncate(self._descriptor, size)
@@ -247,7 +250,6 @@ class RecordingWriter:
             )
 
     def _resume(self) -> None:
-        """Continue the existing recording."""
         found = read_append_state(self._descriptor)
         if found is None:
             raise RecordingError(f"cannot append to {self._path}: it is no recording")
@@ -269,20 +271,6 @@ def _hashing(parts: Iterable[Part], digest: Digest) -> Iterator[Part]:
     for part in join_small_parts(parts):
         digest.update(part)
         yield part
-
-
-def _grouped(parts: Iterable[Part]) -> Iterator[list[Part]]:
-    """Yield the parts of each write."""
-    group: list[Part] = []
-    size = 0
-    for part in parts:
-        group.append(part)
-        size += len(part)
-        if size >= MAX_WRITE:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
 
 
 def _write_all(descriptor: int, parts: Sequence[Part]) -> None:
@@ -426,10 +414,7 @@ def _state_by_lines(read: ReadAt, size: int) -> AppendState:
         LineKind.STDERR: "stderr",
         LineKind.EVENT: "events",
     }
-    counts: Counter[str] = Counter()
-    for kind, count in Counter(map(LineKind, index.kinds)).items():
-        if kind in names:
-            counts[names[kind]] += count
+    counts = Counter(names[kind] for kind in map(LineKind, index.kinds) if kind in names)
     time = max(index.times, default=0.0)
     return AppendState(digest, counts, index.last_number, time, read(size - 1, 1) == b"\n")
 

@@ -10,7 +10,13 @@ from itertools import chain
 from typing import Final, TypeAlias
 from urllib.parse import quote
 
-from acp_inspector.redaction.json_strings import NAMING, ClosedObject, JsonString, strings
+from acp_inspector.redaction.json_strings import (
+    NAMING,
+    ClosedObject,
+    JsonLiteral,
+    JsonString,
+    strings,
+)
 from acp_inspector.redaction.patterns import (
     RULES,
     SECRET_PATTERNS,
@@ -101,7 +107,14 @@ class SecretDetector:
         self._cache.clear()
         if self._known:
             longest_first = sorted(self._known, key=lambda value: (-len(value), value))
-            self._pattern = re.compile("|".join(map(_value_pattern, longest_first)))
+            # A short value must be a separate word.
+            patterns = (
+                rf"(?<![A-Za-z0-9_]){re.escape(value)}(?![A-Za-z0-9_])"
+                if len(value) < _MIN_PART
+                else re.escape(value)
+                for value in longest_first
+            )
+            self._pattern = re.compile("|".join(patterns))
 
     def find(self, text: str, key: str = "") -> list[SecretMatch]:
         """Return the secrets in `text`, in order, without overlaps.
@@ -146,7 +159,10 @@ class SecretDetector:
     def _in_json(self, text: str) -> Iterator[SecretMatch]:
         for item in strings(text):
             if isinstance(item, ClosedObject):
-                yield from self._in_pair(item)
+                value = item.members.get("value")
+                name = next((item.members[each] for each in NAMING if each in item.members), None)
+                if "key" in self.rules and value and name and is_secret_name(name.text):
+                    yield from _from(value, _scheme_end(value.text))
                 continue
             literal = item.literal
             for hit in self.find(literal.text, item.key):
@@ -155,22 +171,16 @@ class SecretDetector:
             if "key" not in self.rules:
                 continue
             if _is_named_secret(item):
-                yield from _whole(item)
+                yield from _from(literal, _scheme_end(literal.text))
             elif item.password_at is not None:
-                yield from _from(item, item.password_at)
-
-    def _in_pair(self, closed: ClosedObject) -> Iterator[SecretMatch]:
-        members = closed.members
-        value = members.get("value")
-        names = (members.get(name) for name in NAMING)
-        name = next((name for name in names if name is not None), None)
-        if "key" in self.rules and value and name and is_secret_name(name.text):
-            yield from _whole(JsonString(value, "value", name.text))
+                yield from _from(literal, item.password_at)
 
 
 _MIN_TEXT: Final = 6
 _MAX_CACHED_TEXT: Final = 100
 _CACHE_SIZE: Final = 10_000
+_MIN_PART: Final = 12
+"""Length from which a known value is also found inside of words."""
 
 
 def is_worth_redacting(value: str) -> bool:
@@ -181,12 +191,6 @@ def is_worth_redacting(value: str) -> bool:
         return len(value) >= 20 or (len(value) >= 12 and not (value.islower() or value.istitle()))
     kinds = {"digit" if char.isdigit() else char.isalpha() for char in value}
     return len(value) >= 6 and len(kinds) >= 2
-
-
-def _value_pattern(value: str) -> str:
-    """Return the pattern for `value`; a short value must be a separate word."""
-    escaped = re.escape(value)
-    return rf"(?<![A-Za-z0-9_]){escaped}(?![A-Za-z0-9_])" if len(value) < 12 else escaped
 
 
 def _is_json(text: str) -> bool:
@@ -217,26 +221,21 @@ def _is_named_secret(item: JsonString) -> bool:
     )
 
 
-def _whole(item: JsonString) -> Iterator[SecretMatch]:
-    """Yield the whole value without its scheme, unless it is a placeholder."""
-    text = item.literal.text
+def _scheme_end(text: str) -> int:
+    """Return the index behind an authentication scheme at the start of `text`."""
     scheme = _SCHEME.match(text)
-    start = scheme.end() if scheme else 0
-    if len(text) > start and not is_placeholder_value(text[start:]):
-        begin, end = item.literal.offset(start), item.literal.offset(len(text))
-        yield SecretMatch(begin, end, text[start:], frozenset({"key"}))
+    return scheme.end() if scheme else 0
 
 
-def _from(item: JsonString, at: int) -> Iterator[SecretMatch]:
+def _from(literal: JsonLiteral, at: int) -> Iterator[SecretMatch]:
     """Yield the value from index `at`, unless it is a placeholder."""
-    literal = item.literal
-    if not is_placeholder_value(literal.text[at:]):
+    value = literal.text[at:]
+    if value and not is_placeholder_value(value):
         begin, end = literal.offset(at), literal.offset(len(literal.text))
-        yield SecretMatch(begin, end, literal.text[at:], frozenset({"key"}))
+        yield SecretMatch(begin, end, value, frozenset({"key"}))
 
 
 def _merged(hits: list[SecretMatch], text: str) -> list[SecretMatch]:
-    """Merge overlapping matches."""
     merged: list[SecretMatch] = []
     for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end)):
         if not PLACEHOLDER.sub("", hit.value):

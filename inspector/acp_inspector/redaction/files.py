@@ -9,19 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final
 
-from acp_inspector.recording.compression import DecompressedFile
+from acp_inspector.recording.compression import open_whole
 from acp_inspector.recording.format import (
     Footer,
     Header,
     RecordingError,
     decode_line,
+    members_of,
 )
 from acp_inspector.recording.reader import LINE_TOO_LONG, SkippedLine, read_header, stream_lines
 from acp_inspector.recording.writer import atomic_replacement
@@ -29,10 +29,8 @@ from acp_inspector.redaction.detector import SecretDetector, SecretMatch
 from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError, chosen_rules
 from acp_inspector.redaction.placeholders import PlaceholderMap, highest_placeholder, redact_text
 from acp_inspector.redaction.stream import PendingCuts, StreamDetector, StreamMatch
-from acp_protocol.errors import describe_os_error
+from acp_protocol.json_values import as_list
 
-_DECODER: Final = json.JSONDecoder()
-_SPACE: Final = re.compile(r"[ \t\r\n]*")
 _BEFORE: Final = ("env", "platform", "cwd", "command", "transport", "schema", "tool", "created")
 """Members after which `redacted` is inserted, in order of preference."""
 
@@ -43,43 +41,19 @@ def stamp_header(line: str, applied: tuple[str, ...]) -> str:
     Raises:
         ValueError: `line` is no JSON object.
     """
-    members = _members(line)
+    members = members_of(line.rstrip("\n"))
     if old := members.get("redacted"):
-        names = _applied_names(old[0]) | set(applied)
-        return f"{line[: old[1]]}{_listed(names)}{line[old[2] :]}"
+        names = {str(name) for name in as_list(old.value)} | set(applied)
+        return f"{line[: old.start]}{_listed(names)}{line[old.end :]}"
     anchor = next(name for name in (*_BEFORE, "acp_recording") if name in members)
-    at = members[anchor][2]
+    at = members[anchor].end
     return f'{line[:at]},"redacted":{_listed(set(applied))}{line[at:]}'
-
-
-def _applied_names(value: Any) -> set[str]:
-    return {str(name) for name in cast("list[Any]", value)} if isinstance(value, list) else set()
 
 
 def _listed(names: set[str]) -> str:
     known = [name for name in RULES if name in names]
     listed = [*known, *sorted(names - set(known))]
     return json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
-
-
-def _members(line: str) -> dict[str, tuple[Any, int, int]]:
-    """Return the members of the object, each with the start and end of its value."""
-    members: dict[str, tuple[Any, int, int]] = {}
-    at = _skip(line, _skip(line, 0) + 1)
-    while line[at : at + 1] != "}":
-        key, at = _DECODER.raw_decode(line, at)
-        start = _skip(line, _skip(line, at) + 1)
-        value, at = _DECODER.raw_decode(line, start)
-        members[key] = (value, start, at)
-        at = _skip(line, at)
-        if line[at : at + 1] == ",":
-            at = _skip(line, at + 1)
-    return members
-
-
-def _skip(line: str, at: int) -> int:
-    found = _SPACE.match(line, at)
-    return found.end() if found else at
 
 
 _PRIVATE: Final = 0o600
@@ -143,7 +117,7 @@ def redact_recording(
     detector.add_known(learned.known.rule_of.items())
     placeholders = PlaceholderMap(first=learned.highest + 1)
     applied = tuple(name for name in RULES if name in detector.rules)
-    with _opened(source) as lines, _written(target, overwrite=overwrite) as out:
+    with open_whole(source) as lines, _written(target, overwrite=overwrite) as out:
         _copy(lines, out, detector, placeholders, learned.cuts, applied)
     return RedactionReport(applied, placeholders.secrets_by_rule(), dict(placeholders.replaced))
 
@@ -156,7 +130,7 @@ def leftovers(path: Path, *, environment: Mapping[str, str] = os.environ) -> Ite
     """
     detector = SecretDetector(chosen_rules(()), environment)
     placeholders, streams = PlaceholderMap(), StreamDetector(detector)
-    with _opened(path) as lines:
+    with open_whole(path) as lines:
         skipped = 0
         for number, line in enumerate(stream_lines(lines), start=1):
             if isinstance(line, SkippedLine):
@@ -216,7 +190,7 @@ def _learn(source: Path, detector: SecretDetector) -> _LearnedSecrets:
     """
     learned, streams = _LearnedSecrets(PlaceholderMap(), 0, PendingCuts()), StreamDetector(detector)
     number = 0
-    with _opened(source) as lines:
+    with open_whole(source) as lines:
         for number, line in enumerate(stream_lines(lines), start=1):
             if isinstance(line, SkippedLine):
                 raise _too_long(source, number)
@@ -240,7 +214,6 @@ def _copy(
     cuts: PendingCuts,
     applied: tuple[str, ...],
 ) -> None:
-    """Copy `lines` without their secrets."""
     before, after = hashlib.sha256(), hashlib.sha256()
     for number, line in enumerate(stream_lines(lines), start=1):
         if isinstance(line, SkippedLine):
@@ -249,19 +222,14 @@ def _copy(
         if number == 1:
             cut = stamp_header(cut, applied)
         written = cut.encode(errors="surrogateescape")
-        digest = _digest(line)
+        footer = decode_line(line.rstrip(b"\n")) if line.startswith(b'{"end":') else None
+        digest = footer.digest if isinstance(footer, Footer) else ""
         if digest and digest == before.hexdigest():
             # A digest that was wrong before stays wrong.
             written = written.replace(digest.encode(), after.hexdigest().encode())
         before.update(line)
         after.update(written)
         out.write(written)
-
-
-def _digest(line: bytes) -> str:
-    """Return the digest in a footer; an empty string for any other line."""
-    footer = decode_line(line.rstrip(b"\n")) if line.startswith(b'{"end":') else None
-    return footer.digest if isinstance(footer, Footer) else ""
 
 
 def _too_long(path: Path, number: int) -> RecordingError:
@@ -272,23 +240,6 @@ def _too_long(path: Path, number: int) -> RecordingError:
 def _text(line: bytes) -> str:
     """Decode the line so that encoding it restores the same bytes."""
     return line.decode(errors="surrogateescape")
-
-
-@contextmanager
-def _opened(path: Path) -> Generator[BinaryIO]:
-    """Open a file of lines, compressed or not.
-
-    Raises:
-        RecordingError: it cannot be read, or not to its end.
-    """
-    try:
-        with DecompressedFile(path) as stream:
-            yield stream.file
-            problem = stream.problem
-    except OSError as error:
-        raise RecordingError(f"cannot read {path}: {describe_os_error(error)}") from None
-    if problem:
-        raise RecordingError(f"cannot read all of {path}: {problem}")
 
 
 @contextmanager

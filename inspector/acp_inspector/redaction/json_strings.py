@@ -135,17 +135,12 @@ def strings(text: str) -> Iterator[JsonString | ClosedObject]:
         elif mark in "}]":
             if stack and (members := stack.pop().members):
                 yield ClosedObject(members)
-        elif stack:
-            _step(stack[-1], mark)
+        elif stack and stack[-1].is_object:
+            stack[-1].is_key_next = mark == ","
     # A truncated object may still have a name and a value.
     for container in reversed(stack):
         if container.members:
             yield ClosedObject(container.members)
-
-
-def _step(container: JsonContainer, mark: str) -> None:
-    if container.is_object:
-        container.is_key_next = mark == ","
 
 
 def _located(literal: JsonLiteral, container: JsonContainer | None) -> JsonString:

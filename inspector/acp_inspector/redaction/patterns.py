@@ -84,14 +84,8 @@ def is_secret_name(name: str) -> bool:
         return before not in _HARMLESS_TOKENS
     if last == "key" and before in _SECRET_KEYS:
         return True
-    return _is_secret_variable(name, before)
-
-
-def _is_secret_variable(name: str, before: str) -> bool:
-    """Return whether `name` is an environment variable with a secret value."""
-    if not _UPPER_CASE.fullmatch(name):
-        return False
-    return name.rpartition("_")[2] in _UPPER_CASE_LAST and before not in _HARMLESS_KEYS
+    ending = name.rpartition("_")[2] if _UPPER_CASE.fullmatch(name) else ""
+    return ending in _UPPER_CASE_LAST and before not in _HARMLESS_KEYS
 
 
 _END: Final = r"(?![A-Za-z0-9_-])"
@@ -123,12 +117,9 @@ def _pattern(name: str, about: str, source: str, *alternatives: str, hints: str)
     return SecretPattern(name, about, source, pattern, tuple(hints.split(" ")))
 
 
-def _token(prefix: str, rest: str) -> str:
-    return rf"{_START}{prefix}{rest}{_END}"
-
-
-def _any_of(*tokens: str) -> str:
-    return rf"{_START}(?:{'|'.join(tokens)}){_END}"
+def _token(*forms: str) -> str:
+    """Return the pattern for a token of one of these forms."""
+    return rf"{_START}(?:{'|'.join(forms)}){_END}"
 
 
 SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
@@ -144,7 +135,7 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
         "anthropic",
         "Anthropic API, admin and OAuth keys",
         "Anthropic API documentation; gitleaks `anthropic-api-key`",
-        _token("sk-ant-", r"[A-Za-z0-9_-]{16,500}+"),
+        _token(r"sk-ant-[A-Za-z0-9_-]{16,500}+"),
         hints="sk-ant-",
     ),
     _pattern(
@@ -152,15 +143,15 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
         "OpenAI keys (`sk-`, `sk-proj-`, `sk-svcacct-`, `sk-admin-`) and those of others who write "
         "them so (OpenRouter, DeepSeek, Moonshot)",
         "OpenAI and OpenRouter API documentation; gitleaks `openai-api-key`",
-        _token("sk-", r"(?!ant-)(?=[A-Za-z_-]{0,60}+[0-9])[A-Za-z0-9_-]{20,500}+"),
+        _token(r"sk-(?!ant-)(?=[A-Za-z_-]{0,60}+[0-9])[A-Za-z0-9_-]{20,500}+"),
         hints="sk-",
     ),
     _pattern(
         "github",
         "GitHub tokens of every kind",
         'GitHub Docs, "GitHub\'s token formats"',
-        _token("gh[pousr]_", r"[A-Za-z0-9_.-]{20,}"),
-        _token("github_pat_", r"[A-Za-z0-9_]{22,}"),
+        _token(r"gh[pousr]_[A-Za-z0-9_.-]{20,}"),
+        _token(r"github_pat_[A-Za-z0-9_]{22,}"),
         hints="ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
     ),
     _pattern(
@@ -168,7 +159,7 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
         "GitLab tokens",
         'GitLab Docs, "Token overview"',
         _token(
-            "gl(?:pat|oas|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct|wt)-", r"[A-Za-z0-9_.-]{20,}"
+            r"gl(?:pat|oas|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct|wt)-[A-Za-z0-9_.-]{20,}",
         ),
         hints="glpat- gloas- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- glsoat- "
         "glffct- glwt-",
@@ -177,16 +168,16 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
         "google",
         "Google API keys, OAuth secrets and access tokens",
         "Google Cloud documentation; gitleaks `gcp-api-key`",
-        _token("AIza", r"[A-Za-z0-9_-]{35}"),
-        _token("GOCSPX-", r"[A-Za-z0-9_-]{20,}"),
-        _token(r"ya29\.", r"[A-Za-z0-9_-]{20,}"),
+        _token(r"AIza[A-Za-z0-9_-]{35}"),
+        _token(r"GOCSPX-[A-Za-z0-9_-]{20,}"),
+        _token(r"ya29\.[A-Za-z0-9_-]{20,}"),
         hints="AIza GOCSPX- ya29.",
     ),
     _pattern(
         "aws",
         "AWS access key ids and Bedrock keys; the secrets beside them are found by their names",
         'AWS IAM User Guide, "Unique identifiers"; gitleaks `aws-access-token`',
-        _token("(?:AKIA|ASIA|ABIA|ACCA)", r"[A-Z2-7]{16}"),
+        _token(r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}"),
         r"(?<![A-Za-z0-9])ABSK[A-Za-z0-9+/]{100,}={0,2}",
         hints="AKIA ASIA ABIA ACCA ABSK",
     ),
@@ -194,8 +185,8 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
         "slack",
         "Slack tokens and webhooks",
         'Slack API documentation, "Token types"; gitleaks `slack-*`',
-        _token(r"xox[a-z](?:\.xox[a-z])?-", r"[A-Za-z0-9-]{10,}"),
-        _token("xapp-", r"[0-9]-[A-Za-z0-9-]{10,}"),
+        _token(r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}"),
+        _token(r"xapp-[0-9]-[A-Za-z0-9-]{10,}"),
         r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/+_-]{20,})",
         hints="xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp- hooks.slack.com",
     ),
@@ -205,7 +196,7 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
         "Perplexity, Replicate, Cerebras, Fireworks, Tavily, Docker, DigitalOcean, Linear, Notion, "
         "Sentry, Databricks, Vault, SendGrid, Telegram, Shopify, Postman, Doppler, Supabase",
         "the providers' documentation; gitleaks rules of those names",
-        _any_of(
+        _token(
             r"(?:hf|api_org)_[A-Za-z0-9]{30,}",
             r"npm_[A-Za-z0-9]{36}",
             r"pypi-AgE[A-Za-z0-9_-]{50,}",
@@ -290,6 +281,9 @@ _NAMED_IDS: Final = re.compile(
     r"(?:toolu|call|msg|req|resp|run|chatcmpl|sess|session|thread|item|fc|rs|gen|evt|task|tool)[a-z]{0,8}[_-]",
     re.IGNORECASE,
 )
+_LOWER_CASE_RUN: Final = re.compile(r"[A-Za-z][a-z]{3,}")
+_MIN_OF_KIND: Final = 3
+"""Least number of digits, of capitals and of small letters."""
 _MIN_BITS: Final = 4.2
 """Least entropy in bits per character; prose has about 4.0 at these lengths, base64 4.6."""
 
@@ -301,32 +295,15 @@ def entropy_spans(text: str) -> Iterator[tuple[int, int]]:
     """
     for found in _CANDIDATE.finditer(text):
         word = found[0]
-        if _mixes_three_kinds(word) and not _is_id(word) and _bits(word) >= _MIN_BITS:
+        counts = (sum(map(kind, word)) for kind in (str.isdigit, str.isupper, str.islower))
+        if min(counts) < _MIN_OF_KIND or _ID.fullmatch(word) or _NAMED_IDS.match(word):
+            continue
+        # Names in code are long runs of lower-case letters.
+        in_runs = sum(len(run) for run in _LOWER_CASE_RUN.findall(word))
+        size = len(word)
+        bits = -sum(n / size * math.log2(n / size) for n in Counter(word).values())
+        if in_runs * 3 <= size and bits >= _MIN_BITS:
             yield found.span()
-
-
-def _mixes_three_kinds(word: str) -> bool:
-    digits = sum(char.isdigit() for char in word)
-    upper = sum(char.isupper() for char in word)
-    lower = sum(char.islower() for char in word)
-    return digits >= 3 and upper >= 3 and lower >= 3 and not _has_words(word)
-
-
-_LOWER_CASE_RUN: Final = re.compile(r"[A-Za-z][a-z]{3,}")
-
-
-def _has_words(word: str) -> bool:
-    """Return whether much of `word` is runs of lower-case letters, as in names in code."""
-    return sum(len(run) for run in _LOWER_CASE_RUN.findall(word)) * 3 > len(word)
-
-
-def _is_id(word: str) -> bool:
-    return _ID.fullmatch(word) is not None or _NAMED_IDS.match(word) is not None
-
-
-def _bits(word: str) -> float:
-    size = len(word)
-    return -sum(n / size * math.log2(n / size) for n in Counter(word).values())
 
 
 _QUOTE: Final = r"""\\*["'`]"""
@@ -498,7 +475,8 @@ class ParsedCommandLine:
     def secret_in(self, word: str) -> int | None:
         """Process the next word; return the index at which a secret in it starts."""
         previous, self._previous = self._previous, word
-        if found := _command(word):
+        name = word.rpartition("/")[2]
+        if found := next((each for each in _COMMANDS if each.name.fullmatch(name)), None):
             # Also after `sudo` and the like.
             self._command, self._is_active = found, not found.subcommand
             return None
@@ -508,28 +486,19 @@ class ParsedCommandLine:
             self._is_active = word == self._command.subcommand
             return None
         command = self._command
-        start = self._start(command, previous, word)
-        if (
-            command.own_options
-            and not word.startswith("-")
-            and previous not in command.own_options.split()
-        ):
+        is_option = word.startswith("-")
+        if command.own_options and not is_option and previous not in command.own_options.split():
+            # What follows is the command that this one runs.
             self._command = None
-        return start if start is not None and start < len(word) else None
-
-    def _start(self, command: _Command, previous: str, word: str) -> int | None:
-        start = None
-        if previous in command.separate and not word.startswith("-"):
+        if previous in command.separate and not is_option:
             start = 0
         else:
-            for option in command.attached:
-                if word.startswith(option):
-                    start = len(option)
-                    break
-        if start is None or not command.separator:
-            return start
-        end = word.find(command.separator, start)
-        return None if end < 0 else end + 1
+            attached = (len(each) for each in command.attached if word.startswith(each))
+            start = next(attached, len(word))
+        if command.separator:
+            end = word.find(command.separator, start)
+            start = len(word) if end < 0 else end + 1
+        return start if start < len(word) else None
 
 
 def command_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -551,11 +520,6 @@ def command_spans(text: str) -> Iterator[tuple[int, int]]:
                 start, end = _unquoted(text, begin + start, end)
                 if start < end and not is_placeholder_value(text[start:end]):
                     yield start, end
-
-
-def _command(word: str) -> _Command | None:
-    name = word.rpartition("/")[2]
-    return next((each for each in _COMMANDS if each.name.fullmatch(name)), None)
 
 
 def _unquoted(text: str, start: int, end: int) -> tuple[int, int]:

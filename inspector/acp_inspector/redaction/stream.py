@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, Sink, StderrChunk
-from acp_inspector.recording.encoder import EntryBatch, LargeFrame
+from acp_inspector.journal import Entry, JournalEvent, Sink
 from acp_inspector.recording.format import (
     Header,
     RecordingError,
@@ -70,17 +69,16 @@ class EntryRedactor:
         assert isinstance(found, Header)
         return replace(found, redacted=list(RULES))
 
-    def entry(self, entry: Entry | LargeFrame) -> Entry:
+    def entry(self, entry: Entry) -> Entry:
         """Return `entry` without secrets.
 
         Raises:
             TooManySecretsError: it contains a secret beyond the limit.
             RedactionTooLongError: it is longer than `MAX_ENTRY_BYTES`.
         """
-        if _size(entry) > MAX_ENTRY_BYTES:
+        content = entry.data.get("was") if isinstance(entry, JournalEvent) else entry.data
+        if isinstance(content, str | bytes | bytearray) and len(content) > MAX_ENTRY_BYTES:
             raise RedactionTooLongError(f"it is longer than {MAX_ENTRY_BYTES >> 20} MiB")
-        if isinstance(entry, LargeFrame):
-            entry = entry.frame()
         line = encode_entry(entry).decode()
         cut = self._redact(line)
         if cut == line:
@@ -94,13 +92,6 @@ class EntryRedactor:
         # A placeholder in the traffic must not be reused for another secret.
         self._placeholders.first = max(self._placeholders.first, highest_placeholder(text) + 1)
         cut, hits = redact_text(text, self._detector, self._placeholders)
-        if self._learn(hits):
-            # A secret identified at the end of a line may also occur at its start.
-            cut, _ = redact_text(cut, self._detector, self._placeholders)
-        return cut
-
-    def _learn(self, hits: Iterable[SecretMatch]) -> bool:
-        """Search for these secrets everywhere from now on; return whether there are new ones."""
         new = {
             hit.value: hit.rules
             for hit in hits
@@ -108,9 +99,12 @@ class EntryRedactor:
         }
         new = dict(list(new.items())[: MAX_LEARNED - len(self._learned)])
         if new:
+            # Search for these secrets everywhere from now on; one that is identified at the end
+            # of a line may also occur at its start.
             self._learned.update(new)
             self._detector.add_known(new.items())
-        return bool(new)
+            cut, _ = redact_text(cut, self._detector, self._placeholders)
+        return cut
 
 
 class RedactingSink:
@@ -127,12 +121,12 @@ class RedactingSink:
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Write entries without their secrets; never raises."""
-        self._inner.write([self._redacted(entry) for entry in EntryBatch.of(entries).one_by_one()])
+        self._inner.write([self._redacted(entry) for entry in entries])
 
     def close(self) -> None:
         self._inner.close()
 
-    def _redacted(self, entry: Entry | LargeFrame) -> Entry:
+    def _redacted(self, entry: Entry) -> Entry:
         try:
             return self._redactor.entry(entry)
         except Exception as problem:  # noqa: BLE001 - never stops the recording; the message may contain the secret
@@ -158,15 +152,6 @@ def next_placeholder(path: Path) -> int:
         # The writer meets the same error and reports it.
         pass
     return highest + 1
-
-
-def _size(entry: Entry | LargeFrame) -> int:
-    match entry:
-        case Frame(data=data) | StderrChunk(data=data) | LargeFrame(data=data):
-            return len(data)
-        case JournalEvent(data=members):
-            was = members.get("was")
-            return len(was) if isinstance(was, str) else 0
 
 
 STREAM_WINDOW: Final = 16 * 1024
@@ -282,7 +267,9 @@ class StreamDetector:
         elif "\n" in literal.text and stream.size < STREAM_WINDOW:
             text = stream.text
             end = text.rfind("\n") + 1
-            if not _is_key_open(text):
+            key_ends = (found.start() for found in _KEY_END.finditer(text))
+            # A private key that has begun must be searched together with its end.
+            if text.rfind("-----BEGIN") <= max(key_ends, default=-1):
                 yield from self._search(stream, text[:end])
                 stream.drop(end)
 
@@ -355,9 +342,3 @@ def _streamed(line: str) -> tuple[tuple[str, ...], JsonLiteral] | None:
     if len(texts) != 1 or not names.get("sessionUpdate", "").endswith("_chunk"):
         return None
     return tuple(map("=".join, sorted(names.items()))), JsonLiteral(texts[0][1], texts[0].start(1))
-
-
-def _is_key_open(text: str) -> bool:
-    """Return whether the text contains the start of a private key without its end."""
-    ends = [found.start() for found in _KEY_END.finditer(text)]
-    return text.rfind("-----BEGIN") > max(ends, default=-1)

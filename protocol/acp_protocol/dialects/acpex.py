@@ -21,38 +21,38 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Final
 
 from acp_protocol import jsonrpc
 from acp_protocol.dialects.base import (
+    OFFICIAL_ALONE,
     AnyResponse,
     Call,
-    DialectBase,
-    PendingRequest,
-    SentText,
-    Translation,
-    in_words,
-    session_in,
-    with_code,
-    with_params,
-    with_result,
-)
-from acp_protocol.dialects.json_fields import (
-    OFFICIAL_ALONE,
+    Dialect,
     Object,
-    as_list,
-    as_object,
-    as_text,
+    PendingRequest,
+    Translation,
+    chunk,
     file_uri,
+    in_words,
     move_to_meta,
     moved_back,
     name_of,
     path_of,
     renamed,
+    session_in,
+    string,
+    update_frame,
+    with_blocks,
+    with_code,
+    with_params,
+    with_result,
     without,
 )
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import ErrorResponse, Json, encode, encode_notification, parse
+from acp_protocol.json_values import as_list, as_object, get_object
+from acp_protocol.jsonrpc import ErrorResponse, Json, encode, parse
 
 KINDS: Final = frozenset(
     {
@@ -76,7 +76,7 @@ _TOOL_KINDS: Final = {
     "think": ("think", "thought", "reason"),
     "fetch": ("fetch", "http", "web", "browse", "url", "download", "curl"),
 }
-_NUMBER: Final = re.compile(r"\s*\d{1,9}[.)]\s+")
+_NUMBER: Final = re.compile(r"\A\s*\d{1,9}[.)]\s+")
 
 
 def read_update(update: Object) -> list[Object] | None:
@@ -89,17 +89,21 @@ def read_update(update: Object) -> list[Object] | None:
     members = as_object(content)
     match update.get("kind"):
         case "message" if isinstance(content, str):
-            return [_chunk("agent_message_chunk", {"type": "text", "text": content})]
+            return [chunk({"type": "text", "text": content})]
         case "agent_message_chunk" if isinstance(members.get("content"), list):
-            return [_chunk("agent_message_chunk", read_block(each)) for each in members["content"]]
+            return [chunk(read_block(each)) for each in members["content"]]
         case "agent_thought_chunk" if isinstance(members.get("thought"), str):
-            return [_chunk("agent_thought_chunk", {"type": "text", "text": members["thought"]})]
+            block = {"type": "text", "text": members["thought"]}
+            return [{"sessionUpdate": "agent_thought_chunk", "content": block}]
         case "tool_call" if isinstance(members.get("toolCallId"), str):
             return [_read_tool_call(members)]
         case "tool_call_update" if isinstance(members.get("toolCallId"), str):
-            return [_read_tool_update(members)]
+            if "output" in members:
+                return [tool_output(members["toolCallId"], members["output"])]
+            return [{"sessionUpdate": "tool_call_update"} | without(members, "content")]
         case "plan" if isinstance(members.get("steps"), list):
-            entries = [_entry(step) for step in members["steps"] if isinstance(step, str)]
+            steps = [step for step in members["steps"] if isinstance(step, str)]
+            entries = [plan_entry(_NUMBER.sub("", step, count=1)) for step in steps]
             return [{"sessionUpdate": "plan", "entries": entries}]
         case _:
             return None
@@ -119,12 +123,17 @@ def write_update(update: Object) -> list[Object] | None:
         case "agent_thought_chunk" if thought := text_of(update.get("content")):
             return [{"kind": "agent_thought_chunk", "content": {"thought": thought}}]
         case "tool_call":
-            output = [] if _output(update) is None else [_write_tool_update(update)]
-            return [_write_tool_call(update), *output]
+            raw = update.get("rawInput", {})
+            arguments = json.dumps(raw, ensure_ascii=False, separators=(",", ":"))
+            function = {"name": string(update.get("title")), "arguments": arguments}
+            content = {"toolCallId": update.get("toolCallId"), "type": "function"}
+            call = {"kind": "tool_call", "content": content | {"function": function}}
+            return [call] if _output(update) is None else [call, _write_tool_update(update)]
         case "tool_call_update" if _output(update) is not None:
             return [_write_tool_update(update)]
         case "plan":
-            texts = [as_text(as_object(entry).get("content")) for entry in _entries(update)]
+            entries = as_list(update.get("entries"))
+            texts = [string(as_object(entry).get("content")) for entry in entries]
             steps = [f"{number}. {text}" for number, text in enumerate(texts, start=1)]
             return [{"kind": "plan", "content": {"steps": steps}}]
         case _:
@@ -170,47 +179,29 @@ def output_text(update: Object) -> str:
 
 
 def plan_entry(text: str, status: str = "pending") -> Object:
-    """Return an official plan's entry."""
     return {"content": text, "priority": "medium", "status": status}
 
 
-def _chunk(tag: str, block: Json) -> Object:
-    return {"sessionUpdate": tag, "content": block}
-
-
-def _read_tool_call(members: Object) -> Object:
-    function = as_object(members.get("function"))
-    name = as_text(function.get("name")) or members["toolCallId"]
-    call = {
+def tool_call(id: Json, name: str) -> Object:  # noqa: A002
+    """Return the official update that announces a tool call."""
+    return {
         "sessionUpdate": "tool_call",
-        "toolCallId": members["toolCallId"],
+        "toolCallId": id,
         "title": name,
         "kind": kind_of(name),
         "status": "in_progress",
     }
+
+
+def _read_tool_call(members: Object) -> Object:
+    function = get_object(members, "function")
+    call = tool_call(members["toolCallId"], string(function.get("name")) or members["toolCallId"])
     if "arguments" not in function:
         return call
-    return call | {"rawInput": _arguments(function["arguments"])}
-
-
-def _arguments(spelled: Json) -> Json:
-    try:
-        return parse(spelled.encode()) if isinstance(spelled, str) else spelled
-    except ValueError:
-        return spelled
-
-
-def _read_tool_update(members: Object) -> Object:
-    if "output" not in members:
-        return {"sessionUpdate": "tool_call_update"} | without(members, "content")
-    return tool_output(members["toolCallId"], members["output"])
-
-
-def _write_tool_call(update: Object) -> Object:
-    arguments = json.dumps(update.get("rawInput", {}), ensure_ascii=False, separators=(",", ":"))
-    function = {"name": as_text(update.get("title")), "arguments": arguments}
-    call = {"toolCallId": update.get("toolCallId"), "type": "function", "function": function}
-    return {"kind": "tool_call", "content": call}
+    arguments = function["arguments"]
+    with suppress(ValueError):
+        arguments = parse(arguments.encode()) if isinstance(arguments, str) else arguments
+    return call | {"rawInput": arguments}
 
 
 def _write_tool_update(update: Object) -> Object:
@@ -222,14 +213,6 @@ def _output(update: Object) -> str | None:
     """Return a tool call's text; None while it may still run and has no output."""
     text = output_text(update)
     return text if text or update.get("status") in ("completed", "failed") else None
-
-
-def _entries(update: Object) -> list[Json]:
-    return as_list(update.get("entries"))
-
-
-def _entry(step: str) -> Object:
-    return plan_entry(_NUMBER.sub("", step, count=1) if _NUMBER.match(step) else step)
 
 
 _CONTENTS = ("uri", "mimeType", "text", "blob")
@@ -244,9 +227,13 @@ def read_block(block: Json) -> Json:
     members = as_object(block)
     match members.get("type"):
         case "image" | "audio" if isinstance(members.get("source"), dict):
-            return _unwrapped(members)
+            source = without(as_object(members["source"]), "type")
+            return without(members, "source") | renamed(source, {"mediaType": "mimeType"})
         case "resource" if "resource" not in members and isinstance(members.get("uri"), str):
-            return _read_resource(members)
+            if "text" not in members and "blob" not in members:
+                return {"name": name_of(members["uri"])} | members | {"type": "resource_link"}
+            contents = {name: members[name] for name in _CONTENTS if name in members}
+            return without(members, *_CONTENTS) | {"resource": contents}
         case "resource_link" if "name" not in members and isinstance(members.get("uri"), str):
             return members | {"name": name_of(members["uri"])}
         case _:
@@ -272,19 +259,7 @@ def write_block(block: Json) -> Json:
 def text_of(block: Json) -> str:
     """Return the text of a block; none for other blocks."""
     members = as_object(block)
-    return as_text(members.get("text")) if members.get("type") == "text" else ""
-
-
-def _unwrapped(members: Object) -> Object:
-    source = renamed(without(as_object(members["source"]), "type"), {"mediaType": "mimeType"})
-    return without(members, "source") | source
-
-
-def _read_resource(members: Object) -> Object:
-    if "text" not in members and "blob" not in members:
-        return {"name": name_of(members["uri"])} | members | {"type": "resource_link"}
-    contents = {name: members[name] for name in _CONTENTS if name in members}
-    return without(members, *_CONTENTS) | {"resource": contents}
+    return string(members.get("text")) if members.get("type") == "text" else ""
 
 
 NOT_FOUND: Final = -32001
@@ -303,19 +278,14 @@ _CODES: Final = {
 }
 
 
-class Acpex(DialectBase):
+class Acpex(Dialect):
     """Translates for agents and clients made with ACPex."""
 
     name: str = "acpex"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._streamed = SentText()
-
     # Dialect to official
 
     def read_call(self, call: Call, sent_by: Side) -> Translation:
-        """Turn a call of the dialect into official v1."""
         params = as_object(call.params)
         match sent_by, call.method:
             case "agent", "session/update":
@@ -325,14 +295,13 @@ class Acpex(DialectBase):
             case "client", "authenticate":
                 params = without(params, "data")
             case "client", "session/prompt":
-                self._streamed.begin(session_in(params))
-                params = _read_prompt(params)
+                self.begin_text(session_in(params))
+                params = with_blocks(params, "content", "prompt", read_block)
             case _:
                 pass
         return Translation((with_params(call, params),))
 
     def read_response(self, response: AnyResponse, request: PendingRequest) -> Translation:
-        """Turn a response of the dialect into official v1."""
         if isinstance(response, ErrorResponse):
             return Translation((_read_failure(response, request.method),))
         match request.method:
@@ -341,53 +310,53 @@ class Acpex(DialectBase):
                 return Translation((with_result(response, translated),))
             case "session/prompt":
                 result = as_object(response.result)
-                ended = with_result(response, _read_stop(result) if result else response.result)
-                return Translation((*self._read_last(result, request.session), ended))
+                done: Object = {"stopReason": "end_turn"}
+                stop = done if string(result.get("stopReason")) in _DONE else {}
+                ended = without(result, "content") | stop if result else response.result
+                last = self._read_last(result, request.session)
+                return Translation((*last, with_result(response, ended)))
             case _:
                 return Translation((response.raw,))
 
     def _read_update(self, call: Call, params: Object) -> tuple[bytes, ...]:
-        update = as_object(params.get("update"))
+        update = get_object(params, "update")
         # Official tool calls have a kind, too: that of the tool.
         official = None if "sessionUpdate" in update else read_update(update)
         for each in official or [update]:
             if each.get("sessionUpdate") == "agent_message_chunk":
-                self._streamed.add(session_in(params), text_of(each.get("content")))
+                self.add_text(session_in(params), text_of(each.get("content")))
         if official is None:
             return (call.raw,)
-        return tuple(_update(params, each) for each in official)
+        return tuple(update_frame(params.get("sessionId"), each) for each in official)
 
     def _read_last(self, result: Object, session: str | None) -> list[bytes]:
         """Return chunks with the content of the result that was not streamed."""
         blocks = [read_block(block) for block in as_list(result.get("content"))]
         text = "".join(text_of(block) for block in blocks)
-        if session is None or self._streamed.ends_with(session, text):
+        if session is None or self.was_streamed(session, text):
             blocks = [block for block in blocks if not text_of(block)]
-        chunks = ({"sessionUpdate": "agent_message_chunk", "content": block} for block in blocks)
-        return [_update({"sessionId": session}, chunk) for chunk in chunks]
+        return [update_frame(session, chunk(block)) for block in blocks]
 
     # Official to dialect
 
     def write_call(self, call: Call, sent_by: Side) -> tuple[bytes, ...]:
-        """Turn an official call into the dialect."""
         params = as_object(call.params)
         match sent_by, call.method:
             case "agent", "session/update":
-                updates = write_update(as_object(params.get("update")))
+                updates = write_update(get_object(params, "update"))
                 if updates is None:
                     return (call.raw,)
-                return tuple(_update(params, each) for each in updates)
+                return tuple(update_frame(params.get("sessionId"), each) for each in updates)
             case "client", "initialize":
                 params = _write_capabilities(params)
             case "client", "session/prompt":
-                self._streamed.begin(session_in(params))
-                params = _write_prompt(params)
+                self.begin_text(session_in(params))
+                params = with_blocks(params, "prompt", "content", write_block)
             case _:
                 pass
         return (with_params(call, params),)
 
     def write_response(self, response: AnyResponse, request: PendingRequest) -> tuple[bytes, ...]:
-        """Turn an official response into the dialect."""
         if isinstance(response, ErrorResponse):
             response = in_words(response, {"prompt": "content"})
             return (self._write_failure(response, request.method),)
@@ -406,7 +375,7 @@ class Acpex(DialectBase):
     def _write_failure(self, response: ErrorResponse, method: str) -> bytes:
         match response.code:
             case jsonrpc.RESOURCE_NOT_FOUND:
-                uri = as_text(as_object(response.data).get("uri"))
+                uri = string(as_object(response.data).get("uri"))
                 return with_code(response, NOT_FOUND, {"path": path_of(uri)} if uri else None)
             case jsonrpc.AUTH_REQUIRED:
                 # Other methods came in the wrong order: authentication is first.
@@ -433,8 +402,8 @@ def _read_capabilities(params: Object) -> Object:
 
 
 def _write_capabilities(params: Object) -> Object:
-    ours = as_object(params.get("clientCapabilities"))
-    theirs: Object = {"fileSystem": as_object(ours.get("fs"))}
+    ours = get_object(params, "clientCapabilities")
+    theirs: Object = {"fileSystem": get_object(ours, "fs")}
     has_terminal = ours.get("terminal") is True
     theirs["terminal"] = dict.fromkeys(_TERMINAL, has_terminal)
     theirs |= moved_back(without(ours, "fs", "terminal"), ("prompts",), Acpex.name)
@@ -444,7 +413,7 @@ def _write_capabilities(params: Object) -> Object:
 
 
 def _read_agent_capabilities(result: Object) -> Object:
-    theirs = as_object(result.get("agentCapabilities"))
+    theirs = get_object(result, "agentCapabilities")
     sessions = theirs.get("sessions")
     ours = renamed(theirs, {"mcp": "mcpCapabilities", "prompts": "promptCapabilities"})
     if isinstance(sessions, dict):
@@ -460,7 +429,7 @@ def _read_agent_capabilities(result: Object) -> Object:
 
 
 def _write_agent_capabilities(result: Object) -> Object:
-    ours = as_object(result.get("agentCapabilities"))
+    ours = get_object(result, "agentCapabilities")
     theirs: Object = {"sessions": {"new": True, "load": ours.get("loadSession", False)}}
     named = {"mcpCapabilities": "mcp", "promptCapabilities": "prompts"}
     theirs |= renamed(without(ours, "loadSession", *OFFICIAL_ALONE), named)
@@ -476,37 +445,12 @@ def _auth_method(method: Json) -> Json:
     return {"name": members["id"]} | members if "id" in members else method
 
 
-def _read_prompt(params: Object) -> Object:
-    if "prompt" in params or not isinstance(params.get("content"), list):
-        return params
-    params = renamed(params, {"content": "prompt"})
-    return params | {"prompt": [read_block(block) for block in params["prompt"]]}
-
-
-def _write_prompt(params: Object) -> Object:
-    if "content" in params or not isinstance(params.get("prompt"), list):
-        return params
-    params = renamed(params, {"prompt": "content"})
-    return params | {"content": [write_block(block) for block in params["content"]]}
-
-
-def _read_stop(result: Object) -> Object:
-    reason = as_text(result.get("stopReason"))
-    stop: Object = {"stopReason": "end_turn"} if reason in _DONE else {}
-    return without(result, "content") | stop
-
-
 def _read_failure(response: ErrorResponse, method: str) -> bytes:
     if response.code != NOT_FOUND:
         return with_code(response, _CODES.get(response.code, response.code))
     if method == "authenticate":
         return with_code(response, jsonrpc.AUTH_REQUIRED)
-    path = as_text(as_object(response.data).get("path"))
+    path = string(as_object(response.data).get("path"))
     return with_code(
         response, jsonrpc.RESOURCE_NOT_FOUND, {"uri": file_uri(path)} if path else None
     )
-
-
-def _update(params: Object, update: Object) -> bytes:
-    session = {"sessionId": params.get("sessionId")}
-    return encode_notification("session/update", session | {"update": update})

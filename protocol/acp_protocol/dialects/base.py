@@ -1,18 +1,18 @@
-"""What all dialects share: open requests, sessions, and reading that never raises."""
+"""What all dialects share: open requests, sessions, and translating fields without raising."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
+from urllib.parse import quote, unquote, urlsplit
 
-from acp_protocol.dialects.json_fields import META, Object, as_object
 from acp_protocol.framing import Framing, Side, opposite
+from acp_protocol.json_values import as_object, as_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
-    Batch,
     ErrorResponse,
     InvalidMessage,
     Json,
@@ -28,6 +28,25 @@ from acp_protocol.jsonrpc import (
     read_message,
 )
 
+Object: TypeAlias = dict[str, Json]
+Call: TypeAlias = Request | Notification
+AnyResponse: TypeAlias = SuccessResponse | ErrorResponse
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+REMEMBERED: Final = 1024
+"""Entries that each memory keeps, such as open requests; older ones are forgotten."""
+MAX_TEXT: Final = 100_000
+"""Characters of a turn's text that are kept, from its end."""
+META: Final = "_meta"
+PROMPT: Final = "session/prompt"
+OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
+"""Requests that make their session the current one if they succeed."""
+_ENDING: Final = frozenset({"session/close", "session/delete"})
+OFFICIAL_ALONE: Final = ("sessionCapabilities", "auth")
+"""Capabilities that only official peers have; a dialect's peer must not seem to have them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Translation:
@@ -39,46 +58,6 @@ class Translation:
     """Frames of the dialect to send back, because official ACP has no such response."""
 
 
-class Dialect(Protocol):
-    """Reads and writes one dialect; each connection needs its own, because it keeps state.
-
-    Responses name no method, so a dialect has to see the requests too, in both directions. Frames
-    that are official already, unknown or malformed pass unchanged.
-    """
-
-    @property
-    def name(self) -> str:
-        """The name that selects this dialect."""
-        ...
-
-    @property
-    def framing(self) -> Framing:
-        """How its frames are separated on stdio."""
-        ...
-
-    def read(self, raw: bytes, sent_by: Side) -> Translation:
-        """Turn a frame of the dialect, from either side, into official v1; never raises."""
-        ...
-
-    def write(self, raw: bytes, sent_by: Side) -> tuple[bytes, ...]:
-        """Turn an official v1 frame, from either side, into the dialect; never raises."""
-        ...
-
-
-Call: TypeAlias = Request | Notification
-AnyResponse: TypeAlias = SuccessResponse | ErrorResponse
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
-
-REMEMBERED: Final = 1024
-"""Entries that each memory keeps, such as open requests; older ones are forgotten."""
-PROMPT: Final = "session/prompt"
-_OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
-"""Requests that make their session the current one if they succeed."""
-_ENDING: Final = frozenset({"session/close", "session/delete"})
-
-
 @dataclass(frozen=True, slots=True)
 class PendingRequest:
     """What reading the response to a request needs."""
@@ -88,16 +67,24 @@ class PendingRequest:
     notes: Object
 
 
-class DialectBase(ABC):
-    """Keeps open requests and sessions; subclasses translate."""
+class Dialect(ABC):
+    """Reads and writes one dialect; each connection needs its own, because it keeps state.
+
+    Responses name no method, so a dialect has to see the requests too, in both directions. Frames
+    that are official already, unknown or malformed pass unchanged. Subclasses translate.
+    """
 
     name: str
+    """The name that selects this dialect."""
     framing: Framing = "lines"
+    """How its frames are separated on stdio."""
 
     def __init__(self) -> None:
         self._pending: dict[tuple[Side, tuple[str, RequestId]], PendingRequest] = {}
         self._sessions: dict[str, None] = {}
         """The known sessions, the last used one at the end."""
+        self._texts: dict[str, str] = {}
+        """The text of the running turn of each session."""
         self.is_initialized = False
 
     @property
@@ -117,42 +104,28 @@ class DialectBase(ABC):
         return session in self._sessions or session in self._running()
 
     def read(self, raw: bytes, sent_by: Side) -> Translation:
-        """Turn a frame of the dialect into official v1."""
+        """Turn a frame of the dialect, from either side, into official v1; never raises."""
         message = read_message(raw)
         try:
-            match message:
-                case Request() | Notification():
-                    self._remember(message, sent_by)
-                    if not isinstance(message.params, list):
-                        return self.read_call(message, sent_by)
-                case SuccessResponse() | ErrorResponse():
-                    request = self._pop_request(message, sent_by)
-                    if request is not None:
-                        return self.read_response(message, request)
-                case InvalidMessage():
-                    return self.read_foreign(message, sent_by)
-                case Batch():
-                    pass
+            if isinstance(message, InvalidMessage):
+                return self.read_foreign(message, sent_by)
+            if isinstance(message, Call) and self._may_translate(message, sent_by):
+                return self.read_call(message, sent_by)
+            if isinstance(message, AnyResponse) and (found := self._responded(message, sent_by)):
+                return self.read_response(message, found)
         except (ValueError, RecursionError):
             # Numbers out of range, broken URIs, deep nesting: nothing can be translated.
             pass
         return Translation((raw,))
 
     def write(self, raw: bytes, sent_by: Side) -> tuple[bytes, ...]:
-        """Turn an official v1 frame into the dialect."""
+        """Turn an official v1 frame, from either side, into the dialect; never raises."""
         message = read_message(raw)
         try:
-            match message:
-                case Request() | Notification():
-                    self._remember(message, sent_by)
-                    if not isinstance(message.params, list):
-                        return self.write_call(message, sent_by)
-                case SuccessResponse() | ErrorResponse():
-                    request = self._pop_request(message, sent_by)
-                    if request is not None:
-                        return self.write_response(message, request)
-                case InvalidMessage() | Batch():
-                    pass
+            if isinstance(message, Call) and self._may_translate(message, sent_by):
+                return self.write_call(message, sent_by)
+            if isinstance(message, AnyResponse) and (found := self._responded(message, sent_by)):
+                return self.write_response(message, found)
         except (ValueError, RecursionError):
             pass
         return (raw,)
@@ -184,7 +157,6 @@ class DialectBase(ABC):
         return {}
 
     def add_request(self, sent_by: Side, id: RequestId, request: PendingRequest) -> None:  # noqa: A002
-        """Remember a request."""
         keep(self._pending, (sent_by, id_key(id)), request)
 
     def find_request(self, sent_by: Side, id: Json) -> PendingRequest | None:  # noqa: A002
@@ -202,33 +174,44 @@ class DialectBase(ABC):
             None,
         )
 
-    def _remember(self, call: Call, sent_by: Side) -> None:
+    def begin_text(self, session: str | None) -> None:
+        """Forget the text of the turn before."""
+        self._texts.pop(session or "", None)
+
+    def add_text(self, session: str | None, text: str) -> None:
+        """Append streamed text to the turn of `session`."""
+        keep(self._texts, session or "", (self._texts.get(session or "", "") + text)[-MAX_TEXT:])
+
+    def was_streamed(self, session: str | None, text: str) -> bool:
+        """Return whether the text of the turn ends with `text`."""
+        return self._texts.get(session or "", "").rstrip().endswith(text.strip()[-MAX_TEXT:])
+
+    def _may_translate(self, call: Call, sent_by: Side) -> bool:
+        """Remember a request; return whether its params are by name."""
         if isinstance(call, Request):
             session = session_in(call.params)
-            self.add_request(
-                sent_by,
-                call.id,
-                PendingRequest(call.method, session or self.session, self.extension_fields(call)),
-            )
+            fields = self.extension_fields(call)
+            request = PendingRequest(call.method, session or self.session, fields)
+            self.add_request(sent_by, call.id, request)
             # A prompt for an unknown session does not change which session is current.
             if call.method == PROMPT and session in self._sessions:
                 keep(self._sessions, session, None)
+        return not isinstance(call.params, list)
 
-    def _pop_request(self, response: AnyResponse, sent_by: Side) -> PendingRequest | None:
+    def _responded(self, response: AnyResponse, sent_by: Side) -> PendingRequest | None:
+        """Forget and return the request of `response`, and note the session that it opens."""
         request = self._pending.pop((opposite(sent_by), id_key(response.id)), None)
-        if request is not None and isinstance(response, SuccessResponse):
-            self.is_initialized |= request.method == "initialize"
-            self._note_session(request, session_in(response.result) or request.session)
+        if request is None or isinstance(response, ErrorResponse):
+            return request
+        self.is_initialized |= request.method == "initialize"
+        session = session_in(response.result) or request.session
+        if session is not None:
+            is_unseen = request.method == PROMPT and session not in self._sessions
+            if request.method in OPENING or is_unseen:
+                keep(self._sessions, session, None)
+            elif request.method in _ENDING:
+                self._sessions.pop(session, None)
         return request
-
-    def _note_session(self, request: PendingRequest, session: str | None) -> None:
-        if session is None:
-            return
-        is_unseen = request.method == PROMPT and session not in self._sessions
-        if request.method in _OPENING or is_unseen:
-            keep(self._sessions, session, None)
-        elif request.method in _ENDING:
-            self._sessions.pop(session, None)
 
     def _running(self) -> list[str]:
         return [
@@ -246,11 +229,64 @@ def keep(memory: dict[_Key, _Value], key: _Key, value: _Value) -> None:
         del memory[next(iter(memory))]
 
 
+# Fields. Nothing below changes its arguments.
+
+
+def string(value: Json) -> str:
+    """Return `value` if it is a string, otherwise an empty one."""
+    return value if isinstance(value, str) else ""
+
+
 def session_in(value: Json) -> str | None:
-    """Return the session id in params or a result."""
     members = as_object(value)
-    session = members.get("sessionId", members.get("session_id"))
-    return session if isinstance(session, str) else None
+    return as_text(members.get("sessionId", members.get("session_id")))
+
+
+def without(value: Mapping[str, Json], *names: str) -> Object:
+    """Return `value` without the fields of these names."""
+    return {name: member for name, member in value.items() if name not in names}
+
+
+def renamed(value: Mapping[str, Json], names: Mapping[str, str]) -> Object:
+    """Return `value` with fields under their new names, unless a new name is taken already."""
+    return {
+        names[name] if name in names and names[name] not in value else name: member
+        for name, member in value.items()
+    }
+
+
+def move_to_meta(value: Mapping[str, Json], names: Iterable[str], dialect: str) -> Object:
+    """Return `value` with these fields moved to `_meta`, under the dialect's name."""
+    moved = {name: value[name] for name in names if name in value}
+    if not moved:
+        return dict(value)
+    meta = as_object(value.get(META))
+    return without(value, *moved) | {META: meta | {dialect: moved_to_meta(value, dialect) | moved}}
+
+
+def moved_to_meta(value: Mapping[str, Json], dialect: str) -> Object:
+    """Return what `move_to_meta` has moved."""
+    return as_object(as_object(value.get(META)).get(dialect))
+
+
+def without_moved(value: Mapping[str, Json], dialect: str) -> Object:
+    """Return `value` without what `move_to_meta` has moved."""
+    if not moved_to_meta(value, dialect):
+        return dict(value)
+    meta = without(as_object(value[META]), dialect)
+    return without(value, META) | ({META: meta} if meta else {})
+
+
+def moved_back(value: Mapping[str, Json], names: Iterable[str], dialect: str) -> Object:
+    """Return `value` with these fields where they were before `move_to_meta` moved them."""
+    kept = moved_to_meta(value, dialect)
+    return without_moved(value, dialect) | {name: kept[name] for name in names if name in kept}
+
+
+def marked(params: Mapping[str, Json], dialect: str, mark: str) -> Object:
+    """Return `params` with a mark of the dialect in `_meta`."""
+    meta = as_object(params.get(META))
+    return dict(params) | {META: meta | {dialect: {mark: True} | moved_to_meta(params, dialect)}}
 
 
 def placed(params: Mapping[str, Json], directory: str, dialect: str) -> Object:
@@ -265,18 +301,56 @@ def placed(params: Mapping[str, Json], directory: str, dialect: str) -> Object:
     return marked(whole, dialect, "isPlaced") if is_ours else whole
 
 
-def marked(params: Mapping[str, Json], dialect: str, mark: str) -> Object:
-    """Return `params` with a mark of the dialect in `_meta`."""
-    meta = as_object(params.get(META))
-    return dict(params) | {META: meta | {dialect: {mark: True} | as_object(meta.get(dialect))}}
+def with_blocks(params: Object, old: str, new: str, translate: Callable[[Json], Json]) -> Object:
+    """Return params of a prompt with their blocks translated, in the field `new` for `old`."""
+    if new in params or not isinstance(params.get(old), list):
+        return params
+    return renamed(params, {old: new}) | {new: [translate(block) for block in params[old]]}
+
+
+def chunk(block: Json) -> Object:
+    """Return the official update with a block of the agent's message."""
+    return {"sessionUpdate": "agent_message_chunk", "content": block}
+
+
+def update_frame(session: Json, update: Object) -> bytes:
+    """Return the notification of an update, official or not."""
+    return encode_notification("session/update", {"sessionId": session, "update": update})
+
+
+def name_of(uri: str) -> str:
+    """Return the last part of the path of `uri`, or all of it if there is none.
+
+    Raises:
+        ValueError: it is no URI.
+    """
+    return unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
+
+
+def path_of(uri: str) -> str:
+    """Return the path in a file URI; other URIs are returned unchanged.
+
+    Raises:
+        ValueError: it is no URI.
+    """
+    parts = urlsplit(uri)
+    return unquote(parts.path) if parts.scheme == "file" else uri
+
+
+def file_uri(path: str) -> str:
+    """Return the URI of a file.
+
+    Raises:
+        ValueError: the path has characters without a UTF-8 form.
+    """
+    return "file://" + quote(path)
+
+
+# Frames. All of these raise ValueError for a number that cannot be written in JSON.
 
 
 def with_params(call: Call, params: Mapping[str, Json]) -> bytes:
-    """Return the frame of `call` with other params; its own bytes if they are equal.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
+    """Return the frame of `call` with other params; its own bytes if they are equal."""
     if params == call.params or (call.params is None and not params):
         return call.raw
     if isinstance(call, Request):
@@ -285,20 +359,12 @@ def with_params(call: Call, params: Mapping[str, Json]) -> bytes:
 
 
 def with_result(response: SuccessResponse, result: Json) -> bytes:
-    """Return the frame of `response` with another result; its own bytes if it is equal.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
+    """Return the frame of `response` with another result; its own bytes if it is equal."""
     return response.raw if result == response.result else encode_result(response.id, result)
 
 
 def with_code(response: ErrorResponse, code: int, data: Json = None) -> bytes:
-    """Return the frame of `response` with another code and data; None keeps its data.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
+    """Return the frame of `response` with another code and data; None keeps its data."""
     data = response.data if data is None else data
     if (code, data) == (response.code, response.data):
         return response.raw
@@ -306,11 +372,7 @@ def with_code(response: ErrorResponse, code: int, data: Json = None) -> bytes:
 
 
 def in_words(response: ErrorResponse, names: Mapping[str, str]) -> ErrorResponse:
-    """Return `response` with the dialect's names of params in its message.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
+    """Return `response` with the dialect's names of params in its message."""
     if response.code != INVALID_PARAMS:
         return response
     official = "|".join(map(re.escape, names))
@@ -320,26 +382,3 @@ def in_words(response: ErrorResponse, names: Mapping[str, str]) -> ErrorResponse
         return response
     raw = encode_error(response.id, response.code, message, response.data)
     return replace(response, message=message, raw=raw)
-
-
-MAX_TEXT: Final = 100_000
-"""Characters of a turn's text that are kept, from its end."""
-
-
-class SentText:
-    """The text of the running turn of each session."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, str] = {}
-
-    def begin(self, session: str | None) -> None:
-        """Forget the text of the turn before."""
-        self._texts.pop(session or "", None)
-
-    def add(self, session: str | None, text: str) -> None:
-        """Append `text`."""
-        keep(self._texts, session or "", (self._texts.get(session or "", "") + text)[-MAX_TEXT:])
-
-    def ends_with(self, session: str | None, text: str) -> bool:
-        """Return whether the text of the turn ends with `text`."""
-        return self._texts.get(session or "", "").rstrip().endswith(text.strip()[-MAX_TEXT:])

@@ -19,53 +19,54 @@ Source: Continuum Router, "Agent Communication Protocol (ACP)".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
 from acp_protocol import jsonrpc
 from acp_protocol.dialects.base import (
+    OFFICIAL_ALONE,
     AnyResponse,
     Call,
-    DialectBase,
+    Dialect,
+    Object,
     PendingRequest,
     Translation,
+    chunk,
+    file_uri,
     in_words,
     keep,
     marked,
-    placed,
-    session_in,
-    with_code,
-    with_params,
-    with_result,
-)
-from acp_protocol.dialects.json_fields import (
-    OFFICIAL_ALONE,
-    Object,
-    as_list,
-    as_object,
-    as_text,
-    file_uri,
     move_to_meta,
     moved_back,
     moved_to_meta,
     name_of,
     path_of,
+    placed,
     renamed,
+    session_in,
+    string,
+    update_frame,
+    with_blocks,
+    with_code,
+    with_params,
+    with_result,
     without,
     without_moved,
 )
 from acp_protocol.framing import Side
+from acp_protocol.json_values import as_list, as_object, get_object
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
     Request,
-    RequestId,
     encode_error,
     encode_notification,
     encode_request,
     encode_result,
 )
+from acp_protocol.schema.words import TOOL_CALL_STATUSES
 
 
 def read_block(block: Json) -> Json:
@@ -80,7 +81,8 @@ def read_block(block: Json) -> Json:
             return renamed(members, {"mediaType": "mimeType"})
         case "resource" if "resource" not in members and isinstance(members.get("uri"), str):
             link = renamed(members, {"mediaType": "mimeType"})
-            return link | {"type": "resource_link", "name": _name(link)}
+            name = string(link.get("name")) or name_of(link["uri"])
+            return link | {"type": "resource_link", "name": name}
         case _:
             return block
 
@@ -98,10 +100,6 @@ def write_block(block: Json) -> Json:
             return block
 
 
-def _name(link: dict[str, Json]) -> str:
-    return as_text(link.get("name")) or name_of(link["uri"])
-
-
 OPTIONS: Final = {
     "allow_once": "Allow once",
     "allow_always": "Allow always",
@@ -113,7 +111,7 @@ KINDS: Final = frozenset(
     {"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"}
 )
 _STATUS: Final = {"ask": "pending", "rejected": "failed"}
-_STATUSES: Final = ("pending", "in_progress", "completed", "failed")
+_CONTENT_TYPES: Final = frozenset({"content", "diff", "terminal"})
 _MEMBERS: Final = ("toolCallId", "title", "kind", "status", "content", "rawInput", "rawOutput")
 
 
@@ -143,13 +141,13 @@ def write_permission(params: Object) -> Object:
         ValueError: a location's path has no UTF-8 form.
     """
     tool = as_object(params["toolCall"])
-    id_ = as_text(tool.get("toolCallId"))
+    id_ = string(tool.get("toolCallId"))
     places = [_write_location(place) for place in as_list(tool.get("locations"))]
     return {
         "sessionId": params.get("sessionId"),
         "toolCallId": id_,
-        "title": as_text(tool.get("title")) or id_,
-        "kind": tool.get("kind") if as_text(tool.get("kind")) in KINDS else "other",
+        "title": string(tool.get("title")) or id_,
+        "kind": tool.get("kind") if string(tool.get("kind")) in KINDS else "other",
         "locations": places,
     }
 
@@ -163,8 +161,8 @@ def option_of(params: Object) -> Object:
     options = [as_object(option) for option in as_list(params.get("options"))]
     if not options:
         return {word: word for word in OPTIONS}
-    by_id = {as_text(option.get("optionId")): option.get("optionId") for option in options}
-    by_kind = {as_text(each.get("kind")): each.get("optionId") for each in reversed(options)}
+    by_id = {string(option.get("optionId")): option.get("optionId") for option in options}
+    by_kind = {string(each.get("kind")): each.get("optionId") for each in reversed(options)}
     instead = {f"{verb}_always": by_kind.get(f"{verb}_once") for verb in ("allow", "reject")}
     return instead | by_kind | by_id
 
@@ -205,23 +203,20 @@ def _tool(params: Object) -> Object:
     if "locations" in params:
         tool["locations"] = [_read_location(place) for place in as_list(params["locations"])]
     if "content" in tool:
-        tool["content"] = [_read_content(item) for item in as_list(tool["content"])]
+        tool["content"] = [
+            item
+            if string(as_object(item).get("type")) in _CONTENT_TYPES
+            else {"type": "content", "content": read_block(item)}
+            for item in as_list(tool["content"])
+        ]
     if "status" in tool:
-        status = _status(as_text(tool["status"]))
-        tool = without(tool, "status") | ({"status": status} if status in _STATUSES else {})
+        # Also `InProgress` for `in_progress`.
+        word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", string(tool["status"])).lower()
+        status = _STATUS.get(word, word)
+        tool = without(tool, "status")
+        if status in TOOL_CALL_STATUSES[1]:
+            tool["status"] = status
     return tool
-
-
-def _read_content(item: Json) -> Json:
-    if as_text(as_object(item).get("type")) in {"content", "diff", "terminal"}:
-        return item
-    return {"type": "content", "content": read_block(item)}
-
-
-def _status(word: str) -> str:
-    """Return `InProgress` as `in_progress`."""
-    word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word).lower()
-    return _STATUS.get(word, word)
 
 
 def _read_location(place: Json) -> Json:
@@ -259,11 +254,13 @@ _UNLISTED: Final = frozenset(
     {jsonrpc.AUTH_REQUIRED, jsonrpc.RESOURCE_NOT_FOUND, -33000, -33001, -33002}
 )
 """Official codes that its table lacks; the last ones are those of MCP over ACP."""
+_IS_CLIENT: Final = "isClient"
+"""Tells the agent to respond as in the dialect."""
 _MODES: Final = {"code": "Code", "architect": "Architect"}
 """The modes in its own examples."""
 
 
-class Continuum(DialectBase):
+class Continuum(Dialect):
     """Translates for Continuum Router and its clients."""
 
     name: str = "continuum"
@@ -284,7 +281,6 @@ class Continuum(DialectBase):
     # Dialect to official
 
     def read_call(self, call: Call, sent_by: Side) -> Translation:
-        """Turn a call of the dialect into official v1."""
         params = as_object(call.params)
         if sent_by == "agent":
             return self._read_agent(call, params)
@@ -296,21 +292,24 @@ class Continuum(DialectBase):
             case "initialize":
                 params = _read_capabilities(params)
             case "authenticate":
-                params = _marked(without(renamed(params, {"method": "methodId"}), "token"))
+                params = without(renamed(params, {"method": "methodId"}), "token")
+                params = marked(params, self.name, _IS_CLIENT)
             case "session/new":
-                params = self._placed(move_to_meta(params, ("mode",), self.name))
+                params = move_to_meta(params, ("mode",), self.name)
+                params = placed(params, self._directory, self.name)
             case "session/load":
-                params = self._placed(_marked(params))
+                params = marked(params, self.name, _IS_CLIENT)
+                params = placed(params, self._directory, self.name)
             case "session/set_mode":
                 params = self._in_session(renamed(params, {"mode": "modeId"}))
             case "session/prompt":
-                params = self._in_session(self._read_prompt(params))
+                params = move_to_meta(params, _GENERATION, self.name)
+                params = self._in_session(with_blocks(params, "content", "prompt", read_block))
             case _:
                 pass
         return Translation((with_params(call, params),))
 
     def read_response(self, response: AnyResponse, request: PendingRequest) -> Translation:
-        """Turn a response of the dialect into official v1."""
         if request.notes.get("is_cancel"):
             # Officially this was a notification, which gets no response.
             return Translation(())
@@ -326,7 +325,7 @@ class Continuum(DialectBase):
                 session = session_in(result) or request.session
                 translated = self._read_history(result, session, request.method)
             case "session/set_mode":
-                self._note_mode(request.session, as_text(result.get("mode")))
+                self._note_mode(request.session, string(result.get("mode")))
                 translated = move_to_meta(result, ("mode", "previousMode"), self.name)
             case "session/request_permission":
                 translated = outcome_of(response.result, request.notes)
@@ -347,12 +346,14 @@ class Continuum(DialectBase):
             key = f"{params.get('sessionId')} {params['toolCallId']}"
             is_new = key not in self._tools
             keep(self._tools, key, None)
-            return Translation((_update(params, read_tool_call(params, is_new=is_new)),))
+            update = read_tool_call(params, is_new=is_new)
+            return Translation((update_frame(params.get("sessionId"), update),))
         if not isinstance(params.get("content"), list | dict):
             return Translation((call.raw,))
         content = params["content"]
         blocks = as_list(content) if isinstance(content, list) else [content]
-        return Translation(tuple(_update(params, _chunk(read_block(block))) for block in blocks))
+        updates = (chunk(read_block(block)) for block in blocks)
+        return Translation(tuple(update_frame(params.get("sessionId"), each) for each in updates))
 
     def _read_cancel(self, call: Call, params: Object) -> Translation:
         if "sessionId" not in params and self.busy_session is not None:
@@ -363,30 +364,22 @@ class Continuum(DialectBase):
         self.add_request("client", call.id, request)
         # Without a session there is nothing to cancel, but the request still needs a response.
         known = (encode_notification(call.method, params),) if session_in(params) else ()
-        return Translation(known, (self._answer_cancel(call.id, params),))
-
-    def _answer_cancel(self, id_: RequestId, params: Object) -> bytes:
         session = params.get("sessionId")
         if not self.is_initialized:
-            return encode_error(id_, NOT_INITIALIZED, "The first request is initialize")
-        if session is not None and not isinstance(session, str):
-            return encode_error(id_, jsonrpc.INVALID_PARAMS, "sessionId is no string")
-        if session is not None and not self.knows(session):
+            reply = encode_error(call.id, NOT_INITIALIZED, "The first request is initialize")
+        elif session is not None and not isinstance(session, str):
+            reply = encode_error(call.id, jsonrpc.INVALID_PARAMS, "sessionId is no string")
+        elif session is not None and not self.knows(session):
             data = {"sessionId": session}
-            return encode_error(id_, APPLICATION_ERROR, "There is no such session", data)
-        return encode_result(id_, {})
-
-    def _read_prompt(self, params: Object) -> Object:
-        params = move_to_meta(params, _GENERATION, self.name)
-        if "prompt" in params or not isinstance(params.get("content"), list):
-            return params
-        params = renamed(params, {"content": "prompt"})
-        return params | {"prompt": [read_block(block) for block in params["prompt"]]}
+            reply = encode_error(call.id, APPLICATION_ERROR, "There is no such session", data)
+        else:
+            reply = encode_result(call.id, {})
+        return Translation(known, (reply,))
 
     def _read_history(self, result: Object, session: str | None, method: str) -> Object:
         if not any(name in result for name in _HISTORY):
             return result
-        mode = as_text(result.get("mode"))
+        mode = string(result.get("mode"))
         self._note_mode(session, mode)
         translated = move_to_meta(result, _HISTORY, self.name)
         if mode and "modes" not in result:
@@ -411,7 +404,6 @@ class Continuum(DialectBase):
     # Official to dialect
 
     def write_call(self, call: Call, sent_by: Side) -> tuple[bytes, ...]:
-        """Turn an official call into the dialect."""
         params = as_object(call.params)
         if sent_by == "agent":
             return (self._write_agent(call, params),)
@@ -427,13 +419,13 @@ class Continuum(DialectBase):
             case "session/set_mode":
                 params = self._out_of_session(renamed(params, {"modeId": "mode"}))
             case "session/prompt":
-                params = _write_prompt(moved_back(params, _GENERATION, self.name))
+                params = moved_back(params, _GENERATION, self.name)
+                params = with_blocks(params, "prompt", "content", write_block)
             case _:
                 pass
         return (with_params(call, params),)
 
     def write_response(self, response: AnyResponse, request: PendingRequest) -> tuple[bytes, ...]:
-        """Turn an official response into the dialect."""
         if isinstance(response, ErrorResponse):
             return (self._write_failure(in_words(response, _WORDS), request),)
         result = as_object(response.result)
@@ -451,13 +443,13 @@ class Continuum(DialectBase):
         return (with_result(response, translated),)
 
     def _write_agent(self, call: Call, params: Object) -> bytes:
-        update = as_object(params.get("update"))
+        update = get_object(params, "update")
         match call.method, update.get("sessionUpdate"):
             case "session/update", "agent_message_chunk" if "content" in update:
                 blocks = [write_block(update["content"])]
                 return with_params(call, without(params, "update") | {"content": blocks})
             case "session/update", "current_mode_update":
-                self._note_mode(session_in(params), as_text(update.get("currentModeId")))
+                self._note_mode(session_in(params), string(update.get("currentModeId")))
                 return call.raw
             case "session/request_permission", _ if isinstance(params.get("toolCall"), dict):
                 return with_params(call, write_permission(params))
@@ -468,25 +460,28 @@ class Continuum(DialectBase):
         self._cancels += 1
         # No client uses such ids, so the response can only belong to this request.
         id_ = f"cancel-{self._cancels}"
-        self.add_request(
-            "client", id_, PendingRequest(call.method, session_in(params), {"is_cancel": True})
-        )
+        request = PendingRequest(call.method, session_in(params), {"is_cancel": True})
+        self.add_request("client", id_, request)
         return encode_request(id_, call.method, self._out_of_session(params) or None)
 
     def _write_history(self, result: Object, request: PendingRequest) -> Object:
         kept = moved_to_meta(result, self.name)
         session = session_in(result) or request.session
-        mode = as_text(as_object(result.get("modes")).get("currentModeId"))
-        mode = mode or as_text(kept.get("mode")) or as_text(request.notes.get("mode")) or "code"
+        mode = string(get_object(result, "modes").get("currentModeId"))
+        mode = mode or string(kept.get("mode")) or string(request.notes.get("mode")) or "code"
         self._note_mode(session, mode)
         time = _stamp(self._now())
         history: Object = {"sessionId": session} if session else {}
         history |= {"createdAt": time, "updatedAt": time, "mode": mode, "historyLength": 0}
-        kept = kept | {name: _restamped(kept[name]) for name in _TIMES if name in kept}
+        for name in _TIMES:
+            # Other forms of a time are rewritten; one without a zone stays.
+            with suppress(ValueError, OverflowError):
+                if (read := datetime.fromisoformat(string(kept.get(name)))).tzinfo:
+                    kept = kept | {name: _stamp(read)}
         return history | kept | without(without_moved(result, self.name), "modes")
 
     def _write_modes(self, result: Object, request: PendingRequest) -> Object:
-        session, mode = request.session, as_text(request.notes.get("mode"))
+        session, mode = request.session, string(request.notes.get("mode"))
         # An update with the new mode may have come before the response.
         is_current = self._modes.get(session or "") == mode
         before = (self._former if is_current else self._modes).get(session or "")
@@ -523,9 +518,6 @@ class Continuum(DialectBase):
             keep(self._former, session, self._modes.get(session, mode))
             keep(self._modes, session, mode)
 
-    def _placed(self, params: Object) -> Object:
-        return placed(params, self._directory, self.name)
-
     def _in_session(self, params: Object) -> Object:
         if "sessionId" in params or self.session is None:
             return params
@@ -535,42 +527,37 @@ class Continuum(DialectBase):
         return without(params, "sessionId") if session_in(params) == self.session else params
 
 
-def _marked(params: Object) -> Object:
-    """Return `params` with a mark that tells the agent to respond as in the dialect."""
-    return marked(params, Continuum.name, "isClient")
-
-
 def _read_capabilities(params: Object) -> Object:
-    flat = as_object(params.get("clientCapabilities"))
+    flat = get_object(params, "clientCapabilities")
     files = {name: flat[name] for name in _FILES if name in flat}
     if not files:
         return params
-    nested = {"fs": files | as_object(flat.get("fs"))} | without(flat, "fs", *_FILES)
+    nested = {"fs": files | get_object(flat, "fs")} | without(flat, "fs", *_FILES)
     return params | {"clientCapabilities": nested}
 
 
 def _write_capabilities(params: Object) -> Object:
-    nested = as_object(params.get("clientCapabilities"))
-    files = as_object(nested.get("fs"))
+    nested = get_object(params, "clientCapabilities")
+    files = get_object(nested, "fs")
     flat = {name: files.get(name, False) for name in _FILES}
     flat["terminal"] = nested.get("terminal", False)
     return params | {"clientCapabilities": flat | without(nested, "fs")}
 
 
 def _read_agent_capabilities(result: Object) -> Object:
-    flat = as_object(result.get("agentCapabilities"))
+    flat = get_object(result, "agentCapabilities")
     prompts = {name: flat[name] for name in _PROMPTS if name in flat}
     bridge = _BRIDGE if "mcp" in flat else ()
     if not prompts and not bridge:
         return result
     nested = move_to_meta(without(flat, *_PROMPTS), bridge, Continuum.name)
-    nested["promptCapabilities"] = prompts | as_object(flat.get("promptCapabilities"))
+    nested["promptCapabilities"] = prompts | get_object(flat, "promptCapabilities")
     return result | {"agentCapabilities": nested}
 
 
 def _write_agent_capabilities(result: Object) -> Object:
-    nested = as_object(result.get("agentCapabilities"))
-    prompts = as_object(nested.get("promptCapabilities"))
+    nested = get_object(result, "agentCapabilities")
+    prompts = get_object(nested, "promptCapabilities")
     flat: Object = {"loadSession": nested.get("loadSession", False)}
     flat |= {name: prompts.get(name, False) for name in _PROMPTS} | {"mcp": False}
     flat |= moved_back(
@@ -580,30 +567,5 @@ def _write_agent_capabilities(result: Object) -> Object:
     return defaults | result | {"agentCapabilities": flat}
 
 
-def _write_prompt(params: Object) -> Object:
-    if "content" in params or not isinstance(params.get("prompt"), list):
-        return params
-    params = renamed(params, {"prompt": "content"})
-    return params | {"content": [write_block(block) for block in params["content"]]}
-
-
 def _stamp(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _restamped(time: Json) -> Json:
-    """Return a time in the dialect's format; unchanged if it is none or has no zone."""
-    try:
-        read = datetime.fromisoformat(as_text(time))
-        return _stamp(read) if read.tzinfo else time
-    except (ValueError, OverflowError):
-        return time
-
-
-def _chunk(block: Json) -> Object:
-    return {"sessionUpdate": "agent_message_chunk", "content": block}
-
-
-def _update(params: Mapping[str, Json], update: Object) -> bytes:
-    session = {"sessionId": params.get("sessionId")}
-    return encode_notification("session/update", session | {"update": update})

@@ -28,8 +28,9 @@ from __future__ import annotations
 from typing import Final
 
 from acp_protocol.dialects.acpex import KINDS
-from acp_protocol.dialects.json_fields import Object, as_object, as_text
+from acp_protocol.dialects.base import Object, string
 from acp_protocol.framing import Framing, Side
+from acp_protocol.json_values import as_object, get_object
 from acp_protocol.jsonrpc import (
     INVALID_REQUEST,
     InvalidMessage,
@@ -89,7 +90,7 @@ class DialectDetector:
                 return None
 
     def _opening(self, params: Object) -> str | None:
-        flat, theirs = as_object(params.get("clientCapabilities")), params.get("capabilities")
+        flat, theirs = get_object(params, "clientCapabilities"), params.get("capabilities")
         is_official = isinstance(flat.get("fs"), dict) or "info" in params
         if not is_official and _has_any(flat, ("readTextFile", "writeTextFile"), bool):
             return "continuum"
@@ -112,7 +113,7 @@ class DialectDetector:
             return "continuum"
         if "protocolVersion" not in result:
             return None
-        capabilities = as_object(result.get("agentCapabilities"))
+        capabilities = get_object(result, "agentCapabilities")
         if _has_any(capabilities, _OFFICIAL, dict) or "info" in result:
             self._settle("agent")
             return None
@@ -129,8 +130,8 @@ class DialectDetector:
             return _by_update(params) if method == "session/update" else None
         if self._begins_officially:
             return None
-        has_mode = bool(as_text(params.get("mode"))) and "cwd" not in params
-        has_id = bool(as_text(params.get("id"))) and "serverId" not in params
+        has_mode = bool(string(params.get("mode"))) and "cwd" not in params
+        has_id = bool(string(params.get("id"))) and "serverId" not in params
         is_theirs = (method == "session/new" and has_mode) or (method == "mcp/connect" and has_id)
         return "continuum" if is_theirs else None
 
@@ -142,13 +143,13 @@ def _by_update(params: Object) -> str | None:
     if "update" not in params:
         return "continuum" if isinstance(params.get("content"), list) else None
     update = as_object(params["update"])
-    is_kind = "sessionUpdate" not in update and as_text(update.get("kind")) in KINDS
+    is_kind = "sessionUpdate" not in update and string(update.get("kind")) in KINDS
     return "acpex" if is_kind else None
 
 
 def _by_foreign(value: Object) -> str | None:
     is_prompt = "jsonrpc" not in value and value.get("type") == "prompt"
-    return "openoxide" if is_prompt and as_text(value.get("session_id")) else None
+    return "openoxide" if is_prompt and string(value.get("session_id")) else None
 
 
 def _has_any(value: Object, names: tuple[str, ...], kind: type[bool | Object]) -> bool:

@@ -25,36 +25,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_protocol.dialects.acpex import kind_of, output_text, plan_entry, tool_output
+from acp_protocol.dialects.acpex import output_text, plan_entry, tool_call, tool_output
 from acp_protocol.dialects.base import (
+    OPENING,
     PROMPT,
     REMEMBERED,
     AnyResponse,
     Call,
-    DialectBase,
+    Dialect,
+    Object,
     PendingRequest,
-    SentText,
     Translation,
+    chunk,
     in_words,
     keep,
-    placed,
-    session_in,
-    with_params,
-    with_result,
-)
-from acp_protocol.dialects.json_fields import (
-    Object,
-    as_list,
-    as_object,
-    as_text,
     move_to_meta,
     moved_to_meta,
+    placed,
     renamed,
+    session_in,
+    string,
+    update_frame,
+    with_params,
+    with_result,
     without,
     without_moved,
 )
 from acp_protocol.dialects.unified_diff import texts_from_diff, write_unified_diff
 from acp_protocol.framing import Framing, Side
+from acp_protocol.json_values import as_list, as_object, as_text, get_object
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     ErrorResponse,
@@ -69,8 +68,7 @@ from acp_protocol.jsonrpc import (
     encode_result,
     parse,
 )
-
-_STATUSES: Final = frozenset({"pending", "in_progress", "completed"})
+from acp_protocol.schema.words import PLAN_ENTRY_STATUSES
 
 
 @dataclass(slots=True)
@@ -84,166 +82,29 @@ class _Turn:
     tool: str | None = None
 
 
-class OpenoxideEvents:
-    """Reads and writes the events of one connection: plans come in steps, diffs without tools."""
-
-    def __init__(self) -> None:
-        self._turns: dict[str, _Turn] = {}
-        self._diffs = 0
-
-    def begin(self, session: str | None) -> None:
-        """Forget the plan and the tool of the turn before."""
-        self._turns.pop(session or "", None)
-
-    def read(self, event: Object, session: str | None) -> Object | None:
-        """Return the equivalent official update; None if it cannot be read.
-
-        Raises:
-            ValueError: a number cannot be written in JSON.
-        """
-        match event.get("type"):
-            case "text_delta" if isinstance(event.get("text"), str):
-                return chunk({"type": "text", "text": event["text"]})
-            case "tool_call" if isinstance(event.get("id"), str):
-                self._turn(session).tool = event["id"]
-                return _read_tool_call(event)
-            case "tool_result" if isinstance(event.get("id"), str):
-                return tool_output(event["id"], event.get("output", ""))
-            case "plan_step" if isinstance(event.get("step"), str):
-                return _read_step(event, self._turn(session).steps)
-            case "diff" if is_diff(event):
-                return self._read_diff(event, self._turn(session).tool)
-            case None if isinstance(event.get("slash_commands"), list):
-                return read_commands(event["slash_commands"])
-            case _:
-                return None
-
-    def write(self, update: Object, session: str | None) -> list[Object] | None:
-        """Turn an official update into events; None if there are none for it.
-
-        Raises:
-            ValueError: a number cannot be written in JSON.
-        """
-        if update.get("sessionUpdate") != "plan":
-            return write_events(update)
-        sent = self._turn(session).sent
-        entries = [as_object(entry) for entry in as_list(update.get("entries"))]
-        return [step for entry in entries if (step := _write_step(entry, sent)) is not None]
-
-    def _turn(self, session: str | None) -> _Turn:
-        turn = self._turns.get(session or "") or _Turn()
-        keep(self._turns, session or "", turn)
-        return turn
-
-    def _read_diff(self, event: Object, running: str | None) -> Object:
-        content = [read_diff(event)]
-        tool = as_text(event.get("id")) or running
-        if tool is not None:
-            return {"sessionUpdate": "tool_call_update", "toolCallId": tool, "content": content}
-        self._diffs += 1
-        return {
-            "sessionUpdate": "tool_call",
-            "toolCallId": f"diff-{self._diffs}",
-            "title": f"Edit {event['path']}",
-            "kind": "edit",
-            "status": "completed",
-            "content": content,
-        }
-
-
-def chunk(block: Json) -> Object:
-    """Return the update with a block of the agent's message."""
-    return {"sessionUpdate": "agent_message_chunk", "content": block}
-
-
-def write_events(update: Object) -> list[Object] | None:
-    """Turn an official update that is no plan into events; None if there are none for it.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
-    match update.get("sessionUpdate"):
-        case "agent_message_chunk" if as_object(update.get("content")).get("type") == "text":
-            text = as_text(as_object(update["content"]).get("text"))
-            return [{"type": "text_delta", "text": text}]
-        case "tool_call":
-            return [_write_tool_call(update), *_write_tool_update(update)]
-        case "tool_call_update":
-            return _write_tool_update(update) or None
-        case "available_commands_update":
-            return [{"slash_commands": write_commands(update.get("availableCommands"))}]
-        case _:
-            return None
-
-
-def is_diff(value: Object) -> bool:
-    """Return whether `value` holds a diff."""
+def _is_diff(value: Object) -> bool:
     return all(isinstance(value.get(name), str) for name in ("path", "unified_diff"))
-
-
-def read_diff(value: Object) -> Object:
-    """Return the official tool call content that holds the same diff."""
-    before, after = texts_from_diff(value["unified_diff"])
-    return {"type": "diff", "path": value["path"], "oldText": before, "newText": after}
-
-
-def write_diff(value: Object) -> Object:
-    """Return the diff that an official tool call content holds."""
-    before, after = value.get("oldText"), as_text(value.get("newText"))
-    path = as_text(value.get("path"))
-    diff = write_unified_diff(path, before if isinstance(before, str) else None, after)
-    return {"path": path, "unified_diff": diff}
 
 
 def read_commands(commands: Json) -> Object:
     """Return the official update that advertises these slash commands."""
-    members = [as_object(command) for command in as_list(commands)]
     available = [
-        {
-            "name": as_text(command.get("command")).removeprefix("/"),
-            "description": as_text(command.get("description")),
-        }
-        for command in members
-        if as_text(command.get("command")).removeprefix("/")
+        {"name": name, "description": string(command.get("description"))}
+        for command in map(as_object, as_list(commands))
+        if (name := string(command.get("command")).removeprefix("/"))
     ]
     return {"sessionUpdate": "available_commands_update", "availableCommands": available}
-
-
-def write_commands(commands: Json) -> list[Json]:
-    """Return officially advertised commands as slash commands."""
-    members = [as_object(command) for command in as_list(commands)]
-    return [
-        {
-            "command": f"/{as_text(command.get('name'))}",
-            "description": as_text(command.get("description")),
-        }
-        for command in members
-    ]
-
-
-def _read_tool_call(event: Object) -> Object:
-    name = as_text(event.get("name")) or event["id"]
-    call = {
-        "sessionUpdate": "tool_call",
-        "toolCallId": event["id"],
-        "title": name,
-        "kind": kind_of(name),
-        "status": "in_progress",
-    }
-    return call | ({"rawInput": event["input"]} if "input" in event else {})
-
-
-def _write_tool_call(update: Object) -> Object:
-    name = as_text(update.get("title"))
-    event = {"type": "tool_call", "id": update.get("toolCallId"), "name": name}
-    return event | ({"input": update["rawInput"]} if "rawInput" in update else {})
 
 
 def _write_tool_update(update: Object) -> list[Object]:
     id_ = update.get("toolCallId")
     items = [as_object(item) for item in as_list(update.get("content"))]
-    diffs = [write_diff(item) for item in items if item.get("type") == "diff"]
-    events: list[Object] = [{"type": "diff", "id": id_} | diff for diff in diffs]
+    events: list[Object] = []
+    for item in items:
+        if item.get("type") == "diff":
+            path, before = string(item.get("path")), as_text(item.get("oldText"))
+            diff = write_unified_diff(path, before, string(item.get("newText")))
+            events.append({"type": "diff", "id": id_, "path": path, "unified_diff": diff})
     text = output_text(update)
     if text or update.get("status") in ("completed", "failed"):
         events.append({"type": "tool_result", "id": id_, "output": text})
@@ -252,9 +113,9 @@ def _write_tool_update(update: Object) -> list[Object]:
 
 def _read_step(event: Object, steps: list[Object]) -> Object:
     """Add a step to the plan, or update the status of one that is there."""
-    text, status = event["step"], as_text(event.get("status"))
+    text, status = event["step"], string(event.get("status"))
     places = [place for place, step in enumerate(steps) if step["content"] == text]
-    entry = plan_entry(text, status if status in _STATUSES else "pending")
+    entry = plan_entry(text, status if status in PLAN_ENTRY_STATUSES[1] else "pending")
     if status and places:
         steps[places[0]] = entry
     elif len(steps) < REMEMBERED:
@@ -264,7 +125,7 @@ def _read_step(event: Object, steps: list[Object]) -> Object:
 
 def _write_step(entry: Object, sent: dict[str, Json]) -> Object | None:
     """Return an entry of a plan as a step; None if it was sent with this status already."""
-    text, status = as_text(entry.get("content")), as_text(entry.get("status")) or "pending"
+    text, status = string(entry.get("content")), string(entry.get("status")) or "pending"
     before = sent.get(text)
     keep(sent, text, status)
     if before == status:
@@ -299,10 +160,9 @@ _WIRE_NAMES: Final = {
 _NAMES: Final = {wire: name for name, wire in _WIRE_NAMES.items()} | {"mcp_servers": "mcpServers"}
 _RENAMED_METHODS: Final = ("session/", "fs/", "terminal/")
 """Prefixes of the methods whose fields are renamed."""
-_OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 
 
-class Openoxide(DialectBase):
+class Openoxide(Dialect):
     """Translates for the agent of the OpenOxide blueprint and its clients."""
 
     name: str = "openoxide"
@@ -312,8 +172,8 @@ class Openoxide(DialectBase):
         """`directory` is the working directory of sessions whose client names none."""
         super().__init__()
         self._directory = directory
-        self._events = OpenoxideEvents()
-        self._streamed = SentText()
+        self._turns: dict[str, _Turn] = {}
+        self._diffs = 0
         self._commands: list[Json] = []
         self._cancelled: dict[tuple[str, RequestId], None] = {}
         self._prompts = 0
@@ -336,31 +196,29 @@ class Openoxide(DialectBase):
         return Translation((frame.raw,))
 
     def read_call(self, call: Call, sent_by: Side) -> Translation:
-        """Turn a call of the dialect into official v1."""
         params = as_object(call.params)
         if sent_by == "agent":
             if call.method != "session/update" or "update" in params:
-                return Translation((with_params(call, _official(call.method, params)),))
+                return Translation((with_params(call, _named(call.method, params, _NAMES)),))
             session = session_in(params) or self.session
             return self._read_event(params, session, call.raw)
         if call.method in _CANCELS and ("request_id" in params or call.method == CANCEL):
             return self._read_cancel(call, params)
         if call.method == "session/cancel" and isinstance(call, Request) and session_in(params):
-            official = encode_notification(call.method, _official(call.method, params))
+            official = encode_notification(call.method, _named(call.method, params, _NAMES))
             return Translation((official,), (encode_result(call.id, {}),))
         if call.method == PROMPT:
             return Translation((with_params(call, self._read_prompt(params)),))
         if call.method == "initialize":
             params = VERSION | params
-        params = _official(call.method, params)
-        if call.method in _OPENING:
+        params = _named(call.method, params, _NAMES)
+        if call.method in OPENING:
             params = placed(
                 move_to_meta(params, ("config",), self.name), self._directory, self.name
             )
         return Translation((with_params(call, params),))
 
     def read_response(self, response: AnyResponse, request: PendingRequest) -> Translation:
-        """Turn a response of the dialect into official v1."""
         if request.method in _CANCELS:
             # Officially this was a notification, which gets no response.
             return Translation(())
@@ -372,12 +230,15 @@ class Openoxide(DialectBase):
                 self._commands = as_list(result.get("slash_commands"))
                 return Translation((with_result(response, _read_abilities(result)),))
             case "session/new" | "session/load" | "session/resume" | "session/fork":
-                translated = _official(request.method, result)
+                translated = _named(request.method, result, _NAMES)
                 session = session_in(translated) or request.session
-                return Translation((with_result(response, translated), *self._advertised(session)))
+                frames = [with_result(response, translated)]
+                if session is not None and self._commands:
+                    frames.append(update_frame(session, read_commands(self._commands)))
+                return Translation(tuple(frames))
             case "session/prompt":
                 is_cancelled = request.notes.get("key") in self._cancelled
-                stop = as_text(result.get("stop_reason", result.get("stopReason")))
+                stop = string(result.get("stop_reason", result.get("stopReason")))
                 stop = stop or ("cancelled" if is_cancelled else "end_turn")
                 kept = without(result, "role", "content", "tool_uses", "tool_results")
                 ended = without(kept, "stop_reason") | {"stopReason": stop}
@@ -387,20 +248,56 @@ class Openoxide(DialectBase):
                 outcome = renamed(as_object(result["outcome"]), {"option_id": "optionId"})
                 return Translation((with_result(response, result | {"outcome": outcome}),))
             case _:
-                translated = _official(request.method, result) if result else response.result
+                translated = _named(request.method, result, _NAMES) if result else response.result
                 return Translation((with_result(response, translated),))
 
     def _read_event(self, event: Object, session: str | None, raw: bytes) -> Translation:
-        update = self._events.read(event, session)
-        if update is None or session is None:
-            return Translation((raw,))
-        if event.get("type") == "text_delta":
-            self._streamed.add(session, event["text"])
-        return Translation((_update(session, update),))
+        update = None if session is None else self._read_update(event, session)
+        return Translation((raw if update is None else update_frame(session, update),))
+
+    def _read_update(self, event: Object, session: str) -> Object | None:
+        """Return the equivalent official update; None if it cannot be read."""
+        match event.get("type"):
+            case "text_delta" if isinstance(event.get("text"), str):
+                self.add_text(session, event["text"])
+                return chunk({"type": "text", "text": event["text"]})
+            case "tool_call" if isinstance(event.get("id"), str):
+                self._turn(session).tool = event["id"]
+                call = tool_call(event["id"], string(event.get("name")) or event["id"])
+                return call | ({"rawInput": event["input"]} if "input" in event else {})
+            case "tool_result" if isinstance(event.get("id"), str):
+                return tool_output(event["id"], event.get("output", ""))
+            case "plan_step" if isinstance(event.get("step"), str):
+                return _read_step(event, self._turn(session).steps)
+            case "diff" if _is_diff(event):
+                return self._read_diff(event, session)
+            case None if isinstance(event.get("slash_commands"), list):
+                return read_commands(event["slash_commands"])
+            case _:
+                return None
+
+    def _read_diff(self, event: Object, session: str) -> Object:
+        before, after = texts_from_diff(event["unified_diff"])
+        diff = {"type": "diff", "path": event["path"], "oldText": before, "newText": after}
+        tool = string(event.get("id")) or self._turn(session).tool
+        if tool is not None:
+            return {"sessionUpdate": "tool_call_update", "toolCallId": tool, "content": [diff]}
+        self._diffs += 1
+        call = tool_call(f"diff-{self._diffs}", f"Edit {event['path']}")
+        return call | {"kind": "edit", "status": "completed", "content": [diff]}
+
+    def _begin_turn(self, session: str | None) -> None:
+        """Forget the text, the plan and the tool of the turn before."""
+        self.begin_text(session)
+        self._turns.pop(session or "", None)
+
+    def _turn(self, session: str | None) -> _Turn:
+        turn = self._turns.get(session or "") or _Turn()
+        keep(self._turns, session or "", turn)
+        return turn
 
     def _read_prompt(self, params: Object) -> Object:
-        self._events.begin(session_in(params))
-        self._streamed.begin(session_in(params))
+        self._begin_turn(session_in(params))
         params = renamed(params, _NAMES)
         if "prompt" not in params and isinstance(params.get("content"), list):
             if params.get("type") == "prompt":
@@ -427,20 +324,14 @@ class Openoxide(DialectBase):
     def _read_last(self, result: Object, session: str | None) -> list[bytes]:
         """Return chunks with the content of the result that was not streamed."""
         blocks = [_read_block(block) for block in as_list(result.get("content"))]
-        text = "".join(as_text(as_object(block).get("text")) for block in blocks)
-        if session is None or self._streamed.ends_with(session, text):
+        text = "".join(string(as_object(block).get("text")) for block in blocks)
+        if session is None or self.was_streamed(session, text):
             return []
-        return [_update(session, chunk(block)) for block in blocks]
-
-    def _advertised(self, session: str | None) -> tuple[bytes, ...]:
-        if session is None or not self._commands:
-            return ()
-        return (_update(session, read_commands(self._commands)),)
+        return [update_frame(session, chunk(block)) for block in blocks]
 
     # Official to dialect
 
     def write_call(self, call: Call, sent_by: Side) -> tuple[bytes, ...]:
-        """Turn an official call into the dialect."""
         params = as_object(call.params)
         if sent_by == "agent":
             return self._write_agent(call, params)
@@ -448,19 +339,21 @@ class Openoxide(DialectBase):
             case "session/cancel" | "$/cancel_request":
                 return (self._write_cancel(call, params),)
             case "session/prompt":
-                self._streamed.begin(session_in(params))
-                self._events.begin(session_in(params))
-                params = _write_prompt(params)
-            case _ if call.method in _OPENING:
+                self._begin_turn(session_in(params))
+                if "content" in params or not isinstance(params.get("prompt"), list):
+                    params = renamed(params, _WIRE_NAMES)
+                else:
+                    typed: Object = {"type": "prompt"}
+                    params = typed | renamed(params, _WIRE_NAMES | {"prompt": "content"})
+            case _ if call.method in OPENING:
                 config = {"config": moved_to_meta(params, self.name).get("config", {})}
                 params = without_moved(without(params, "mcpServers"), self.name)
-                params = _in_dialect(call.method, params) | config
+                params = _named(call.method, params, _WIRE_NAMES) | config
             case _:
-                params = _in_dialect(call.method, params)
+                params = _named(call.method, params, _WIRE_NAMES)
         return (with_params(call, params),)
 
     def write_response(self, response: AnyResponse, request: PendingRequest) -> tuple[bytes, ...]:
-        """Turn an official response into the dialect."""
         if isinstance(response, ErrorResponse):
             names = {} if request.notes.get("has_prompt") else {"prompt": "content"}
             response = in_words(response, _WIRE_NAMES | names)
@@ -479,17 +372,46 @@ class Openoxide(DialectBase):
                 bare: Object = {"type": "response", "session_id": request.session}
                 return (encode(bare | turn),)
             case _:
-                translated = _in_dialect(request.method, result) if result else response.result
+                translated = (
+                    _named(request.method, result, _WIRE_NAMES) if result else response.result
+                )
                 return (with_result(response, translated),)
 
     def _write_agent(self, call: Call, params: Object) -> tuple[bytes, ...]:
         is_update = call.method == "session/update"
-        update = as_object(params.get("update"))
-        events = self._events.write(update, session_in(params)) if is_update else None
+        update = get_object(params, "update")
+        events = self._write_update(update, session_in(params)) if is_update else None
         if events is None:
-            return (with_params(call, _in_dialect(call.method, params)),)
+            return (with_params(call, _named(call.method, params, _WIRE_NAMES)),)
         session = {"session_id": params.get("sessionId")}
         return tuple(encode_notification(call.method, session | event) for event in events)
+
+    def _write_update(self, update: Object, session: str | None) -> list[Object] | None:
+        """Turn an official update into events; None if there are none for it."""
+        match update.get("sessionUpdate"):
+            case "agent_message_chunk" if get_object(update, "content").get("type") == "text":
+                text = string(as_object(update["content"]).get("text"))
+                return [{"type": "text_delta", "text": text}]
+            case "tool_call":
+                name = string(update.get("title"))
+                call = {"type": "tool_call", "id": update.get("toolCallId"), "name": name}
+                call |= {"input": update["rawInput"]} if "rawInput" in update else {}
+                return [call, *_write_tool_update(update)]
+            case "tool_call_update":
+                return _write_tool_update(update) or None
+            case "available_commands_update":
+                commands = map(as_object, as_list(update.get("availableCommands")))
+                described = (
+                    (string(c.get("name")), string(c.get("description"))) for c in commands
+                )
+                listed = [{"command": f"/{name}", "description": text} for name, text in described]
+                return [{"slash_commands": listed}]
+            case "plan":
+                sent = self._turn(session).sent
+                entries = map(as_object, as_list(update.get("entries")))
+                return [step for entry in entries if (step := _write_step(entry, sent)) is not None]
+            case _:
+                return None
 
     def _write_cancel(self, call: Call, params: Object) -> bytes:
         id_: Json = params.get("requestId")
@@ -512,31 +434,25 @@ def _read_abilities(result: Object) -> Object:
     if not result.keys() & ABILITIES.keys():
         return result
     official = move_to_meta(result, ABILITIES, Openoxide.name)
-    capabilities = as_object(result.get("agentCapabilities"))
+    capabilities = get_object(result, "agentCapabilities")
     if result.get("session_fork") is True:
         sessions: Object = {"fork": {}}
-        sessions |= as_object(capabilities.get("sessionCapabilities"))
+        sessions |= get_object(capabilities, "sessionCapabilities")
         capabilities = capabilities | {"sessionCapabilities": sessions}
     return VERSION | official | {"agentCapabilities": capabilities}
 
 
 def _write_abilities(result: Object) -> Object:
-    capabilities = as_object(result.get("agentCapabilities"))
-    sessions = as_object(capabilities.get("sessionCapabilities"))
+    capabilities = get_object(result, "agentCapabilities")
+    sessions = get_object(capabilities, "sessionCapabilities")
     abilities = ABILITIES | {"session_fork": isinstance(sessions.get("fork"), dict)}
     return abilities | moved_to_meta(result, Openoxide.name)
 
 
-def _official(method: str, members: Object) -> Object:
-    return _named(members, _NAMES) if method.startswith(_RENAMED_METHODS) else members
-
-
-def _in_dialect(method: str, members: Object) -> Object:
-    return _named(members, _WIRE_NAMES) if method.startswith(_RENAMED_METHODS) else members
-
-
-def _named(members: Object, names: Mapping[str, str]) -> Object:
-    """Return `members` under other names, also in a list of sessions."""
+def _named(method: str, members: Object, names: Mapping[str, str]) -> Object:
+    """Return the fields of a call or result under other names, also in a list of sessions."""
+    if not method.startswith(_RENAMED_METHODS):
+        return members
     if isinstance(members.get("sessions"), list):
         sessions = [
             renamed(as_object(each), names) if isinstance(each, dict) else each
@@ -547,9 +463,19 @@ def _named(members: Object, names: Mapping[str, str]) -> Object:
 
 
 def _read_block(block: Json) -> Json:
-    members = _untagged(as_object(block))
+    members = as_object(block)
+    # A block may have its type as a key, as Rust writes an enumeration.
+    match list(members.items()):
+        case [("Text", str(text))]:
+            members = {"type": "text", "text": text}
+        case [("SlashCommand", str(command))]:
+            members = {"type": "slash_command", "command": command}
+        case [("Diff" | "Terminal" as name, dict())]:
+            members = {"type": name.lower()} | as_object(members[name])
+        case _:
+            pass
     match members.get("type"):
-        case "diff" if is_diff(members):
+        case "diff" if _is_diff(members):
             return {"type": "text", "text": f"```diff\n{members['unified_diff']}```"}
         case "terminal" if isinstance(members.get("output"), str):
             return {"type": "text", "text": members["output"]}
@@ -557,27 +483,3 @@ def _read_block(block: Json) -> Json:
             return {"type": "text", "text": f"/{members['command'].removeprefix('/')}"}
         case _:
             return members or block
-
-
-def _untagged(block: Object) -> Object:
-    """Return a block that has its type as a key, as Rust writes an enumeration."""
-    match list(block.items()):
-        case [("Text", str(text))]:
-            return {"type": "text", "text": text}
-        case [("SlashCommand", str(command))]:
-            return {"type": "slash_command", "command": command}
-        case [("Diff" | "Terminal" as name, dict())]:
-            return {"type": name.lower()} | as_object(block[name])
-        case _:
-            return block
-
-
-def _write_prompt(params: Object) -> Object:
-    if "content" in params or not isinstance(params.get("prompt"), list):
-        return renamed(params, _WIRE_NAMES)
-    typed: Object = {"type": "prompt"}
-    return typed | renamed(params, _WIRE_NAMES | {"prompt": "content"})
-
-
-def _update(session: str, update: Object) -> bytes:
-    return encode_notification("session/update", {"sessionId": session, "update": update})

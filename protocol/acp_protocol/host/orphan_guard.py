@@ -232,9 +232,4 @@ _guards: set[OrphanGuard] = set()
 """The guards that have, or had, a shell."""
 
 
-def _disable_guards() -> None:
-    for guard in _guards:
-        guard.disable_in_child()
-
-
-os.register_at_fork(after_in_child=_disable_guards)
+os.register_at_fork(after_in_child=lambda: [guard.disable_in_child() for guard in _guards])

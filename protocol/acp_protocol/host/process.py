@@ -15,7 +15,7 @@ import secrets
 import signal
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from subprocess import PIPE, STDOUT
@@ -72,7 +72,9 @@ def _signal(mark: bytes, number: int, but: int) -> bool:
     if sys.platform != "linux":
         return False
     found = False
-    for pid in _others():
+    for pid in (int(each.name) for each in Path("/proc").iterdir() if each.name.isdecimal()):
+        if pid == os.getpid():
+            continue
         with suppress(OSError):
             # Opened before it is examined, so that no later process with this id gets the signal.
             process = os.pidfd_open(pid)
@@ -84,12 +86,6 @@ def _signal(mark: bytes, number: int, but: int) -> bool:
             finally:
                 os.close(process)
     return found
-
-
-def _others() -> Iterator[int]:
-    for each in Path("/proc").iterdir():
-        if each.name.isdecimal() and int(each.name) != os.getpid():
-            yield int(each.name)
 
 
 GRACE: Final = 2.0
@@ -118,7 +114,6 @@ class StderrTail:
         self._unfinished = b""
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes."""
         *lines, rest = chunk.split(b"\n")
         if lines:
             lines[0] = self._unfinished + lines[0]

@@ -238,13 +238,18 @@ def _walk(
         raise FileRefusedError(path, describe_os_error(problem)) from None
     current = root
     for position, part in enumerate(parts):
-        if position < links and (link := _link(directory, part)) is not None:
-            os.close(directory)
-            return os.path.normpath(current.joinpath(link, *parts[position + 1 :]))
+        if position < links:
+            with suppress(OSError):
+                link = os.readlink(part, dir_fd=directory)
+                os.close(directory)
+                return os.path.normpath(current.joinpath(link, *parts[position + 1 :]))
         if position == len(parts) - 1:
             break
         try:
-            step = _step(directory, part, is_made=is_made)
+            if is_made:
+                with suppress(FileExistsError):
+                    os.mkdir(part, _NEW_DIRECTORY_MODE, dir_fd=directory)
+            step = os.open(part, _WALK, dir_fd=directory)
         except FileNotFoundError:
             raise FileMissingError(path) from None
         except OSError as problem:
@@ -265,24 +270,14 @@ def _check_regular(path: str, directory: int, name: str) -> None:
             raise FileRefusedError(path, "it is no regular file")
 
 
-def _step(directory: int, part: str, *, is_made: bool) -> int:
-    if is_made:
-        with suppress(FileExistsError):
-            os.mkdir(part, _NEW_DIRECTORY_MODE, dir_fd=directory)
-    return os.open(part, _WALK, dir_fd=directory)
-
-
-def _link(directory: int, name: str) -> str | None:
-    try:
-        return os.readlink(name, dir_fd=directory)
-    except OSError:
-        return None
-
-
 SIZE_LIMIT: Final = 16 * 2**20
 """Bytes of the largest file that is read or written."""
 _NEW_FILE_MODE: Final = 0o666
 _MOVE_INTO_ITSELF: Final = "a directory cannot be moved into itself"
+_MOVE_ERRORS: Final = {
+    errno.EXDEV: "it lies on another device, where nothing can be moved to, only copied",
+    errno.EINVAL: _MOVE_INTO_ITSELF,
+}
 _PERMISSIONS: Final = 0o777
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
@@ -310,7 +305,12 @@ class SandboxedFiles(SandboxedPaths):
             FileRefusedError: it lies outside, is no regular file, or too large.
         """
         with self.parent(path) as (directory, name):
-            content = _content(path, _open(path, directory, name))
+            descriptor = _open(path, directory, name)
+            try:
+                with os.fdopen(descriptor, "rb") as file:
+                    content = file.read(SIZE_LIMIT + 1)
+            except OSError as problem:
+                raise FileRefusedError(path, describe_os_error(problem)) from None
         if len(content) > SIZE_LIMIT:
             raise FileRefusedError(path, f"the file is larger than {SIZE_LIMIT} bytes")
         return content
@@ -352,7 +352,7 @@ class SandboxedFiles(SandboxedPaths):
             directory,
             name,
         ):
-            if seen is not None and not _is_same(seen, _status(path, directory, name)):
+            if seen is not None and _identity(seen) != _identity(_status(path, directory, name)):
                 raise FileRefusedError(path, "the file has changed meanwhile; nothing was deleted")
             try:
                 os.unlink(name, dir_fd=directory)
@@ -415,7 +415,8 @@ class SandboxedFiles(SandboxedPaths):
                         _reserve(goal, target, new_name, is_directory)
                     _rename(source, name, target, new_name, is_reserved=not is_over)
                 except OSError as problem:
-                    raise FileRefusedError(goal, _why_not_moved(problem)) from None
+                    reason = _MOVE_ERRORS.get(problem.errno or 0) or describe_os_error(problem)
+                    raise FileRefusedError(goal, reason) from None
 
     def _check_keeps_roots(self, path: str, status: os.stat_result) -> None:
         """Refuse to move a directory that holds a root."""
@@ -439,29 +440,17 @@ def _open(path: str, directory: int, name: str) -> int:
         raise FileMissingError(path) from None
     except OSError as problem:
         raise FileRefusedError(path, describe_os_error(problem)) from None
-    try:
-        _check_readable(path, os.fstat(descriptor))
-    except FileRefusedError:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _content(path: str, descriptor: int) -> bytes:
-    try:
-        with os.fdopen(descriptor, "rb") as file:
-            return file.read(SIZE_LIMIT + 1)
-    except OSError as problem:
-        raise FileRefusedError(path, describe_os_error(problem)) from None
-
-
-def _check_readable(path: str, status: os.stat_result) -> None:
+    status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):
-        raise FileRefusedError(path, "it is a directory")
-    if not stat.S_ISREG(status.st_mode):
-        raise FileRefusedError(path, "it is no regular file")
-    if status.st_nlink > 1 and status.st_uid != os.geteuid():
-        raise FileRefusedError(path, "it is hard-linked and belongs to somebody else")
+        reason = "it is a directory"
+    elif not stat.S_ISREG(status.st_mode):
+        reason = "it is no regular file"
+    elif status.st_nlink > 1 and status.st_uid != os.geteuid():
+        reason = "it is hard-linked and belongs to somebody else"
+    else:
+        return descriptor
+    os.close(descriptor)
+    raise FileRefusedError(path, reason)
 
 
 def _check_writable(path: str, status: os.stat_result) -> None:
@@ -481,10 +470,9 @@ def _status(path: str, directory: int, name: str) -> os.stat_result:
         raise FileRefusedError(path, describe_os_error(problem)) from None
 
 
-def _is_same(seen: os.stat_result, status: os.stat_result) -> bool:
-    """Return whether a file is the one that was seen, with the same content."""
-    known = ("st_dev", "st_ino", "st_size", "st_mtime_ns")
-    return all(getattr(seen, each) == getattr(status, each) for each in known)
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    """Return what differs if a file, or its content, is another one."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _reserve(path: str, directory: int, name: str, is_directory: bool) -> None:
@@ -507,29 +495,14 @@ def _rename(source: int, name: str, target: int, new_name: str, *, is_reserved: 
     try:
         os.rename(name, new_name, src_dir_fd=source, dst_dir_fd=target)
     except OSError:
-        if is_reserved:
-            _free(target, new_name)
+        with suppress(OSError):
+            # Remove the reservation, unless it has been replaced meanwhile.
+            status = os.stat(new_name, dir_fd=target, follow_symlinks=False)
+            if is_reserved and stat.S_ISDIR(status.st_mode):
+                os.rmdir(new_name, dir_fd=target)
+            elif is_reserved and stat.S_ISREG(status.st_mode) and not status.st_size:
+                os.unlink(new_name, dir_fd=target)
         raise
-
-
-def _free(directory: int, name: str) -> None:
-    """Remove a reservation, unless it has been replaced meanwhile."""
-    with suppress(OSError):
-        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        if stat.S_ISDIR(status.st_mode):
-            os.rmdir(name, dir_fd=directory)
-        elif stat.S_ISREG(status.st_mode) and not status.st_size:
-            os.unlink(name, dir_fd=directory)
-
-
-def _why_not_moved(problem: OSError) -> str:
-    match problem.errno:
-        case errno.EXDEV:
-            return "it lies on another device, where nothing can be moved to, only copied"
-        case errno.EINVAL:
-            return _MOVE_INTO_ITSELF
-        case _:
-            return describe_os_error(problem)
 
 
 def _replace(path: str, directory: int, name: str, content: bytes) -> None:

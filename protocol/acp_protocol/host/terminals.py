@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import anyio
@@ -70,16 +69,22 @@ def prepare_command(command: CommandSpec, cwd: Path, roots: SandboxedFiles) -> P
     Raises:
         CommandRefusedError: it names no program, a directory outside, or invalid variables.
     """
-    place = cwd if command.cwd is None else _place(command.cwd, roots)
-    env = _environment(command.env)
-    return PreparedCommand(_words(command, place, env), place, env)
-
-
-def _place(path: str, roots: SandboxedFiles) -> Path:
     try:
-        return roots.directory(path)
+        place = cwd if command.cwd is None else roots.directory(command.cwd)
     except FileRefusedError as problem:
         raise CommandRefusedError(f"cannot start in {problem}") from None
+    env = _environment(command.env)
+    program = command.program
+    if not program.strip():
+        raise CommandRefusedError("no command was given to start")
+    if not command.args and len(program.split()) > 1:
+        path = str(place / program) if os.sep in program else program
+        is_program = False
+        with suppress(ValueError):
+            is_program = shutil.which(path, path=env.get("PATH")) is not None
+        if not is_program:
+            return PreparedCommand((_SHELL, "-c", program), place, env)
+    return PreparedCommand((program, *command.args), place, env)
 
 
 def _environment(added: tuple[tuple[str, str], ...]) -> dict[str, str]:
@@ -92,25 +97,6 @@ def _environment(added: tuple[tuple[str, str], ...]) -> dict[str, str]:
         except UnicodeEncodeError:
             raise CommandRefusedError(f"{name!r} has no form in an environment") from None
     return {**os.environ, **dict(added)}
-
-
-def _words(command: CommandSpec, cwd: Path, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the program to start and its arguments."""
-    program = command.program
-    if not program.strip():
-        raise CommandRefusedError("no command was given to start")
-    is_line = not command.args and len(program.split()) > 1
-    if is_line and not _is_program(program, cwd, env):
-        return _SHELL, "-c", program
-    return program, *command.args
-
-
-def _is_program(name: str, cwd: Path, env: Mapping[str, str]) -> bool:
-    path = str(cwd / name) if os.sep in name else name
-    try:
-        return shutil.which(path, path=env.get("PATH")) is not None
-    except ValueError:
-        return False
 
 
 _SPARE: Final = 6
@@ -127,7 +113,6 @@ class OutputTail:
         self._has_ended = False
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes."""
         self._kept += chunk
         excess = len(self._kept) - self._limit - _SPARE
         if excess > 0:
@@ -204,18 +189,11 @@ class TerminalPool:
         self._sessions: dict[str, dict[str, _Terminal]] = {}
 
     async def __aenter__(self) -> Self:
-        """Get ready to run commands."""
         self._tasks = await self._owned.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End every command."""
-        await self._owned.__aexit__(kind, error, trace)
+    async def __aexit__(self, *_: object) -> None:
+        await self._owned.__aexit__()
         self._sessions.clear()
 
     async def create(
@@ -348,7 +326,11 @@ class _Terminal:
 
     def _end(self, code: int | None) -> None:
         if self._status is None:
-            self._status = _exit_status(code)
+            number = -code if code is not None and code < 0 else None
+            name = f"signal {number}" if number else None
+            with suppress(ValueError):
+                name = signal.Signals(number).name if number else None
+            self._status = ExitStatus(None if number else code, name)
             self._ended.set()
 
     def look(self) -> TerminalOutput:
@@ -370,12 +352,3 @@ class _Terminal:
         self._scope.cancel()
         with anyio.CancelScope(shield=True):
             await self._closed.wait()
-
-
-def _exit_status(code: int | None) -> ExitStatus:
-    if code is None or code >= 0:
-        return ExitStatus(code, None)
-    try:
-        return ExitStatus(None, signal.Signals(-code).name)
-    except ValueError:
-        return ExitStatus(None, f"signal {-code}")

@@ -29,7 +29,6 @@ class Range:
     greatest: float | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
-        """Hold a number to its bounds."""
         bounds = {"ge": self.least, "le": self.greatest}
         return handler(source) | {key: bound for key, bound in bounds.items() if bound is not None}
 
@@ -41,7 +40,6 @@ class MinLength:
     length: int
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
-        """Hold a value to its least length."""
         return handler(source) | {"min_length": self.length}
 
 
@@ -95,7 +93,7 @@ class OnError:
     """Null is read as the empty value, though its sender may not write it."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
-        """Validate strictly; `find_errors` marks what is tolerated."""
+        """Validate strictly; `explain.check` marks what is tolerated."""
         schema = handler(source)
         return schema["schema"] if self.null else schema
 

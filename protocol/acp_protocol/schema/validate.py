@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.constraints import ELSE
-from acp_protocol.schema.explain import SchemaError, drop_invalid, find_errors
+from acp_protocol.schema.explain import SchemaError, check
 from acp_protocol.schema.method_spec import Kind
 from acp_protocol.schema.methods import VERSIONS, find_method
 
@@ -61,9 +61,8 @@ def parse_params(
     if row is None or row.params is None:
         return value, ()
     # Without pydantic, whose import would slow down the start of an agent.
-    type_ = schema_type(row.params, version)
-    errors = tuple(find_errors(type_, value, "params"))
-    return (drop_invalid(type_, value) if errors else value), errors
+    found = check(schema_type(row.params, version), value, "params")
+    return (found.value if found.errors else value), found.errors
 
 
 def validate_result(method: str, result: Json, version: int = 1) -> tuple[SchemaError, ...]:
@@ -85,7 +84,7 @@ def validate(
     """
     if _adapter(definition, version).validator.isinstance_python(value, strict=True):
         return ()
-    return tuple(find_errors(schema_type(definition, version), value, path))
+    return check(schema_type(definition, version), value, path).errors
 
 
 def accepts(

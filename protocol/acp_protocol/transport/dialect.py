@@ -55,7 +55,6 @@ class DialectTransport:
         return None if self._dialect is None else self._dialect.name
 
     async def send(self, line: bytes) -> None:
-        """Send `line` in the dialect."""
         if self._dialect is not None:
             self._outbox.extend(self._dialect.write(line, self._side))
         else:
@@ -68,15 +67,16 @@ class DialectTransport:
     async def receive(self) -> bytes:
         """Return the next frame in official version 1, after sending replies of the dialect."""
         while True:
-            # A send that was cancelled may have left frames here.
-            if self._outbox:
-                await self._send_replies()
+            # A send that was cancelled may have left frames here. A task that is sending sends
+            # these too, and reading must not wait until the peer reads.
+            if self._outbox and not self._sending.locked():
+                with suppress(ConnectionClosedError):
+                    await self._flush()
             if self._inbox:
                 return self._inbox.popleft()
             self._accept(await self._inner.receive())
 
     async def aclose(self) -> None:
-        """Close the inner transport."""
         await self._inner.aclose()
 
     def _accept(self, raw: bytes) -> None:
@@ -115,12 +115,6 @@ class DialectTransport:
             self._history.clear()
         elif len(frame) <= HISTORY_FRAME_BYTES:
             self._history.append((side, frame))
-
-    async def _send_replies(self) -> None:
-        # A task that is sending sends these too, and reading must not wait until the peer reads.
-        if not self._sending.locked():
-            with suppress(ConnectionClosedError):
-                await self._flush()
 
     async def _flush(self) -> None:
         async with self._sending:

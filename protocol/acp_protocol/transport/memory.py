@@ -23,21 +23,18 @@ class MemoryTransport:
         self._incoming = incoming
 
     async def send(self, line: bytes) -> None:
-        """Pass `line` to the other end."""
         try:
             await self._outgoing.send(line)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
 
     async def receive(self) -> bytes:
-        """Return the next line of the other end."""
         try:
             return await self._incoming.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
 
     async def aclose(self) -> None:
-        """Close both directions of this end."""
         self._outgoing.close()
         self._incoming.close()
 

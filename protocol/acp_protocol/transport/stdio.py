@@ -43,7 +43,8 @@ class StreamTransport:
     ) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
-        self._framer = _open_framer(framing, limit)
+        framers = {"lines": LineFramer, "headers": HeaderFramer, None: AutoFramer}
+        self._framer: LineFramer | HeaderFramer | AutoFramer = framers[framing](limit)
         self._frames: deque[bytes] = deque()
         self._has_ended = False
 
@@ -53,7 +54,6 @@ class StreamTransport:
         return self._framer.framing
 
     async def send(self, line: bytes) -> None:
-        """Write `line` in its framing, at once."""
         try:
             await self._outgoing.send(encode_frame(line, self._framer.framing or "lines"))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -75,19 +75,8 @@ class StreamTransport:
         return self._frames.popleft()
 
     async def aclose(self) -> None:
-        """Close both streams."""
         await self._outgoing.aclose()
         await self._incoming.aclose()
-
-
-def _open_framer(framing: Framing | None, limit: int) -> LineFramer | HeaderFramer | AutoFramer:
-    match framing:
-        case "lines":
-            return LineFramer(limit)
-        case "headers":
-            return HeaderFramer(limit)
-        case None:
-            return AutoFramer(limit)
 
 
 def open_stdio(*, framing: Framing | None = "lines") -> StreamTransport:

@@ -23,16 +23,13 @@ class TapTransport:
         self._observe = on_frame
 
     async def send(self, line: bytes) -> None:
-        """Report, then send."""
         self._observe(self._side, line)
         await self._inner.send(line)
 
     async def receive(self) -> bytes:
-        """Receive, then report."""
         line = await self._inner.receive()
         self._observe(opposite(self._side), line)
         return line
 
     async def aclose(self) -> None:
-        """Close the inner transport."""
         await self._inner.aclose()

@@ -11,10 +11,11 @@ from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import Effect, PolicyRule
 from acp_agent.services import AgentServices
 from acp_agent.tools import ripgrep
-from acp_agent.tools.call import Content, ToolKind
+from acp_agent.tools.call import Content
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import selected, talk
 
 

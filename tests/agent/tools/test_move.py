@@ -15,12 +15,12 @@ from acp_agent.tools.call import (
     PreparedCall,
     ReportContent,
     ToolFailedError,
-    ToolKind,
     move_content,
 )
 from acp_agent.tools.move import move_tool
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import selected, talk
 from tests.agent.talks_v2 import talk as talk_v2
 

@@ -19,7 +19,7 @@ from acp_inspector.proxy.client import (
     find_proxy,
     running_proxies,
 )
-from acp_inspector.proxy.socket_dir import socket_directory
+from acp_inspector.proxy.control import socket_directory
 
 ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")
 LIMIT = 30

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import tracemalloc
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +22,7 @@ from acp_inspector.proxy.sinks import (
     ObservedSink,
 )
 from acp_inspector.recording import encoder
-from acp_inspector.recording.encoder import LARGE_FRAME, EntryBatch, LargeFrame
+from acp_inspector.recording.encoder import LARGE_FRAME, EntryBatch
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from acp_inspector.recording.writer import RecordingWriter
 
@@ -99,7 +100,7 @@ def test_a_large_line_is_kept_where_it_was_gathered() -> None:
     log = MemoryLog(HEADER)
     tracemalloc.start()
     try:
-        log.write(EntryBatch([LargeFrame(1, 0.5, "agent", raw, b"\n")]))
+        log.write(EntryBatch([Frame(1, 0.5, "agent", cast("bytes", raw))]))
         held, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

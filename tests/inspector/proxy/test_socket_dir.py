@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.proxy.socket_dir import (
+from acp_inspector.proxy.control import (
     SocketDirectoryError,
     socket_directory,
     socket_name,

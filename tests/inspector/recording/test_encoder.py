@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import cast
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.recording.encoder import LARGE_FRAME, BatchItem, EntryBatch, FrameRun, LargeFrame
+from acp_inspector.recording.encoder import (
+    LARGE_FRAME,
+    BatchItem,
+    EntryBatch,
+    FrameRun,
+    gathered_frame,
+)
 from acp_inspector.recording.format import MAX_DEPTH, decode_line, encode_entry
 
 DEEP = b"[" * (MAX_DEPTH + 1) + b"1" + b"]" * (MAX_DEPTH + 1)
@@ -90,7 +97,7 @@ def test_a_large_frame_comes_in_parts(raw: bytes, end: bytes) -> None:
     raw = b"[" + raw + b"," * raw.startswith(b"{") + b" " * LARGE_FRAME + b"1]"
     frame = Frame(7, 0.5, "agent", raw, end)
     assert b"".join(EntryBatch([frame]).encoded()) == encode_entry(frame)
-    long = LargeFrame(7, 0.5, "agent", bytearray(raw), end)
+    long = Frame(7, 0.5, "agent", cast("bytes", bytearray(raw)), end)
     assert b"".join(EntryBatch([long]).encoded()) == encode_entry(frame)
 
 
@@ -98,7 +105,7 @@ def test_a_large_frame_comes_in_parts(raw: bytes, end: bytes) -> None:
 @pytest.mark.parametrize("raw", [b"{}", b"no JSON", b"\xff", b"", b" " * 100])
 def test_a_line_in_the_memory_in_which_it_was_gathered_is_a_frame(raw: bytes, end: bytes) -> None:
     frame = Frame(7, 0.5, "agent", raw, end)
-    batch = EntryBatch([LargeFrame.of(7, 0.5, "agent", bytearray(raw + end[:-1]))])
+    batch = EntryBatch([gathered_frame(7, 0.5, "agent", bytearray(raw + end[:-1]))])
     assert list(batch) == [frame]
     assert batch.counts() == {Frame: 1}
     assert batch.last() == (7, 0.5)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.recording.encoder import BatchItem, EntryBatch, FrameRun, LargeFrame
+from acp_inspector.recording.encoder import BatchItem, EntryBatch, FrameRun, gathered_frame
 from acp_inspector.recording.format import MAX_DEPTH, Header
 from acp_inspector.recording.reader import read_lines, read_recording
 from acp_inspector.recording.rotation import RotatingWriter, RotationLimits
@@ -59,7 +60,7 @@ ITEMS: list[BatchItem] = [
     StderrChunk(104, 1.0, b"between\n"),
     *(FrameRun(105 + n, 1 + n / 8, "client", [b'{"n":%d}\n' % n]) for n in range(9)),
     FrameRun(120, 3.0, "agent", [b'{"n":%d}\n' % n for n in range(300)]),
-    LargeFrame.of(500, 4.0, "agent", bytearray(b'{"long":1}\r')),
+    gathered_frame(500, 4.0, "agent", bytearray(b'{"long":1}\r')),
 ]
 LARGE = [
     b'{"a":"' + b"x" * (9 << 20) + b'"}',
@@ -117,7 +118,10 @@ def test_recording_is_written_to_the_byte_as_ever(
 def test_large_frames_are_written_to_the_byte_as_ever(tmp_path: Path) -> None:
     path = tmp_path / "large.acp.ndjson"
     frames = [Frame(n, n / 4, "agent", raw) for n, raw in enumerate(LARGE, start=1)]
-    long = [LargeFrame(n, n / 4, "client", bytearray(raw), b"") for n, raw in enumerate(LARGE, 5)]
+    long = [
+        Frame(n, n / 4, "client", cast("bytes", bytearray(raw)), b"")
+        for n, raw in enumerate(LARGE, 5)
+    ]
     write(path, EntryBatch([*frames, *long]))
     digests = [hashlib.sha256(line).hexdigest() for line in path.read_bytes().splitlines()]
     assert digests == (GOLDEN / "large.sha256").read_text().split()

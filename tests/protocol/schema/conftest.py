@@ -96,10 +96,11 @@ def drawn(definitions: dict[str, Any]) -> Callable[[], st.SearchStrategy[tuple[s
     # Not on import: it reads files, which hypothesis does not let a conftest do.
     from_schema: Any = import_module("hypothesis_jsonschema").from_schema
 
+    ranged = with_ranges(definitions)
     arms = [
         (name, arm)
-        for name, schema in with_ranges(definitions).items()
-        for arm in arms_alone(inlined(schema, with_ranges(definitions)))
+        for name, schema in ranged.items()
+        for arm in arms_alone(inlined(schema, ranged))
     ]
     of: dict[int, st.SearchStrategy[Any]] = {}
 

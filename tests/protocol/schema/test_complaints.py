@@ -18,7 +18,11 @@ from acp_protocol.schema.constraints import (
     MinLength,
     Range,
 )
-from acp_protocol.schema.explain import SchemaError, find_errors
+from acp_protocol.schema.explain import SchemaError, check
+
+
+def find_errors(shape: Any, value: Any, path: str = "") -> list[SchemaError]:
+    return list(check(shape, value, path).errors)
 
 
 class Text(TypedDict, extra_items=Any):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_protocol.schema.explain import drop_invalid
+from acp_protocol.schema.explain import check
 from acp_protocol.schema.validate import parse_params, schema_type, validate
 
 
@@ -41,7 +41,7 @@ def test_a_malformed_optional_value_is_read_as_absent(
     definition: str, sent: Any, read: Any
 ) -> None:
     before = deepcopy(sent)
-    assert drop_invalid(schema_type(definition), sent) == (before if read is None else read)
+    assert check(schema_type(definition), sent).value == (before if read is None else read)
     assert sent == before
 
 
@@ -63,11 +63,11 @@ def test_what_is_read_is_read_the_same_again(
 ) -> None:
     name, value = broken(data)
     complaints = validate(name, value, version)
-    read = drop_invalid(schema_type(name, version), value)
+    read = check(schema_type(name, version), value).value
     if not complaints:
         assert read == value
     if all(complaint.is_tolerated for complaint in complaints):
         # An empty list may stand where the schema wants one entry at least, and is borne again.
         left = validate(name, read, version)
         assert all(complaint.is_tolerated for complaint in left)
-        assert drop_invalid(schema_type(name, version), read) == read
+        assert check(schema_type(name, version), read).value == read

@@ -34,9 +34,9 @@ from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import FINAL, permission_tool
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import PERMISSION_OPTION_KINDS
 
 PERMISSION: Final = "session/request_permission"
-KINDS: Final = frozenset({"allow_once", "allow_always", "reject_once", "reject_always"})
 ALWAYS: Final = frozenset({"allow_always", "reject_always"})
 REMEMBERED: Final = 10_000
 """Choices that are remembered."""
@@ -97,7 +97,7 @@ def kinds_of_options_are_known(context: Context) -> CheckResult:
     return context.problems(
         (f"{quoted(kind)} is no kind of option", f"params.options.{index}.kind")
         for kind, index in kinds
-        if kind not in KINDS
+        if kind not in PERMISSION_OPTION_KINDS[1]
     )
 
 

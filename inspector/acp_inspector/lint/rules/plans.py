@@ -17,13 +17,13 @@ from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import PLAN_ENTRY_PRIORITIES, PLAN_ENTRY_STATUSES, PLAN_TYPES
 
 REQUIRED: Final = ("content", "priority", "status")
 WORDS: Final = {
-    "priority": frozenset({"high", "medium", "low"}),
-    "status": frozenset({"pending", "in_progress", "completed"}),
+    "priority": PLAN_ENTRY_PRIORITIES[1],
+    "status": PLAN_ENTRY_STATUSES[1],
 }
-TYPES: Final = frozenset({"items", "file", "markdown"})
 UNFINISHED: Final = frozenset({"pending", "in_progress"})
 PLANS: Final = 1000
 """Plans that are remembered."""
@@ -114,7 +114,7 @@ def types_of_ones_own_are_marked(context: Context) -> CheckResult:
     type_ = as_object(context.update.get("plan")).get("type")
     if not isinstance(type_, str):
         return None
-    if type_ in TYPES or type_.startswith("_"):
+    if type_ in PLAN_TYPES[2] or type_.startswith("_"):
         return OK
     return context.problem(f"the plan's type is {quoted(type_)}", at="plan.type")
 

@@ -14,10 +14,8 @@ from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import SeenSession, SeenToolCall, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import STOP_REASONS
 
-STOP_REASONS: Final = frozenset(
-    {"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
-)
 OUTPUT: Final = (
     "agent_message_chunk",
     "agent_thought_chunk",
@@ -97,7 +95,7 @@ def turns_end_for_a_known_reason(context: Context) -> CheckResult:
     reason = result.get("stopReason")
     if "stopReason" not in result:
         return context.problem("the result has no stopReason", context.request, at="stopReason")
-    if not isinstance(reason, str) or reason not in STOP_REASONS:
+    if not isinstance(reason, str) or reason not in STOP_REASONS[1]:
         return context.problem(
             f"the stop reason is {quoted(reason)}", context.request, at="stopReason"
         )

@@ -17,11 +17,9 @@ from acp_inspector.lint.registry import check, check_at_end, check_event
 from acp_inspector.lint.rules.v2_turn_state import WORDS, foreground, foregrounds_of
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_object
+from acp_protocol.schema.words import SESSION_STATES, STOP_REASONS
 
-STANDARD: Final = frozenset({"running", "requires_action", "idle", "unknown"})
-STOP_REASONS: Final = frozenset(
-    {"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error"}
-)
+STANDARD: Final = frozenset(SESSION_STATES[2])
 STRICT: Final = frozenset({"running", "requires_action", "unknown"})
 """States whose members are settled; custom ones may have any."""
 ONLY_IDLE: Final = ("stopReason", "error", "usage")
@@ -196,7 +194,7 @@ def who_waits_is_silent(context: Context) -> CheckResult:
 
 @check("ACP-L169", on.update("state_update"))
 def names_of_ones_own_are_marked(context: Context) -> CheckResult:
-    kinds = (("state", STANDARD), ("stopReason", STOP_REASONS))
+    kinds = (("state", STANDARD), ("stopReason", frozenset(STOP_REASONS[2])))
     for name, known in kinds:
         value = context.update.get(name)
         if isinstance(value, str) and value not in known and not value.startswith("_"):

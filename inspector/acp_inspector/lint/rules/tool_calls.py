@@ -27,6 +27,7 @@ from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import FINAL, permission_tool
 from acp_protocol.json_values import as_int, as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import TOOL_CALL_STATUSES, TOOL_KINDS
 
 TOOL_CALL_UPDATES: Final[Triggers] = on.update("tool_call", "tool_call_update")
 TOOL_CALL_MESSAGES: Final[Triggers] = (
@@ -34,12 +35,6 @@ TOOL_CALL_MESSAGES: Final[Triggers] = (
     *on.request("session/request_permission"),
 )
 """Messages that report a tool call, permission requests included."""
-STATUSES: Final = frozenset({"pending", "in_progress", "completed", "failed"})
-STATUSES_2: Final = STATUSES | {"cancelled", "paused"}
-KINDS: Final = frozenset(
-    {"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode"}
-    | {"other"}
-)
 REMEMBERED: Final = 1000
 """Sessions that are remembered."""
 
@@ -111,9 +106,9 @@ def first_updates_have_a_title(context: Context) -> CheckResult:
     return context.problem("the first update of the tool call has no title", at="title")
 
 
-@check("ACP-L196", TOOL_CALL_MESSAGES, name="status", known=STATUSES)
-@check("ACP-L201", TOOL_CALL_MESSAGES, name="kind", known=KINDS)
-def words_are_known(context: Context, name: str, known: frozenset[str]) -> CheckResult:
+@check("ACP-L196", TOOL_CALL_MESSAGES, name="status", known=TOOL_CALL_STATUSES[1])
+@check("ACP-L201", TOOL_CALL_MESSAGES, name="kind", known=TOOL_KINDS[1])
+def words_are_known(context: Context, name: str, known: tuple[str, ...]) -> CheckResult:
     value = tool_call_fields(context).get(name)
     if value is None:
         return None
@@ -124,9 +119,9 @@ def words_are_known(context: Context, name: str, known: frozenset[str]) -> Check
     )
 
 
-@check("ACP-L197", TOOL_CALL_MESSAGES, name="status", known=STATUSES_2)
-@check("ACP-L202", TOOL_CALL_MESSAGES, name="kind", known=KINDS)
-def _own_name(context: Context, name: str, known: frozenset[str]) -> CheckResult:
+@check("ACP-L197", TOOL_CALL_MESSAGES, name="status", known=TOOL_CALL_STATUSES[2])
+@check("ACP-L202", TOOL_CALL_MESSAGES, name="kind", known=TOOL_KINDS[2])
+def _own_name(context: Context, name: str, known: tuple[str, ...]) -> CheckResult:
     value = tool_call_fields(context).get(name)
     if not isinstance(value, str):
         return None

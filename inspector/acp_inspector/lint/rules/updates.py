@@ -13,45 +13,12 @@ from acp_inspector.lint.registry import check
 from acp_inspector.lint.rules.schemas import SchemaSubject, schema_subject
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import UNSTABLE_UPDATE_KINDS, UPDATE_KINDS
 
-COMMON: Final = frozenset(
-    {
-        "user_message_chunk",
-        "agent_message_chunk",
-        "agent_thought_chunk",
-        "tool_call_update",
-        "available_commands_update",
-        "config_option_update",
-        "session_info_update",
-        "usage_update",
-        "notice",
-        "compaction_update",
-        "compaction_summary_chunk",
-    }
-)
-REMOVED: Final = ("tool_call", "plan", "current_mode_update")
+REMOVED: Final = tuple(kind for kind in UPDATE_KINDS[1] if kind not in UPDATE_KINDS[2])
 """Variants that version 2 does not have any more."""
-ADDED: Final = (
-    "state_update",
-    "user_message",
-    "agent_message",
-    "agent_thought",
-    "tool_call_content_chunk",
-    "terminal_update",
-    "terminal_output_chunk",
-)
+ADDED: Final = tuple(kind for kind in UPDATE_KINDS[2] if kind not in UPDATE_KINDS[1])
 """Variants that version 1 does not have yet."""
-UNSTABLE: Final = {
-    1: frozenset(
-        {"plan_update", "plan_removed", "subagent_update", "session_message"}
-        | {"session_message_chunk"}
-    ),
-    2: frozenset({"plan_removed", "subagent_update", "session_message", "session_message_chunk"}),
-}
-KNOWN: Final = {
-    1: COMMON | frozenset(REMOVED) | UNSTABLE[1],
-    2: COMMON | frozenset(ADDED) | {"plan_update"} | UNSTABLE[2],
-}
 CHUNKS: Final = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk")
 WHOLE: Final = ("user_message", "agent_message", "agent_thought")
 TAGS: Final = ("type", "kind", "event", "updateType")
@@ -123,11 +90,11 @@ def variants_are_of_version_1(context: Context) -> CheckResult:
 
 
 def _known(context: Context, variant: str, version: int) -> CheckResult:
-    if variant not in KNOWN[version]:
+    if variant not in UPDATE_KINDS[version]:
         return context.problem(
             f"{quoted(variant)} is no session update of version {version}", at="sessionUpdate"
         )
-    if variant in UNSTABLE[version] and not context.state.unstable:
+    if variant in UNSTABLE_UPDATE_KINDS[version] and not context.state.unstable:
         return context.problem(f"{variant} is unstable", at="sessionUpdate", severity="info")
     return OK
 
@@ -157,7 +124,7 @@ def variants_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
 @check("ACP-L181", on.update())
 def known_variants_fit_their_schema(context: Context) -> CheckResult:
     version = context.version
-    if version is None or context.variant not in KNOWN[version]:
+    if version is None or context.variant not in UPDATE_KINDS[version]:
         return None
     what = schema_subject(context)
     if not isinstance(what, SchemaSubject):
