@@ -39,9 +39,9 @@ PROSE: Final = re.compile(
     r"|question and answer|questions? (?:of|to|for) (?:the )?(?:client|agent|user))\b",
     re.IGNORECASE,
 )
-MAX_IN_NAMES: Final = 30
-MAX_IN_PROSE: Final = 200
-"""To be lowered to 60 as the rest is rewritten; never to be raised."""
+MAX_IN_NAMES: Final = 10
+MAX_IN_PROSE: Final = 40
+"""May be lowered, never raised."""
 
 
 def sources() -> list[Path]:

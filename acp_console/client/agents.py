@@ -89,7 +89,7 @@ def find_agent(name: str) -> AgentSpec:
             return agent
     known = ", ".join(agent.name for agent in AGENTS)
     raise UnknownAgentError(
-        f"there is no agent {name!r}; known are: {known}. Any other stands behind -- as its command"
+        f"there is no agent {name!r}; known are: {known}. Give any other one as a command after --"
     )
 
 

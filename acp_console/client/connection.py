@@ -1,7 +1,7 @@
 """A running agent, and what a client can ask of it.
 
-Every line sent and received and every piece of stderr stands in the journal first; whoever wants to
-see or record what happens subscribes there.
+Every line sent and received and every piece of stderr is in the journal first; subscribe there to
+see or record what happens.
 
 Source: ACP, Initialization; Session Setup; Prompt Turn.
 """

@@ -138,7 +138,7 @@ class ClientHandlers:
     def _remember(self, session_id: str, call_id: str, update: Mapping[str, Json]) -> None:
         calls = self._calls.setdefault(session_id, {})
         call = merge_tool_call(calls.pop(call_id, {}), update, self.version)
-        # Nobody has checked it, so it may be what no set can be asked for.
+        # It was not validated, so it may not be hashable.
         if call.get("status") in ("completed", "failed"):
             return
         calls[call_id] = call

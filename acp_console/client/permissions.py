@@ -42,7 +42,7 @@ class PermissionPrompt:
     request_id: RequestId
     session_id: str
     tool_call: Mapping[str, Json]
-    """All that the agent has said of the call: its updates, and over them the question itself."""
+    """What the agent sent about the call: its updates, overridden by the permission request."""
     options: tuple[PermissionOption, ...]
     cwd: Path | None = None
     """The session's directory; None for a session that was never opened."""
@@ -144,7 +144,7 @@ def parse_permission_request(
 ) -> PermissionPrompt | None:
     """Return the request in the params of `session/request_permission`; None if malformed.
 
-    `known` is what earlier updates said of the same call: the question need not repeat it.
+    `known` is what earlier updates said of the same call: the request need not repeat it.
     """
     session_id, tool_call = get_text(params, "sessionId"), requested_tool_call(params, version)
     if session_id is None or tool_call is None or not isinstance(get(params, "options"), list):

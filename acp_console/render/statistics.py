@@ -16,7 +16,7 @@ from acp_protocol.jsonrpc import Json
 By: TypeAlias = Literal["method", "session", "turn"]
 """What a row is about."""
 ID_WIDTH: Final = 12
-"""Characters of a session's id, where a row does not stand for the session."""
+"""Characters of a session's id in a row about something else."""
 
 METHODS: Final = Layout(
     columns=(

@@ -14,8 +14,8 @@ MAX_DEPTH: Final = 30
 """Waits below each other that are written."""
 _WAITED_FOR: Final = {
     "user": "you",
-    "hold": "whoever holds it",
-    "nobody": "nobody: the other side has left",
+    "hold": "the user who paused it",
+    "nobody": "no one: the other side has left",
     "terminal": "a program",
 }
 
@@ -57,7 +57,7 @@ def alarms(graph: WaitGraph) -> Iterator[tuple[str, int]]:
         frames = " → ".join(str(wait.frame) for wait in (*cycle, cycle[0]))
         yield f"{'deadlock' if is_sure else 'likely deadlock'}: frames {frames}", cycle[0].frame
     for wait in graph.hung():
-        why = "nobody is there to answer"
+        why = "no one is left to respond"
         if wait.awaited != "nobody":
             why = f"no sign of life for {format_seconds(wait.silence)}"
         yield f"hung: frame {wait.frame}, {cell_text(wait.method)}: {why}", wait.frame

@@ -225,7 +225,7 @@ def _take(line: str, number: int, old: list[str], new: list[str]) -> None:
     """Add a line of a hunk to the sides that it belongs to."""
     sign, rest = line[0], line[1:]
     if line in {"\n", "\r\n"}:
-        # Whoever strips spaces at the ends of lines strips the sign of an empty one.
+        # Editors that strip trailing spaces also strip the prefix of an empty line.
         sign, rest = " ", line
     if sign not in " -+":
         raise PatchError(f"line {number} begins with none of space, - and +")
@@ -252,7 +252,7 @@ def _place(lines: Sequence[str], hunk: Hunk, at: int, shift: int) -> int | None:
 
 
 def _index(hunk: Hunk) -> int:
-    """Return where `hunk` says that it stands, from 0: one without old lines stands behind."""
+    """Return the position that `hunk` names, from 0; without old lines it is the line after."""
     return hunk.start - 1 if hunk.old else hunk.start
 
 

@@ -90,7 +90,7 @@ async def resolve_host(host: str, port: int) -> list[str]:
 
 
 def are_all_public(addresses: Sequence[str]) -> bool:
-    """Return whether every one of `addresses` is open to everybody, as far as can be told."""
+    """Return whether all `addresses` are public, as far as their numbers show."""
     return all(map(_is_public, addresses))
 
 

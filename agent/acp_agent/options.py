@@ -18,7 +18,7 @@ EFFORT: Final = "effort"
 DEFAULT_EFFORT: Final = "default"
 """The effort that the agent was started with."""
 MODE_ALIASES: Final[Mapping[str, str]] = {"auto": "code", "read-only": "architect"}
-"""What modes were called before, and may still be called by whoever chooses one."""
+"""Former names of modes, which clients may still use."""
 
 
 @dataclass(frozen=True, slots=True)

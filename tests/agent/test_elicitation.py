@@ -53,8 +53,8 @@ async def test_a_form_is_filled_in(cwd: Path, version: int) -> None:
     ("answer", "told"),
     [
         ({"action": "decline"}, "the user declined to answer"),
-        ({"action": "cancel"}, "the user dismissed the question"),
-        ({"action": "_later"}, "the user dismissed the question"),
+        ({"action": "cancel"}, "the user dismissed the form"),
+        ({"action": "_later"}, "the user dismissed the form"),
         (RequestFailedError(jsonrpc.INTERNAL_ERROR, "no\x1b screen"), "could not ask: no␛ screen"),
     ],
 )

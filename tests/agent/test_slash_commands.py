@@ -113,9 +113,9 @@ def test_a_name_stays_code_whatever_backticks_are_in_it(name: str) -> None:
 def test_help_names_commands_and_instructions() -> None:
     told = help_text(replace(AROUND, instructions=["AGENTS.md"]))
     assert [f"`/{each.name}" in told for each in LOCAL_COMMANDS] == [True] * len(LOCAL_COMMANDS)
-    assert told.endswith("The model is told the instructions of the project in `AGENTS.md`.")
+    assert told.endswith("The model gets the instructions of the project in `AGENTS.md`.")
     cut = help_text(replace(AROUND, instructions=["AGENTS.md"], is_cut=True))
-    assert cut.endswith("it is told the first 32768 characters.")
+    assert cut.endswith("it gets the first 32768 characters.")
     assert "instructions" not in help_text(AROUND)
 
 
@@ -136,7 +136,7 @@ def test_what_was_spent_is_told_as_far_as_it_is_known() -> None:
         "- window: 640 of 1000 tokens, 64 %",
     ]
     unknown = usage_text(replace(AROUND, spent=TokenUsage(1, 1)))
-    assert "nobody says" in unknown
+    assert "is not known" in unknown
     assert "`--window`" in unknown
 
 
@@ -161,7 +161,7 @@ def test_what_is_remembered_is_told_and_can_be_forgotten(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("usage", [{"used": "a", "size": 1}, {"used": 1, "size": 0}, {}])
 def test_a_window_that_makes_no_sense_is_not_told(usage: dict[str, object]) -> None:
-    assert "nobody says" in usage_text(replace(AROUND, spent=TokenUsage(1, 1), usage=usage))
+    assert "unknown" in usage_text(replace(AROUND, spent=TokenUsage(1, 1), usage=usage))
 
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])

@@ -53,8 +53,8 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
             return
         when = "now" if is_now else f"{then} (← → go on)"
         if not answer.waits:
-            self.show_heading(f"{when.capitalize()}: nobody waits")
-            self.show_note("Every question has its answer.")
+            self.show_heading(f"{when.capitalize()}: no request is pending")
+            self.show_note("Every request has its response.")
             return
         self.show_heading(f"{when.capitalize()}: {plural(answer.waits, 'wait')}")
         self.show_wrapped(answer.lines)

@@ -121,7 +121,7 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
             heading = f"{format_number(answer.shown)} of {heading}, around the chosen frame"
         if not answer.bars:
             self.show_heading(heading)
-            self.show_note("Nobody has asked anything yet.")
+            self.show_note("There are no requests yet.")
             return
         began, ended = span(answer.bars)
         if self._zoom is not None:

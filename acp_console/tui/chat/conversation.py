@@ -41,7 +41,7 @@ _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def diff_text(path: str, old: Json, new: str) -> Text:
-    """Return the unified diff of a file; `old` that is no string stands for a new file."""
+    """Return the unified diff of a file; `old` is not a string for a new file."""
     before = escape_controls(old).splitlines() if isinstance(old, str) else []
     lines = list(unified_diff(before, escape_controls(new).splitlines(), n=2, lineterm=""))[2:]
     what = "" if isinstance(old, str) else "  new file"

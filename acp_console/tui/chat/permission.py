@@ -38,7 +38,7 @@ UNFOCUSED: Final = "Allow this? Click, or press Shift+Tab and a number."
 
 @dataclass(frozen=True, slots=True)
 class PermissionTiming:
-    """When keys and clicks count as an answer, so that nobody allows something by accident."""
+    """When keys and clicks count, so that the user allows nothing by accident."""
 
     typing_pause_s: float = 1.0
     """Seconds without a key after which a prompt may take the focus from an empty editor."""

@@ -204,7 +204,7 @@ class InterceptPane(Vertical):
         self._offer()
 
     def on_descendant_focus(self) -> None:
-        """Offer other keys, and tell of other ones, where something is written."""
+        """Offer and show other keys while the user is typing."""
         self._show_chosen()
         self._offer()
 
@@ -342,7 +342,7 @@ class InterceptPane(Vertical):
             if ids:
                 self.holds.highlighted = min(chosen, len(ids) - 1)
                 if self.filter.has_focus and not self.filter.value:
-                    # Nobody is writing, and there is something to decide.
+                    # The user is not typing, and there is something to decide.
                     self.holds.focus()
         else:
             for place, hold in enumerate(state.held_frames):

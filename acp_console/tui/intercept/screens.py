@@ -132,7 +132,7 @@ class EditScreen(HeldFrameScreen[Edited | None]):
     ]
 
     def __init__(self, desk: InterceptClient, hold: HeldFrame, text: str, raw: bytes) -> None:
-        """Begin with `text`, which spells `raw`: what nobody changes leaves as these bytes."""
+        """Start with `text`, which shows `raw`; without changes exactly these bytes are sent."""
         super().__init__(desk, hold, text)
         self._begin = text
         self._raw = raw

@@ -301,7 +301,7 @@ class TrafficPane(Vertical):
         if not wanted:
             self.notify("This row is about no tool call", severity="warning")
             return
-        # It mostly stands behind the call, and the call before it.
+        # It mostly follows the call.
         is_forward = "update ==" not in wanted
         self._seek(wanted, is_forward=is_forward, turns=True)
 

@@ -121,7 +121,7 @@ class _Transport:
                     if scope is not None:
                         scope.cancel()
                 case _:
-                    logger.debug("an MCP message that no server over ACP is told")
+                    logger.debug("an MCP message for no server over ACP")
 
     def notified(self, request: JSONRPCRequest, params: Mapping[str, Json]) -> None:
         method, inner = params.get("method"), params.get("params")

@@ -105,7 +105,7 @@ class McpConnection:
 
     @property
     def left_out(self) -> tuple[str, str] | None:
-        """In a title and a sentence, which tools nobody can call; None if that are none."""
+        """A title and a sentence that name the unusable tools; None if there are none."""
         count = self._listing.left_out_count
         if not count:
             return None
@@ -234,7 +234,7 @@ class McpConnection:
             return False
         able = client.server_capabilities
         if isinstance(self._server, AcpServer):
-            # Nobody has asked it yet; that it may not answer is no reason to do without it.
+            # No request was sent yet; a server that might not respond is still used.
             with anyio.move_on_after(self._limits.spawn_timeout / 4):
                 try:
                     discovered = await client.session.send_discover(LATEST_MODERN_VERSION)

@@ -38,7 +38,7 @@ def our_error(reason: str) -> ErrorData:
 def reason_of(problem: BaseException, limit: float | None = None) -> str:
     """Return what the server did or what happened to it; `limit` is in seconds.
 
-    Nothing that an exception says of addresses or of our own inside is told.
+    The text never contains addresses or internals from the exception.
     """
     if isinstance(problem, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", problem)

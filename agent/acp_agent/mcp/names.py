@@ -30,7 +30,7 @@ _NAMELESS: Final = "server"
 
 
 def is_server_id(text: str) -> bool:
-    """Whether `text` may stand for a server."""
+    """Return whether `text` can be the id of a server."""
     return _ID.fullmatch(text) is not None
 
 

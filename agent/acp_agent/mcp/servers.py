@@ -44,7 +44,7 @@ class McpSettings:
     configured: Sequence[Server] = ()
     """Servers that each session has, see `configured_servers`."""
     allowed: Collection[str] = ()
-    """Ids of the servers that may be used, whoever names them; empty allows all."""
+    """Ids of the servers that may be used, wherever they come from; empty allows all."""
     limits: Limits = field(default_factory=Limits)
 
 
@@ -147,7 +147,7 @@ class McpServers(Mapping[str, Tool]):
     ) -> None:
         """Start `servers` in `cwd` and return when each is ready or has failed, see `warnings`.
 
-        They are told that the session works there and in `additional` directories. Cancelled, it
+        They learn that the session works there and in `additional` directories. Cancelled, it
         leaves nothing behind.
         """
         self._declared, self._connections = tuple(servers), ()

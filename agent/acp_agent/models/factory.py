@@ -17,7 +17,7 @@ from acp_agent.models.settings import DEMO, ModelSettings
 from acp_agent.models.types import Model
 
 ALL: Final = "*"
-"""Stands for each model that a provider has."""
+"""Means each model that a provider has."""
 _THINK_BY_TOKENS: Final = frozenset({"anthropic", "openrouter"})
 """Providers that take a number of tokens to think with."""
 

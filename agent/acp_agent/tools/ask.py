@@ -51,7 +51,7 @@ _IDENTIFYING: Final = re.compile(
 _EMAIL: Final = re.compile(r"[^/?#&=\s@]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,8}\.[A-Za-z]{2,}")
 _NO: Final = {
     "decline": "the user declined to answer",
-    "cancel": "the user dismissed the question",
+    "cancel": "the user dismissed the form",
 }
 
 
@@ -195,9 +195,7 @@ def check_form(*texts: str) -> None:
         if _SECRET.search(text):
             raise ToolFailedError("secrets are not asked for by a form")
         if re.search(r"https?://", text, re.IGNORECASE):
-            raise ToolFailedError(
-                "a form sends nobody to a page; open_page does, where it is there"
-            )
+            raise ToolFailedError("a form cannot open a page; use open_page, if it is available")
 
 
 def check_url(url: str) -> None:

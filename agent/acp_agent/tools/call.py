@@ -94,7 +94,7 @@ class PreparedCall:
     is_tree: bool = False
     """Whether its subjects are a directory with all that is in it."""
     is_elicitation: bool = False
-    """Whether it does nothing but ask the user: then the question is the consent."""
+    """Whether it only asks the user, so that the form is the consent."""
 
     plan: Sequence[Json] | None = None
     """The entries of the plan that it shows, if it shows one."""

@@ -78,7 +78,7 @@ def fetch_tool(private: PrivateHosts | None = None) -> Tool:
         "fetch",
         "fetch",
         "Return the text that stands at a web address, a page without its looks. Redirections to "
-        "another host are told, not followed.",
+        "another host are reported, not followed.",
         FetchArguments,
     )
     async def fetch(wanted: FetchArguments, workspace: Workspace) -> PreparedCall:

@@ -160,7 +160,7 @@ class _Job:
         raw: dict[str, Json] = {"exitCode": code}
         if ending is not None and ending.signal is not None:
             raw["signal"] = ending.signal
-        # Whoever looks at the session later finds no terminal any more, but the text.
+        # A session that is loaded later has the text instead of a terminal.
         output = {**output_content(text, self.shown, raw)}
         output |= {"terminalId": terminal} if terminal else {}
         if code == 0:

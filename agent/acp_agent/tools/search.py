@@ -59,7 +59,7 @@ def finder(pattern: str, *, is_regex: bool, is_exact: bool) -> Callable[[str, fl
         raise ToolFailedError(f"the pattern is no regular expression: {problem}") from None
 
     def holds(line: str, seconds: float) -> bool:
-        # Concurrent: otherwise nobody else gets to work, and no cancellation gets through.
+        # Concurrent: otherwise other tasks and cancellation would have to wait.
         timeout = min(seconds, LINE_TIMEOUT_S)
         return found.search(line[:SEARCHED_CHARS], timeout=timeout, concurrent=True) is not None
 
@@ -290,6 +290,6 @@ def _fitting(
 
 def _hit(workspace: Workspace, path: Path, number: int, line: str) -> str:
     name = single_line(workspace.display_path(path), NAME_WIDTH)
-    # Bytes that are no text came as surrogates, which nothing can be told with.
+    # Bytes that are not text became surrogates, which cannot be sent.
     text = line.strip()[:LINE_WIDTH].encode(errors="replace").decode()
     return f"{name}:{number}: {'⏎'.join(text.splitlines())}"

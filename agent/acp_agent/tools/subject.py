@@ -29,7 +29,7 @@ class Subject:
     area: SubjectType
     words: tuple[str, ...]
     directory: str = ""
-    """The directory that a command runs in, told as a path is; empty for the session's own."""
+    """The directory that a command runs in, written like a path; empty for the session's own."""
 
     def __str__(self) -> str:
         """Spell it out, on one line, with nothing in it that a screen obeys."""
@@ -56,7 +56,7 @@ def path_subject(cwd: Path, path: str, *, is_last_followed: bool = True) -> Subj
             real = Path(os.path.realpath(named.parent)) / named.name
         home = Path(os.path.realpath(cwd))
     except (OSError, ValueError):
-        # No file is there by this name, so whoever reads or writes it is told so later.
+        # No file can have this name; reading or writing it fails later.
         return Subject("path", named.parts)
     return Subject(
         "path", real.relative_to(home).parts if real.is_relative_to(home) else real.parts
@@ -74,7 +74,7 @@ def command_subject(words: Sequence[str], place: str = "") -> Subject:
 
 
 def directory_label(cwd: Path, directory: Path) -> str:
-    """Return how `directory` is told in a session in `cwd`: as a path is, empty for `cwd`."""
+    """Return `directory` as a session in `cwd` shows it: like a path, empty for `cwd`."""
     subject = path_subject(cwd, str(directory))
     return subject.full_text() if subject.words else ""
 

@@ -43,7 +43,7 @@ from acp_protocol.jsonrpc import Json
 
 SUMMARY_REQUEST: Final = """\
 Make room: sum up this conversation. Your summary takes the place of everything above, so that
-whoever goes on with the work knows all that is needed from it alone. Call no tools. Say:
+somebody can continue the work from it alone. Call no tools. Say:
 
 - what the user wants, with the user's own words where they matter, and what was decided;
 - what was done: files that were read, made or changed, with their paths and what matters in them;

@@ -188,9 +188,9 @@ def help_text(facts: CommandFacts) -> str:
         )
     if facts.instructions:
         files = ", ".join(map(code, facts.instructions))
-        cut = f" They are too long: it is told the first {MAX_CHARS} characters."
+        cut = f" They are too long: it gets the first {MAX_CHARS} characters."
         cut = cut if facts.is_cut else ""
-        lines += ["", f"The model is told the instructions of the project in {files}.{cut}"]
+        lines += ["", f"The model gets the instructions of the project in {files}.{cut}"]
     return "\n".join(lines)
 
 
@@ -216,7 +216,7 @@ def usage_text(facts: CommandFacts) -> str:
         return "Nothing was spent in this session so far, as far as the model's service tells."
     cached = f", {spent.cache_read_tokens} of them from a cache" if spent.cache_read_tokens else ""
     thought = f", {spent.reasoning_tokens} of them for thoughts" if spent.reasoning_tokens else ""
-    cost = "nobody says" if spent.cost is None else f"${spent.cost:.4f}"
+    cost = "unknown" if spent.cost is None else f"${spent.cost:.4f}"
     lines = [
         f"All replies of this session together, by {code(facts.model)} now:",
         "",
@@ -245,7 +245,7 @@ def permissions_text(facts: CommandFacts, rest: str) -> str:
     policy = next(name for id_, name, _ in POLICIES if id_ == permissions.policy)
     lines = [f"The mode is *{mode}*, the policy *{policy}*."]
     if standing := permissions.settings.rules:
-        lines += ["", "Rules of whoever runs the agent:", ""]
+        lines += ["", "Rules of the configuration:", ""]
         lines += [f"- {code(str(rule))}" for rule in standing]
     known = permissions.grants
     lines += ["", "You have said for this session:" if known else _NO_GRANTS, ""]
@@ -273,5 +273,5 @@ def _count(count: int, noun: str) -> str:
 def _window(usage: Mapping[str, Json] | None) -> str:
     used, size = (usage.get("used"), usage.get("size")) if usage else (None, None)
     if not isinstance(used, int) or not isinstance(size, int) or size <= 0:
-        return "nobody says how much the model can bear in mind; `--window` can"
+        return "the size of the model's context window is not known; set it with `--window`"
     return f"{used} of {size} tokens, {round(100 * used / size)} %"

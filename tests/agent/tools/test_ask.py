@@ -33,7 +33,7 @@ class Nobody:
     [
         ({}, "question is missing"),
         ({"question": "What is your password?"}, "secrets are not asked for"),
-        ({"question": "See https://localhost"}, "sends nobody to a page"),
+        ({"question": "See https://localhost"}, "cannot open a page"),
         ({"question": "q", "fields": "x"}, "fields must be a list"),
         ({"question": "q", "fields": [{"name": "a", "kind": "text"}] * 21}, "at most 20 items"),
         ({"question": "q", "fields": ["x"]}, r"fields\[1\] must be an object"),

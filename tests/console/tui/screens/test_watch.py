@@ -278,7 +278,7 @@ async def test_who_waits_at_a_running_proxy_is_told_as_time_goes_on(
     async with app.run_test(size=(110, 36)) as pilot:
         await until(pilot, lambda: '"first"' in say(app))
         await pilot.press("9")
-        await until(pilot, lambda: "Now: nobody waits" in say(app))
+        await until(pilot, lambda: "Now: no request is pending" in say(app))
         assert proxy.stdin is not None
         proxy.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"session/prompt"}\n')
         proxy.stdin.flush()

@@ -70,7 +70,7 @@ async def test_what_comes_later_is_shown() -> None:
     app = StudiedApp(said[:4])
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab("waiting")
-        await until(pilot, lambda: "nobody waits" in say(app))
+        await until(pilot, lambda: "no request is pending" in say(app))
         app.said.extend(said[4:])
         await until(pilot, lambda: "waits for you" in say(app))
 

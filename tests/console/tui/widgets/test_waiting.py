@@ -18,7 +18,7 @@ async def test_what_waits_stands_above_what_it_waits_for() -> None:
         await pilot.press("down", "enter")
         await until(pilot, lambda: app.targets == [10])
         app.pane.chosen = 4
-        await until(pilot, lambda: "nobody waits" in say(app))
+        await until(pilot, lambda: "no request is pending" in say(app))
         app.pane.chosen = 40
         await until(pilot, lambda: "Not there yet" in say(app))
 
