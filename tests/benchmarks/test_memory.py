@@ -11,7 +11,8 @@ from benchmarks.peer import EMITTER
 
 
 def test_each_place_is_told_against_itself_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    little = {"agent": (*EMITTER, "300", "200"), "size": 60_000}
+    # More than the pipes hold, so that the proxy runs until the end of the measure.
+    little = {"agent": (*EMITTER, "3000", "200"), "size": 600_000}
     monkeypatch.setattr(memory, "PAUSE", 0)
     monkeypatch.setattr(memory, "FLOODS", tuple(replace(it, **little) for it in memory.FLOODS))
     monkeypatch.setattr(memory, "OBSERVED", replace(memory.OBSERVED, **little))
