@@ -31,13 +31,20 @@ from acp_inspector.analysis.items import (
     ToolCallItem,
     TurnEnd,
     UserMessage,
-    entries,
     string,
 )
-from acp_inspector.analysis.words import FINAL_STATUSES, OUTPUT
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get
+from acp_protocol.json_values import as_list, get, get_list
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import UpdateKind
+
+_OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
+    {
+        *("agent_message_chunk", "agent_message", "agent_thought_chunk", "agent_thought"),
+        *("tool_call", "tool_call_update", "tool_call_content_chunk", "plan", "plan_update"),
+    }
+)
+"""Updates that a user has been waiting for."""
 
 
 @dataclass(slots=True)
@@ -91,7 +98,7 @@ class SessionTurn:
         update_frame, output_frame = self.first_frames
         if self.first_update is None:
             self.first_update, update_frame = after, cursor.n
-        if self.first_output is None and name in OUTPUT:
+        if self.first_output is None and name in _OUTPUT:
             self.first_output, output_frame = after, cursor.n
         self.first_frames = update_frame, output_frame
 
@@ -381,7 +388,7 @@ class Conversation:
         """Replace or patch the whole message that the update names (version 2)."""
         found, is_new = self.text(kind, string(update, "messageId") or None)
         if "content" in (update or {}):
-            found.replace(entries(get(update, "content")), self.cursor.n)
+            found.replace(get_list(update, "content"), self.cursor.n)
         return ConversationChange(self.session_id, found, is_new)
 
     def text(self, kind: type[Spoken], message_id: str | None) -> tuple[Spoken, bool]:
@@ -439,7 +446,8 @@ class Conversation:
         return self._showers.get(terminal.key)
 
     def open_calls(self) -> list[ToolCallItem]:
-        return [call for call in self._calls.values() if call.facts.status not in FINAL_STATUSES]
+        final = {"completed", "failed", "cancelled"}
+        return [call for call in self._calls.values() if call.facts.status not in final]
 
     def plan_of_id(self, plan_id: str) -> tuple[PlanItem, bool]:
         """Return the plan of that id, and whether it is new."""
@@ -455,7 +463,7 @@ class Conversation:
         """Append a prompt, which has no response yet."""
         self.update_info(open_prompts=self.info.open_prompts + 1)
         message = UserMessage(self.next_key(UserMessage.key_prefix), n=self.cursor.n)
-        message.replace(entries(blocks), self.cursor.n)
+        message.replace(as_list(blocks), self.cursor.n)
         self.add(message)
         if self.version >= 2:
             self.unbound.append(message)
@@ -503,11 +511,11 @@ class Conversation:
         if isinstance(modes := get(source, "modes"), dict):
             self.update_info(modes=modes, current_mode=string(modes, "currentModeId") or None)
         if isinstance(get(source, "configOptions"), list):
-            self.update_info(config_options=entries(get(source, "configOptions")))
+            self.update_info(config_options=get_list(source, "configOptions"))
             # Version 2 has its modes among the options.
             for option in self.info.config_options:
                 if get(option, "category") == "mode":
                     mode = string(option, "currentValue") or self.info.current_mode
                     self.update_info(current_mode=mode)
         if isinstance(get(source, "availableCommands"), list):
-            self.update_info(commands=entries(get(source, "availableCommands")))
+            self.update_info(commands=get_list(source, "availableCommands"))

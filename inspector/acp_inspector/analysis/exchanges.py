@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, opposite
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     REQUEST_CANCELLED,
@@ -210,11 +210,6 @@ class Exchanges:
         """Return the exchanges that a frame belongs to: several for a batch."""
         return self._by_frame.get(frame.seq, ())
 
-    def open_request(self, side: Side, id_: RequestId) -> Exchange | None:
-        """Return the oldest open request that `side` has sent with that id."""
-        waiting = self._open.get((side, id_key(id_)))
-        return waiting[0] if waiting else None
-
     def open(self) -> list[Exchange]:
         """Return the requests that have no response yet, oldest first.
 
@@ -366,10 +361,6 @@ class Exchanges:
         # As many steps as the last mark is long keep all marks together as long as all steps.
         if len(self._steps) - made >= max(MARK_INTERVAL, len(marked)):
             self._marks.append((len(self._steps), tuple(self.open())))
-
-
-def opposite(side: Side) -> Side:
-    return "agent" if side == "client" else "client"
 
 
 def ending_of(response: SuccessResponse | ErrorResponse) -> Ending:

@@ -200,10 +200,6 @@ def string(value: Json, name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def entries(value: Json) -> list[Json]:
-    return cast("list[Json]", value) if isinstance(value, list) else []
-
-
 class _Words(str):
     """A block of nothing but text, which takes a fourth of the memory of the block."""
 

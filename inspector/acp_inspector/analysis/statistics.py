@@ -17,7 +17,6 @@ from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Ending, Exchange, PairedMessage
 from acp_inspector.analysis.items import string
-from acp_inspector.analysis.words import CALL_UPDATES, STREAMED
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get
@@ -31,7 +30,15 @@ from acp_protocol.jsonrpc import (
     Request,
     SuccessResponse,
 )
+from acp_protocol.schema.words import UpdateKind
 
+STREAMED: Final[frozenset[UpdateKind]] = frozenset(
+    {
+        *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
+        *("session_message_chunk", "tool_call_content_chunk", "terminal_output_chunk"),
+    }
+)
+"""Updates that count for the rate of chunks."""
 BOUNDS: Final = tuple(10**power * step for power in range(-4, 3) for step in (1, 2, 5))
 """Seconds up to which each bar of a histogram goes: 100 µs, 200 µs, 500 µs, 1 ms … 500 s."""
 
@@ -192,7 +199,7 @@ class Counts:
                 self.streamed += at - self._chunk
                 self.gaps += 1
             self._chunk = at
-        elif name in CALL_UPDATES and (key := string(update, "toolCallId")):
+        elif name in {"tool_call", "tool_call_update"} and (key := string(update, "toolCallId")):
             status = string(update, "status")
             self.tool_calls[key] = status or self.tool_calls.get(key, "pending")
         elif name == "usage_update":

@@ -34,7 +34,7 @@ from acp_inspector.intercept.message import (
 )
 from acp_inspector.journal import Frame
 from acp_protocol.errors import AcpError
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, opposite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
@@ -481,10 +481,10 @@ class InterceptController:
         """Send the response in a peer's place, or the signal to the agent, if there is one."""
         if frame.reply is not None:
             raw, by = frame.reply
-            sender = frame.frame.side
-            other: Side = "agent" if sender == "client" else "client"
             try:
-                self.channels[other].insert(Insertion(raw, by, answers=frame.frame.seq))
+                self.channels[opposite(frame.frame.side)].insert(
+                    Insertion(raw, by, answers=frame.frame.seq)
+                )
             except ChannelClosedError as problem:
                 self._warnings.once("answer", f"a response could not be sent: {problem}")
         if frame.signal:

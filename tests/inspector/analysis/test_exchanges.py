@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.exchanges import MARK_INTERVAL, Exchange, Exchanges, opposite
+from acp_inspector.analysis.exchanges import MARK_INTERVAL, Exchange, Exchanges
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, opposite
 from acp_protocol.jsonrpc import Notification, Request
 from tests.inspector.talks import Said, answer, ask, encoded, frames, prompt
 
@@ -321,6 +321,5 @@ def test_the_messages_of_a_batch_are_paired_one_by_one() -> None:
     (first, exchange), (second, nothing) = exchanges.pair(DecodedFrame(frame))
     assert isinstance(first, Request)
     assert isinstance(second, Notification)
-    assert exchange is exchanges.open_request("client", 1)
+    assert [exchange] == exchanges.open()
     assert (nothing, exchanges.of(frame)) == (None, None)
-    assert exchanges.open_request("client", "1") is None
