@@ -79,7 +79,13 @@ class DecodedFrame:
     def value(self) -> Json:
         """The JSON value of its bytes, the same object each time; None if they are not JSON."""
         if self._value is _UNREAD:
-            self._parse()
+            raw = self.frame.data
+            try:
+                self._value = parse(raw)
+            except ValueError as problem:
+                self._value = None
+                if self._message is None:
+                    self._message = InvalidMessage(str(problem), PARSE_ERROR, raw)
         return self._value
 
     @property
@@ -195,15 +201,6 @@ class DecodedFrame:
         valid = tuple(message for message in read if not isinstance(message, InvalidMessage))
         self._messages = valid or read
 
-    def _parse(self) -> None:
-        raw = self.frame.data
-        try:
-            self._value = parse(raw)
-        except ValueError as problem:
-            self._value = None
-            if self._message is None:
-                self._message = InvalidMessage(str(problem), PARSE_ERROR, raw)
-
 
 class Decoder:
     """Decodes the frames of one connection, in order, and recognises its dialect."""
@@ -230,7 +227,11 @@ class Decoder:
         if self._dialect is None:
             name = self._recognition.feed(frame.data, frame.side)
             if name is None:
-                self._remember(frame)
+                sides: tuple[Side, ...] = ("client", "agent")
+                if all(map(self._recognition.is_settled, sides)):
+                    self._earlier.clear()
+                else:
+                    self._earlier.append(frame)
                 return decoded
             from acp_protocol.dialects.registry import open_dialect
 
@@ -241,13 +242,6 @@ class Decoder:
             self._earlier.clear()
         decoded.translate(self._dialect.read(frame.data, frame.side).forward)
         return decoded
-
-    def _remember(self, frame: Frame) -> None:
-        sides: tuple[Side, ...] = ("client", "agent")
-        if all(map(self._recognition.is_settled, sides)):
-            self._earlier.clear()
-        else:
-            self._earlier.append(frame)
 
 
 _UNREAD: Final[Json] = object()

@@ -165,18 +165,14 @@ class SessionInfo:
         return self.open_prompts > 0 or self.state not in {None, "idle"}
 
 
+@dataclass(slots=True, eq=False)
 class ItemEpoch:
     """Items in the order of their first mention, and the frames of these."""
 
-    __slots__ = ("begun", "items", "numbers")
-
-    def __init__(
-        self, begun: int, items: list[Item] | None = None, numbers: array[int] | None = None
-    ) -> None:
-        self.begun = begun
-        """The frame from which on these are the session's items."""
-        self.items: list[Item] = [] if items is None else items
-        self.numbers = array("Q") if numbers is None else numbers
+    begun: int
+    """The frame from which on these are the session's items."""
+    items: list[Item] = field(default_factory=list[Item])
+    numbers: array[int] = field(default_factory=lambda: array("Q"))
 
     def add(self, n: int, item: Item) -> None:
         self.items.append(item)
@@ -353,7 +349,8 @@ class Conversation:
     def restart(self) -> ItemEpoch:
         """Begin anew, since the agent will replay everything; return the items until now."""
         before = self._epoch
-        self._begin(ItemEpoch(self.cursor.n))
+        self._epoch = ItemEpoch(self.cursor.n)
+        self._epochs.append(self._epoch)
         self._calls.clear()
         self._plans.clear()
         self._messages.clear()
@@ -363,7 +360,8 @@ class Conversation:
 
     def restore(self, epoch: ItemEpoch) -> None:
         """Return to the items before `restart`: the replay has failed."""
-        self._begin(ItemEpoch(self.cursor.n, epoch.items, epoch.numbers))
+        self._epoch = ItemEpoch(self.cursor.n, epoch.items, epoch.numbers)
+        self._epochs.append(self._epoch)
         for item in epoch.items:
             if isinstance(item, ToolCallItem):
                 self._calls[item.key] = item
@@ -371,10 +369,6 @@ class Conversation:
                 self._plans[item.plan_id] = item
             elif isinstance(item, TextItem) and item.message_id is not None:
                 self._messages[type(item), item.message_id] = item
-
-    def _begin(self, epoch: ItemEpoch) -> None:
-        self._epoch = epoch
-        self._epochs.append(epoch)
 
     # Messages
 

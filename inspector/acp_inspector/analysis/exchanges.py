@@ -69,11 +69,9 @@ class Exchange:
     @property
     def latency(self) -> float | None:
         """Seconds from request to response; None while it is open."""
-        return (
-            None
-            if self.response_frame is None
-            else self.response_frame.time - self.request_frame.time
-        )
+        if self.response_frame is None:
+            return None
+        return self.response_frame.time - self.request_frame.time
 
 
 @dataclass(frozen=True, slots=True)

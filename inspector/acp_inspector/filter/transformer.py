@@ -170,12 +170,6 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
     def exists(self, children: list[Token]) -> Expression:
         return _negated_if(children[1], Exists(self._operand(children[0], children[-1])))
 
-    def subject(self, tokens: list[Token]) -> Token:
-        return tokens[0]
-
-    def literal(self, tokens: list[Token]) -> Token:
-        return tokens[0]
-
     def choices(self, literals: list[Token]) -> list[Token]:
         return literals
 
