@@ -127,7 +127,6 @@ class DecodedFrame:
 
     @property
     def has_id(self) -> bool:
-        """Whether it is a request or a response."""
         return isinstance(self.message, Request | SuccessResponse | ErrorResponse)
 
     @property

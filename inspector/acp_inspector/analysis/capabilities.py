@@ -193,7 +193,6 @@ class Capabilities:
         return [row for row in self._rows.values() if row.is_known or row.is_claimed or row.used]
 
     def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
-        """Take the next frame: its messages and their exchanges."""
         for message, exchange in paired:
             match message:
                 case Request(method=method, params=params):

@@ -93,7 +93,6 @@ class SessionTurn:
         return None if self.ended_at is None else self.ended_at - self.began_at
 
     def update(self, cursor: Cursor, name: str) -> None:
-        """Apply an update of its session."""
         after = cursor.at - self.began_at
         update_frame, output_frame = self.first_frames
         if self.first_update is None:
@@ -294,7 +293,6 @@ class Conversation:
 
     @property
     def info(self) -> SessionInfo:
-        """What is known beside the items."""
         return self._surroundings.now
 
     @property
@@ -342,7 +340,6 @@ class Conversation:
         return line, True
 
     def next_key(self, kind: str) -> str:
-        """Return a key that no other item has."""
         self._count += 1
         return f"{kind}-{self._count}"
 
@@ -407,13 +404,11 @@ class Conversation:
             self.unbound.remove(message)
 
     def has_message(self, message_id: str) -> bool:
-        """Return whether a user message of that id is there."""
         return (UserMessage, message_id) in self._messages
 
     # Tool calls, their terminals, and plans
 
     def call(self, key: str) -> tuple[ToolCallItem, bool]:
-        """Return the tool call of that id, and whether it is new."""
         if key in self._calls:
             return self._calls[key], False
         call = self._calls[key] = ToolCallItem(key, n=self.cursor.n)
@@ -444,7 +439,6 @@ class Conversation:
         return [call for call in self._calls.values() if call.facts.status not in final]
 
     def plan_of_id(self, plan_id: str) -> tuple[PlanItem, bool]:
-        """Return the plan of that id, and whether it is new."""
         if plan_id in self._plans:
             return self._plans[plan_id], False
         plan = self._plans[plan_id] = PlanItem(self.next_key("plan"), plan_id)
@@ -454,7 +448,6 @@ class Conversation:
     # Turns and surroundings
 
     def add_prompt(self, blocks: Json) -> UserMessage:
-        """Append a prompt, which has no response yet."""
         self.update_info(open_prompts=self.info.open_prompts + 1)
         message = UserMessage(self.next_key(UserMessage.key_prefix), n=self.cursor.n)
         message.replace(as_list(blocks), self.cursor.n)
@@ -496,7 +489,6 @@ class Conversation:
             self.update_info(open_prompts=0, state=None)
 
     def update_info(self, **surroundings: Any) -> None:
-        """Update what is known beside the items."""
         new = replace(self._surroundings.now, **surroundings)
         self._surroundings.set(self.cursor.n, new)
 

@@ -30,11 +30,9 @@ class Versioned(Generic[T]):
 
     @property
     def last(self) -> int:
-        """The frame that set it last."""
         return self._numbers[-1]
 
     def set(self, n: int, value: T) -> None:
-        """Set it to `value` from frame `n` on."""
         if self._numbers[-1] == n:
             self._values[-1] = value
         else:
@@ -85,7 +83,6 @@ class VersionedList(Generic[T]):
 
     @property
     def last(self) -> int:
-        """The frame that changed it last."""
         return max(self._begun[-1], self._numbers[-1] if self._numbers else 0)
 
     def add(self, n: int, value: T) -> None:
@@ -122,7 +119,6 @@ class HasHistory:
 
     @property
     def last(self) -> int:
-        """The frame that changed it last."""
         return max(slot.last for _, slot in self._slots() if isinstance(slot, _VERSIONED))
 
     def at(self, n: int) -> Self:

@@ -316,7 +316,6 @@ def _session(message: Message, exchange: Exchange | None) -> str | None:
 
 
 def amount_of(usage: Json) -> float | None:
-    """Return the cost of a usage update."""
     amount = get(get(usage, "cost"), "amount")
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         return None

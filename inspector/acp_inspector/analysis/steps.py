@@ -93,7 +93,6 @@ class Steps:
         self._entities: dict[tuple[str | None, str], JournalStep] = {}
 
     def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
-        """Take the next frame: its messages and their exchanges."""
         for message, exchange in paired:
             match message:
                 case Request(id=id_, method=method, params=params):

@@ -30,7 +30,6 @@ Apply: TypeAlias = Callable[[Conversation, Json], ConversationChange]
 
 
 def apply_update(talk: Conversation, update: Json) -> ConversationChange:
-    """Apply one update to the conversation; return what it changed."""
     name = string(update, "sessionUpdate")
     apply = UPDATES.get(name)
     if (turn := talk.turn) is not None:

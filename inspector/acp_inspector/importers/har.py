@@ -51,7 +51,6 @@ _Timed: TypeAlias = list[tuple[float, Item]]
 
 
 def is_har(head: bytes) -> bool:
-    """Return whether it is an archive."""
     return _HEAD.match(head) is not None
 
 

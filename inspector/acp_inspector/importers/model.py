@@ -83,7 +83,6 @@ def request(method: Json, params: Json, id_: Json = None, *, has_id: bool) -> by
 
 
 def response(id_: Json, payload: Json, *, is_error: bool) -> bytes:
-    """Return the usual bytes of a response."""
     return jsonrpc.encode({"jsonrpc": "2.0", "id": id_, "error" if is_error else "result": payload})
 
 

@@ -308,7 +308,6 @@ class InterceptController:
             return self._paused(number)[1].frame.raw
 
     def release(self, number: int, by: str = PERSON) -> None:
-        """Send a paused frame as it is."""
         with self._changed:
             self._release(*self._paused(number), by)
 

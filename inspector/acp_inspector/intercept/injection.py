@@ -111,7 +111,6 @@ class Injection:
         return self._sent.wait(timeout)
 
     def set_sent(self, number: int) -> None:
-        """Store the number under which it was sent."""
         self.seq = number
         self._sent.set()
 

@@ -145,7 +145,6 @@ class _AgentSteps:
         return any(exchange.requester == "client" for exchange in self._exchanges.open())
 
     def apply(self, frame: Frame) -> None:
-        """Add the next frame of either side."""
         known = len(self._steps.steps)
         self._steps.apply(frame, self._exchanges.pair(self._decoder.decode(frame)))
         self.steps += (step for step in self._steps.steps[known:] if step.side == "agent")
