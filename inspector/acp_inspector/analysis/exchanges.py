@@ -194,7 +194,7 @@ class Exchanges:
         self._closed.clear()
         self._broken.clear()
         self._concerns.clear()
-        for exchange in lost:
+        for exchange in [] if self._is_lean else lost:
             self._step(n, exchange)
 
     def of(self, frame: Frame) -> Exchange | None:

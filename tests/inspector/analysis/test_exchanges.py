@@ -304,6 +304,15 @@ def test_the_oldest_open_request_is_forgotten_beyond_the_limit() -> None:
     assert exchanges.apply(late) is None
 
 
+def test_a_new_connection_forgets_the_requests_of_a_lean_history() -> None:
+    exchanges = Exchanges(is_lean=True)
+    request, response = frames(ask("client", 1, "session/prompt"), answer("agent", 1, {}))
+    exchanges.apply(request)
+    exchanges.restart(2)
+    assert exchanges.apply(response) is None
+    assert exchanges.open() == []
+
+
 def test_long_params_are_not_kept_with_a_lean_request() -> None:
     exchanges = Exchanges(is_lean=True, max_request_bytes=100)
     short, long = frames(ask("client", 1, "m", a="x"), ask("client", 2, "m", a="x" * 100))
