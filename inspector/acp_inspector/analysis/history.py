@@ -50,9 +50,8 @@ class Versioned(Generic[T]):
     def until(self, n: int) -> Versioned[T]:
         """Return a copy that ends with frame `n`."""
         end = max(bisect_right(self._numbers, n), 1)
-        copy = Versioned(self._values[0], self._numbers[0])
-        for number, value in zip(self._numbers[1:end], self._values[1:end], strict=True):
-            copy.set(number, value)
+        copy = Versioned(self._values[0])
+        copy._numbers, copy._values = self._numbers[:end], self._values[:end]
         return copy
 
     def versions(self) -> list[tuple[int, T]]:

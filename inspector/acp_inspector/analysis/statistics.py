@@ -122,13 +122,10 @@ class MethodStatistics:
     """How its exchanges ended; `open` for those that have not."""
     latencies: Histogram = field(default_factory=Histogram)
 
-    def take(self, size: int) -> None:
+    def add(self, size: int) -> None:
+        """Count a request or notification of `size` bytes."""
         self.count += 1
         self.bytes += size
-
-    def ask(self, size: int) -> None:
-        self.take(size)
-        self.endings["open"] = self.endings.get("open", 0) + 1
 
     def close(self, exchange: Exchange, size: int) -> None:
         self.bytes += size
@@ -278,13 +275,15 @@ class Statistics:
             case Notification(method="session/update", params=params):
                 update = get(params, "update")
                 name = string(update, "sessionUpdate")
-                self._method(frame.side, message.method, name).take(share)
+                self._method(frame.side, message.method, name).add(share)
                 for tally in tallies:
                     tally.update(frame.time, name, update)
             case Notification(method=method):
-                self._method(frame.side, method).take(share)
+                self._method(frame.side, method).add(share)
             case Request(method=method):
-                self._method(frame.side, method).ask(share)
+                counts = self._method(frame.side, method)
+                counts.add(share)
+                counts.endings["open"] = counts.endings.get("open", 0) + 1
                 for tally in tallies:
                     tally.interrupt()
             case SuccessResponse() | ErrorResponse():
