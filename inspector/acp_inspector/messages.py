@@ -215,7 +215,7 @@ class Decoder:
         return self._dialect.name if self._dialect else None
 
     def restart(self) -> None:
-        """Begin a new connection: its dialect is to be recognised anew."""
+        """Begin a new connection and recognise its dialect again."""
         self._dialect = self._chosen
         self._recognition = DialectDetector()
         self._earlier: deque[Frame] = deque(maxlen=2 * MAX_FRAMES)

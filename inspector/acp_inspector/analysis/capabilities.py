@@ -165,7 +165,7 @@ class Capability:
 
     @property
     def mark(self) -> Mark:
-        """What is worth a second look."""
+        """Why it deserves a second look; empty if it does not."""
         if self.used and not self.is_claimed:
             return "used without a claim"
         if self.is_claimed and self.refused:

@@ -344,7 +344,7 @@ class Conversation:
         return f"{kind}-{self._count}"
 
     def restart(self) -> ItemEpoch:
-        """Begin anew, since the agent will replay everything; return the items until now."""
+        """Begin without items, because the agent replays them all; return the items so far."""
         before = self._epoch
         self._epoch = ItemEpoch(self.cursor.n)
         self._epochs.append(self._epoch)

@@ -1,7 +1,6 @@
 """The conversations of one connection: the model of its frames, which never fails.
 
-Updates change a conversation directly, see `conversation`; here stands what requests and responses
-do to it.
+This module applies requests and responses to conversations; `updates` applies updates.
 
 Source: ACP, Session Setup; Prompt Turn; Tool Calls; Session Modes; Terminals; Elicitation; ACP
 version 2, Prompt Lifecycle.

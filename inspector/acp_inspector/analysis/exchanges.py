@@ -79,8 +79,8 @@ class ExchangeFault:
     """A request or a response that does not fit the others."""
 
     kind: FaultKind
-    """`orphan`: there is no such request; `double`: it has a response already; `late`: the response
-    is of no use any more; `reused`: another open request has the same id."""
+    """`orphan`: there is no such request; `double`: it has a response already; `late`: the side that
+    requested it no longer waits; `reused`: another open request has the same id."""
     frame: Frame
     id: RequestId
     exchange: Exchange | None
@@ -174,7 +174,7 @@ class Exchanges:
     def apply(self, frame: Frame, message: Message | None = None) -> Exchange | None:
         """Take the next frame, as it was sent; return the exchange that it opens or closes.
 
-        The messages of a batch are taken too, but for them `all_of` has to be asked.
+        The messages of a batch are taken too; `all_of` returns their exchanges.
 
         Args:
             frame: The next one.

@@ -128,7 +128,7 @@ def wait_graph(waiting: Sequence[Exchange], known: WaitContext) -> WaitGraph:
     for wait, exchange in pairs:
         if wait.waiter == "agent":
             for above in _above(wait, exchange, client_waits, works):
-                # Without a session it may be for the sake of any work that goes on.
+                # Without a session it may belong to any work in progress.
                 is_sure = wait.session is not None or wait.method == "elicitation/create"
                 (above.waits_for if is_sure else above.likely_waits_for).append(wait)
     _queue(waits, turns)

@@ -359,7 +359,7 @@ class _Block:
 
 
 class _NoEntryError(Exception):
-    """A line that starts like an entry is none."""
+    """A line begins like an entry, but is not one."""
 
 
 class _IndexedFields(EntryFields):

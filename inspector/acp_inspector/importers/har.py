@@ -1,9 +1,10 @@
 """HTTP archives (`.har`), as browsers and mitmproxy write them: ACP over HTTP and WebSocket.
 
-An archive holds requests with their responses, in no certain order, so all of it is read before the
-first frame. What carried a frame stands as an event before it; see `docs/recording-format.md`. Of
-a stream of events an archive tells when it began and what came, but not when: a message is put
-right behind the request that it, or the next answer after it, answers.
+An archive lists requests with their responses in any order, so the importer reads all of it before
+it yields the first frame. An event before each frame says what carried it, see
+`docs/recording-format.md`. An archive says when a stream began and what arrived on it, but not when
+each message arrived: the importer puts a message behind the request that it, or the next response
+after it, responds to.
 
 Source: HTTP Archive 1.2; Chrome DevTools, `_webSocketMessages`.
 """
