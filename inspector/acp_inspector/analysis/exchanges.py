@@ -79,8 +79,8 @@ class ExchangeFault:
     """A request or a response that does not fit the others."""
 
     kind: FaultKind
-    """`orphan`: there is no such request; `double`: it has a response already; `late`: the side that
-    requested it no longer waits; `reused`: another open request has the same id."""
+    """`orphan`: there is no such request; `double`: it has a response already; `late`: no one
+    waits for it any more; `reused`: another open request has the same id."""
     frame: Frame
     id: RequestId
     exchange: Exchange | None
