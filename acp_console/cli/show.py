@@ -28,10 +28,10 @@ from acp_inspector.analysis.annotations import Annotations
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.frame_row import SUMMARY_WIDTH, FrameRow, frame_row
 from acp_inspector.filter.compiler import Filter
-from acp_inspector.filter.entries import StreamedFrames
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.recording.index import MAX_WAITING
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.reader import Row as Line
@@ -256,18 +256,17 @@ def _match(
     lines: Iterable[Line], file: Path, wanted: Filter, known: Annotations
 ) -> Iterator[Found]:
     """Yield the matching entries of a stream of lines; a response knows its request."""
-    stream = StreamedFrames()
+    exchanges = Exchanges(is_lean=True, max_open=MAX_WAITING)
     for line in lines:
         if isinstance(line, BadLine):
             say(f"{file}, line {line.line}: {line.reason}")
         elif isinstance(line, Frame):
-            exchanges = stream.add_frame(line)
             row = frame_row(line, exchanges)
             if wanted.matches(EntryFields(line, exchanges, notes=known.notes(line))):
                 yield line, lambda row=row: row
         elif isinstance(line, StderrChunk | JournalEvent):
-            if isinstance(line, JournalEvent):
-                stream.add_event(line)
+            if isinstance(line, JournalEvent) and line.begins_connection:
+                exchanges.restart(line.seq)
             if _is_named(line, wanted):
                 yield line, partial(_other_row, line)
 

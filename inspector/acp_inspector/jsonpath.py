@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Final, TypeAlias, cast
 
 from acp_protocol.jsonrpc import Json
@@ -97,7 +98,8 @@ def find_all(value: Json, path: JSONPath) -> list[Json]:
     """Return every value at `path`, in document order."""
     values: list[Json] = [value]
     for segment in path.segments:
-        values = list(_limited(_select(value, segment) for value in values))
+        found = chain.from_iterable(_select(value, segment) for value in values)
+        values = list(islice(found, MAX_VALUES))
     return values
 
 
@@ -174,16 +176,6 @@ def _formatted(segments: Iterable[Segment]) -> Iterator[str]:
                 escaped = name.replace("\\", "\\\\").replace('"', '\\"')
                 yield f'["{escaped}"]'
         dot = "" if isinstance(segment, Descendants) else "."
-
-
-def _limited(groups: Iterable[Iterable[Json]]) -> Iterator[Json]:
-    left = MAX_VALUES
-    for group in groups:
-        for value in group:
-            if not left:
-                return
-            left -= 1
-            yield value
 
 
 def _select(value: Json, segment: Segment) -> Iterable[Json]:

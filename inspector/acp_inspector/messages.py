@@ -79,7 +79,13 @@ class DecodedFrame:
     def value(self) -> Json:
         """The JSON value of its bytes, the same object each time; None if they are not JSON."""
         if self._value is _UNREAD:
-            self._parse()
+            raw = self.frame.data
+            try:
+                self._value = parse(raw)
+            except ValueError as problem:
+                self._value = None
+                if self._message is None:
+                    self._message = InvalidMessage(str(problem), PARSE_ERROR, raw)
         return self._value
 
     @property
@@ -121,7 +127,6 @@ class DecodedFrame:
 
     @property
     def has_id(self) -> bool:
-        """Whether it is a request or a response."""
         return isinstance(self.message, Request | SuccessResponse | ErrorResponse)
 
     @property
@@ -195,15 +200,6 @@ class DecodedFrame:
         valid = tuple(message for message in read if not isinstance(message, InvalidMessage))
         self._messages = valid or read
 
-    def _parse(self) -> None:
-        raw = self.frame.data
-        try:
-            self._value = parse(raw)
-        except ValueError as problem:
-            self._value = None
-            if self._message is None:
-                self._message = InvalidMessage(str(problem), PARSE_ERROR, raw)
-
 
 class Decoder:
     """Decodes the frames of one connection, in order, and recognises its dialect."""
@@ -219,7 +215,7 @@ class Decoder:
         return self._dialect.name if self._dialect else None
 
     def restart(self) -> None:
-        """Begin a new connection: its dialect is to be recognised anew."""
+        """Begin a new connection and recognise its dialect again."""
         self._dialect = self._chosen
         self._recognition = DialectDetector()
         self._earlier: deque[Frame] = deque(maxlen=2 * MAX_FRAMES)
@@ -230,7 +226,11 @@ class Decoder:
         if self._dialect is None:
             name = self._recognition.feed(frame.data, frame.side)
             if name is None:
-                self._remember(frame)
+                sides: tuple[Side, ...] = ("client", "agent")
+                if all(map(self._recognition.is_settled, sides)):
+                    self._earlier.clear()
+                else:
+                    self._earlier.append(frame)
                 return decoded
             from acp_protocol.dialects.registry import open_dialect
 
@@ -241,13 +241,6 @@ class Decoder:
             self._earlier.clear()
         decoded.translate(self._dialect.read(frame.data, frame.side).forward)
         return decoded
-
-    def _remember(self, frame: Frame) -> None:
-        sides: tuple[Side, ...] = ("client", "agent")
-        if all(map(self._recognition.is_settled, sides)):
-            self._earlier.clear()
-        else:
-            self._earlier.append(frame)
 
 
 _UNREAD: Final[Json] = object()

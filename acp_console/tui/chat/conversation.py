@@ -29,10 +29,10 @@ from acp_inspector.analysis.items import (
     ToolCallItem,
     TurnEnd,
     UserMessage,
-    entries,
     string,
 )
 from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json
 
 LINES: Final = 40
@@ -270,7 +270,7 @@ def _content(content: Json, call: ToolCallItem) -> RenderableType:
         case {"type": "diff", "patch": {"text": str(patch)}}:
             return patch_text(patch)
         case {"type": "diff", "changes": changes}:
-            return changes_text(entries(changes))
+            return changes_text(as_list(changes))
         case {"type": "terminal", "terminalId": str(key)} if key in call.terminals:
             return _terminal(call.terminals[key])
         case {"type": "diff", "path": str(path), "newText": str(new)}:

@@ -105,7 +105,7 @@ class Annotations:
     """Notes about the entries of one journal."""
 
     def __init__(self) -> None:
-        self._ranks = bytearray()
+        self._ranks = array("B")
         self._places = array("H")
         """For each entry, which of `_sets` are its verdicts."""
         self._sets: list[tuple[RuleViolation, ...]] = [()]
@@ -151,7 +151,7 @@ class Annotations:
         self._places[n] = place
 
     def clear_findings(self) -> None:
-        self._ranks, self._places = bytearray(), array("H")
+        self._ranks, self._places = array("B"), array("H")
         self.finding_counts.clear()
         self.findings_revision += 1
 
@@ -221,17 +221,11 @@ class Annotations:
         return sum(self.finding_counts.values())
 
 
-def _reach(column: bytearray | array[int], n: int) -> None:
+def _reach(column: array[int], n: int) -> None:
     """Extend a column so that it has a place for `n`."""
-    missing = n + 1 - len(column)
-    if missing > 0:
-        width = 1 if isinstance(column, bytearray) else column.itemsize
-        zeros = bytes(missing * width)
-        if isinstance(column, bytearray):
-            column += zeros
-        else:
-            column.frombytes(zeros)
+    missing = max(n + 1 - len(column), 0)
+    column.frombytes(bytes(missing * column.itemsize))
 
 
-def _at(column: bytearray | array[int], n: int) -> int:
+def _at(column: array[int], n: int) -> int:
     return column[n] if 0 < n < len(column) else 0

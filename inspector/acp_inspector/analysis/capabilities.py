@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from acp_inspector.analysis.conversations import OPENING_METHODS
 from acp_inspector.analysis.exchanges import Exchange, PairedMessage
-from acp_inspector.analysis.items import entries, string
-from acp_inspector.analysis.words import OPENING_METHODS
+from acp_inspector.analysis.items import string
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get
+from acp_protocol.json_values import get, get_list
 from acp_protocol.jsonrpc import (
     METHOD_NOT_FOUND,
     ErrorResponse,
@@ -87,7 +87,7 @@ def features_of_call(method: str, params: Json, version: int) -> set[str]:
 def features_of_response(method: str, result: Json, version: int) -> set[str]:
     """Return the capabilities that a response makes use of."""
     if method == "initialize":
-        kinds = {string(each, "type") for each in entries(get(result, "authMethods"))}
+        kinds = {string(each, "type") for each in get_list(result, "authMethods")}
         return {f"{CLIENT}.auth.terminal"} if "terminal" in kinds else set()
     if method in OPENING_METHODS and version == 1 and _has_boolean(result):
         return {f"{CLIENT}.session.configOptions.boolean"}
@@ -96,13 +96,13 @@ def features_of_response(method: str, result: Json, version: int) -> set[str]:
 
 def _prompt(params: Json, version: int) -> Iterator[str]:
     room = f"{AGENT}.promptCapabilities" if version == 1 else f"{AGENT}.session.prompt"
-    for block in entries(get(params, "prompt")):
+    for block in get_list(params, "prompt"):
         if name := _PROMPT.get(string(block, "type")):
             yield f"{room}.{name}"
 
 
 def _opening(params: Json, version: int) -> Iterator[str]:
-    servers = entries(get(params, "mcpServers"))
+    servers = get_list(params, "mcpServers")
     kinds = {string(server, "type") for server in servers}
     if version == 1:
         # Version 1 has no capability for stdio: every agent has to know it.
@@ -110,7 +110,7 @@ def _opening(params: Json, version: int) -> Iterator[str]:
     else:
         yield from (f"{AGENT}.session.mcp.{kind}" for kind in kinds & {"stdio", "http", "acp"})
     room = f"{AGENT}.sessionCapabilities" if version == 1 else f"{AGENT}.session"
-    if entries(get(params, "additionalDirectories")):
+    if get_list(params, "additionalDirectories"):
         yield f"{room}.additionalDirectories"
     if get(params, "systemPrompt") is not None:
         yield f"{room}.systemPrompt"
@@ -125,7 +125,7 @@ def _update(update: Json) -> Iterator[str]:
 
 
 def _has_boolean(source: Json) -> bool:
-    options = entries(get(source, "configOptions"))
+    options = get_list(source, "configOptions")
     return any(get(option, "type") == "boolean" for option in options)
 
 
@@ -165,7 +165,7 @@ class Capability:
 
     @property
     def mark(self) -> Mark:
-        """What is worth a second look."""
+        """Why it deserves a second look; empty if it does not."""
         if self.used and not self.is_claimed:
             return "used without a claim"
         if self.is_claimed and self.refused:
@@ -193,7 +193,6 @@ class Capabilities:
         return [row for row in self._rows.values() if row.is_known or row.is_claimed or row.used]
 
     def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
-        """Take the next frame: its messages and their exchanges."""
         for message, exchange in paired:
             match message:
                 case Request(method=method, params=params):

@@ -31,13 +31,20 @@ from acp_inspector.analysis.items import (
     ToolCallItem,
     TurnEnd,
     UserMessage,
-    entries,
     string,
 )
-from acp_inspector.analysis.words import FINAL_STATUSES, OUTPUT
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get
+from acp_protocol.json_values import as_list, get, get_list
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import UpdateKind
+
+_OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
+    {
+        *("agent_message_chunk", "agent_message", "agent_thought_chunk", "agent_thought"),
+        *("tool_call", "tool_call_update", "tool_call_content_chunk", "plan", "plan_update"),
+    }
+)
+"""Updates that a user has been waiting for."""
 
 
 @dataclass(slots=True)
@@ -86,12 +93,11 @@ class SessionTurn:
         return None if self.ended_at is None else self.ended_at - self.began_at
 
     def update(self, cursor: Cursor, name: str) -> None:
-        """Apply an update of its session."""
         after = cursor.at - self.began_at
         update_frame, output_frame = self.first_frames
         if self.first_update is None:
             self.first_update, update_frame = after, cursor.n
-        if self.first_output is None and name in OUTPUT:
+        if self.first_output is None and name in _OUTPUT:
             self.first_output, output_frame = after, cursor.n
         self.first_frames = update_frame, output_frame
 
@@ -158,18 +164,14 @@ class SessionInfo:
         return self.open_prompts > 0 or self.state not in {None, "idle"}
 
 
+@dataclass(slots=True, eq=False)
 class ItemEpoch:
     """Items in the order of their first mention, and the frames of these."""
 
-    __slots__ = ("begun", "items", "numbers")
-
-    def __init__(
-        self, begun: int, items: list[Item] | None = None, numbers: array[int] | None = None
-    ) -> None:
-        self.begun = begun
-        """The frame from which on these are the session's items."""
-        self.items: list[Item] = [] if items is None else items
-        self.numbers = array("Q") if numbers is None else numbers
+    begun: int
+    """The frame from which on these are the session's items."""
+    items: list[Item] = field(default_factory=list[Item])
+    numbers: array[int] = field(default_factory=lambda: array("Q"))
 
     def add(self, n: int, item: Item) -> None:
         self.items.append(item)
@@ -291,7 +293,6 @@ class Conversation:
 
     @property
     def info(self) -> SessionInfo:
-        """What is known beside the items."""
         return self._surroundings.now
 
     @property
@@ -339,14 +340,14 @@ class Conversation:
         return line, True
 
     def next_key(self, kind: str) -> str:
-        """Return a key that no other item has."""
         self._count += 1
         return f"{kind}-{self._count}"
 
     def restart(self) -> ItemEpoch:
-        """Begin anew, since the agent will replay everything; return the items until now."""
+        """Begin without items, because the agent replays them all; return the items so far."""
         before = self._epoch
-        self._begin(ItemEpoch(self.cursor.n))
+        self._epoch = ItemEpoch(self.cursor.n)
+        self._epochs.append(self._epoch)
         self._calls.clear()
         self._plans.clear()
         self._messages.clear()
@@ -356,7 +357,8 @@ class Conversation:
 
     def restore(self, epoch: ItemEpoch) -> None:
         """Return to the items before `restart`: the replay has failed."""
-        self._begin(ItemEpoch(self.cursor.n, epoch.items, epoch.numbers))
+        self._epoch = ItemEpoch(self.cursor.n, epoch.items, epoch.numbers)
+        self._epochs.append(self._epoch)
         for item in epoch.items:
             if isinstance(item, ToolCallItem):
                 self._calls[item.key] = item
@@ -364,10 +366,6 @@ class Conversation:
                 self._plans[item.plan_id] = item
             elif isinstance(item, TextItem) and item.message_id is not None:
                 self._messages[type(item), item.message_id] = item
-
-    def _begin(self, epoch: ItemEpoch) -> None:
-        self._epoch = epoch
-        self._epochs.append(epoch)
 
     # Messages
 
@@ -381,7 +379,7 @@ class Conversation:
         """Replace or patch the whole message that the update names (version 2)."""
         found, is_new = self.text(kind, string(update, "messageId") or None)
         if "content" in (update or {}):
-            found.replace(entries(get(update, "content")), self.cursor.n)
+            found.replace(get_list(update, "content"), self.cursor.n)
         return ConversationChange(self.session_id, found, is_new)
 
     def text(self, kind: type[Spoken], message_id: str | None) -> tuple[Spoken, bool]:
@@ -406,13 +404,11 @@ class Conversation:
             self.unbound.remove(message)
 
     def has_message(self, message_id: str) -> bool:
-        """Return whether a user message of that id is there."""
         return (UserMessage, message_id) in self._messages
 
     # Tool calls, their terminals, and plans
 
     def call(self, key: str) -> tuple[ToolCallItem, bool]:
-        """Return the tool call of that id, and whether it is new."""
         if key in self._calls:
             return self._calls[key], False
         call = self._calls[key] = ToolCallItem(key, n=self.cursor.n)
@@ -439,10 +435,10 @@ class Conversation:
         return self._showers.get(terminal.key)
 
     def open_calls(self) -> list[ToolCallItem]:
-        return [call for call in self._calls.values() if call.facts.status not in FINAL_STATUSES]
+        final = {"completed", "failed", "cancelled"}
+        return [call for call in self._calls.values() if call.facts.status not in final]
 
     def plan_of_id(self, plan_id: str) -> tuple[PlanItem, bool]:
-        """Return the plan of that id, and whether it is new."""
         if plan_id in self._plans:
             return self._plans[plan_id], False
         plan = self._plans[plan_id] = PlanItem(self.next_key("plan"), plan_id)
@@ -452,10 +448,9 @@ class Conversation:
     # Turns and surroundings
 
     def add_prompt(self, blocks: Json) -> UserMessage:
-        """Append a prompt, which has no response yet."""
         self.update_info(open_prompts=self.info.open_prompts + 1)
         message = UserMessage(self.next_key(UserMessage.key_prefix), n=self.cursor.n)
-        message.replace(entries(blocks), self.cursor.n)
+        message.replace(as_list(blocks), self.cursor.n)
         self.add(message)
         if self.version >= 2:
             self.unbound.append(message)
@@ -494,7 +489,6 @@ class Conversation:
             self.update_info(open_prompts=0, state=None)
 
     def update_info(self, **surroundings: Any) -> None:
-        """Update what is known beside the items."""
         new = replace(self._surroundings.now, **surroundings)
         self._surroundings.set(self.cursor.n, new)
 
@@ -503,11 +497,11 @@ class Conversation:
         if isinstance(modes := get(source, "modes"), dict):
             self.update_info(modes=modes, current_mode=string(modes, "currentModeId") or None)
         if isinstance(get(source, "configOptions"), list):
-            self.update_info(config_options=entries(get(source, "configOptions")))
+            self.update_info(config_options=get_list(source, "configOptions"))
             # Version 2 has its modes among the options.
             for option in self.info.config_options:
                 if get(option, "category") == "mode":
                     mode = string(option, "currentValue") or self.info.current_mode
                     self.update_info(current_mode=mode)
         if isinstance(get(source, "availableCommands"), list):
-            self.update_info(commands=entries(get(source, "availableCommands")))
+            self.update_info(commands=get_list(source, "availableCommands"))

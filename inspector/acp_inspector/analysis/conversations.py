@@ -1,7 +1,6 @@
 """The conversations of one connection: the model of its frames, which never fails.
 
-Updates change a conversation directly, see `conversation`; here stands what requests and responses
-do to it.
+This module applies requests and responses to conversations; `updates` applies updates.
 
 Source: ACP, Session Setup; Prompt Turn; Tool Calls; Session Modes; Terminals; Elicitation; ACP
 version 2, Prompt Lifecycle.
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from acp_inspector.analysis.conversation import (
     Conversation,
@@ -27,16 +26,14 @@ from acp_inspector.analysis.items import (
     ElicitationItem,
     PermissionRequest,
     ToolCallItem,
-    entries,
     string,
 )
 from acp_inspector.analysis.updates import apply_call, apply_update, exit_facts, shown
-from acp_inspector.analysis.words import CHOOSING_METHODS, CLOSING_METHODS, OPENING_METHODS
 from acp_inspector.journal import Frame
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get
+from acp_protocol.json_values import get, get_list
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
@@ -44,6 +41,10 @@ from acp_protocol.jsonrpc import (
     Notification,
     Request,
     SuccessResponse,
+)
+
+OPENING_METHODS: Final = frozenset(
+    {"session/new", "session/load", "session/resume", "session/fork"}
 )
 
 Response: TypeAlias = SuccessResponse | ErrorResponse
@@ -216,9 +217,9 @@ def take_response(
 def _succeeded(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:
     if request.method.startswith("terminal/"):
         return _terminal(talk, request, result)
-    if request.method in CLOSING_METHODS:
+    if request.method in {"session/close", "session/delete"}:
         talk.update_info(is_closed=True)
-    elif request.method in CHOOSING_METHODS:
+    elif request.method in {"session/set_mode", "session/set_config_option"}:
         if mode := string(request.params, "modeId"):
             talk.update_info(current_mode=mode)
         talk.update_options(result)
@@ -303,7 +304,7 @@ def _ask_consent(
     change = apply_call(talk, subject_of(request.params))
     call, n = change.item, talk.cursor.n
     assert isinstance(call, ToolCallItem)
-    permission = PermissionRequest(request.id, entries(get(request.params, "options")), requested=n)
+    permission = PermissionRequest(request.id, get_list(request.params, "options"), requested=n)
     call.add_permission(permission, n)
 
     def respond(response: Response) -> list[ConversationChange]:
@@ -365,7 +366,7 @@ def _terminal(talk: Conversation, request: Request, result: Json) -> list[Conver
     terminal = talk.new_terminal(key) if is_new else talk.terminal(key)
     match request.method:
         case "terminal/create":
-            words = [string(params, "command"), *map(str, entries(get(params, "args")))]
+            words = [string(params, "command"), *map(str, get_list(params, "args"))]
             cwd = string(params, "cwd") or None
             terminal.change(n, command=" ".join(words).strip() or None, cwd=cwd)
         case "terminal/output":

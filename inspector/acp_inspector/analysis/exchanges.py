@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, opposite
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     REQUEST_CANCELLED,
@@ -69,11 +69,9 @@ class Exchange:
     @property
     def latency(self) -> float | None:
         """Seconds from request to response; None while it is open."""
-        return (
-            None
-            if self.response_frame is None
-            else self.response_frame.time - self.request_frame.time
-        )
+        if self.response_frame is None:
+            return None
+        return self.response_frame.time - self.request_frame.time
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +79,8 @@ class ExchangeFault:
     """A request or a response that does not fit the others."""
 
     kind: FaultKind
-    """`orphan`: there is no such request; `double`: it has a response already; `late`: the response
-    is of no use any more; `reused`: another open request has the same id."""
+    """`orphan`: there is no such request; `double`: it has a response already; `late`: no one
+    waits for it any more; `reused`: another open request has the same id."""
     frame: Frame
     id: RequestId
     exchange: Exchange | None
@@ -176,7 +174,7 @@ class Exchanges:
     def apply(self, frame: Frame, message: Message | None = None) -> Exchange | None:
         """Take the next frame, as it was sent; return the exchange that it opens or closes.
 
-        The messages of a batch are taken too, but for them `all_of` has to be asked.
+        The messages of a batch are taken too; `all_of` returns their exchanges.
 
         Args:
             frame: The next one.
@@ -196,7 +194,7 @@ class Exchanges:
         self._closed.clear()
         self._broken.clear()
         self._concerns.clear()
-        for exchange in lost:
+        for exchange in [] if self._is_lean else lost:
             self._step(n, exchange)
 
     def of(self, frame: Frame) -> Exchange | None:
@@ -209,11 +207,6 @@ class Exchanges:
     def all_of(self, frame: Frame) -> tuple[Exchange, ...]:
         """Return the exchanges that a frame belongs to: several for a batch."""
         return self._by_frame.get(frame.seq, ())
-
-    def open_request(self, side: Side, id_: RequestId) -> Exchange | None:
-        """Return the oldest open request that `side` has sent with that id."""
-        waiting = self._open.get((side, id_key(id_)))
-        return waiting[0] if waiting else None
 
     def open(self) -> list[Exchange]:
         """Return the requests that have no response yet, oldest first.
@@ -366,10 +359,6 @@ class Exchanges:
         # As many steps as the last mark is long keep all marks together as long as all steps.
         if len(self._steps) - made >= max(MARK_INTERVAL, len(marked)):
             self._marks.append((len(self._steps), tuple(self.open())))
-
-
-def opposite(side: Side) -> Side:
-    return "agent" if side == "client" else "client"
 
 
 def ending_of(response: SuccessResponse | ErrorResponse) -> Ending:

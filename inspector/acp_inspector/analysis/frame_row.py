@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import assert_never, cast
 
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.items import entries, string
+from acp_inspector.analysis.items import string
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame, FrameKind
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import get
+from acp_protocol.json_values import as_list, get, get_list
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -93,7 +93,7 @@ def _call(method: str, params: Json) -> str:
             return _first(get(params, "prompt"))
         case "session/request_permission":
             title = string(get(params, "toolCall"), "title") or string(params, "title")
-            return f"{title} ({len(entries(get(params, 'options')))} options)"
+            return f"{title} ({len(get_list(params, 'options'))} options)"
         case "initialize":
             name = string(get(params, "clientInfo") or get(params, "info"), "name")
             return f"version {get(params, 'protocolVersion')} {name}"
@@ -118,7 +118,7 @@ def _update(update: Json) -> str:
             parts = [string(update, key) for key in ("toolCallId", "title", "status")]
             return " ".join([name, *filter(None, parts)])
         case "plan" | "plan_update":
-            steps = entries(get(get(update, "plan") or update, "entries"))
+            steps = get_list(get(update, "plan") or update, "entries")
             return f"plan of {len(steps)} entries"
         case "current_mode_update":
             return f"{name} {string(update, 'currentModeId')}"
@@ -141,7 +141,7 @@ def _result(result: Json) -> str:
 
 
 def _first(blocks: Json) -> str:
-    return _quoted((entries(blocks) or [None])[0])
+    return _quoted((as_list(blocks) or [None])[0])
 
 
 def _quoted(block: Json) -> str:

@@ -30,11 +30,9 @@ class Versioned(Generic[T]):
 
     @property
     def last(self) -> int:
-        """The frame that set it last."""
         return self._numbers[-1]
 
     def set(self, n: int, value: T) -> None:
-        """Set it to `value` from frame `n` on."""
         if self._numbers[-1] == n:
             self._values[-1] = value
         else:
@@ -52,9 +50,8 @@ class Versioned(Generic[T]):
     def until(self, n: int) -> Versioned[T]:
         """Return a copy that ends with frame `n`."""
         end = max(bisect_right(self._numbers, n), 1)
-        copy = Versioned(self._values[0], self._numbers[0])
-        for number, value in zip(self._numbers[1:end], self._values[1:end], strict=True):
-            copy.set(number, value)
+        copy = Versioned(self._values[0])
+        copy._numbers, copy._values = self._numbers[:end], self._values[:end]
         return copy
 
     def versions(self) -> list[tuple[int, T]]:
@@ -85,7 +82,6 @@ class VersionedList(Generic[T]):
 
     @property
     def last(self) -> int:
-        """The frame that changed it last."""
         return max(self._begun[-1], self._numbers[-1] if self._numbers else 0)
 
     def add(self, n: int, value: T) -> None:
@@ -122,7 +118,6 @@ class HasHistory:
 
     @property
     def last(self) -> int:
-        """The frame that changed it last."""
         return max(slot.last for _, slot in self._slots() if isinstance(slot, _VERSIONED))
 
     def at(self, n: int) -> Self:

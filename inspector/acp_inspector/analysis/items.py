@@ -1,7 +1,7 @@
 """What a conversation consists of: messages, tool calls, terminals, plans and notices.
 
-They belong to the fold that changes them; everybody else only reads them. Each keeps its history:
-`at` returns a copy as it was after an earlier frame.
+Only the fold that builds a conversation changes them. Each keeps its history: `at` returns a copy
+as it was after an earlier frame.
 
 Source: ACP, Prompt Turn; Tool Calls; Terminals; Agent Plan; Elicitation; the same of version 2.
 """
@@ -69,16 +69,16 @@ class TerminalItem(HasHistory):
         self._facts.set(n, replace(self._facts.now, **facts))
 
     def add(self, data: str, n: int = 0) -> None:
-        """Append output, which comes in base64; what is none is left out."""
+        """Append output, given as base64; invalid base64 is ignored."""
         if decoded := _decoded(data):
             self._output.add(n, decoded)
 
     def replace(self, data: str, n: int = 0) -> None:
-        """Take `data`, in base64, for all of the output."""
+        """Replace the output by `data`, given as base64."""
         self._output.replace(n, [_decoded(data)])
 
     def set_output(self, text: str, n: int) -> None:
-        """Take `text` for all of the output; most often it only grew since the last time."""
+        """Replace the output by `text`; usually it has only grown."""
         output = text.encode(errors="replace")
         known = b"".join(self._output.now())
         if not output.startswith(known):
@@ -195,13 +195,9 @@ def _decoded(data: str) -> bytes:
 
 
 def string(value: Json, name: str) -> str:
-    """Return a member that is a string; empty for what is none."""
+    """Return the field `name` if it is a string, else an empty one."""
     found = cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
-
-
-def entries(value: Json) -> list[Json]:
-    return cast("list[Json]", value) if isinstance(value, list) else []
 
 
 class _Words(str):
@@ -260,7 +256,7 @@ class TextItem(HasHistory):
         return copy
 
     def forget_text(self) -> None:
-        """Join the text anew when it is asked for."""
+        """Discard the joined text; the next read joins it again."""
         self._text = ""
         self._read = self._begin = self._content.begin
 
@@ -407,7 +403,7 @@ Item: TypeAlias = UserMessage | AgentMessage | Thought | ToolCallItem | PlanItem
 
 
 def _lean(block: Json) -> Json:
-    """Return a block as it is kept: of nothing but text, the words alone."""
+    """Return a block as it is stored: of a plain text block, only its text."""
     is_plain = isinstance(block, dict) and len(cast("dict[str, Json]", block)) == 2
     if is_plain and (text := _words(block)) is not None:
         return _Words(text)
@@ -419,7 +415,7 @@ def _block(kept: Json) -> Json:
 
 
 def _words(block: Json) -> str | None:
-    """Return the words of a block of text; None for what is none."""
+    """Return the text of a text block; None for other blocks."""
     if isinstance(block, _Words):
         return block
     text = get(block, "text") if get(block, "type") == "text" else None

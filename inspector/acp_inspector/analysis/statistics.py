@@ -17,7 +17,6 @@ from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Ending, Exchange, PairedMessage
 from acp_inspector.analysis.items import string
-from acp_inspector.analysis.words import CALL_UPDATES, STREAMED
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get
@@ -31,7 +30,15 @@ from acp_protocol.jsonrpc import (
     Request,
     SuccessResponse,
 )
+from acp_protocol.schema.words import UpdateKind
 
+STREAMED: Final[frozenset[UpdateKind]] = frozenset(
+    {
+        *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
+        *("session_message_chunk", "tool_call_content_chunk", "terminal_output_chunk"),
+    }
+)
+"""Updates that count for the rate of chunks."""
 BOUNDS: Final = tuple(10**power * step for power in range(-4, 3) for step in (1, 2, 5))
 """Seconds up to which each bar of a histogram goes: 100 µs, 200 µs, 500 µs, 1 ms … 500 s."""
 
@@ -115,13 +122,10 @@ class MethodStatistics:
     """How its exchanges ended; `open` for those that have not."""
     latencies: Histogram = field(default_factory=Histogram)
 
-    def take(self, size: int) -> None:
+    def add(self, size: int) -> None:
+        """Count a request or notification of `size` bytes."""
         self.count += 1
         self.bytes += size
-
-    def ask(self, size: int) -> None:
-        self.take(size)
-        self.endings["open"] = self.endings.get("open", 0) + 1
 
     def close(self, exchange: Exchange, size: int) -> None:
         self.bytes += size
@@ -192,7 +196,7 @@ class Counts:
                 self.streamed += at - self._chunk
                 self.gaps += 1
             self._chunk = at
-        elif name in CALL_UPDATES and (key := string(update, "toolCallId")):
+        elif name in {"tool_call", "tool_call_update"} and (key := string(update, "toolCallId")):
             status = string(update, "status")
             self.tool_calls[key] = status or self.tool_calls.get(key, "pending")
         elif name == "usage_update":
@@ -271,13 +275,15 @@ class Statistics:
             case Notification(method="session/update", params=params):
                 update = get(params, "update")
                 name = string(update, "sessionUpdate")
-                self._method(frame.side, message.method, name).take(share)
+                self._method(frame.side, message.method, name).add(share)
                 for tally in tallies:
                     tally.update(frame.time, name, update)
             case Notification(method=method):
-                self._method(frame.side, method).take(share)
+                self._method(frame.side, method).add(share)
             case Request(method=method):
-                self._method(frame.side, method).ask(share)
+                counts = self._method(frame.side, method)
+                counts.add(share)
+                counts.endings["open"] = counts.endings.get("open", 0) + 1
                 for tally in tallies:
                     tally.interrupt()
             case SuccessResponse() | ErrorResponse():
@@ -309,7 +315,6 @@ def _session(message: Message, exchange: Exchange | None) -> str | None:
 
 
 def amount_of(usage: Json) -> float | None:
-    """Return the cost of a usage update."""
     amount = get(get(usage, "cost"), "amount")
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         return None

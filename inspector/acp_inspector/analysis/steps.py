@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_inspector.analysis.exchanges import Exchange, PairedMessage
-from acp_inspector.analysis.items import entries, string
-from acp_inspector.analysis.words import CALL_OUTPUT, LAST_VALUE, TERMINAL_UPDATES, TEXT_CHUNKS
+from acp_inspector.analysis.items import string
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get
+from acp_protocol.json_values import as_list, get
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -31,9 +30,26 @@ from acp_protocol.jsonrpc import (
     RequestId,
     SuccessResponse,
 )
+from acp_protocol.schema.words import UpdateKind
 
 Level: TypeAlias = Literal["strict", "semantic", "shape"]
 
+_TEXT_CHUNKS: Final[frozenset[UpdateKind]] = frozenset(
+    {
+        *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
+        *("session_message_chunk", "compaction_summary_chunk"),
+    }
+)
+_CALL_OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
+    {"tool_call", "tool_call_update", "tool_call_content_chunk"}
+)
+_LAST_VALUE: Final[frozenset[UpdateKind]] = frozenset(
+    {
+        *("plan", "plan_update", "current_mode_update", "config_option_update", "usage_update"),
+        *("session_info_update", "available_commands_update"),
+    }
+)
+"""Updates that replace the one of the same kind before them."""
 MAX_SHAPE_DEPTH: Final = 20
 """Levels of nesting that the level `shape` keeps."""
 _SHAPE: Final = frozenset(
@@ -77,7 +93,6 @@ class Steps:
         self._entities: dict[tuple[str | None, str], JournalStep] = {}
 
     def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
-        """Take the next frame: its messages and their exchanges."""
         for message, exchange in paired:
             match message:
                 case Request(id=id_, method=method, params=params):
@@ -143,13 +158,13 @@ class Steps:
         name = string(update, "sessionUpdate") or "update of no kind"
         if self._level == "strict":
             self._add(frame, name, session, update)
-        elif name in TEXT_CHUNKS:
+        elif name in _TEXT_CHUNKS:
             self._chunk(frame, session, name, update)
-        elif name in CALL_OUTPUT and string(update, "toolCallId"):
+        elif name in _CALL_OUTPUT and string(update, "toolCallId"):
             self._call(frame, session, name, update)
-        elif name in TERMINAL_UPDATES and string(update, "terminalId"):
+        elif name in {"terminal_update", "terminal_output_chunk"} and string(update, "terminalId"):
             self._terminal(frame, session, update)
-        elif name in LAST_VALUE:
+        elif name in _LAST_VALUE:
             self._value(frame, session, name, update)
         else:
             self._add(frame, name, session, update)
@@ -176,7 +191,7 @@ class Steps:
         step = self._entity(frame, session, "tool call", value)
         last: dict[str, Json] = step.value["last"]
         if name == "tool_call_content_chunk":
-            last["content"] = [*entries(last.get("content")), get(update, "content")]
+            last["content"] = [*as_list(last.get("content")), get(update, "content")]
             return
         members = cast("Mapping[str, Json]", update)
         last |= {

@@ -44,7 +44,6 @@ def session_to_json(snapshot: SessionSnapshot) -> dict[str, Json]:
 
 
 def info_to_json(around: SessionInfo) -> dict[str, Json]:
-    """Return what is known of a session beside its items."""
     return {
         "cwd": around.cwd,
         "openedBy": around.opened_by,

@@ -20,18 +20,16 @@ from acp_inspector.analysis.items import (
     Thought,
     ToolCallItem,
     UserMessage,
-    entries,
     string,
     terminal_keys,
 )
-from acp_protocol.json_values import get
+from acp_protocol.json_values import as_list, get, get_list
 from acp_protocol.jsonrpc import Json
 
 Apply: TypeAlias = Callable[[Conversation, Json], ConversationChange]
 
 
 def apply_update(talk: Conversation, update: Json) -> ConversationChange:
-    """Apply one update to the conversation; return what it changed."""
     name = string(update, "sessionUpdate")
     apply = UPDATES.get(name)
     if (turn := talk.turn) is not None:
@@ -52,7 +50,7 @@ def apply_call(talk: Conversation, update: Json) -> ConversationChange:
             facts[name] = unset
     locations = get(update, "locations")
     if isinstance(locations, list) or _is_cleared(talk, update, "locations"):
-        facts["locations"] = entries(locations)
+        facts["locations"] = as_list(locations)
     for name, attribute in (("rawInput", "raw_input"), ("rawOutput", "raw_output")):
         value = get(update, name)
         if value is not None or _is_cleared(talk, update, name):
@@ -61,8 +59,8 @@ def apply_call(talk: Conversation, update: Json) -> ConversationChange:
         call.change(talk.cursor.n, **facts)
     content = get(update, "content")
     if isinstance(content, list) or _is_cleared(talk, update, "content"):
-        call.replace(entries(content), talk.cursor.n)
-        _show_terminals(talk, call, entries(content))
+        call.replace(as_list(content), talk.cursor.n)
+        _show_terminals(talk, call, as_list(content))
     return ConversationChange(talk.session_id, call, is_new)
 
 
@@ -155,7 +153,7 @@ def _state(talk: Conversation, update: Json) -> ConversationChange:
     talk.states += 1
     talk.update_info(state=state)
     if isinstance(background := get(update, "background"), list):
-        talk.update_info(background=entries(background))
+        talk.update_info(background=as_list(background))
     if state != "idle":
         turn = talk.begin_turn(is_prompted=False)
         turn.has_run = True
@@ -171,7 +169,7 @@ def _state(talk: Conversation, update: Json) -> ConversationChange:
 def _plan(talk: Conversation, update: Json) -> ConversationChange:
     source = get(update, "plan") if "plan" in (update or {}) else update
     plan, is_new = talk.plan_of_id(string(source, "planId"))
-    steps = entries(get(source, "entries"))
+    steps = get_list(source, "entries")
     if isinstance(text := get(source, "content"), str):
         steps = [{"content": line} for line in text.splitlines() if line.strip()]
     plan.replace(steps, talk.cursor.n)
@@ -208,7 +206,7 @@ def _compacted(talk: Conversation, update: Json) -> tuple[Compaction, bool]:
 def _compaction(talk: Conversation, update: Json) -> ConversationChange:
     line, is_new = _compacted(talk, update)
     has_summary = isinstance(update, dict) and "summary" in update
-    summary = entries(get(update, "summary")) if has_summary else None
+    summary = get_list(update, "summary") if has_summary else None
     line.change(talk.cursor.n, string(update, "status") or "in_progress", summary)
     return ConversationChange(talk.session_id, line, is_new)
 
@@ -234,7 +232,7 @@ def _session_message(talk: Conversation, update: Json) -> ConversationChange:
     if sender := string(update, "senderSessionId"):
         message.sender.set(talk.cursor.n, sender)
     if "content" in (update or {}):
-        message.replace(entries(get(update, "content")), talk.cursor.n)
+        message.replace(get_list(update, "content"), talk.cursor.n)
     return ConversationChange(talk.session_id, message, is_new)
 
 

@@ -16,11 +16,10 @@ from typing import Final, Literal, TypeAlias
 
 from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.conversations import subject_of
-from acp_inspector.analysis.exchanges import Exchange, opposite
-from acp_inspector.analysis.items import entries, string
-from acp_inspector.analysis.words import USER_METHODS
-from acp_protocol.framing import Side
-from acp_protocol.json_values import get
+from acp_inspector.analysis.exchanges import Exchange
+from acp_inspector.analysis.items import string
+from acp_protocol.framing import Side, opposite
+from acp_protocol.json_values import get, get_list
 from acp_protocol.jsonrpc import Json, RequestId
 
 Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "nobody"]
@@ -29,6 +28,8 @@ HANG_SECONDS: Final = 30.0
 """Seconds of silence after which something that is waited for counts as hung."""
 _WORKING_METHODS: Final = frozenset({"session/load", "session/resume", "session/prompt"})
 """Requests of the client during which the agent sends requests of its own."""
+_USER_METHODS: Final = frozenset({"session/request_permission", "elicitation/create"})
+"""Requests of the agent that the user decides."""
 
 
 @dataclass(slots=True, eq=False)
@@ -127,7 +128,7 @@ def wait_graph(waiting: Sequence[Exchange], known: WaitContext) -> WaitGraph:
     for wait, exchange in pairs:
         if wait.waiter == "agent":
             for above in _above(wait, exchange, client_waits, works):
-                # Without a session it may be for the sake of any work that goes on.
+                # Without a session it may belong to any work in progress.
                 is_sure = wait.session is not None or wait.method == "elicitation/create"
                 (above.waits_for if is_sure else above.likely_waits_for).append(wait)
     _queue(waits, turns)
@@ -158,7 +159,7 @@ def _whom(exchange: Exchange, known: WaitContext) -> Party:
         return "hold"
     if opposite(exchange.requester) in known.gone:
         return "nobody"
-    if exchange.requester == "agent" and exchange.request.method in USER_METHODS:
+    if exchange.requester == "agent" and exchange.request.method in _USER_METHODS:
         return "user"
     if exchange.request.method == "terminal/wait_for_exit":
         return "terminal"
@@ -248,7 +249,7 @@ def request_subject(method: str, params: Json) -> str:
     """Return in a few words what a request is about; not escaped."""
     match method:
         case "session/prompt":
-            texts = (string(block, "text") for block in entries(get(params, "prompt")))
+            texts = (string(block, "text") for block in get_list(params, "prompt"))
             return next((text for text in texts if text), "")
         case "session/request_permission":
             subject = subject_of(params)
@@ -257,7 +258,7 @@ def request_subject(method: str, params: Json) -> str:
         case "elicitation/create":
             return string(params, "message")
         case "terminal/create":
-            words = [string(params, "command"), *map(str, entries(get(params, "args")))]
+            words = [string(params, "command"), *map(str, get_list(params, "args"))]
             return " ".join(words)
         case _:
             names = ("path", "terminalId", "modeId", "configId", "methodId", "method", "cwd")

@@ -108,20 +108,12 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_/.:-]*")
 _UNITS: Final[dict[ValueType, str]] = {"time": "s"}
 
 
-def conjunction(terms: list[Expression]) -> Expression:
-    """Join `terms` with `and`, without needless nesting."""
+def joined(operator: type[And | Or], terms: list[Expression]) -> Expression:
+    """Join `terms` with `and` or `or`, without needless nesting."""
     flat: list[Expression] = []
     for term in terms:
-        flat += term.operands if isinstance(term, And) else (term,)
-    return flat[0] if len(flat) == 1 else And(tuple(flat))
-
-
-def disjunction(terms: list[Expression]) -> Expression:
-    """Join `terms` with `or`, without needless nesting."""
-    flat: list[Expression] = []
-    for term in terms:
-        flat += term.operands if isinstance(term, Or) else (term,)
-    return flat[0] if len(flat) == 1 else Or(tuple(flat))
+        flat += term.operands if isinstance(term, operator) else (term,)
+    return flat[0] if len(flat) == 1 else operator(tuple(flat))
 
 
 def negation(term: Expression) -> Expression:
@@ -157,7 +149,6 @@ def format_expression(expression: Expression) -> str:
 
 
 def quote(text: str) -> str:
-    """Return `text` as a quoted string of the filter language."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

@@ -86,7 +86,6 @@ class Filter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether every entry matches."""
         return self.expression == And(())
 
     @property
@@ -96,7 +95,6 @@ class Filter:
 
     @property
     def needs_exchanges(self) -> bool:
-        """Whether it needs the requests of responses."""
         return "exchanges" in self._costs()
 
     @property

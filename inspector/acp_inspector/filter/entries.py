@@ -1,8 +1,7 @@
-"""Sequences of entries that filters search: in a recording, in memory, or streamed."""
+"""Sequences of entries that filters search: in a recording or in memory."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from typing import Final, Protocol
 
@@ -10,7 +9,7 @@ from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.recording.index import MAX_WAITING, Envelope, Pairing, envelope
+from acp_inspector.recording.index import Pairing, envelope
 from acp_inspector.recording.reader import Row
 
 ENTRY_TYPES: Final = (Frame, StderrChunk, JournalEvent)
@@ -69,36 +68,6 @@ class EntryList:
     def response_row(self, row: int) -> int | None:
         """Return the row of the response to the request in a row, if there is one."""
         return self._pairing.response_of(row)
-
-
-class StreamedFrames:
-    """Pairs frames as they arrive; keeps only requests without a response."""
-
-    def __init__(self, max_waiting: int = MAX_WAITING) -> None:
-        self._max_waiting = max_waiting
-        self._waiting: dict[Envelope, deque[Frame]] = {}
-
-    def add_event(self, event: JournalEvent) -> None:
-        """Process an event: request ids start over with a new connection."""
-        if event.begins_connection:
-            self._waiting.clear()
-
-    def add_frame(self, frame: Frame) -> Exchanges:
-        """Process a frame; return exchanges with the request that it responds to."""
-        exchanges = Exchanges()
-        found = envelope(frame.side, frame.data)
-        if found is None:
-            return exchanges
-        key = found._replace(is_response=False)
-        if not found.is_response:
-            self._waiting.setdefault(key, deque()).append(frame)
-            if len(self._waiting) > self._max_waiting:
-                del self._waiting[next(iter(self._waiting))]
-        elif requests := self._waiting.get(key):
-            exchanges.apply(requests.popleft())
-            if not requests:
-                del self._waiting[key]
-        return exchanges
 
 
 def exchange_of_row(entries: EntrySequence, row: int) -> Exchanges:

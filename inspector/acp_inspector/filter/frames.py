@@ -83,7 +83,6 @@ class EntryFields:
 
     @property
     def text(self) -> str:
-        """The whole text."""
         return self.raw.decode(errors="replace")
 
     @property
@@ -123,13 +122,11 @@ class EntryFields:
 
     @property
     def request_method(self) -> str | None:
-        """The method of the request that the entry responds to."""
         request = self.decoded.request if self.decoded else None
         return request.method if request else None
 
     @property
     def ids(self) -> Sequence[RequestId]:
-        """The id, if there is one."""
         decoded = self.decoded
         return (decoded.id,) if decoded and decoded.has_id else ()
 
@@ -140,7 +137,6 @@ class EntryFields:
 
     @property
     def update(self) -> str | None:
-        """The kind of a `session/update`."""
         return get_text(self._update(), "sessionUpdate") or None
 
     @property
@@ -169,13 +165,11 @@ class EntryFields:
 
     @property
     def error(self) -> str | None:
-        """The message of an error response."""
         response = self.decoded.error if self.decoded else None
         return response.message if response else None
 
     @property
     def malformed(self) -> str | None:
-        """Why the frame is no valid message."""
         return (self.decoded and self.decoded.reason) or None
 
     @property
@@ -190,7 +184,6 @@ class EntryFields:
 
     @property
     def is_pending(self) -> bool:
-        """Whether the entry is a request without a response."""
         exchange = self._exchange()
         return exchange is not None and exchange.response_frame is None
 

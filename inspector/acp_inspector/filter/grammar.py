@@ -44,9 +44,9 @@ condition: "(" disjunction ")"
     | subject NOT? CONTAINS literal -> contains
     | subject NOT? IN (choices | literal) -> within
     | subject NOT? EXISTS -> exists
-subject: WORD | PATH
+?subject: WORD | PATH
 choices: "(" literal ("," literal)* ","? ")"
-literal: WORD | STRING | REGEX
+?literal: WORD | STRING | REGEX
 
 STRING.5: {_terminal(STRING)}
 REGEX.5: {_terminal(REGEX)}

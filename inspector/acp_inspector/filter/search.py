@@ -72,7 +72,6 @@ class RunSlow(Protocol):
 
 
 def run_inline(action: Callable[[], T], /) -> Generator[None, None, T]:
-    """Call `action` directly."""
     yield from ()
     return action()
 
@@ -139,7 +138,6 @@ class FilterSearch:
             yield
 
     def find_all(self) -> array[int]:
-        """Search all entries, and return the rows that match."""
         for _ in self.steps():
             pass
         return self.rows
@@ -361,7 +359,7 @@ class _Block:
 
 
 class _NoEntryError(Exception):
-    """A line that starts like an entry is none."""
+    """A line begins like an entry, but is not one."""
 
 
 class _IndexedFields(EntryFields):

@@ -22,12 +22,12 @@ from acp_inspector.filter.ast import (
     Expression,
     In,
     Match,
+    Or,
     Pattern,
     Subject,
     Value,
     ValueRange,
-    conjunction,
-    disjunction,
+    joined,
     negation,
 )
 from acp_inspector.filter.errors import FilterError, did_you_mean
@@ -94,10 +94,10 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
         return terms[0] if terms else And(())
 
     def disjunction(self, terms: list[Expression]) -> Expression:
-        return disjunction(terms)
+        return joined(Or, terms)
 
     def conjunction(self, terms: list[Expression]) -> Expression:
-        return conjunction(terms)
+        return joined(And, terms)
 
     def condition(self, terms: list[Expression]) -> Expression:
         return terms[0]
@@ -169,12 +169,6 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
 
     def exists(self, children: list[Token]) -> Expression:
         return _negated_if(children[1], Exists(self._operand(children[0], children[-1])))
-
-    def subject(self, tokens: list[Token]) -> Token:
-        return tokens[0]
-
-    def literal(self, tokens: list[Token]) -> Token:
-        return tokens[0]
 
     def choices(self, literals: list[Token]) -> list[Token]:
         return literals
@@ -324,12 +318,10 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
 
 
 def _text(token: Token) -> str:
-    """Return the text of a literal, without its quotes."""
     return _ESCAPE.sub(r"\1", token[1:-1]) if token.type == "STRING" else str(token)
 
 
 def _negated_if(token: Token, positive: Expression) -> Expression:
-    """Return the negation if `token` is `not`."""
     return negation(positive) if token.type == "NOT" else positive
 
 
@@ -341,6 +333,6 @@ def _of_entry(condition: Compare | In) -> Expression:
         case Compare("kind", "!=", "stderr" | "event" as word):
             return negation(Exists(word))
         case In("kind", choices) if {"stderr", "event"}.issuperset(choices):
-            return disjunction([Exists(str(word)) for word in choices])
+            return joined(Or, [Exists(str(word)) for word in choices])
         case _:
             return condition

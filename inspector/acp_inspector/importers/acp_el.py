@@ -171,12 +171,10 @@ _SIDES: Final[dict[str, Side]] = {"outgoing": "client", "incoming": "agent"}
 
 
 def is_acp_el(head: bytes) -> bool:
-    """Return whether it is a list of acp.el's."""
     return head.lstrip().startswith(b"(") and b"(:direction . " in head
 
 
 def read_acp_el(file: BinaryIO) -> Iterator[Item]:
-    """Yield a frame for each element."""
     reader = LispReader()
     return read_elements(
         file, opens=(b"(", b"("), depth=1, read=lambda element: _item(reader.read(element.decode()))

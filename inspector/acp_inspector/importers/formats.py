@@ -31,7 +31,7 @@ _SIDES: Final = "the sender of each message is guessed from methods and open req
 
 
 class UnknownFormatError(RecordingError):
-    """A file is in no format that is known here, or there is none of that name."""
+    """The format of a file, or the name of a format, is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Format:
     about: str
     """What it is, in the words of its users."""
     recognises: Callable[[bytes], bool]
-    """Tells from a file's beginning whether it is in this format."""
+    """Returns whether a file that begins with these bytes is in this format."""
     read: Callable[[BinaryIO], Iterator[Item]]
     clock: Clock
     caveats: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ def detect_format(head: bytes) -> Format:
     """Return the format of a file that begins with `head`.
 
     Raises:
-        UnknownFormatError: it is in none; the message names those that there are.
+        UnknownFormatError: no format matches; the message lists the known ones.
     """
     for each in FORMATS:
         if each.recognises(head):
@@ -116,7 +116,7 @@ def find_format(name: str) -> Format:
     """Return the format of that name.
 
     Raises:
-        UnknownFormatError: there is none.
+        UnknownFormatError: no format has that name.
     """
     for each in FORMATS:
         if each.name == name:

@@ -1,9 +1,10 @@
 """HTTP archives (`.har`), as browsers and mitmproxy write them: ACP over HTTP and WebSocket.
 
-An archive holds requests with their responses, in no certain order, so all of it is read before the
-first frame. What carried a frame stands as an event before it; see `docs/recording-format.md`. Of
-a stream of events an archive tells when it began and what came, but not when: a message is put
-right behind the request that it, or the next answer after it, answers.
+An archive lists requests with their responses in any order, so the importer reads all of it before
+it yields the first frame. An event before each frame says what carried it, see
+`docs/recording-format.md`. An archive says when a stream began and what arrived on it, but not when
+each message arrived: the importer puts a message behind the request that it, or the next response
+after it, responds to.
 
 Source: HTTP Archive 1.2; Chrome DevTools, `_webSocketMessages`.
 """
@@ -13,14 +14,16 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, BinaryIO, Final, cast
+from operator import itemgetter
+from typing import Any, BinaryIO, Final, TypeAlias
 
 from acp_inspector.importers.json_exports import CUT, MALFORMED, ArraySplitter
 from acp_inspector.importers.model import EventItem, FrameItem, Item, NoteItem, SkippedItem, broken
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 MILLISECOND: Final = 0.001
@@ -44,22 +47,11 @@ class _Entry:
     """Those of a WebSocket."""
 
 
-@dataclass(slots=True)
-class _Timed:
-    """Items in the order of their times; those of the same time as they came."""
-
-    items: list[tuple[float, int, Item]] = field(default_factory=list[tuple[float, int, Item]])
-
-    def add(self, at: float, *items: Item) -> None:
-        """Add items that belong together."""
-        self.items += ((at, len(self.items) + n, item) for n, item in enumerate(items))
-
-    def __iter__(self) -> Iterator[Item]:
-        return (item for _, _, item in sorted(self.items, key=lambda each: each[:2]))
+_Timed: TypeAlias = list[tuple[float, Item]]
+"""Items, each with its time in seconds from 1970."""
 
 
 def is_har(head: bytes) -> bool:
-    """Return whether it is an archive."""
     return _HEAD.match(head) is not None
 
 
@@ -69,12 +61,12 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
     entries: list[_Entry] = []
     for n, element in enumerate(elements, start=1):
         try:
-            details = _object(jsonrpc.parse(element))
+            details = as_object(jsonrpc.parse(element))
             # Pages are in a list of their own beside the requests.
             if "request" in details:
                 began = datetime.fromisoformat(details["startedDateTime"]).timestamp()
                 took = max(float(details.get("time") or 0), 0.0) * MILLISECOND
-                sent, received = _object(details["request"]), _object(details["response"])
+                sent, received = as_object(details["request"]), as_object(details["response"])
                 messages: list[dict[str, Any]] = details.get("_webSocketMessages") or []
                 entries.append(_Entry(n, began, took, sent, received, messages))
         except MALFORMED:
@@ -85,7 +77,7 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
         message = _parsed(_body(entry))
         if {"method", "id"} <= message.keys() and jsonrpc.is_request_id(message["id"]):
             request_times[jsonrpc.id_key(message["id"])] = entry.at
-    timed = _Timed()
+    timed: _Timed = []
     # A message on a stream goes after the request of the same moment that it responds to.
     for entry in sorted(entries, key=_is_stream):
         try:
@@ -93,12 +85,12 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
             if CONNECTION in headers or entry.messages or b'"jsonrpc"' in _body(entry):
                 _take_in(entry, request_times, timed)
             else:
-                timed.add(entry.at, SkippedItem("requests that are no ACP"))
+                timed.append((entry.at, SkippedItem("requests that are no ACP")))
         except MALFORMED as problem:
-            timed.add(
-                entry.at, NoteItem(f"request {entry.id}: {problem}", entry.at, is_broken=True)
-            )
-    yield from timed
+            note = NoteItem(f"request {entry.id}: {problem}", entry.at, is_broken=True)
+            timed.append((entry.at, note))
+    # Sorting keeps the order of items of the same time.
+    yield from (item for _, item in sorted(timed, key=itemgetter(0)))
     if elements.is_cut:
         yield CUT
 
@@ -114,12 +106,12 @@ def _headers(entry: dict[str, Any]) -> dict[str, Json]:
 
 
 def _body(entry: _Entry) -> bytes:
-    post = _object(entry.request.get("postData"))
+    post = as_object(entry.request.get("postData"))
     return str(post.get("text") or "").encode(errors="surrogatepass")
 
 
 def _answer(entry: _Entry) -> bytes:
-    content = _object(entry.response.get("content"))
+    content = as_object(entry.response.get("content"))
     text = str(content.get("text") or "")
     if content.get("encoding") == "base64":
         return base64.b64decode(text)
@@ -133,14 +125,9 @@ def _is_stream(entry: _Entry) -> bool:
 
 def _parsed(raw: bytes) -> dict[str, Any]:
     try:
-        value = jsonrpc.parse(raw)
+        return as_object(jsonrpc.parse(raw))
     except ValueError:
         return {}
-    return _object(value)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _take_in(entry: _Entry, request_times: dict[tuple[str, Json], float], timed: _Timed) -> None:
@@ -151,22 +138,21 @@ def _take_in(entry: _Entry, request_times: dict[tuple[str, Json], float], timed:
         "version": str(entry.request.get("httpVersion") or ""),
         "headers": _headers(entry.request),
     }
-    items: list[Item] = [EventItem("http_request", data, entry.at)]
+    timed.append((entry.at, EventItem("http_request", data, entry.at)))
     if body := _body(entry):
-        items.append(_frame_item("client", body, entry.at))
-    timed.add(entry.at, *items)
+        timed.append((entry.at, _frame_item("client", body, entry.at)))
     status = entry.response.get("status")
     headers = _headers(entry.response)
     response: dict[str, Json] = {"id": entry.id, "status": status, "headers": headers}
     is_stream, is_socket = _is_stream(entry), bool(entry.messages)
     at = entry.at if is_stream or is_socket else entry.at + entry.took
-    timed.add(at, EventItem("http_response", response, at))
+    timed.append((at, EventItem("http_response", response, at)))
     if is_stream:
         _take_stream(entry, request_times, timed)
     elif is_socket:
         _take_socket(entry, timed)
     elif (raw := _answer(entry)) and b'"jsonrpc"' in raw:
-        timed.add(at, _frame_item("agent", raw, at))
+        timed.append((at, _frame_item("agent", raw, at)))
 
 
 def _take_stream(
@@ -176,8 +162,9 @@ def _take_stream(
     times = _times([_parsed(data) for data, _ in events], entry.at, request_times)
     for (data, details), at in zip(events, times, strict=True):
         item = _frame_item("agent", data, at, guess="when it came on its stream")
-        timed.add(at, EventItem("sse_event", {"id": entry.id} | details, at), item)
-    timed.add(entry.at + entry.took, EventItem("http_end", {"id": entry.id}, entry.at + entry.took))
+        timed += (at, EventItem("sse_event", {"id": entry.id} | details, at)), (at, item)
+    end = entry.at + entry.took
+    timed.append((end, EventItem("http_end", {"id": entry.id}, end)))
 
 
 def _events(raw: bytes) -> Iterator[tuple[bytes, dict[str, Json]]]:
@@ -221,7 +208,7 @@ def _take_socket(entry: _Entry, timed: _Timed) -> None:
         data = str(message.get("data") or "")
         raw = data.encode(errors="surrogatepass") if kind == "text" else base64.b64decode(data)
         details: dict[str, Json] = {"id": entry.id, "kind": kind}
-        timed.add(at, EventItem("ws_message", details, at), _frame_item(side, raw, at))
+        timed += (at, EventItem("ws_message", details, at)), (at, _frame_item(side, raw, at))
 
 
 def _frame_item(side: Side, raw: bytes, at: float, *, guess: str = "") -> FrameItem:

@@ -107,7 +107,7 @@ def _format(source: Path, name: str | None) -> Format:
     if name is not None:
         return find_format(name)
     try:
-        # A mark of the byte order is none of what a line says.
+        # The byte order mark is not part of the first line.
         return detect_format(head.removeprefix(BOM))
     except UnknownFormatError as problem:
         raise UnknownFormatError(f"cannot import {source}: {problem}") from None
@@ -154,7 +154,7 @@ def _header(source: Path, chosen: Format, began: float | None) -> Header:
 
 
 def _entries(items: Iterator[Kept], began: float) -> Iterator[Entry]:
-    """Yield the entries; what tells no time has that of the one before."""
+    """Yield the entries; one without a time gets that of the entry before."""
     at = 0.0
     for n, item in zip(count(1), items, strict=False):
         if item.at is not None:

@@ -146,12 +146,10 @@ _DEVTOOLS_SIDES: Final[dict[str, Side]] = {"editor-to-agent": "client", "agent-t
 
 
 def is_devtools(head: bytes) -> bool:
-    """Return whether it is an export."""
     return _DEVTOOLS_HEAD.match(head) is not None
 
 
 def read_devtools(file: BinaryIO) -> Iterator[Item]:
-    """Yield a frame for each message."""
     return read_elements(file, opens=(b"[", b"{"), depth=2, read=_devtools_item)
 
 
@@ -178,12 +176,10 @@ ERROR: Final = "an answer with code and message is an error"
 
 
 def is_zed(head: bytes) -> bool:
-    """Return whether it is a list of Zed's."""
     return head.lstrip().startswith(b"[") and b'"_direction"' in head
 
 
 def read_zed(file: BinaryIO) -> Iterator[Item]:
-    """Yield what each element tells."""
     return read_elements(file, opens=(b"[", b"{"), depth=1, read=_zed_item)
 
 

@@ -146,7 +146,6 @@ def is_capture(head: bytes) -> bool:
 
 
 def read_capture(file: BinaryIO) -> Iterator[Item]:
-    """Yield what each line tells."""
     process: Json = None
     for line in file:
         try:

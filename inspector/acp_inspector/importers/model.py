@@ -23,11 +23,11 @@ class FrameItem:
     raw: bytes
     end: bytes = b"\n"
     at: float | None = None
-    """Seconds on the source's clock; None where it tells no time."""
+    """Seconds on the clock of the source; None if it has no time."""
     guess: str = ""
     """What was guessed about it, if anything."""
     is_broken: bool = False
-    """It is no message."""
+    """Whether it is not a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +83,20 @@ def request(method: Json, params: Json, id_: Json = None, *, has_id: bool) -> by
 
 
 def response(id_: Json, payload: Json, *, is_error: bool) -> bytes:
-    """Return the usual bytes of a response."""
     return jsonrpc.encode({"jsonrpc": "2.0", "id": id_, "error" if is_error else "result": payload})
 
 
 def seconds(value: Json, unit: float = 1.0) -> float:
-    """Return a time that stands in a source, counted in `unit` seconds.
+    """Return a time of a source, given in units of `unit` seconds.
 
     Raises:
-        ValueError: it is no number, or one that no clock shows.
-        TypeError: it is nothing like a number.
+        ValueError: it is not a number, or not a date between the years 1 and 9999.
+        TypeError: it is neither a number nor text.
     """
     try:
         at = float(value) * unit
     except OverflowError:
-        raise ValueError("no clock shows that") from None
+        raise ValueError("the time is out of range") from None
     if not EARLIEST <= at <= LATEST:
-        raise ValueError("no clock shows that")
+        raise ValueError("the time is out of range")
     return at

@@ -110,7 +110,6 @@ class Flow:
         self._frame_to("answer").answer(self._name, result=result, error=error)
 
     def delay(self, seconds: float) -> None:
-        """Send the frame, and those behind it, later."""
         self._frame_to("delay").delay(seconds, self._name)
 
     def inject(self, side: Side, raw: bytes) -> None:
@@ -132,7 +131,6 @@ class Flow:
             self._injected.append((side, raw))
 
     def note(self, text: str) -> None:
-        """Add a note on the frame to the recording."""
         self._frame_to("note").add_event("note", self._name, text=str(text))
 
     def apply(self) -> InterceptedFrame:

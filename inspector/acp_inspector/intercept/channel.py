@@ -108,9 +108,7 @@ class ChannelPolicy(Protocol):
         """Return the pause of a frame that has become the head; None if it may go on."""
         ...
 
-    def time_out(self, paused: PausedFrame) -> None:
-        """Handle a pause without a decision in time."""
-        ...
+    def time_out(self, paused: PausedFrame) -> None: ...
 
     def run_side_effects(self, frame: InterceptedFrame) -> None:
         """Send the response or the signal that a frame causes, now that its turn has come."""
@@ -211,7 +209,6 @@ class Channel:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing more is sent."""
         return self._state is ChannelState.CLOSED
 
     @property

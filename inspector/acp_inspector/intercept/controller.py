@@ -34,7 +34,7 @@ from acp_inspector.intercept.message import (
 )
 from acp_inspector.journal import Frame
 from acp_protocol.errors import AcpError
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, opposite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
@@ -152,15 +152,18 @@ class InterceptController:
         self._kill = kill
         self._warnings = WarnOnce(warn)
         self._clock = clock
-        self._hold_timeout = hold_timeout
+        self.hold_timeout = hold_timeout
         self._injections = Injections(ids or IdSpace(), clock)
         self._changed = threading.Condition(threading.RLock())
         self._match_counts = Counter[str]()
         self._breakpoints: dict[int, Breakpoint] = {}
         self._last_id = 0
-        self._is_paused = False
-        self._is_over = False
-        self._is_active = bool(hooks)
+        self.is_paused = False
+        """Whether every frame is paused."""
+        self.is_over = False
+        """Whether nothing waits any more."""
+        self.is_active = bool(hooks)
+        """Whether frames are looked at one by one."""
         self._active_at = clock()
         """When an observer has last sent a command."""
         self._is_unattended = False
@@ -169,25 +172,6 @@ class InterceptController:
             "agent": Channel("agent", self, events, self._changed, clock),
         }
         """The directions, by their sender."""
-
-    @property
-    def is_active(self) -> bool:
-        """Whether frames are looked at one by one; cheap, as it is read for every chunk."""
-        return self._is_active
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing waits any more."""
-        return self._is_over
-
-    @property
-    def is_paused(self) -> bool:
-        return self._is_paused
-
-    @property
-    def hold_timeout(self) -> float:
-        """Seconds after which a paused frame is released without a decision."""
-        return self._hold_timeout
 
     @property
     def match_counts(self) -> Mapping[str, int]:
@@ -212,8 +196,8 @@ class InterceptController:
             raise InterceptError(f"a hold lasts up to {MAX_WAIT_S:.0f} seconds, not {seconds}")
         with self._changed:
             self.heartbeat()
-            self._hold_timeout = seconds or self._hold_timeout
-            until = self._clock() + self._hold_timeout
+            self.hold_timeout = seconds or self.hold_timeout
+            until = self._clock() + self.hold_timeout
             for channel in self.channels.values():
                 if channel.paused is not None:
                     channel.paused.until = until
@@ -229,7 +213,7 @@ class InterceptController:
     def finish(self) -> None:
         """Send everything at once and let nothing wait from now on: the proxy is about to end."""
         with self._changed:
-            self._is_over = True
+            self.is_over = True
             self._changed.notify_all()
 
     # Breakpoints.
@@ -275,13 +259,13 @@ class InterceptController:
     def pause(self) -> None:
         """Pause every frame, both ways, until `resume` or until one has been paused too long."""
         with self._changed:
-            self._is_paused = True
+            self.is_paused = True
             self._update_is_active()
 
     def resume(self) -> None:
         """Release the frames that no breakpoint holds."""
         with self._changed:
-            self._is_paused = False
+            self.is_paused = False
             for channel in self.channels.values():
                 if channel.paused is not None and channel.paused.breakpoint is None:
                     self._release(channel, channel.paused, PERSON)
@@ -324,7 +308,6 @@ class InterceptController:
             return self._paused(number)[1].frame.raw
 
     def release(self, number: int, by: str = PERSON) -> None:
-        """Send a paused frame as it is."""
         with self._changed:
             self._release(*self._paused(number), by)
 
@@ -386,7 +369,7 @@ class InterceptController:
     def release_all(self, by: str = PERSON) -> None:
         """Release what is paused and what waits behind it; breakpoints stay."""
         with self._changed:
-            self._is_paused = False
+            self.is_paused = False
             for channel in self.channels.values():
                 channel.exempt_waiting()
                 if channel.paused is not None:
@@ -452,13 +435,13 @@ class InterceptController:
         if is_exempt or self._is_unattended:
             return None
         point = frame.breakpoint if frame.breakpoint in self._breakpoints else None
-        if point is None and not self._is_paused:
+        if point is None and not self.is_paused:
             return None
         self._last_id += 1
         now = self._clock()
         why = {} if point is None else {"filter": self._breakpoints[point].expression}
         self._events.event("held", of=frame.frame.seq, by=PERSON, **why)
-        return PausedFrame(self._last_id, frame, point, now, now + self._hold_timeout)
+        return PausedFrame(self._last_id, frame, point, now, now + self.hold_timeout)
 
     def time_out(self, paused: PausedFrame) -> None:
         """Release everything, because no observer has decided about `paused` in time.
@@ -466,10 +449,10 @@ class InterceptController:
         If no observer has been active for a while either, nothing is paused any more until one is:
         a forgotten breakpoint makes the traffic wait once.
         """
-        if self._is_over:
+        if self.is_over:
             self._release(self.channels[paused.frame.frame.side], paused, "end")
             return
-        if self._clock() - self._active_at >= min(ABSENCE_S, self._hold_timeout / 2):
+        if self._clock() - self._active_at >= min(ABSENCE_S, self.hold_timeout / 2):
             self._is_unattended = True
             self._warnings.warn(
                 "no observer has decided about the held frames: all were released, and nothing "
@@ -481,10 +464,10 @@ class InterceptController:
         """Send the response in a peer's place, or the signal to the agent, if there is one."""
         if frame.reply is not None:
             raw, by = frame.reply
-            sender = frame.frame.side
-            other: Side = "agent" if sender == "client" else "client"
             try:
-                self.channels[other].insert(Insertion(raw, by, answers=frame.frame.seq))
+                self.channels[opposite(frame.frame.side)].insert(
+                    Insertion(raw, by, answers=frame.frame.seq)
+                )
             except ChannelClosedError as problem:
                 self._warnings.once("answer", f"a response could not be sent: {problem}")
         if frame.signal:
@@ -530,6 +513,6 @@ class InterceptController:
         channel.resume(delay=delay)
 
     def _update_is_active(self) -> None:
-        self._is_active = bool(
-            self._hooks or self._breakpoints or self._is_paused or self._injections.are_expected
+        self.is_active = bool(
+            self._hooks or self._breakpoints or self.is_paused or self._injections.are_expected
         )

@@ -22,7 +22,7 @@ from acp_inspector.intercept.message import (
     parse_or_none,
 )
 from acp_protocol import jsonrpc
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, opposite
 from acp_protocol.jsonrpc import Batch, InvalidMessage, Json, Request, RequestId
 
 MAX_EXPECTED: Final = 1000
@@ -111,7 +111,6 @@ class Injection:
         return self._sent.wait(timeout)
 
     def set_sent(self, number: int) -> None:
-        """Store the number under which it was sent."""
         self.seq = number
         self._sent.set()
 
@@ -180,7 +179,7 @@ class Injections:
         entries = message.entries if isinstance(message, Batch) else (message,)
         value = parse_or_none(raw)
         values: list[Json] = value if isinstance(message, Batch) else [value]
-        sender: Side = "client" if frame.frame.side == "agent" else "agent"
+        sender = opposite(frame.frame.side)
         with self._lock:
             for entry in entries:
                 if isinstance(entry, Request):

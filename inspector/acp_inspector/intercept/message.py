@@ -164,7 +164,6 @@ class InterceptedFrame:
             self.raw = raw
 
     def duplicate(self, times: int, by: str) -> None:
-        """Send it `times` times in all."""
         if not 1 < times <= MAX_COPIES:
             raise InterceptError(f"a frame can be sent 2 to {MAX_COPIES} times, not {times}")
         self.copies = times
@@ -178,7 +177,6 @@ class InterceptedFrame:
         self.add_event("delayed", by, seconds=seconds)
 
     def throttle(self, rate: float, by: str) -> None:
-        """Send it at `rate` bytes a second."""
         self.rate = rate
         self.add_event("throttled", by, rate=rate)
 

@@ -89,23 +89,19 @@ class InterceptRule:
     def process(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
         """Return a copy to which the action was done, or `frame` if the rule does not act on it."""
         del inject
-        side = frame.frame.side
-        if not self._fires(frame, side):
-            return frame
-        copy = frame.copy()
-        ACTIONS[self.action].run(copy, self.values, self.name, self._rng[side])
-        return copy
-
-    def _fires(self, frame: InterceptedFrame, side: Side) -> bool:
-        trigger = self.trigger
+        side, trigger = frame.frame.side, self.trigger
         if trigger.side not in {None, side} or not self.matches(frame.current):
-            return False
+            return frame
         self._matched[side] += 1
         number = self._matched[side] - trigger.after
         is_late = trigger.first is not None and number > trigger.first
         if number <= 0 or number % trigger.every or is_late:
-            return False
-        return trigger.probability >= 1 or self._rng[side].random() < trigger.probability
+            return frame
+        if trigger.probability < 1 and self._rng[side].random() >= trigger.probability:
+            return frame
+        copy = frame.copy()
+        ACTIONS[self.action].run(copy, self.values, self.name, self._rng[side])
+        return copy
 
 
 def load_rules(path: Path, compile_filter: Callable[[str], Matcher]) -> Sequence[InterceptRule]:
@@ -302,10 +298,6 @@ def _json(table: _Table, key: str) -> Json:
     return value
 
 
-def _optional_json(table: _Table, key: str) -> Json:
-    return _json(table, key) if key in table.values else None
-
-
 def _optional_error(table: _Table, key: str) -> Json:
     if key not in table.values:
         return None
@@ -436,7 +428,10 @@ ACTIONS: Final[Mapping[str, RuleAction]] = {
     "hang": RuleAction({}, lambda frame, v, by, _: frame.hang(by)),
     "crash": RuleAction({"signal": _signal}, lambda frame, v, by, _: frame.crash(v["signal"], by)),
     "answer": RuleAction(
-        {"result": _optional_json, "error": _optional_error},
+        {
+            "result": lambda table, key: _json(table, key) if key in table.values else None,
+            "error": _optional_error,
+        },
         lambda frame, v, by, _: _answer(frame, v, by),
         _check_answer,
     ),

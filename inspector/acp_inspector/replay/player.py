@@ -145,7 +145,6 @@ class _AgentSteps:
         return any(exchange.requester == "client" for exchange in self._exchanges.open())
 
     def apply(self, frame: Frame) -> None:
-        """Add the next frame of either side."""
         known = len(self._steps.steps)
         self._steps.apply(frame, self._exchanges.pair(self._decoder.decode(frame)))
         self.steps += (step for step in self._steps.steps[known:] if step.side == "agent")
@@ -192,7 +191,11 @@ class RecordingPlayer:
                 for frame in self._frames:
                     if frame.side == "client":
                         await self._barrier(frame, time_limit, quiet)
-                        await self._send(frame)
+                        line = self._to_live(frame)
+                        self._live.apply(self._journal.line("client", line))
+                        self._carry_out_write(line)
+                        await self._transport.send(line)
+                        self._played += 1
                     self._recorded.apply(frame)
                     self._reached += 1
                 await self._barrier(None, time_limit, quiet)
@@ -233,15 +236,15 @@ class RecordingPlayer:
             return
         missing = self._recorded.steps[len(self._live.steps)]
         before = f"before frame {frame.seq}" if frame else "before the end"
-        why = self._reason(time_limit)
-        raise BarrierError(f"{before}: {why}; {_named(missing)} was recorded next")
-
-    def _reason(self, time_limit: float) -> str:
+        why = "the agent had responded to everything and sent no more"
         if not self.is_connected:
-            return "the agent closed its side"
-        if self._live.owes_response:
-            return f"the agent kept silent for {time_limit:g} s"
-        return "the agent had responded to everything and sent no more"
+            why = "the agent closed its side"
+        elif self._live.owes_response:
+            why = f"the agent kept silent for {time_limit:g} s"
+        frames = ", ".join(map(str, missing.frames[:5]))
+        raise BarrierError(
+            f"{before}: {why}; {missing.name} (recorded frames {frames}) was recorded next"
+        )
 
     async def _listen(self) -> None:
         try:
@@ -249,7 +252,11 @@ class RecordingPlayer:
                 line = await self._transport.receive()
                 if line.strip():
                     self._live.apply(self._journal.line("agent", line))
-                    self._note_write(line)
+                    match read_message(line):
+                        case Request(id=id_, method="fs/write_text_file", params=params):
+                            self._writes[id_key(id_)] = params
+                        case _:
+                            pass
                     self._grew.set()
         except (ConnectionClosedError, FrameTooLongError):
             self.is_connected = False
@@ -261,20 +268,6 @@ class RecordingPlayer:
                 if recorded.is_request:
                     self._ids.agree("request", recorded.id, live.id)
                 self._ids.learn(recorded.value, live.value)
-
-    async def _send(self, frame: Frame) -> None:
-        line = self._to_live(frame)
-        self._live.apply(self._journal.line("client", line))
-        self._carry_out_write(line)
-        await self._transport.send(line)
-        self._played += 1
-
-    def _note_write(self, line: bytes) -> None:
-        match read_message(line):
-            case Request(id=id_, method="fs/write_text_file", params=params):
-                self._writes[id_key(id_)] = params
-            case _:
-                pass
 
     def _carry_out_write(self, line: bytes) -> None:
         """Write the file that the recorded client says it has written: later steps read it."""
@@ -313,7 +306,3 @@ def recorded_directory(frames: Iterable[Frame]) -> str:
             case _:
                 continue
     return ""
-
-
-def _named(step: JournalStep) -> str:
-    return f"{step.name} (recorded frames {', '.join(map(str, step.frames[:5]))})"

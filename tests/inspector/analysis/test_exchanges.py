@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.exchanges import MARK_INTERVAL, Exchange, Exchanges, opposite
+from acp_inspector.analysis.exchanges import MARK_INTERVAL, Exchange, Exchanges
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, opposite
 from acp_protocol.jsonrpc import Notification, Request
 from tests.inspector.talks import Said, answer, ask, encoded, frames, prompt
 
@@ -304,6 +304,15 @@ def test_the_oldest_open_request_is_forgotten_beyond_the_limit() -> None:
     assert exchanges.apply(late) is None
 
 
+def test_a_new_connection_forgets_the_requests_of_a_lean_history() -> None:
+    exchanges = Exchanges(is_lean=True)
+    request, response = frames(ask("client", 1, "session/prompt"), answer("agent", 1, {}))
+    exchanges.apply(request)
+    exchanges.restart(2)
+    assert exchanges.apply(response) is None
+    assert exchanges.open() == []
+
+
 def test_long_params_are_not_kept_with_a_lean_request() -> None:
     exchanges = Exchanges(is_lean=True, max_request_bytes=100)
     short, long = frames(ask("client", 1, "m", a="x"), ask("client", 2, "m", a="x" * 100))
@@ -321,6 +330,5 @@ def test_the_messages_of_a_batch_are_paired_one_by_one() -> None:
     (first, exchange), (second, nothing) = exchanges.pair(DecodedFrame(frame))
     assert isinstance(first, Request)
     assert isinstance(second, Notification)
-    assert exchange is exchanges.open_request("client", 1)
+    assert [exchange] == exchanges.open()
     assert (nothing, exchanges.of(frame)) == (None, None)
-    assert exchanges.open_request("client", "1") is None

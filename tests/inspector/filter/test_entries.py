@@ -1,11 +1,11 @@
-"""Entries by their place, and entries that only pass: both know who answers whom."""
+"""Entries by their row know which of them respond to which."""
 
 from __future__ import annotations
 
 import pytest
 
-from acp_inspector.filter.entries import EntryList, StreamedFrames, fields_of_row
-from acp_inspector.journal import Frame, JournalEvent, StderrChunk
+from acp_inspector.filter.entries import EntryList, fields_of_row
+from acp_inspector.journal import JournalEvent, StderrChunk
 from tests.inspector.talks import answer, ask, chunk, frames
 
 TALK = frames(
@@ -37,27 +37,6 @@ def test_facts_are_known_from_the_other_half() -> None:
     assert fields_of_row(entries, 0, StderrChunk(9, 0.0, b"x")).kind == "stderr"
 
 
-def test_a_streamed_response_gets_its_request_once() -> None:
-    passing = StreamedFrames()
-    requested = [[e.request_frame.seq for e in passing.add_frame(frame).open()] for frame in TALK]
-    assert requested == [[], [], [], [1], [2], []]
-
-
 def test_a_new_connection_forgets_pending_requests() -> None:
     spawn = JournalEvent(9, 0.9, "spawn", {})
     assert EntryList([*TALK[:2], spawn, *TALK[3:]]).request_row(3) is None
-    passing = StreamedFrames()
-    for frame in TALK[:2]:
-        passing.add_frame(frame)
-    passing.add_event(JournalEvent(8, 0.8, "mark", {}))
-    passing.add_event(spawn)
-    assert passing.add_frame(TALK[3]).all == []
-
-
-def test_the_number_of_pending_requests_is_limited() -> None:
-    passing = StreamedFrames(max_waiting=2)
-    for n in range(1, 4):
-        raw = b'{"jsonrpc":"2.0","id":%d,"method":"a"}' % n
-        passing.add_frame(Frame(n, 0.0, "client", raw))
-    reported = [Frame(9, 0.0, "agent", b'{"jsonrpc":"2.0","id":%d,"result":1}' % n) for n in (1, 3)]
-    assert [len(passing.add_frame(frame).all) for frame in reported] == [0, 1]

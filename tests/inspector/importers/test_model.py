@@ -21,8 +21,8 @@ def test_a_number_is_a_time(told: object, unit: float, at: float) -> None:
 @pytest.mark.parametrize(
     "told", [10**400, 1e308, float("inf"), float("nan"), "nan", "soon", LATEST + 1, EARLIEST - 1]
 )
-def test_what_no_clock_shows_is_refused(told: object) -> None:
-    with pytest.raises(ValueError, match=r"no clock|could not convert"):
+def test_a_time_out_of_range_is_refused(told: object) -> None:
+    with pytest.raises(ValueError, match=r"out of range|could not convert"):
         seconds(told)
 
 
