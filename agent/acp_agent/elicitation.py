@@ -40,7 +40,7 @@ def supported_modes(capabilities: Mapping[str, Json]) -> Collection[ElicitationM
     return [mode for mode in modes if claimed.get(mode) is not None]
 
 
-class ElicitationClient(RequestSender, Protocol):
+class SessionClient(RequestSender, Protocol):
     """Sends requests and notifications to the client."""
 
     async def notify(self, method: str, params: Json = None) -> None: ...
@@ -70,7 +70,7 @@ class UserElicitation:
     """The elicitations of one session; `lock` is held while one of them waits for its response."""
 
     def __init__(
-        self, client: ElicitationClient, session_id: str, state: WaitingState, lock: anyio.Lock
+        self, client: SessionClient, session_id: str, state: WaitingState, lock: anyio.Lock
     ) -> None:
         self._client = client
         self._session_id = session_id

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_agent.elicitation import ElicitationMode, ServerElicitation
+from acp_agent.elicitation import ElicitationMode, ServerElicitation, SessionClient
 from acp_agent.handlers.auth import AuthHandlers
 from acp_agent.handlers.params import (
     Handler,
@@ -38,7 +38,6 @@ from acp_agent.store.database import SessionRecord
 from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.turn.tool_calls import SessionClient
 from acp_agent.updates.v1 import RenderedUpdates, SessionUpdates
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc

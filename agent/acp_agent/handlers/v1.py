@@ -11,7 +11,7 @@ from pathlib import Path
 
 from anyio.abc import TaskGroup
 
-from acp_agent.elicitation import supported_modes
+from acp_agent.elicitation import SessionClient, supported_modes
 from acp_agent.handlers.base import Handlers, session_busy
 from acp_agent.handlers.params import (
     CONTINUUM,
@@ -29,7 +29,6 @@ from acp_agent.services import AgentServices
 from acp_agent.sessions.session import Session
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
-from acp_agent.turn.tool_calls import SessionClient
 from acp_agent.updates.v1 import SessionUpdates, new_message_id
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json

@@ -17,7 +17,7 @@ from typing import cast
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_agent.elicitation import supported_modes
+from acp_agent.elicitation import SessionClient, supported_modes
 from acp_agent.handlers.base import Handlers
 from acp_agent.handlers.params import (
     Params,
@@ -32,7 +32,6 @@ from acp_agent.sessions.session import Session
 from acp_agent.store.database import StoreError
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
-from acp_agent.turn.tool_calls import SessionClient
 from acp_agent.updates.v1 import RenderedUpdates, new_message_id
 from acp_agent.updates.v2 import SessionUpdatesV2, call_of
 from acp_agent.workspace import Workspace

@@ -11,7 +11,7 @@ from typing import Final, cast
 
 import anyio
 
-from acp_agent.elicitation import UserElicitation
+from acp_agent.elicitation import SessionClient, UserElicitation
 from acp_agent.mcp.config import Server
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.types import (
@@ -51,7 +51,6 @@ from acp_agent.turn.slash_commands import (
     parse_command,
     run_command,
 )
-from acp_agent.turn.tool_calls import SessionClient, ToolContext
 from acp_agent.updates.v1 import USAGE_UPDATE, SessionUpdates
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
@@ -197,30 +196,27 @@ class Session:
         self._models = {model.name: model for model in services.models}
         self.options = options_for(services.models, services.permissions.default_policy)
         self._chosen = {option.id: option.chosen(record.settings) for option in self.options}
-        tool_context = ToolContext(
-            self.id,
-            client,
-            updates,
-            workspace,
-            self.permissions,
-            servers,
-            call_count=restored.calls,
-            audit=services.audit,
-        )
-        user = UserElicitation(client, self.id, updates, tool_context.permission_lock)
-        servers.relay.user = user
-        servers.adopt(services.tools)
-        servers.adopt(elicitation_tools(user, servers.relay.modes))
         self._context = TurnContext(
-            services.models[0],
-            tool_context,
-            History(restored.history, log),
+            session_id=self.id,
+            client=client,
+            updates=updates,
+            workspace=workspace,
+            permissions=self.permissions,
+            tools=servers,
+            model=services.models[0],
+            history=History(restored.history, log),
+            audit=services.audit,
             stream_delay_s=services.stream_delay_s,
             usage=read_usage(record.spent or {}),
             limits=settings.limits,
             read_instructions=self._read_instructions,
             context_window=_context_window(record.usage),
+            call_count=restored.calls,
         )
+        user = UserElicitation(client, self.id, updates, self._context.permission_lock)
+        servers.relay.user = user
+        servers.adopt(services.tools)
+        servers.adopt(elicitation_tools(user, servers.relay.modes))
         self._apply_options()
         if restored.pending_prompt is not None:
             # The prompt was interrupted before it was in the history.
@@ -342,7 +338,7 @@ class Session:
             self.permissions,
             context.usage,
             self.log.current().usage,
-            [context.tool_context.workspace.display_path(path) for path in paths],
+            [context.workspace.display_path(path) for path in paths],
             is_cut=instructions is not None and instructions.is_truncated,
             prefix=self._prefix,
         )
@@ -359,7 +355,7 @@ class Session:
 
     def end_call(self, call_id: str) -> bool:
         """End one tool call, while the turn goes on; return whether it runs."""
-        scope = self._context.tool_context.running.get(call_id)
+        scope = self._context.running.get(call_id)
         if scope is not None:
             scope.cancel()
         return scope is not None
@@ -423,7 +419,7 @@ class Session:
 
     def move(self, workspace: Workspace, setup: SessionSetup) -> None:
         """Change the directories of the session."""
-        self._context.tool_context.workspace = workspace
+        self._context.workspace = workspace
         self.setup = setup
 
     def option(self, id_: Json) -> SessionOption | None:
@@ -476,7 +472,7 @@ class Session:
     async def _read_instructions(self) -> LoadedInstructions | None:
         """Return the project's instructions for the chosen model."""
         names = () if is_scripted(self.model) else self._instruction_files
-        workspace = self._context.tool_context.workspace
+        workspace = self._context.workspace
         return await load_instructions(names, self.setup.directories, workspace, self.permissions)
 
     async def send_title(self) -> None:

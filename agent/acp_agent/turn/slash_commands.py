@@ -149,7 +149,7 @@ async def run_command(
     if command.command == COMPACT:
         return await _compact(context, command.rest)
     reply = _reply(command, await facts())
-    await context.tool_context.updates.text("agent_message_chunk", reply)
+    await context.updates.text("agent_message_chunk", reply)
     return "end_turn"
 
 
@@ -164,7 +164,7 @@ async def _compact(context: TurnContext, focus: str) -> StopReason:
             raise model_error_response(problem) from None
     if not clock.cancelled_caught:
         return "end_turn"
-    await context.tool_context.updates.text("agent_message_chunk", timeout_notice(context))
+    await context.updates.text("agent_message_chunk", timeout_notice(context))
     return "max_turn_requests"
 
 
