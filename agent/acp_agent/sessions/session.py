@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
@@ -45,11 +45,11 @@ from acp_agent.turn.context import ContextWindow, TurnContext, model_history
 from acp_agent.turn.instructions import LoadedInstructions, load_instructions
 from acp_agent.turn.loop import run_turn
 from acp_agent.turn.slash_commands import (
-    CommandFacts,
     available_commands,
     history_item,
     parse_command,
     run_command,
+    without_prefix,
 )
 from acp_agent.updates.v1 import USAGE_UPDATE, SessionUpdates
 from acp_agent.workspace import Workspace
@@ -190,8 +190,7 @@ class Session:
         if suspended is not None:
             self._shown_warnings = suspended.shown_warnings & set(servers.warnings)
             self.permissions = suspended.permissions
-        self._prefix = f"{settings.agent.namespace}:" if settings.agent.namespace else ""
-        """What precedes the names of commands."""
+        prefix = f"{settings.agent.namespace}:" if settings.agent.namespace else ""
         self._instruction_files = settings.agent.instructions
         self._models = {model.name: model for model in services.models}
         self.options = options_for(services.models, services.permissions.default_policy)
@@ -205,12 +204,13 @@ class Session:
             tools=servers,
             model=services.models[0],
             history=History(restored.history, log),
+            command_prefix=prefix,
             audit=services.audit,
             stream_delay_s=services.stream_delay_s,
             usage=read_usage(record.spent or {}),
             limits=settings.limits,
             read_instructions=self._read_instructions,
-            context_window=_context_window(record.usage),
+            context_window=ContextWindow.from_update(record.usage),
             call_count=restored.calls,
         )
         user = UserElicitation(client, self.id, updates, self._context.permission_lock)
@@ -220,7 +220,7 @@ class Session:
         self._apply_options()
         if restored.pending_prompt is not None:
             # The prompt was interrupted before it was in the history.
-            message = self._without_prefix(restored.pending_prompt)
+            message = without_prefix(restored.pending_prompt, self.model, prefix)
             item = history_item(parse_command(message.text, self.model), message)
             self._context.history.append(item)
             if isinstance(item, PromptMessage):
@@ -289,13 +289,13 @@ class Session:
             with turn, self.servers.relay.in_turn():
                 if record_prompt is not None:
                     await record_prompt()
-                message = self._without_prefix(message)
+                message = without_prefix(message, self.model, self._context.command_prefix)
                 command = parse_command(message.text, self.model)
                 is_local = command is not None and command.is_local
                 await self._touch("" if is_local else message.text)
                 await self.warn(is_in_turn=True)
                 if command is not None:
-                    stop = await run_command(self._context, command, message, self._command_facts)
+                    stop = await run_command(self._context, command, message, self.servers)
                 else:
                     self._context.history.append(message)
                     stop = await run_turn(self._context)
@@ -315,33 +315,6 @@ class Session:
             if spent != before:
                 self.log.update(spent=write_usage(spent))
         return "cancelled" if turn.cancel_called else stop
-
-    def _without_prefix(self, message: PromptMessage) -> PromptMessage:
-        """Return a prompt whose command has no namespace."""
-        prefix = f"/{self._prefix}"
-        if not self._prefix or not message.text.startswith(prefix):
-            return message
-        rest = message.text[len(prefix) :]
-        known = {command.name for command in available_commands(self.model)}
-        # Anything else goes to the model unchanged.
-        is_command = known.intersection(rest.split(maxsplit=1)[:1]) and not rest[0].isspace()
-        return replace(message, text=f"/{rest}") if is_command else message
-
-    async def _command_facts(self) -> CommandFacts:
-        context = self._context
-        instructions = await self._read_instructions()
-        paths = instructions.paths if instructions is not None else ()
-        return CommandFacts(
-            self._commands(),
-            context.model.name,
-            self.servers,
-            self.permissions,
-            context.usage,
-            self.log.current().usage,
-            [context.workspace.display_path(path) for path in paths],
-            is_cut=instructions is not None and instructions.is_truncated,
-            prefix=self._prefix,
-        )
 
     def take_turn_usage(self) -> dict[str, Json]:
         """Return, once, the tokens that the last turn has used, as a field of its result."""
@@ -454,10 +427,7 @@ class Session:
         return self.updates.command_entries(self._commands())
 
     def _commands(self) -> list[SlashCommand]:
-        return [
-            replace(each, name=f"{self._prefix}{each.name}")
-            for each in available_commands(self.model)
-        ]
+        return available_commands(self.model, self._context.command_prefix)
 
     def _apply_options(self) -> None:
         self.permissions.mode = cast("ModeId", self._chosen[MODE])
@@ -506,11 +476,3 @@ def _usage_fields(now: TokenUsage, before: TokenUsage) -> dict[str, int]:
         "cachedReadTokens": now.cache_read_tokens - before.cache_read_tokens,
         "cachedWriteTokens": now.cache_write_tokens - before.cache_write_tokens,
     }
-
-
-def _context_window(usage: Mapping[str, Json] | None) -> ContextWindow:
-    """Return how full the context window is, as last reported and as far as it can be read."""
-    used, size = (usage.get("used"), usage.get("size")) if usage else (None, None)
-    if isinstance(used, int) and isinstance(size, int):
-        return ContextWindow(used, size)
-    return ContextWindow()

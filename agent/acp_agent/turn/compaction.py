@@ -96,9 +96,9 @@ async def compact(context: TurnContext, focus: str = "", *, goes_on: bool = Fals
         timeout = FINAL_STATUS_TIMEOUT_S if end["status"] == "cancelled" else SAVE_TIMEOUT_S
         with anyio.move_on_after(timeout, shield=True), suppress(ConnectionClosedError):
             await updates.compaction(id_, end)
-    context.context_window.mark_compacted()
+    used = usage.output_tokens if usage is not None else ceil(len(summary) / CHARS_PER_TOKEN)
+    context.context_window.mark_compacted(used)
     if context.context_window.size:
-        used = usage.output_tokens if usage is not None else ceil(len(summary) / CHARS_PER_TOKEN)
         await send_usage(context, used, context.context_window.size)
 
 

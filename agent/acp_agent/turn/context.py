@@ -60,10 +60,19 @@ class ContextWindow:
     cannot_compact: bool = False
     """Whether compaction does not help, or fails."""
 
+    @classmethod
+    def from_update(cls, members: Mapping[str, Json] | None) -> ContextWindow:
+        """Return what was last reported to the client, as far as it can be read."""
+        match members:
+            case {"used": int(used), "size": int(size)} if size > 0:
+                return cls(used, size)
+            case _:
+                return cls()
+
     @property
     def needs_compaction(self) -> bool:
         """Whether to compact before the next request."""
-        return self._is_nearly_full and not self.cannot_compact
+        return self._is_nearly_full and not self.cannot_compact and not self.was_compacted
 
     def update(self, used: TokenUsage) -> None:
         """Store what a reply reports."""
@@ -75,8 +84,8 @@ class ContextWindow:
             ) and self._is_nearly_full
             self.was_compacted = False
 
-    def mark_compacted(self) -> None:
-        self.used, self.was_compacted, self.cannot_compact = 0, True, False
+    def mark_compacted(self, used: int) -> None:
+        self.used, self.was_compacted, self.cannot_compact = used, True, False
 
     @property
     def _is_nearly_full(self) -> bool:
@@ -99,6 +108,8 @@ class TurnContext:
     tools: Mapping[str, Tool]
     model: Model
     history: list[HistoryItem]
+    command_prefix: str = ""
+    """What precedes the names of commands."""
     audit: AuditLog | None = None
     stream_delay_s: float = 0.0
     """Seconds between two pieces of a streamed reply."""
