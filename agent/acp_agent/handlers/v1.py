@@ -5,14 +5,12 @@ Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes; Session 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from anyio.abc import TaskGroup
 
 from acp_agent.elicitation import SessionClient, supported_modes
-from acp_agent.handlers.base import Handlers, session_busy
+from acp_agent.handlers.base import session_busy
 from acp_agent.handlers.params import (
     CONTINUUM,
     Params,
@@ -30,24 +28,20 @@ from acp_agent.sessions.session import Session
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.updates.v1 import SessionUpdates, new_message_id
-from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
 
-class HandlersV1(Handlers):
+class HandlersV1(SessionHandlers):
     """Handles the methods of version 1."""
 
     version = 1
 
     def __init__(self, services: AgentServices, client: SessionClient, tasks: TaskGroup) -> None:
         super().__init__(services, client, tasks)
-        self._files: Params = {}
-        self._has_terminals = False
         self._shows_notices = self._shows_compactions = False
         self.handlers |= {
             "session/load": self._load_session,
             "session/set_mode": self._set_mode,
-            **SessionHandlers(self).handlers,
         }
 
     def initialized(self, params: Params) -> Json:
@@ -55,8 +49,8 @@ class HandlersV1(Handlers):
         capabilities = dict_or_empty(params.get("clientCapabilities"))
         self.elicitation_modes = supported_modes(capabilities)
         has_terminal = dict_or_empty(capabilities.get("auth")).get("terminal") is True
-        self._files = dict_or_empty(capabilities.get("fs"))
-        self._has_terminals = capabilities.get("terminal") is True
+        self.client_files = dict_or_empty(capabilities.get("fs"))
+        self.has_terminals = capabilities.get("terminal") is True
         session = dict_or_empty(capabilities.get("session"))
         self._shows_notices = session.get("notices") is not None
         self._shows_compactions = session.get("compaction") is not None
@@ -98,18 +92,6 @@ class HandlersV1(Handlers):
         updates.shows_notices = self._shows_notices
         updates.shows_compactions = self._shows_compactions
         return updates
-
-    def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
-        """Return a workspace that uses the client's files and terminals where it offers them."""
-        return Workspace(
-            session_id,
-            directories[0],
-            additional=directories[1:],
-            client=self.client,
-            client_reads=self._files.get("readTextFile") is True,
-            client_writes=self._files.get("writeTextFile") is True,
-            terminal_tasks=self.tasks if self._has_terminals else None,
-        )
 
     def initial_settings(self, params: Params) -> dict[str, str]:
         """Return the initial mode of a session, which only a dialect can set."""

@@ -11,14 +11,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import cast
 
 import anyio
 from anyio.abc import TaskGroup
 
 from acp_agent.elicitation import SessionClient, supported_modes
-from acp_agent.handlers.base import Handlers
 from acp_agent.handlers.params import (
     Params,
     dict_or_empty,
@@ -34,7 +32,6 @@ from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.updates.v1 import RenderedUpdates, new_message_id
 from acp_agent.updates.v2 import SessionUpdatesV2, call_of
-from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.handler import Response
@@ -43,7 +40,7 @@ from acp_protocol.jsonrpc import Json
 logger = logging.getLogger(__name__)
 
 
-class HandlersV2(Handlers):
+class HandlersV2(SessionHandlers):
     """Handles the methods of version 2."""
 
     version = 2
@@ -53,7 +50,6 @@ class HandlersV2(Handlers):
         self.handlers |= {
             "tool_call/cancel": self._cancel_call,
             "terminal/cancel": self._cancel_terminal,
-            **SessionHandlers(self).handlers,
         }
 
     def initialized(self, params: Params) -> Json:
@@ -85,10 +81,6 @@ class HandlersV2(Handlers):
 
     def updates_for(self, log: SessionLog) -> SessionUpdatesV2:
         return SessionUpdatesV2(self.client, log.record.id, log)
-
-    def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
-        """Return a workspace of our own files: clients of this version offer none."""
-        return Workspace(session_id, directories[0], additional=directories[1:])
 
     def result_for(self, session: Session) -> dict[str, Json]:
         return {**session.settings(), "availableCommands": session.commands()}
