@@ -66,13 +66,7 @@ class Handlers(ABC):
         settings = services.settings
         self.is_unstable = settings.protocol.unstable
         self.sessions = SessionManager(settings.sessions.max_concurrent, services.store.locks)
-        self.auth = AuthHandlers(
-            services.models,
-            client,
-            mode=settings.auth.mode,
-            version=self.version,
-            is_unstable=self.is_unstable,
-        )
+        self.auth = AuthHandlers(services, client, self.version)
         self.elicitation_modes: Collection[ElicitationMode] = ()
         """The modes of elicitation that the client supports."""
         self.client_files: Params = {}
