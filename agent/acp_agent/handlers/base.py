@@ -74,8 +74,6 @@ class Handlers(ABC):
         self.has_terminals = False
         """Whether the client offers terminals."""
         self.page_size = PAGE_SIZE
-        self._waiting_scopes: dict[str, set[anyio.CancelScope]] = {}
-        """By session id, the scopes of prompts that wait for their session to wake."""
         self.handlers: dict[str, Handler] = {
             "session/new": self._new_session,
             "session/resume": self._resume_session,
@@ -158,26 +156,15 @@ class Handlers(ABC):
             self.mcp_client.notified(params)
         session_id = params.get("sessionId")
         if method == "session/cancel" and isinstance(session_id, str):
-            self._cancel_waiting(session_id)
+            self.sessions.cancel_waiting(session_id)
             if (session := self.sessions.awake.get(session_id)) is not None:
                 self.cancel(session)
 
     def cancel_all(self) -> None:
         """Cancel every running turn, and what waits for servers."""
-        for session_id in self._waiting_scopes:
-            self._cancel_waiting(session_id)
-        self.sessions.cancel_starts()
+        self.sessions.disconnect()
         for session in self.sessions.awake.values():
             self.cancel(session)
-
-    async def close(self, session_id: str) -> bool:
-        """Close a session and cancel its waiting prompts; return False if it is not open."""
-        self._cancel_waiting(session_id)
-        return await self.sessions.close(session_id)
-
-    def _cancel_waiting(self, session_id: str) -> None:
-        for scope in self._waiting_scopes.get(session_id, ()):
-            scope.cancel()
 
     async def _new_session(self, params: Params) -> Json:
         self.auth.require_login()
@@ -309,9 +296,7 @@ class Handlers(ABC):
         """
         session_id: str = params["sessionId"]
         session: Session | None = None
-        with anyio.CancelScope() as scope:
-            scopes = self._waiting_scopes.setdefault(session_id, set())
-            scopes.add(scope)
+        with self.sessions.waiting(session_id) as scope:
             try:
                 session = await self._awake(session_id)
                 while session.is_ending or session.servers.is_changing:
@@ -320,10 +305,6 @@ class Handlers(ABC):
             except RequestFailedError:
                 if not scope.cancel_called:
                     raise
-            finally:
-                scopes.discard(scope)
-                if not scopes:
-                    self._waiting_scopes.pop(session_id, None)
         # The cancellation may have come when the session was just awake.
         if session is None or scope.cancel_called:
             yield None

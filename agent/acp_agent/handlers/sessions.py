@@ -86,7 +86,7 @@ class SessionHandlers(Handlers):
 
     async def _delete(self, params: Params) -> Json:
         session_id: str = params["sessionId"]
-        await self.close(session_id)
+        await self.sessions.close(session_id)
         # Deleting a session that is not there succeeds.
         if (record := self.store.get(session_id)) is not None:
             await self._change_closed(record, partial(self.store.delete, record.number))
@@ -95,7 +95,7 @@ class SessionHandlers(Handlers):
     async def _archive(self, params: Params) -> Json:
         session_id: str = params["sessionId"]
         self.record_of(session_id)
-        await self.close(session_id)
+        await self.sessions.close(session_id)
         record = self.record_of(session_id)
         archive = partial(self.store.change, record.number, is_archived=1)
         await self._change_closed(record, archive)

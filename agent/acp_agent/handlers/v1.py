@@ -19,9 +19,9 @@ from acp_agent.handlers.params import (
     markers,
     option_value,
     prompt_blocks,
-    requested_model,
 )
 from acp_agent.handlers.sessions import SessionHandlers
+from acp_agent.models.demo import DemoModel
 from acp_agent.options import MODE, MODEL, options_for
 from acp_agent.services import AgentServices
 from acp_agent.sessions.session import Session
@@ -128,7 +128,7 @@ class HandlersV1(SessionHandlers):
         return self.respond_then(session, session.settings(), session.send_context)
 
     async def _close_session(self, params: Params) -> Json:
-        if not await self.close(params["sessionId"]):
+        if not await self.sessions.close(params["sessionId"]):
             raise self.not_open(params["sessionId"])
         return {}
 
@@ -155,11 +155,24 @@ class HandlersV1(SessionHandlers):
 
 
 async def _select_model(session: Session, params: Params) -> None:
-    """Choose the model that the prompt names, for this and the following prompts."""
+    """Choose the model that a prompt of a dialect names, for this and the following prompts.
+
+    The name of the provider may be left out. The demo stands in for every model.
+
+    Raises:
+        RequestFailedError: there is no such model, or a turn runs.
+    """
+    requested = continuum_fields(params).get("model")
     option = session.option(MODEL)
     assert option is not None
-    wanted = requested_model(params, option)
-    if wanted is not None and wanted != session.model.name:
+    names = [choice.value for choice in option.choices]
+    is_demo = names == [DemoModel.name] and isinstance(requested, str)
+    if requested is None or is_demo:
+        return
+    same = [name for name in names if requested and name.partition(":")[2] == requested]
+    is_short = requested not in names and len(same) == 1
+    wanted = option_value(option, same[0] if is_short else requested, "model")
+    if wanted != session.model.name:
         _check_free(session)
         await session.set_option(option, wanted)
 

@@ -111,7 +111,7 @@ class HandlersV2(SessionHandlers):
 
     async def _close_session(self, params: Params) -> Json:
         # One that is not open, or not there, counts as closed.
-        await self.close(params["sessionId"])
+        await self.sessions.close(params["sessionId"])
         return {}
 
     async def _cancel_call(self, params: Params) -> Json:

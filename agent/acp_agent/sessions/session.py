@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, cast
 
 import anyio
+import anyio.to_thread
 
 from acp_agent.elicitation import SessionClient, UserElicitation
 from acp_agent.mcp.config import Server
@@ -42,7 +43,7 @@ from acp_agent.store.entries import read_usage, write_usage
 from acp_agent.store.log import History, SessionLog
 from acp_agent.tools.registry import elicitation_tools
 from acp_agent.turn.context import ContextWindow, TurnContext, model_history
-from acp_agent.turn.instructions import LoadedInstructions, load_instructions
+from acp_agent.turn.instructions import LoadedInstructions, read_instructions
 from acp_agent.turn.loop import run_turn
 from acp_agent.turn.slash_commands import (
     available_commands,
@@ -181,7 +182,8 @@ class Session:
         """Whether the request that has opened it was not answered yet."""
         self.last_used = anyio.current_time()
         """When it was used last, on the clock of the event loop."""
-        self._uses = 0
+        self.uses = 0
+        """How many requests use it; it is not suspended meanwhile."""
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
         self._turn_usage: dict[str, int] | None = None
@@ -240,21 +242,6 @@ class Session:
     def is_ending(self) -> bool:
         """Whether a turn runs that was cancelled."""
         return self._turn is not None and self._turn.cancel_called
-
-    @property
-    def is_used(self) -> bool:
-        """Whether a turn or another request runs."""
-        return self.is_busy or self._uses > 0
-
-    @contextmanager
-    def used(self) -> Generator[None]:
-        """Count as used within the block, and as used last at its end."""
-        self._uses += 1
-        try:
-            yield
-        finally:
-            self._uses -= 1
-            self.last_used = anyio.current_time()
 
     def suspended(self) -> SuspendedSession:
         """Return what is kept in memory when it is suspended."""
@@ -441,9 +428,15 @@ class Session:
 
     async def _read_instructions(self) -> LoadedInstructions | None:
         """Return the project's instructions for the chosen model."""
-        names = () if is_scripted(self.model) else self._instruction_files
-        workspace = self._context.workspace
-        return await load_instructions(names, self.setup.directories, workspace, self.permissions)
+        if is_scripted(self.model) or not self._instruction_files:
+            return None
+        return await anyio.to_thread.run_sync(
+            read_instructions,
+            self._instruction_files,
+            self.setup.directories,
+            self._context.workspace,
+            self.permissions,
+        )
 
     async def send_title(self) -> None:
         """Notify the client of the new title."""

@@ -178,16 +178,15 @@ def read_record(row: tuple[Any, ...]) -> SessionRecord:
         raise StoreError(DAMAGED)
     if not isinstance(values["title"], str | None):
         raise StoreError(DAMAGED)
-    directories = _json_or_none(values["directories"])
-    names = cast("list[Json]", directories) if isinstance(directories, list) else []
-    settings = _object_or_none(values["settings"]) or {}
+    names = _json_or(values["directories"], list[Json]())
+    settings = _json_or(values["settings"], dict[str, Json]())
     values |= {
         "directories": tuple(name for name in names if isinstance(name, str)),
         "is_named": bool(values["is_named"]),
         "is_archived": bool(values["is_archived"]),
         "settings": {name: value for name, value in settings.items() if isinstance(value, str)},
-        "usage": _object_or_none(values["usage"]),
-        "spent": _object_or_none(values["spent"]),
+        "usage": _json_or(values["usage"], dict[str, Json]()) or None,
+        "spent": _json_or(values["spent"], dict[str, Json]()) or None,
     }
     return SessionRecord(**values)
 
@@ -223,16 +222,13 @@ def read_json(text: object) -> Json:
         raise StoreError(DAMAGED) from None
 
 
-def _json_or_none(text: object) -> Json:
+def _json_or(text: object, default: Result) -> Result:
+    """Return the JSON in a column if it is of the type of `default`."""
     try:
-        return read_json(text)
+        value: Any = read_json(text)
     except StoreError:
-        return None
-
-
-def _object_or_none(text: object) -> dict[str, Json] | None:
-    value = _json_or_none(text)
-    return cast("dict[str, Json]", value) if isinstance(value, dict) else None
+        return default
+    return value if isinstance(value, type(default)) else default
 
 
 @dataclass(frozen=True, slots=True)
