@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import cast
 
-import anyio
 from anyio.abc import TaskGroup
 
 from acp_agent.elicitation import SessionClient, supported_modes
@@ -75,8 +74,8 @@ class HandlersV2(SessionHandlers):
         }
 
     def cancel(self, session: Session) -> None:
-        """Cancel the running turn, and refuse the prompts that wait for it."""
-        session.prompts.cancel()
+        """Cancel the turn that runs or was accepted."""
+        session.is_turn_cancelled = True
         session.cancel()
 
     def updates_for(self, log: SessionLog) -> SessionUpdatesV2:
@@ -90,7 +89,7 @@ class HandlersV2(SessionHandlers):
         await session.warn()
 
     def state(self, session: Session) -> dict[str, Json]:
-        if not session.prompts.is_busy:
+        if session.turn_slot.value > 0:
             return {"state": "idle"}
         is_asking = cast("SessionUpdatesV2", session.updates).is_asking
         return {"state": "requires_action" if is_asking else "running"}
@@ -153,24 +152,19 @@ class HandlersV2(SessionHandlers):
         Raises:
             RequestFailedError: it was cancelled before; then it is no part of the conversation.
         """
-        prompts = session.prompts
-        with anyio.CancelScope() as scope:
-            prompts.waiting.add(scope)
+        with self.sessions.waiting(session.id) as scope:
+            await session.turn_slot.acquire()
+            session.is_turn_cancelled = False
             try:
-                await prompts.turn.acquire()
-                prompts.is_cancelled = False
-                try:
-                    await record()
-                except BaseException:
-                    self._release(session)
-                    raise
-            finally:
-                prompts.waiting.discard(scope)
+                await record()
+            except BaseException:
+                self._release(session)
+                raise
         if scope.cancelled_caught:
             raise _cancelled()
 
     def _release(self, session: Session) -> None:
-        session.prompts.turn.release()
+        session.turn_slot.release()
         self.sessions.notify_idle()
 
     async def _turn(self, session: Session, message_id: str, blocks: Sequence[Params]) -> None:
@@ -192,7 +186,7 @@ class HandlersV2(SessionHandlers):
             await updates.echo(message_id, blocks)
             await updates.state("running")
             # The response may have waited for the client; a cancellation does not wait for it.
-            if session.prompts.is_cancelled:
+            if session.is_turn_cancelled:
                 return {"stopReason": "cancelled"}
             with self.auth.with_methods():
                 return {"stopReason": await session.prompt(read_prompt(blocks, session.cwd))}

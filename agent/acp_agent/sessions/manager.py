@@ -45,7 +45,7 @@ class SessionManager:
         self._starts: dict[anyio.CancelScope, str] = {}
         """The scopes in which servers of a session start, and the id of the session."""
         self._waiting: dict[anyio.CancelScope, str] = {}
-        """The scopes of prompts that wait for their session, and its id."""
+        """The scopes of prompts that wait for their session or its turn, and the id of it."""
         self._is_over = False
         """Whether the client has disconnected."""
         self._idle_again = anyio.Event()
@@ -179,6 +179,7 @@ class SessionManager:
         with self.change(session.id), anyio.CancelScope(shield=True):
             try:
                 await session.tasks.end()
+                self.cancel_waiting(session.id)
                 await session.finish()
             finally:
                 self._locks.release(session.log.record.number)

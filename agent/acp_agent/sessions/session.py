@@ -92,29 +92,6 @@ class SuspendedSession:
     history_length: int
 
 
-class PromptQueue:
-    """The prompts of a session that wait for the running turn to end (version 2)."""
-
-    def __init__(self) -> None:
-        self.turn = anyio.Semaphore(1, fast_acquire=True)
-        """Acquired from when a prompt is accepted until its turn has ended."""
-        self.waiting: set[anyio.CancelScope] = set()
-        """The prompts that are not a part of the conversation yet."""
-        self.is_cancelled = False
-        """Whether the turn that was accepted last was cancelled, perhaps before it began."""
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a turn runs, or a prompt was accepted for the next one."""
-        return self.turn.value == 0
-
-    def cancel(self) -> None:
-        """Refuse the waiting prompts, and mark the accepted one as cancelled."""
-        self.is_cancelled = True
-        for scope in self.waiting:
-            scope.cancel()
-
-
 class SessionTasks:
     """What runs for an open session beside its turns, such as a replay.
 
@@ -177,7 +154,10 @@ class Session:
         self.servers = servers
         self.setup = setup
         self.tasks = SessionTasks(self.id)
-        self.prompts = PromptQueue()
+        self.turn_slot = anyio.Semaphore(1, fast_acquire=True)
+        """Acquired from when a prompt is accepted until its turn has ended (version 2)."""
+        self.is_turn_cancelled = False
+        """Whether the turn that was accepted last was cancelled, perhaps before it began."""
         self.is_unannounced = False
         """Whether the request that has opened it was not answered yet."""
         self.last_used = anyio.current_time()
@@ -236,7 +216,7 @@ class Session:
     @property
     def is_at_work(self) -> bool:
         """Whether a turn runs, or a prompt was accepted for the next one."""
-        return self.is_busy or self.prompts.is_busy
+        return self.is_busy or self.turn_slot.value == 0
 
     @property
     def is_ending(self) -> bool:
@@ -321,12 +301,12 @@ class Session:
         return scope is not None
 
     async def finish(self) -> None:
-        """End all prompts and servers, and store everything; every wait is bounded."""
-        self.prompts.cancel()
+        """End the turn and the servers, and store everything; every wait is bounded."""
+        self.is_turn_cancelled = True
         if self._turn is not None:
             self._turn.cancel()
             await self.ended()
-        async with self.prompts.turn:
+        async with self.turn_slot:
             pass
         await self.servers.aclose()
         try:
