@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Final, Literal, Protocol, TypeAlias, cast
+from typing import Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import anyio
@@ -24,12 +24,18 @@ from acp_protocol.jsonrpc import Json
 ElicitationMode: TypeAlias = Literal["form", "url"]
 MAX_SHOWN: Final = 80
 """Characters shown of the name of a field, or of a choice."""
-_TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
-    "string": ((str,), "text"),
-    "number": ((int, float), "number"),
-    "integer": ((int, float), "whole number"),
-    "boolean": ((bool,), "yes or no"),
-    "array": ((list,), "list of choices"),
+_NOUNS: Final[Mapping[str, str]] = {
+    "string": "text",
+    "number": "number",
+    "integer": "whole number",
+    "boolean": "yes or no",
+    "array": "list of choices",
+}
+_FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
+    "date": date.fromisoformat,
+    "date-time": datetime.fromisoformat,
+    "email": lambda text: all(text.rpartition("@")),
+    "uri": lambda text: urlsplit(text).scheme,
 }
 
 
@@ -40,7 +46,7 @@ def supported_modes(capabilities: Mapping[str, Json]) -> Collection[ElicitationM
     return [mode for mode in modes if claimed.get(mode) is not None]
 
 
-class ElicitationClient(RequestSender, Protocol):
+class SessionClient(RequestSender, Protocol):
     """Sends requests and notifications to the client."""
 
     async def notify(self, method: str, params: Json = None) -> None: ...
@@ -70,7 +76,7 @@ class UserElicitation:
     """The elicitations of one session; `lock` is held while one of them waits for its response."""
 
     def __init__(
-        self, client: ElicitationClient, session_id: str, state: WaitingState, lock: anyio.Lock
+        self, client: SessionClient, session_id: str, state: WaitingState, lock: anyio.Lock
     ) -> None:
         self._client = client
         self._session_id = session_id
@@ -115,7 +121,16 @@ class UserElicitation:
             except RequestFailedError as problem:
                 result = ElicitationResult("failed", reason=problem.message)
             else:
-                result = _read(_dict_or_empty(response))
+                response = _dict_or_empty(response)
+                content = _dict_or_empty(response.get("content"))
+                match response.get("action"):
+                    case "accept":
+                        result = ElicitationResult("accept", content if is_finite(content) else {})
+                    case "decline":
+                        result = ElicitationResult("decline")
+                    case _:
+                        # An unknown action counts as cancelled.
+                        result = ElicitationResult("cancel")
             await self._state.leave_waiting()
         return result
 
@@ -186,15 +201,6 @@ def _ascii_url(url: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{before}{at}{spelled}{colon}{port}"))
 
 
-def _read(response: Mapping[str, Json]) -> ElicitationResult:
-    action = response.get("action")
-    if action != "accept":
-        # An unknown action counts as cancelled.
-        return ElicitationResult("decline" if action == "decline" else "cancel")
-    content = _dict_or_empty(response.get("content"))
-    return ElicitationResult("accept", content if is_finite(content) else {})
-
-
 def form_errors(schema: Mapping[str, Json], content: Mapping[str, Json]) -> Iterator[str]:
     """Yield what does not fit, field by field; `schema` is the restricted one of a form.
 
@@ -213,61 +219,35 @@ def form_errors(schema: Mapping[str, Json], content: Mapping[str, Json]) -> Iter
             yield f"{shown} is missing"
 
 
-def _field_error(described: Mapping[str, Json], value: Json) -> str | None:
-    kind: Json = described.get("type")
-    if not isinstance(kind, str) or kind not in _TYPES:
-        return None
-    types, noun = _TYPES[kind]
-    # In Python, a bool is an int.
-    is_type = isinstance(value, types) and isinstance(value, bool) == (kind == "boolean")
-    if not is_type or (kind == "integer" and value != int(cast("Any", value))):
-        return f"is no {noun}"
-    checked = cast("Any", value)
-    match kind:
-        case "string":
-            return _text_error(described, checked)
-        case "array":
-            return _list_error(described, checked)
-        case "number" | "integer":
-            return _size_error(described, checked, "minimum", "maximum")
+def _field_error(field: Mapping[str, Json], value: Json) -> str | None:
+    match field.get("type"):
+        case "string" if isinstance(value, str):
+            return (
+                _choice_error(field, value)
+                or _range_error(field, len(value), "minLength", "maxLength", " characters")
+                or _format_error(field.get("format"), value)
+            )
+        case "array" if isinstance(value, list):
+            choices = cast("list[Json]", value)
+            for choice in choices:
+                if not isinstance(choice, str):
+                    return "holds what is no text"
+                if error := _choice_error(_dict_or_empty(field.get("items")), choice):
+                    return error
+            return _range_error(field, len(choices), "minItems", "maxItems", " choices")
+        case "number" | "integer" as kind if type(value) in (int, float):
+            if kind == "integer" and value != int(value):
+                return "is no whole number"
+            return _range_error(field, value, "minimum", "maximum")
+        case str(kind) if kind in _NOUNS and not (kind == "boolean" and isinstance(value, bool)):
+            return f"is no {_NOUNS[kind]}"
         case _:
             return None
 
 
-def _text_error(described: Mapping[str, Json], value: str) -> str | None:
-    error = _choice_error(described, value)
-    error = error or _size_error(described, len(value), "minLength", "maxLength", " characters")
-    format_: Json = described.get("format")
-    try:
-        match format_:
-            case "date":
-                fits = bool(date.fromisoformat(value))
-            case "date-time":
-                fits = bool(datetime.fromisoformat(value))
-            case "email":
-                fits = all(value.rpartition("@"))
-            case "uri":
-                fits = bool(urlsplit(value).scheme)
-            case _:
-                fits = True
-    except ValueError:
-        fits = False
-    return error if error or fits else f"is no {format_}"
-
-
-def _list_error(described: Mapping[str, Json], values: list[Json]) -> str | None:
-    items = _dict_or_empty(described.get("items"))
-    for value in values:
-        if not isinstance(value, str):
-            return "holds what is no text"
-        if error := _choice_error(items, value):
-            return error
-    return _size_error(described, len(values), "minItems", "maxItems", " choices")
-
-
-def _choice_error(described: Mapping[str, Json], value: str) -> str | None:
-    choices: Json = described.get("enum")
-    titled: Json = described.get("oneOf") or described.get("anyOf")
+def _choice_error(field: Mapping[str, Json], value: str) -> str | None:
+    choices: Json = field.get("enum")
+    titled: Json = field.get("oneOf") or field.get("anyOf")
     if isinstance(titled, list):
         choices = [_dict_or_empty(each).get("const") for each in cast("list[Json]", titled)]
     if not isinstance(choices, list) or value in choices:
@@ -275,15 +255,24 @@ def _choice_error(described: Mapping[str, Json], value: str) -> str | None:
     return f"offers no {single_line(value, MAX_SHOWN)!r}"
 
 
-def _size_error(
-    described: Mapping[str, Json], size: float, least: str, most: str, unit: str = ""
+def _range_error(
+    field: Mapping[str, Json], size: float, minimum: str, maximum: str, unit: str = ""
 ) -> str | None:
-    minimum, maximum = described.get(least), described.get(most)
-    if isinstance(minimum, int | float) and size < minimum:
-        return f"is less than {minimum}{unit}"
-    if isinstance(maximum, int | float) and size > maximum:
-        return f"is more than {maximum}{unit}"
+    least, most = field.get(minimum), field.get(maximum)
+    if isinstance(least, int | float) and size < least:
+        return f"is less than {least}{unit}"
+    if isinstance(most, int | float) and size > most:
+        return f"is more than {most}{unit}"
     return None
+
+
+def _format_error(format_: Json, value: str) -> str | None:
+    check = _FORMATS.get(format_) if isinstance(format_, str) else None
+    try:
+        fits = check is None or bool(check(value))
+    except ValueError:
+        fits = False
+    return None if fits else f"is no {format_}"
 
 
 def _dict_or_empty(value: Json) -> Mapping[str, Json]:

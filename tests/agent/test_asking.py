@@ -23,14 +23,14 @@ def test_room_is_to_be_made_where_the_window_is_nearly_full() -> None:
     assert not fill.needs_compaction
     fill.update(HIGH)
     assert fill.needs_compaction
-    fill.mark_compacted()
+    fill.mark_compacted(1000)
     assert not fill.needs_compaction
 
 
 def test_room_is_not_made_again_and_again_where_it_does_not_help() -> None:
     fill = ContextWindow()
     fill.update(HIGH)
-    fill.mark_compacted()
+    fill.mark_compacted(1000)
     for _ in range(3):
         fill.update(HIGH)
         assert not fill.needs_compaction

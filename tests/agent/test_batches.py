@@ -12,6 +12,7 @@ import anyio.lowlevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import ToolResult, ToolSpec, ToolUse
 from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.tools.call import (
@@ -23,7 +24,7 @@ from acp_agent.tools.call import (
     text_content,
 )
 from acp_agent.turn import tool_calls as tool_calls
-from acp_agent.turn.tool_calls import ToolContext
+from acp_agent.turn.context import TurnContext
 from acp_agent.updates.v1 import SessionUpdates
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
@@ -126,16 +127,23 @@ class Client:
 
 def desk_for(
     stage: Stage, client: Client, policy: Literal["allow_all", "ask_always"]
-) -> ToolContext:
+) -> TurnContext:
     permissions = SessionPermissions()
     permissions.policy = policy
     workspace = Workspace("s", Path("/"))
-    return ToolContext(
-        "s", client, SessionUpdates(client, "s"), workspace, permissions, stage.tools()
+    return TurnContext(
+        session_id="s",
+        client=client,
+        updates=SessionUpdates(client, "s"),
+        workspace=workspace,
+        permissions=permissions,
+        tools=stage.tools(),
+        model=DemoModel(),
+        history=[],
     )
 
 
-async def carried_out(desk: ToolContext, calls: Sequence[ToolUse]) -> list[ToolResult | None]:
+async def carried_out(desk: TurnContext, calls: Sequence[ToolUse]) -> list[ToolResult | None]:
     answers: list[ToolResult | None] = []
     for batch in tool_calls.batches(desk, calls):
         answers += await tool_calls.run_batch(desk, batch)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +31,7 @@ from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import Outcome, PreparedCall
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.tools.subject import Subject
+from acp_agent.turn.context import ContextWindow
 from acp_agent.turn.slash_commands import (
     COMPACT,
     HELP,
@@ -41,7 +41,6 @@ from acp_agent.turn.slash_commands import (
     PERMISSIONS,
     TOOLS,
     USAGE,
-    CommandFacts,
     available_commands,
     help_text,
     parse_command,
@@ -49,6 +48,7 @@ from acp_agent.turn.slash_commands import (
     tools_text,
     usage_text,
 )
+from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
 from tests.agent.visits import Counting, items, visit
 
@@ -83,17 +83,6 @@ def test_all_else_is_said_to_the_model(text: str) -> None:
     assert parse_command(text, Counting()) is None
 
 
-AROUND = CommandFacts(
-    LOCAL_COMMANDS,
-    "m",
-    McpServers(builtin_tools()),
-    SessionPermissions(),
-    TokenUsage(0, 0),
-    None,
-    (),
-)
-
-
 def command(*words: str) -> PreparedCall:
     async def run(*_: object) -> Outcome:
         raise AssertionError
@@ -111,31 +100,31 @@ def test_a_name_stays_code_whatever_backticks_are_in_it(name: str) -> None:
 
 
 def test_help_names_commands_and_instructions() -> None:
-    told = help_text(replace(AROUND, instructions=["AGENTS.md"]))
+    told = help_text("m", LOCAL_COMMANDS, ["AGENTS.md"], is_cut=False)
     assert [f"`/{each.name}" in told for each in LOCAL_COMMANDS] == [True] * len(LOCAL_COMMANDS)
     assert told.endswith("The model gets the instructions of the project in `AGENTS.md`.")
-    cut = help_text(replace(AROUND, instructions=["AGENTS.md"], is_cut=True))
+    cut = help_text("m", LOCAL_COMMANDS, ["AGENTS.md"], is_cut=True)
     assert cut.endswith("it gets the first 32768 characters.")
-    assert "instructions" not in help_text(AROUND)
+    assert "instructions" not in help_text("m", LOCAL_COMMANDS, [], is_cut=False)
 
 
 def test_tools_are_named_with_their_kinds() -> None:
-    told = tools_text(AROUND)
+    told = tools_text(McpServers(builtin_tools()))
     assert "- `read` (read): " in told
     assert told.endswith("There are no MCP servers in this session.")
 
 
 def test_what_was_spent_is_told_as_far_as_it_is_known() -> None:
-    assert usage_text(AROUND).startswith("Nothing was spent")
+    assert usage_text("m", TokenUsage(0, 0), ContextWindow()).startswith("Nothing was spent")
     spent = TokenUsage(1200, 80, reasoning_tokens=30, cache_read_tokens=1000, cost=0.01234)
-    told = usage_text(replace(AROUND, spent=spent, usage={"used": 640, "size": 1000}))
+    told = usage_text("m", spent, ContextWindow(640, 1000))
     assert told.splitlines()[2:] == [
         "- read: 1200 tokens, 1000 of them from a cache",
         "- written: 80 tokens, 30 of them for thoughts",
         "- cost: $0.0123",
         "- window: 640 of 1000 tokens, 64 %",
     ]
-    unknown = usage_text(replace(AROUND, spent=TokenUsage(1, 1)))
+    unknown = usage_text("m", TokenUsage(1, 1), ContextWindow())
     assert "is not known" in unknown
     assert "`--window`" in unknown
 
@@ -143,25 +132,24 @@ def test_what_was_spent_is_told_as_far_as_it_is_known() -> None:
 def test_what_is_remembered_is_told_and_can_be_forgotten(tmp_path: Path) -> None:
     rules = PermissionPolicy(rules=(PolicyRule("deny", "delete"),))
     permissions = SessionPermissions(rules, tmp_path)
-    around = replace(AROUND, permissions=permissions)
-    assert permissions_text(around, "").endswith(
+    assert permissions_text(permissions, "").endswith(
         "Nothing is remembered of your answers in this session."
     )
-    assert permissions_text(around, "forget").startswith("Nothing is remembered")
+    assert permissions_text(permissions, "forget").startswith("Nothing is remembered")
     call = command("cargo", "te`st")
     permissions.record_choice(call, selected("allow-always"))
-    told = permissions_text(around, "")
+    told = permissions_text(permissions, "")
     assert "- `deny delete`" in told
     assert "- allow exactly ``cargo 'te`st'``" in told
     assert permissions.decide(call) is not None
-    assert "forgets it" in permissions_text(around, "everything")
-    assert permissions_text(around, "forget") == "1 answer was forgotten: you are asked again."
+    assert "forgets it" in permissions_text(permissions, "everything")
+    assert permissions_text(permissions, "forget") == "1 answer was forgotten: you are asked again."
     assert permissions.decide(call) is None
 
 
-@pytest.mark.parametrize("usage", [{"used": "a", "size": 1}, {"used": 1, "size": 0}, {}])
-def test_a_window_that_makes_no_sense_is_not_told(usage: dict[str, object]) -> None:
-    assert "unknown" in usage_text(replace(AROUND, spent=TokenUsage(1, 1), usage=usage))
+@pytest.mark.parametrize("usage", [{"used": "a", "size": 1}, {"used": 1, "size": 0}, {}, None])
+def test_a_window_that_makes_no_sense_is_not_told(usage: dict[str, Json] | None) -> None:
+    assert ContextWindow.from_update(usage) == ContextWindow()
 
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])

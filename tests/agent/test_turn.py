@@ -34,7 +34,6 @@ from acp_agent.settings import LimitSettings
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.turn.context import TurnContext
 from acp_agent.turn.loop import run_turn
-from acp_agent.turn.tool_calls import ToolContext
 from acp_agent.updates.v1 import SessionUpdates
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
@@ -88,10 +87,16 @@ class DeafClient:
 
 def context(cwd: Path, model: ListedModel, client: DeafClient | None = None) -> TurnContext:
     client = client or DeafClient()
-    desk = ToolContext(
-        "s", client, SessionUpdates(client, "s"), Workspace("s", cwd), SessionPermissions(), TOOLS
+    return TurnContext(
+        session_id="s",
+        client=client,
+        updates=SessionUpdates(client, "s"),
+        workspace=Workspace("s", cwd),
+        permissions=SessionPermissions(),
+        tools=TOOLS,
+        model=model,
+        history=[PromptMessage("go")],
     )
-    return TurnContext(model, desk, [PromptMessage("go")])
 
 
 async def test_a_model_without_calls_ends_the_turn(cwd: Path) -> None:

@@ -8,7 +8,7 @@ Source: ACP, Authentication; ACP version 2, Authentication; unstable, `auth/stat
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -16,8 +16,8 @@ from typing import Final
 from acp_agent.handlers.params import CONTINUUM, Handler, Params, dict_or_empty, invalid_params
 from acp_agent.models.providers import SettingsError
 from acp_agent.models.routed import ProviderModel
-from acp_agent.models.types import Model, ModelFailedError
-from acp_agent.settings import AuthMode
+from acp_agent.models.types import ModelFailedError
+from acp_agent.services import AgentServices
 from acp_agent.updates.v1 import Notifier
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -40,44 +40,42 @@ class LoginMethod:
     arguments: tuple[str, ...] = ()
     """Arguments of the agent on a terminal; none if the agent logs in by itself."""
 
+    def as_json(self, version: int) -> dict[str, Json]:
+        """Return the method as that version of the protocol shows it."""
+        named: dict[str, Json] = {"name": self.name, "description": self.description}
+        if self.arguments:
+            named |= {"type": "terminal", "args": list(self.arguments)}
+        if version == 1:
+            return {"id": self.id, **named}
+        return {"type": "agent", "methodId": self.id, **named}
+
 
 class AuthHandlers:
     """Handles requests about logging in, on one connection."""
 
-    def __init__(
-        self,
-        models: Sequence[Model],
-        client: Notifier,
-        *,
-        mode: AuthMode,
-        version: int,
-        is_unstable: bool,
-    ) -> None:
-        self._models = [model for model in models if isinstance(model, ProviderModel)]
-        self._all_have_providers = len(self._models) == len(models)
+    def __init__(self, services: AgentServices, client: Notifier, version: int) -> None:
+        self._models = [model for model in services.models if isinstance(model, ProviderModel)]
+        self._all_have_providers = len(self._models) == len(services.models)
         self._client = client
-        self._mode = mode
+        self._mode = services.settings.auth.mode
         self._version = version
-        self._is_unstable = is_unstable
+        self._is_unstable = services.settings.protocol.unstable
         self._is_logged_in = False
         """Whether the client has logged in by the stub."""
         self._methods = self._login_methods()
         self._offered = self._methods
-        log_in, log_out = (
-            ("authenticate", "logout") if version == 1 else ("auth/login", "auth/logout")
-        )
         self.handlers: dict[str, Handler] = {}
         if self._methods or version == 1:
-            self.handlers[log_in] = self._log_in
+            self.handlers["authenticate" if version == 1 else "auth/login"] = self._log_in
         if self._methods:
-            self.handlers[log_out] = self._log_out
-        if is_unstable:
+            self.handlers["logout" if version == 1 else "auth/logout"] = self._log_out
+        if self._is_unstable:
             self.handlers["auth/status"] = self._status
 
     def listed_methods(self, *, has_terminal: bool) -> list[dict[str, Json]]:
         """Return the methods as `initialize` offers them to a client with or without terminals."""
         self._offered = [each for each in self._methods if has_terminal or not each.arguments]
-        return [self._method_json(method) for method in self._offered]
+        return [method.as_json(self._version) for method in self._offered]
 
     def capabilities(self) -> dict[str, Json]:
         """Return the capabilities about logging in."""
@@ -112,7 +110,7 @@ class AuthHandlers:
         except RequestFailedError as problem:
             if problem.code != jsonrpc.AUTH_REQUIRED or problem.data is not None:
                 raise
-            data = {"authMethods": [self._method_json(method) for method in self._offered]}
+            data = {"authMethods": [method.as_json(self._version) for method in self._offered]}
             raise RequestFailedError(problem.code, problem.message, data) from None
 
     def _login_methods(self) -> list[LoginMethod]:
@@ -121,16 +119,13 @@ class AuthHandlers:
             model.service.prefix: model.service for model in self._models if model.wants_key
         }
         for prefix, service in services.items():
-            names = " or ".join(service.key_variables)
-            about = f"Set {names} where the agent is started"
-            methods.append(
-                LoginMethod(f"{prefix}-env", f"{service.title} key, environment", about, prefix)
-            )
+            name = f"{service.title} key, environment"
+            about = f"Set {' or '.join(service.key_variables)} where the agent is started"
+            methods.append(LoginMethod(f"{prefix}-env", name, about, prefix))
             if service.takes_typed:
-                about = (
-                    f"Type in a key of {service.title}; it is kept in a file that only you can read"
-                )
                 name = f"{service.title} key, typed in"
+                file = "a file that only you can read"
+                about = f"Type in a key of {service.title}; it is kept in {file}"
                 arguments = ("--login", prefix)
                 methods.append(LoginMethod(f"{prefix}-login", name, about, prefix, arguments))
         return methods
@@ -178,14 +173,13 @@ class AuthHandlers:
 
     def _state(self) -> dict[str, Json]:
         with_key = [model for model in self._models if model.wants_key]
-        accounts = {
-            f"{model.service.title} API key": {
-                "label": f"{model.service.title} API key",
-                "active": model is self._models[0] and self._all_have_providers,
-            }
-            for model in reversed(with_key)
-            if not model.lacks_key
-        }
+        ready = [model for model in with_key if not model.lacks_key]
+        accounts: dict[str, Json] = {}
+        # The last one counts: the first model is the default one.
+        for model in reversed(ready):
+            label = f"{model.service.title} API key"
+            is_active = model is self._models[0] and self._all_have_providers
+            accounts[label] = {"label": label, "active": is_active}
         if self._mode == "required" and not self._is_logged_in:
             state = "unauthenticated"
         elif self._all_have_providers and with_key:
@@ -193,23 +187,12 @@ class AuthHandlers:
             state = "authenticated" if is_in else "unauthenticated"
         else:
             state = "authenticated" if self._is_logged_in else "not_required"
-        result: dict[str, Json] = {"state": state}
-        return result | ({"accounts": list(accounts.values())} if accounts else {})
+        return {"state": state} | ({"accounts": list(accounts.values())} if accounts else {})
 
     async def _notify_change(self, before: Mapping[str, Json]) -> None:
         now = self._state()
         if self._is_unstable and now != before:
             await self._client.notify("auth/status_update", now)
-
-    def _method_json(self, method: LoginMethod) -> dict[str, Json]:
-        """Return a method as the protocol shows it."""
-        kind = "terminal" if method.arguments else "agent"
-        named: dict[str, Json] = {"name": method.name, "description": method.description}
-        if method.arguments:
-            named["args"] = list(method.arguments)
-        if self._version >= 2:
-            return {"type": kind, "methodId": method.id, **named}
-        return {"id": method.id, **named} | ({"type": kind} if method.arguments else {})
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_agent.elicitation import ElicitationMode, ServerElicitation
+from acp_agent.elicitation import ElicitationMode, ServerElicitation, SessionClient
 from acp_agent.handlers.auth import AuthHandlers
 from acp_agent.handlers.params import (
     Handler,
@@ -38,7 +38,6 @@ from acp_agent.store.database import SessionRecord
 from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.turn.tool_calls import SessionClient
 from acp_agent.updates.v1 import RenderedUpdates, SessionUpdates
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
@@ -60,24 +59,21 @@ class Handlers(ABC):
 
     def __init__(self, services: AgentServices, client: SessionClient, tasks: TaskGroup) -> None:
         self.services = services
+        self.store = services.store
         self.client = client
         self.tasks = tasks
         self.mcp_client = McpClient(client, tasks, services.mcp.limits)
         settings = services.settings
         self.is_unstable = settings.protocol.unstable
         self.sessions = SessionManager(settings.sessions.max_concurrent, services.store.locks)
-        self.auth = AuthHandlers(
-            services.models,
-            client,
-            mode=settings.auth.mode,
-            version=self.version,
-            is_unstable=self.is_unstable,
-        )
+        self.auth = AuthHandlers(services, client, self.version)
         self.elicitation_modes: Collection[ElicitationMode] = ()
         """The modes of elicitation that the client supports."""
+        self.client_files: Params = {}
+        """Which requests about files the client supports."""
+        self.has_terminals = False
+        """Whether the client offers terminals."""
         self.page_size = PAGE_SIZE
-        self._waiting_scopes: dict[str, set[anyio.CancelScope]] = {}
-        """By session id, the scopes of prompts that wait for their session to wake."""
         self.handlers: dict[str, Handler] = {
             "session/new": self._new_session,
             "session/resume": self._resume_session,
@@ -104,10 +100,6 @@ class Handlers(ABC):
         """Return what notifies the client of a session."""
 
     @abstractmethod
-    def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
-        """Return the workspace of a session; its `cwd` is the first of `directories`."""
-
-    @abstractmethod
     def result_for(self, session: Session) -> dict[str, Json]:
         """Return the fields of a result that describe a session that was opened."""
 
@@ -123,6 +115,21 @@ class Handlers(ABC):
 
     @abstractmethod
     async def _prompt(self, params: Params) -> Json: ...
+
+    def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
+        """Return a workspace that uses the client's files and terminals where it offers them.
+
+        Its `cwd` is the first of `directories`. Clients of version 2 offer none.
+        """
+        return Workspace(
+            session_id,
+            directories[0],
+            additional=directories[1:],
+            client=self.client,
+            client_reads=self.client_files.get("readTextFile") is True,
+            client_writes=self.client_files.get("writeTextFile") is True,
+            terminal_tasks=self.tasks if self.has_terminals else None,
+        )
 
     def initial_settings(self, params: Params) -> dict[str, str]:
         """Return the values of options that the params of `session/new` choose."""
@@ -149,34 +156,23 @@ class Handlers(ABC):
             self.mcp_client.notified(params)
         session_id = params.get("sessionId")
         if method == "session/cancel" and isinstance(session_id, str):
-            self._cancel_waiting(session_id)
+            self.sessions.cancel_waiting(session_id)
             if (session := self.sessions.awake.get(session_id)) is not None:
                 self.cancel(session)
 
     def cancel_all(self) -> None:
         """Cancel every running turn, and what waits for servers."""
-        for session_id in self._waiting_scopes:
-            self._cancel_waiting(session_id)
-        self.sessions.cancel_starts()
+        self.sessions.disconnect()
         for session in self.sessions.awake.values():
             self.cancel(session)
-
-    async def close(self, session_id: str) -> bool:
-        """Close a session and cancel its waiting prompts; return False if it is not open."""
-        self._cancel_waiting(session_id)
-        return await self.sessions.close(session_id)
-
-    def _cancel_waiting(self, session_id: str) -> None:
-        for scope in self._waiting_scopes.get(session_id, ()):
-            scope.cancel()
 
     async def _new_session(self, params: Params) -> Json:
         self.auth.require_login()
         setup = await self._setup(params)
-        store, session_id = self.services.store, self.services.new_id()
+        session_id = self.services.new_id()
         cwd, *others = map(str, setup.directories)
         settings = self.initial_settings(params)
-        create = partial(store.create, session_id, cwd, others, settings)
+        create = partial(self.store.create, session_id, cwd, others, settings)
         return self._opened(await self._open(session_id, setup, create), is_new=True)
 
     async def _fork_session(self, params: Params) -> Json:
@@ -185,11 +181,11 @@ class Handlers(ABC):
         setup = await self._setup(params)
         source_id: str = params["sessionId"]
         self.record_of(source_id)
-        store, session_id = self.services.store, self.services.new_id()
+        session_id = self.services.new_id()
         cwd, *others = map(str, setup.directories)
 
         def copy() -> SessionRecord:
-            return store.copy(self.record_of(source_id).number, session_id, cwd, others)
+            return self.store.copy(self.record_of(source_id).number, session_id, cwd, others)
 
         return self._opened(await self._open(session_id, setup, copy), is_new=False)
 
@@ -211,27 +207,26 @@ class Handlers(ABC):
         record = self.record_of(session_id)
         if str(setup.directories[0]) != record.cwd:
             raise invalid_params("cwd is not the session's")
-        store = self.services.store
         names = [str(each) for each in setup.directories[1:]]
 
         def update() -> SessionRecord:
-            store.change(record.number, directories=names)
+            self.store.change(record.number, directories=names)
             return record
 
         if (session := self.sessions.awake.get(session_id)) is not None:
             with self.sessions.in_use(session), session.tasks.running():
                 await self._change_servers(session, setup)
-                await store.retry(update)
+                await self.store.retry(update)
                 session.move(self.workspace_for(session_id, setup.directories), setup)
                 return session
         was_closed = session_id not in self.sessions.suspended
-        if was_closed and not store.take(record.number):
+        if was_closed and not self.store.take(record.number):
             raise open_elsewhere(session_id)
         try:
             session = await self._open(session_id, setup, update)
         except BaseException:
             if session_id not in self.sessions.suspended:
-                store.locks.release(record.number)
+                self.store.locks.release(record.number)
             raise
         session.is_unannounced = was_closed
         return session
@@ -301,9 +296,7 @@ class Handlers(ABC):
         """
         session_id: str = params["sessionId"]
         session: Session | None = None
-        with anyio.CancelScope() as scope:
-            scopes = self._waiting_scopes.setdefault(session_id, set())
-            scopes.add(scope)
+        with self.sessions.waiting(session_id) as scope:
             try:
                 session = await self._awake(session_id)
                 while session.is_ending or session.servers.is_changing:
@@ -312,10 +305,6 @@ class Handlers(ABC):
             except RequestFailedError:
                 if not scope.cancel_called:
                     raise
-            finally:
-                scopes.discard(scope)
-                if not scopes:
-                    self._waiting_scopes.pop(session_id, None)
         # The cancellation may have come when the session was just awake.
         if session is None or scope.cancel_called:
             yield None
@@ -335,13 +324,13 @@ class Handlers(ABC):
 
     def not_open(self, session_id: str) -> RequestFailedError:
         """Return the error for a request that needs an open session."""
-        if self.services.store.locks.is_taken(self.record_of(session_id).number):
+        if self.store.locks.is_taken(self.record_of(session_id).number):
             return open_elsewhere(session_id)
         return session_not_found(session_id, "The session is not open; it can be opened again")
 
     def record_of(self, session_id: str) -> SessionRecord:
         """Return the record of a session, open or not."""
-        record = self.services.store.get(session_id)
+        record = self.store.get(session_id)
         if record is None:
             raise session_not_found(session_id, "There is no such session")
         return record
@@ -372,7 +361,7 @@ class Handlers(ABC):
             with self.sessions.starting(session_id):
                 await servers.open(setup.servers, self.mcp_client, cwd, additional)
             try:
-                log = SessionLog(self.services.store, await self.services.store.retry(record))
+                log = SessionLog(self.store, await self.store.retry(record))
                 session = Session(
                     log,
                     restore(log),

@@ -9,7 +9,6 @@ from typing import Final, TypeAlias, cast
 
 import anyio
 
-from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import Model, takes_images
 from acp_agent.options import MODE, MODE_ALIASES, SessionOption
 from acp_protocol import jsonrpc
@@ -125,22 +124,3 @@ def _image_error(block: Params, model: Model) -> str | None:
     except ValueError:
         is_empty = True
     return "data is no base64" if is_empty else None
-
-
-def requested_model(params: Params, option: SessionOption) -> str | None:
-    """Return the value of `option` that a prompt of a dialect asks for; None if it asks for none.
-
-    The name of the provider may be left out. The demo stands in for every model.
-
-    Raises:
-        RequestFailedError: there is no such model.
-    """
-    requested = continuum_fields(params).get("model")
-    if requested is None:
-        return None
-    names = [choice.value for choice in option.choices]
-    if names == [DemoModel.name] and isinstance(requested, str):
-        return None
-    same = [name for name in names if requested and name.partition(":")[2] == requested]
-    is_short = requested not in names and len(same) == 1
-    return option_value(option, same[0] if is_short else requested, "model")

@@ -11,8 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from anyio.abc import TaskGroup
+
+from acp_agent.elicitation import SessionClient
 from acp_agent.handlers.base import NAME, Handlers, open_elsewhere
-from acp_agent.handlers.params import Handler, Params, invalid_params
+from acp_agent.handlers.params import Params, invalid_params
+from acp_agent.services import AgentServices
 from acp_agent.sessions.session import INFO, session_info
 from acp_agent.store.database import (
     SessionQuery,
@@ -29,18 +33,13 @@ SUSPENDED_META: Final[Json] = {NAME: {"asleep": True}}
 """Marks a suspended session in `_meta`."""
 
 
-class SessionHandlers:
-    """Handles requests about stored sessions."""
+class SessionHandlers(Handlers):
+    """Handles requests about stored sessions, besides those about opening and using them."""
 
-    def __init__(self, handlers: Handlers) -> None:
-        self._base = handlers
-        self._store = handlers.services.store
-        self._sessions = handlers.sessions
-        self.handlers: dict[str, Handler] = {
-            "session/list": self._list,
-            "session/delete": self._delete,
-        }
-        if handlers.is_unstable:
+    def __init__(self, services: AgentServices, client: SessionClient, tasks: TaskGroup) -> None:
+        super().__init__(services, client, tasks)
+        self.handlers |= {"session/list": self._list, "session/delete": self._delete}
+        if self.is_unstable:
             self.handlers |= {
                 "session/archive": self._archive,
                 "session/unarchive": self._unarchive,
@@ -52,7 +51,7 @@ class SessionHandlers:
         cwd = params.get("cwd")
         if cwd is not None and not Path(cwd).is_absolute():
             raise invalid_params("cwd is no absolute path")
-        archived = params.get("archived") if self._base.is_unstable else None
+        archived = params.get("archived") if self.is_unstable else None
         if archived is None:
             archived = "exclude"
         if archived not in ("exclude", "include", "only"):
@@ -62,8 +61,8 @@ class SessionHandlers:
             query = decode_cursor(cursor, query)
             if query is None:
                 raise invalid_params("cursor: it was not given for this list")
-        size = self._base.page_size
-        records = await self._store.retry(partial(self._store.page, query, size + 1))
+        size = self.page_size
+        records = await self.store.retry(partial(self.store.page, query, size + 1))
         page = records[:size]
         result: dict[str, Json] = {"sessions": [self._list_entry(record) for record in page]}
         if len(records) > len(page):
@@ -79,73 +78,73 @@ class SessionHandlers:
         }
         if record.directories:
             entry["additionalDirectories"] = list(record.directories)
-        if self._base.is_unstable:
+        if self.is_unstable:
             entry["archived"] = record.is_archived
-        if record.id in self._sessions.suspended:
+        if record.id in self.sessions.suspended:
             entry["_meta"] = SUSPENDED_META
         return entry
 
     async def _delete(self, params: Params) -> Json:
         session_id: str = params["sessionId"]
-        await self._base.close(session_id)
+        await self.sessions.close(session_id)
         # Deleting a session that is not there succeeds.
-        if (record := self._store.get(session_id)) is not None:
-            await self._change_closed(record, partial(self._store.delete, record.number))
+        if (record := self.store.get(session_id)) is not None:
+            await self._change_closed(record, partial(self.store.delete, record.number))
         return {}
 
     async def _archive(self, params: Params) -> Json:
         session_id: str = params["sessionId"]
-        self._base.record_of(session_id)
-        await self._base.close(session_id)
-        record = self._base.record_of(session_id)
-        archive = partial(self._store.change, record.number, is_archived=1)
+        self.record_of(session_id)
+        await self.sessions.close(session_id)
+        record = self.record_of(session_id)
+        archive = partial(self.store.change, record.number, is_archived=1)
         await self._change_closed(record, archive)
         return {}
 
     async def _unarchive(self, params: Params) -> Json:
-        record = self._base.record_of(params["sessionId"])
-        await self._store.retry(partial(self._store.change, record.number, is_archived=0))
+        record = self.record_of(params["sessionId"])
+        await self.store.retry(partial(self.store.change, record.number, is_archived=0))
         return {}
 
     async def _status(self, params: Params) -> Json:
-        record = self._base.record_of(params["sessionId"])
-        if not self._store.locks.is_taken(record.number):
+        record = self.record_of(params["sessionId"])
+        if not self.store.locks.is_taken(record.number):
             return {"status": "saved"}
         result: dict[str, Json] = {"status": "open"}
-        is_suspended = record.id in self._sessions.suspended
+        is_suspended = record.id in self.sessions.suspended
         if is_suspended:
             result["_meta"] = SUSPENDED_META
-        if self._base.version >= 2:
-            if (session := self._sessions.awake.get(record.id)) is not None:
-                result["state"] = self._base.state(session)
+        if self.version >= 2:
+            if (session := self.sessions.awake.get(record.id)) is not None:
+                result["state"] = self.state(session)
             elif is_suspended:
                 result["state"] = {"state": "idle"}
         return result
 
     async def _set_title(self, params: Params) -> Json:
-        record = self._base.record_of(params["sessionId"])
+        record = self.record_of(params["sessionId"])
         words = " ".join(params["title"].split())
         title = escape_controls(words)[:MAX_TITLE_LENGTH].strip()
         if not title:
             raise invalid_params("title is empty")
-        await self._store.retry(partial(self._store.change, record.number, title=title, is_named=1))
-        if (session := self._sessions.awake.get(record.id)) is not None:
+        await self.store.retry(partial(self.store.change, record.number, title=title, is_named=1))
+        if (session := self.sessions.awake.get(record.id)) is not None:
             await session.send_title()
-        elif record.id in self._sessions.suspended:
+        elif record.id in self.sessions.suspended:
             # It need not wake for this.
-            updates = SessionUpdates(self._base.client, record.id)
-            await updates.send(INFO, session_info(self._base.record_of(record.id)))
+            updates = SessionUpdates(self.client, record.id)
+            await updates.send(INFO, session_info(self.record_of(record.id)))
         return {"title": title}
 
     async def _change_closed(self, record: SessionRecord, work: Callable[[], None]) -> None:
         """Run `work` on a session that is not open, and is not opened meanwhile."""
-        if not self._store.take(record.number):
+        if not self.store.take(record.number):
             raise open_elsewhere(record.id)
         try:
-            with self._sessions.change(record.id):
-                await self._store.retry(work)
+            with self.sessions.change(record.id):
+                await self.store.retry(work)
         finally:
-            self._store.locks.release(record.number)
+            self.store.locks.release(record.number)
 
 
 def _normal(cwd: str) -> str:

@@ -5,14 +5,12 @@ Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes; Session 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from anyio.abc import TaskGroup
 
-from acp_agent.elicitation import supported_modes
-from acp_agent.handlers.base import Handlers, session_busy
+from acp_agent.elicitation import SessionClient, supported_modes
+from acp_agent.handlers.base import session_busy
 from acp_agent.handlers.params import (
     CONTINUUM,
     Params,
@@ -21,34 +19,29 @@ from acp_agent.handlers.params import (
     markers,
     option_value,
     prompt_blocks,
-    requested_model,
 )
 from acp_agent.handlers.sessions import SessionHandlers
+from acp_agent.models.demo import DemoModel
 from acp_agent.options import MODE, MODEL, options_for
 from acp_agent.services import AgentServices
 from acp_agent.sessions.session import Session
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
-from acp_agent.turn.tool_calls import SessionClient
 from acp_agent.updates.v1 import SessionUpdates, new_message_id
-from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
 
-class HandlersV1(Handlers):
+class HandlersV1(SessionHandlers):
     """Handles the methods of version 1."""
 
     version = 1
 
     def __init__(self, services: AgentServices, client: SessionClient, tasks: TaskGroup) -> None:
         super().__init__(services, client, tasks)
-        self._files: Params = {}
-        self._has_terminals = False
         self._shows_notices = self._shows_compactions = False
         self.handlers |= {
             "session/load": self._load_session,
             "session/set_mode": self._set_mode,
-            **SessionHandlers(self).handlers,
         }
 
     def initialized(self, params: Params) -> Json:
@@ -56,8 +49,8 @@ class HandlersV1(Handlers):
         capabilities = dict_or_empty(params.get("clientCapabilities"))
         self.elicitation_modes = supported_modes(capabilities)
         has_terminal = dict_or_empty(capabilities.get("auth")).get("terminal") is True
-        self._files = dict_or_empty(capabilities.get("fs"))
-        self._has_terminals = capabilities.get("terminal") is True
+        self.client_files = dict_or_empty(capabilities.get("fs"))
+        self.has_terminals = capabilities.get("terminal") is True
         session = dict_or_empty(capabilities.get("session"))
         self._shows_notices = session.get("notices") is not None
         self._shows_compactions = session.get("compaction") is not None
@@ -100,18 +93,6 @@ class HandlersV1(Handlers):
         updates.shows_compactions = self._shows_compactions
         return updates
 
-    def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
-        """Return a workspace that uses the client's files and terminals where it offers them."""
-        return Workspace(
-            session_id,
-            directories[0],
-            additional=directories[1:],
-            client=self.client,
-            client_reads=self._files.get("readTextFile") is True,
-            client_writes=self._files.get("writeTextFile") is True,
-            terminal_tasks=self.tasks if self._has_terminals else None,
-        )
-
     def initial_settings(self, params: Params) -> dict[str, str]:
         """Return the initial mode of a session, which only a dialect can set."""
         mode = continuum_fields(params).get("mode")
@@ -147,7 +128,7 @@ class HandlersV1(Handlers):
         return self.respond_then(session, session.settings(), session.send_context)
 
     async def _close_session(self, params: Params) -> Json:
-        if not await self.close(params["sessionId"]):
+        if not await self.sessions.close(params["sessionId"]):
             raise self.not_open(params["sessionId"])
         return {}
 
@@ -174,11 +155,24 @@ class HandlersV1(Handlers):
 
 
 async def _select_model(session: Session, params: Params) -> None:
-    """Choose the model that the prompt names, for this and the following prompts."""
+    """Choose the model that a prompt of a dialect names, for this and the following prompts.
+
+    The name of the provider may be left out. The demo stands in for every model.
+
+    Raises:
+        RequestFailedError: there is no such model, or a turn runs.
+    """
+    requested = continuum_fields(params).get("model")
     option = session.option(MODEL)
     assert option is not None
-    wanted = requested_model(params, option)
-    if wanted is not None and wanted != session.model.name:
+    names = [choice.value for choice in option.choices]
+    is_demo = names == [DemoModel.name] and isinstance(requested, str)
+    if requested is None or is_demo:
+        return
+    same = [name for name in names if requested and name.partition(":")[2] == requested]
+    is_short = requested not in names and len(same) == 1
+    wanted = option_value(option, same[0] if is_short else requested, "model")
+    if wanted != session.model.name:
         _check_free(session)
         await session.set_option(option, wanted)
 

@@ -11,14 +11,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import cast
 
-import anyio
 from anyio.abc import TaskGroup
 
-from acp_agent.elicitation import supported_modes
-from acp_agent.handlers.base import Handlers
+from acp_agent.elicitation import SessionClient, supported_modes
 from acp_agent.handlers.params import (
     Params,
     dict_or_empty,
@@ -32,10 +29,8 @@ from acp_agent.sessions.session import Session
 from acp_agent.store.database import StoreError
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
-from acp_agent.turn.tool_calls import SessionClient
 from acp_agent.updates.v1 import RenderedUpdates, new_message_id
 from acp_agent.updates.v2 import SessionUpdatesV2, call_of
-from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.handler import Response
@@ -44,7 +39,7 @@ from acp_protocol.jsonrpc import Json
 logger = logging.getLogger(__name__)
 
 
-class HandlersV2(Handlers):
+class HandlersV2(SessionHandlers):
     """Handles the methods of version 2."""
 
     version = 2
@@ -54,7 +49,6 @@ class HandlersV2(Handlers):
         self.handlers |= {
             "tool_call/cancel": self._cancel_call,
             "terminal/cancel": self._cancel_terminal,
-            **SessionHandlers(self).handlers,
         }
 
     def initialized(self, params: Params) -> Json:
@@ -80,16 +74,12 @@ class HandlersV2(Handlers):
         }
 
     def cancel(self, session: Session) -> None:
-        """Cancel the running turn, and refuse the prompts that wait for it."""
-        session.prompts.cancel()
+        """Cancel the turn that runs or was accepted."""
+        session.is_turn_cancelled = True
         session.cancel()
 
     def updates_for(self, log: SessionLog) -> SessionUpdatesV2:
         return SessionUpdatesV2(self.client, log.record.id, log)
-
-    def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
-        """Return a workspace of our own files: clients of this version offer none."""
-        return Workspace(session_id, directories[0], additional=directories[1:])
 
     def result_for(self, session: Session) -> dict[str, Json]:
         return {**session.settings(), "availableCommands": session.commands()}
@@ -99,7 +89,7 @@ class HandlersV2(Handlers):
         await session.warn()
 
     def state(self, session: Session) -> dict[str, Json]:
-        if not session.prompts.is_busy:
+        if session.turn_slot.value > 0:
             return {"state": "idle"}
         is_asking = cast("SessionUpdatesV2", session.updates).is_asking
         return {"state": "requires_action" if is_asking else "running"}
@@ -120,7 +110,7 @@ class HandlersV2(Handlers):
 
     async def _close_session(self, params: Params) -> Json:
         # One that is not open, or not there, counts as closed.
-        await self.close(params["sessionId"])
+        await self.sessions.close(params["sessionId"])
         return {}
 
     async def _cancel_call(self, params: Params) -> Json:
@@ -162,24 +152,19 @@ class HandlersV2(Handlers):
         Raises:
             RequestFailedError: it was cancelled before; then it is no part of the conversation.
         """
-        prompts = session.prompts
-        with anyio.CancelScope() as scope:
-            prompts.waiting.add(scope)
+        with self.sessions.waiting(session.id) as scope:
+            await session.turn_slot.acquire()
+            session.is_turn_cancelled = False
             try:
-                await prompts.turn.acquire()
-                prompts.is_cancelled = False
-                try:
-                    await record()
-                except BaseException:
-                    self._release(session)
-                    raise
-            finally:
-                prompts.waiting.discard(scope)
+                await record()
+            except BaseException:
+                self._release(session)
+                raise
         if scope.cancelled_caught:
             raise _cancelled()
 
     def _release(self, session: Session) -> None:
-        session.prompts.turn.release()
+        session.turn_slot.release()
         self.sessions.notify_idle()
 
     async def _turn(self, session: Session, message_id: str, blocks: Sequence[Params]) -> None:
@@ -201,7 +186,7 @@ class HandlersV2(Handlers):
             await updates.echo(message_id, blocks)
             await updates.state("running")
             # The response may have waited for the client; a cancellation does not wait for it.
-            if session.prompts.is_cancelled:
+            if session.is_turn_cancelled:
                 return {"stopReason": "cancelled"}
             with self.auth.with_methods():
                 return {"stopReason": await session.prompt(read_prompt(blocks, session.cwd))}

@@ -6,7 +6,7 @@ the longest is suspended; a request is refused only where a turn runs in each of
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
@@ -44,6 +44,8 @@ class SessionManager:
         """How many sessions are being opened and have room reserved."""
         self._starts: dict[anyio.CancelScope, str] = {}
         """The scopes in which servers of a session start, and the id of the session."""
+        self._waiting: dict[anyio.CancelScope, str] = {}
+        """The scopes of prompts that wait for their session or its turn, and the id of it."""
         self._is_over = False
         """Whether the client has disconnected."""
         self._idle_again = anyio.Event()
@@ -54,8 +56,7 @@ class SessionManager:
         return self._is_idle(session) and session.log.is_flushed()
 
     def _is_idle(self, session: Session) -> bool:
-        is_used = session.is_used or session.id in self._changing
-        return not is_used and not session.is_at_work
+        return not (session.uses or session.id in self._changing or session.is_at_work)
 
     def notify_idle(self) -> None:
         """Wake the requests that wait for a session to become idle."""
@@ -65,10 +66,12 @@ class SessionManager:
     @contextmanager
     def in_use(self, session: Session) -> Generator[None]:
         """Keep a session from being suspended within the block."""
+        session.uses += 1
         try:
-            with session.used():
-                yield
+            yield
         finally:
+            session.uses -= 1
+            session.last_used = anyio.current_time()
             self.notify_idle()
 
     @contextmanager
@@ -124,10 +127,25 @@ class SessionManager:
             raise RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
         raise session_not_found(session_id, CLOSED)
 
-    def cancel_starts(self) -> None:
-        """Cancel all starts, because the client has disconnected."""
+    @contextmanager
+    def waiting(self, session_id: str) -> Generator[anyio.CancelScope]:
+        """Run a block in which a prompt waits, until `cancel_waiting`; yield its scope."""
+        with anyio.CancelScope() as scope:
+            self._waiting[scope] = session_id
+            try:
+                yield scope
+            finally:
+                del self._waiting[scope]
+
+    def cancel_waiting(self, session_id: str) -> None:
+        """Cancel the prompts that wait for a session."""
+        for scope in _of(session_id, self._waiting):
+            scope.cancel()
+
+    def disconnect(self) -> None:
+        """Cancel all that waits or starts, because the client has disconnected."""
         self._is_over = True
-        for scope in self._starts:
+        for scope in [*self._waiting, *self._starts]:
             scope.cancel()
 
     async def suspend_idle(self, seconds: float) -> None:
@@ -161,18 +179,20 @@ class SessionManager:
         with self.change(session.id), anyio.CancelScope(shield=True):
             try:
                 await session.tasks.end()
+                self.cancel_waiting(session.id)
                 await session.finish()
             finally:
                 self._locks.release(session.log.record.number)
 
     async def close(self, session_id: str) -> bool:
-        """Close a session, awake or suspended; return False if it is not open.
+        """Close a session, and cancel the prompts that wait; return False if it is not open.
 
         A session that is being opened counts as open, and its opening is cancelled.
         """
+        self.cancel_waiting(session_id)
         was_starting = False
         while (changing := self._changing.get(session_id)) is not None:
-            for scope in [each for each, id_ in self._starts.items() if id_ == session_id]:
+            for scope in _of(session_id, self._starts):
                 was_starting = True
                 scope.cancel()
             await changing.wait()
@@ -204,3 +224,7 @@ class SessionManager:
             f"Too many sessions are at work: {self._limit}; wait for a turn to end or cancel one"
         )
         raise RequestFailedError(jsonrpc.INVALID_REQUEST, reason)
+
+
+def _of(session_id: str, scopes: Mapping[anyio.CancelScope, str]) -> list[anyio.CancelScope]:
+    return [scope for scope, id_ in scopes.items() if id_ == session_id]

@@ -7,7 +7,6 @@ partial reply becomes an entry of the history.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
@@ -31,61 +30,49 @@ REASON: Final = "broken off: the agent ended before it"
 _FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 
 
-@dataclass
-class RestoredSession:
-    """The state that a session goes on with."""
-
-    history: list[HistoryItem] = field(default_factory=list[HistoryItem])
-    calls: int = 0
-    """Tool calls so far."""
-    pending_prompt: PromptMessage | None = None
-    """The last prompt, if it is not in the history: the session knows whether it is a command."""
-    partial_reply: tuple[ModelEvent, ...] = ()
-    """What was streamed in reply to it."""
-
-
 def restore(log: SessionLog) -> RestoredSession:
     """Return the state of a session, after completing in its log what was interrupted."""
-    reading = _Reading()
+    session = RestoredSession(Path(log.record.cwd))
     for event in log.events():
-        reading.add(event)
-    log.texts = reading.texts
-    for call_id, content in reading.open_calls.items():
+        session.add(event)
+    log.texts = session.texts
+    for call_id, content in session.open_calls.items():
         content_block = {"type": "content", "content": {"type": "text", "text": REASON}}
         members = {"status": "failed", "rawOutput": {"error": REASON}}
         log.append(events.tool(call_id, members | {"content": [*content, content_block]}))
-    for compaction_id, members in reading.open_compactions.items():
+    for compaction_id, members in session.open_compactions.items():
         log.append(events.compaction(compaction_id, members))
-    partial = reading.partial_reply()
-    for entry in reading.missing_entries(partial):
+    session.partial_reply = session.streamed()
+    for entry in session.missing_entries():
         log.append_entry(entry)
-        reading.history.append(entry)
-    if reading.prompt is None:
-        return RestoredSession(reading.history, reading.calls)
-    prompt = read_prompt(reading.prompt, Path(log.record.cwd))
-    return RestoredSession(reading.history, reading.calls, prompt, partial)
+        session.history.append(entry)
+    return session
 
 
-class _Reading:
-    """Folds the events of a log."""
+class RestoredSession:
+    """The state that a session goes on with: folds the events of its log."""
 
-    def __init__(self) -> None:
+    def __init__(self, cwd: Path) -> None:
+        self._cwd = cwd
         self.history: list[HistoryItem] = []
         self.calls = 0
+        """Tool calls so far."""
+        self.pending_prompt: PromptMessage | None = None
+        """The last prompt, if it is not in the history: the session knows if it is a command."""
+        self.partial_reply: tuple[ModelEvent, ...] = ()
+        """What was streamed in reply to it."""
         self.open_calls: dict[str, list[Json]] = {}
         """The content of each tool call that has not ended."""
         self.open_compactions: dict[str, Mapping[str, Json]] = {}
         """By id of each compaction that has not ended, the fields with which it ends."""
         self.texts = Texts()
-        self.prompt: list[Mapping[str, Json]] | None = None
-        """The blocks of a prompt that is not in the history yet."""
 
     def add(self, event: Event) -> None:
         match event["what"]:
             case "entry":
                 self._add_entry(read_entry(event["entry"], self.texts))
             case "user":
-                self.prompt = event["blocks"]
+                self.pending_prompt = read_prompt(event["blocks"], self._cwd)
             case "call":
                 # A call that was never reported has used up its number all the same.
                 number = event["id"].rpartition("_")[2]
@@ -104,7 +91,7 @@ class _Reading:
 
     def _add_entry(self, entry: HistoryItem) -> None:
         self.history.append(entry)
-        self.prompt = None
+        self.pending_prompt = None
         if isinstance(entry, Summary):
             summary = [{"type": "text", "text": entry.summary}]
             for id_ in self.open_compactions:
@@ -116,7 +103,7 @@ class _Reading:
         elif call_id in self.open_calls and isinstance(members.get("content"), list):
             self.open_calls[call_id] = cast("list[Json]", members["content"])
 
-    def partial_reply(self) -> tuple[ModelEvent, ...]:
+    def streamed(self) -> tuple[ModelEvent, ...]:
         """Return what the model has streamed since its last entry."""
         if self.history and isinstance(self.history[-1], LocalExchange):
             # The model does not get a reply of the agent itself.
@@ -126,7 +113,7 @@ class _Reading:
             for kind, text in self.texts
         )
 
-    def missing_entries(self, partial: tuple[ModelEvent, ...]) -> list[HistoryItem]:
+    def missing_entries(self) -> list[HistoryItem]:
         """Return the entries that complete the history."""
         missing: list[HistoryItem] = []
         for results, entry in enumerate(reversed(self.history)):
@@ -138,6 +125,6 @@ class _Reading:
             if not isinstance(entry, ToolResult):
                 break
         last = self.history[-1] if self.history else None
-        if self.prompt is None and (partial or isinstance(last, PromptMessage)):
-            missing.append(AssistantMessage(partial))
+        if self.pending_prompt is None and (self.partial_reply or isinstance(last, PromptMessage)):
+            missing.append(AssistantMessage(self.partial_reply))
         return missing

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
 import anyio
+import anyio.to_thread
 
-from acp_agent.elicitation import UserElicitation
+from acp_agent.elicitation import SessionClient, UserElicitation
 from acp_agent.mcp.config import Server
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.types import (
@@ -42,16 +43,15 @@ from acp_agent.store.entries import read_usage, write_usage
 from acp_agent.store.log import History, SessionLog
 from acp_agent.tools.registry import elicitation_tools
 from acp_agent.turn.context import ContextWindow, TurnContext, model_history
-from acp_agent.turn.instructions import LoadedInstructions, load_instructions
+from acp_agent.turn.instructions import LoadedInstructions, read_instructions
 from acp_agent.turn.loop import run_turn
 from acp_agent.turn.slash_commands import (
-    CommandFacts,
     available_commands,
     history_item,
     parse_command,
     run_command,
+    without_prefix,
 )
-from acp_agent.turn.tool_calls import SessionClient, ToolContext
 from acp_agent.updates.v1 import USAGE_UPDATE, SessionUpdates
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
@@ -90,29 +90,6 @@ class SuspendedSession:
     shown_warnings: set[tuple[str, str]]
     model: str
     history_length: int
-
-
-class PromptQueue:
-    """The prompts of a session that wait for the running turn to end (version 2)."""
-
-    def __init__(self) -> None:
-        self.turn = anyio.Semaphore(1, fast_acquire=True)
-        """Acquired from when a prompt is accepted until its turn has ended."""
-        self.waiting: set[anyio.CancelScope] = set()
-        """The prompts that are not a part of the conversation yet."""
-        self.is_cancelled = False
-        """Whether the turn that was accepted last was cancelled, perhaps before it began."""
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a turn runs, or a prompt was accepted for the next one."""
-        return self.turn.value == 0
-
-    def cancel(self) -> None:
-        """Refuse the waiting prompts, and mark the accepted one as cancelled."""
-        self.is_cancelled = True
-        for scope in self.waiting:
-            scope.cancel()
 
 
 class SessionTasks:
@@ -177,12 +154,16 @@ class Session:
         self.servers = servers
         self.setup = setup
         self.tasks = SessionTasks(self.id)
-        self.prompts = PromptQueue()
+        self.turn_slot = anyio.Semaphore(1, fast_acquire=True)
+        """Acquired from when a prompt is accepted until its turn has ended (version 2)."""
+        self.is_turn_cancelled = False
+        """Whether the turn that was accepted last was cancelled, perhaps before it began."""
         self.is_unannounced = False
         """Whether the request that has opened it was not answered yet."""
         self.last_used = anyio.current_time()
         """When it was used last, on the clock of the event loop."""
-        self._uses = 0
+        self.uses = 0
+        """How many requests use it; it is not suspended meanwhile."""
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
         self._turn_usage: dict[str, int] | None = None
@@ -191,40 +172,37 @@ class Session:
         if suspended is not None:
             self._shown_warnings = suspended.shown_warnings & set(servers.warnings)
             self.permissions = suspended.permissions
-        self._prefix = f"{settings.agent.namespace}:" if settings.agent.namespace else ""
-        """What precedes the names of commands."""
+        prefix = f"{settings.agent.namespace}:" if settings.agent.namespace else ""
         self._instruction_files = settings.agent.instructions
         self._models = {model.name: model for model in services.models}
         self.options = options_for(services.models, services.permissions.default_policy)
         self._chosen = {option.id: option.chosen(record.settings) for option in self.options}
-        tool_context = ToolContext(
-            self.id,
-            client,
-            updates,
-            workspace,
-            self.permissions,
-            servers,
-            call_count=restored.calls,
-            audit=services.audit,
-        )
-        user = UserElicitation(client, self.id, updates, tool_context.permission_lock)
-        servers.relay.user = user
-        servers.adopt(services.tools)
-        servers.adopt(elicitation_tools(user, servers.relay.modes))
         self._context = TurnContext(
-            services.models[0],
-            tool_context,
-            History(restored.history, log),
+            session_id=self.id,
+            client=client,
+            updates=updates,
+            workspace=workspace,
+            permissions=self.permissions,
+            tools=servers,
+            model=services.models[0],
+            history=History(restored.history, log),
+            command_prefix=prefix,
+            audit=services.audit,
             stream_delay_s=services.stream_delay_s,
             usage=read_usage(record.spent or {}),
             limits=settings.limits,
             read_instructions=self._read_instructions,
-            context_window=_context_window(record.usage),
+            context_window=ContextWindow.from_update(record.usage),
+            call_count=restored.calls,
         )
+        user = UserElicitation(client, self.id, updates, self._context.permission_lock)
+        servers.relay.user = user
+        servers.adopt(services.tools)
+        servers.adopt(elicitation_tools(user, servers.relay.modes))
         self._apply_options()
         if restored.pending_prompt is not None:
             # The prompt was interrupted before it was in the history.
-            message = self._without_prefix(restored.pending_prompt)
+            message = without_prefix(restored.pending_prompt, self.model, prefix)
             item = history_item(parse_command(message.text, self.model), message)
             self._context.history.append(item)
             if isinstance(item, PromptMessage):
@@ -238,27 +216,12 @@ class Session:
     @property
     def is_at_work(self) -> bool:
         """Whether a turn runs, or a prompt was accepted for the next one."""
-        return self.is_busy or self.prompts.is_busy
+        return self.is_busy or self.turn_slot.value == 0
 
     @property
     def is_ending(self) -> bool:
         """Whether a turn runs that was cancelled."""
         return self._turn is not None and self._turn.cancel_called
-
-    @property
-    def is_used(self) -> bool:
-        """Whether a turn or another request runs."""
-        return self.is_busy or self._uses > 0
-
-    @contextmanager
-    def used(self) -> Generator[None]:
-        """Count as used within the block, and as used last at its end."""
-        self._uses += 1
-        try:
-            yield
-        finally:
-            self._uses -= 1
-            self.last_used = anyio.current_time()
 
     def suspended(self) -> SuspendedSession:
         """Return what is kept in memory when it is suspended."""
@@ -293,13 +256,13 @@ class Session:
             with turn, self.servers.relay.in_turn():
                 if record_prompt is not None:
                     await record_prompt()
-                message = self._without_prefix(message)
+                message = without_prefix(message, self.model, self._context.command_prefix)
                 command = parse_command(message.text, self.model)
                 is_local = command is not None and command.is_local
                 await self._touch("" if is_local else message.text)
                 await self.warn(is_in_turn=True)
                 if command is not None:
-                    stop = await run_command(self._context, command, message, self._command_facts)
+                    stop = await run_command(self._context, command, message, self.servers)
                 else:
                     self._context.history.append(message)
                     stop = await run_turn(self._context)
@@ -320,33 +283,6 @@ class Session:
                 self.log.update(spent=write_usage(spent))
         return "cancelled" if turn.cancel_called else stop
 
-    def _without_prefix(self, message: PromptMessage) -> PromptMessage:
-        """Return a prompt whose command has no namespace."""
-        prefix = f"/{self._prefix}"
-        if not self._prefix or not message.text.startswith(prefix):
-            return message
-        rest = message.text[len(prefix) :]
-        known = {command.name for command in available_commands(self.model)}
-        # Anything else goes to the model unchanged.
-        is_command = known.intersection(rest.split(maxsplit=1)[:1]) and not rest[0].isspace()
-        return replace(message, text=f"/{rest}") if is_command else message
-
-    async def _command_facts(self) -> CommandFacts:
-        context = self._context
-        instructions = await self._read_instructions()
-        paths = instructions.paths if instructions is not None else ()
-        return CommandFacts(
-            self._commands(),
-            context.model.name,
-            self.servers,
-            self.permissions,
-            context.usage,
-            self.log.current().usage,
-            [context.tool_context.workspace.display_path(path) for path in paths],
-            is_cut=instructions is not None and instructions.is_truncated,
-            prefix=self._prefix,
-        )
-
     def take_turn_usage(self) -> dict[str, Json]:
         """Return, once, the tokens that the last turn has used, as a field of its result."""
         usage, self._turn_usage = self._turn_usage, None
@@ -359,18 +295,18 @@ class Session:
 
     def end_call(self, call_id: str) -> bool:
         """End one tool call, while the turn goes on; return whether it runs."""
-        scope = self._context.tool_context.running.get(call_id)
+        scope = self._context.running.get(call_id)
         if scope is not None:
             scope.cancel()
         return scope is not None
 
     async def finish(self) -> None:
-        """End all prompts and servers, and store everything; every wait is bounded."""
-        self.prompts.cancel()
+        """End the turn and the servers, and store everything; every wait is bounded."""
+        self.is_turn_cancelled = True
         if self._turn is not None:
             self._turn.cancel()
             await self.ended()
-        async with self.prompts.turn:
+        async with self.turn_slot:
             pass
         await self.servers.aclose()
         try:
@@ -423,7 +359,7 @@ class Session:
 
     def move(self, workspace: Workspace, setup: SessionSetup) -> None:
         """Change the directories of the session."""
-        self._context.tool_context.workspace = workspace
+        self._context.workspace = workspace
         self.setup = setup
 
     def option(self, id_: Json) -> SessionOption | None:
@@ -458,10 +394,7 @@ class Session:
         return self.updates.command_entries(self._commands())
 
     def _commands(self) -> list[SlashCommand]:
-        return [
-            replace(each, name=f"{self._prefix}{each.name}")
-            for each in available_commands(self.model)
-        ]
+        return available_commands(self.model, self._context.command_prefix)
 
     def _apply_options(self) -> None:
         self.permissions.mode = cast("ModeId", self._chosen[MODE])
@@ -475,9 +408,15 @@ class Session:
 
     async def _read_instructions(self) -> LoadedInstructions | None:
         """Return the project's instructions for the chosen model."""
-        names = () if is_scripted(self.model) else self._instruction_files
-        workspace = self._context.tool_context.workspace
-        return await load_instructions(names, self.setup.directories, workspace, self.permissions)
+        if is_scripted(self.model) or not self._instruction_files:
+            return None
+        return await anyio.to_thread.run_sync(
+            read_instructions,
+            self._instruction_files,
+            self.setup.directories,
+            self._context.workspace,
+            self.permissions,
+        )
 
     async def send_title(self) -> None:
         """Notify the client of the new title."""
@@ -510,11 +449,3 @@ def _usage_fields(now: TokenUsage, before: TokenUsage) -> dict[str, int]:
         "cachedReadTokens": now.cache_read_tokens - before.cache_read_tokens,
         "cachedWriteTokens": now.cache_write_tokens - before.cache_write_tokens,
     }
-
-
-def _context_window(usage: Mapping[str, Json] | None) -> ContextWindow:
-    """Return how full the context window is, as last reported and as far as it can be read."""
-    used, size = (usage.get("used"), usage.get("size")) if usage else (None, None)
-    if isinstance(used, int) and isinstance(size, int):
-        return ContextWindow(used, size)
-    return ContextWindow()

@@ -178,16 +178,15 @@ def read_record(row: tuple[Any, ...]) -> SessionRecord:
         raise StoreError(DAMAGED)
     if not isinstance(values["title"], str | None):
         raise StoreError(DAMAGED)
-    directories = _json_or_none(values["directories"])
-    names = cast("list[Json]", directories) if isinstance(directories, list) else []
-    settings = _object_or_none(values["settings"]) or {}
+    names = _json_or(values["directories"], list[Json]())
+    settings = _json_or(values["settings"], dict[str, Json]())
     values |= {
         "directories": tuple(name for name in names if isinstance(name, str)),
         "is_named": bool(values["is_named"]),
         "is_archived": bool(values["is_archived"]),
         "settings": {name: value for name, value in settings.items() if isinstance(value, str)},
-        "usage": _object_or_none(values["usage"]),
-        "spent": _object_or_none(values["spent"]),
+        "usage": _json_or(values["usage"], dict[str, Json]()) or None,
+        "spent": _json_or(values["spent"], dict[str, Json]()) or None,
     }
     return SessionRecord(**values)
 
@@ -223,16 +222,13 @@ def read_json(text: object) -> Json:
         raise StoreError(DAMAGED) from None
 
 
-def _json_or_none(text: object) -> Json:
+def _json_or(text: object, default: Result) -> Result:
+    """Return the JSON in a column if it is of the type of `default`."""
     try:
-        return read_json(text)
+        value: Any = read_json(text)
     except StoreError:
-        return None
-
-
-def _object_or_none(text: object) -> dict[str, Json] | None:
-    value = _json_or_none(text)
-    return cast("dict[str, Json]", value) if isinstance(value, dict) else None
+        return default
+    return value if isinstance(value, type(default)) else default
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +290,7 @@ class SessionStore:
                     raise
             await anyio.sleep(RETRY_INTERVAL_S)
 
+    @_store_errors()
     def create(
         self, id_: str, cwd: str, directories: Sequence[str], settings: dict[str, str]
     ) -> SessionRecord:
@@ -304,7 +301,7 @@ class SessionStore:
             "INSERT INTO session (id, cwd, directories, created, updated, settings)"
             " VALUES (?, ?, ?, ?, ?, ?)"
         )
-        with _store_errors(), _transaction(self._database):
+        with _transaction(self._database):
             if not self.is_lasting:
                 self._make_room()
             number = self._execute(statement, *values).lastrowid or 0
@@ -312,6 +309,7 @@ class SessionStore:
             self.locks.take(number)
         return self._record(number)
 
+    @_store_errors()
     def copy(self, number: int, id_: str, cwd: str, directories: Sequence[str]) -> SessionRecord:
         """Add a session with the title, the settings and the events of another one; lock it."""
         statement = (
@@ -325,18 +323,19 @@ class SessionStore:
         )
         at = now()
         values = map(to_column, (id_, cwd, list(directories), at, at, number))
-        with _store_errors(), _transaction(self._database):
+        with _transaction(self._database):
             copied = self._execute(statement, *values).lastrowid or 0
             self._execute(events, copied, number)
             self.locks.take(copied)
         return self._record(copied)
 
+    @_store_errors()
     def get(self, id_: str) -> SessionRecord | None:
         """Return the session of that id; None if there is none."""
-        with _store_errors():
-            row = self._execute(f"{_SELECT} WHERE id = ?", to_column(id_)).fetchone()
+        row = self._execute(f"{_SELECT} WHERE id = ?", to_column(id_)).fetchone()
         return read_record(row) if row else None
 
+    @_store_errors()
     def page(self, query: SessionQuery, count: int) -> list[SessionRecord]:
         """Return up to `count` sessions, the newest first; damaged ones are left out."""
         where, values = ["1"], list[object]()
@@ -352,42 +351,41 @@ class SessionStore:
         clause = f"WHERE {' AND '.join(where)} ORDER BY updated DESC, number DESC"
         found: list[SessionRecord] = []
         damaged = 0
-        with _store_errors():
-            for row in self._execute(f"{_SELECT} {clause}", *values):
-                try:
-                    found.append(read_record(row))
-                except StoreError:
-                    damaged += 1
-                if len(found) == count:
-                    break
+        for row in self._execute(f"{_SELECT} {clause}", *values):
+            try:
+                found.append(read_record(row))
+            except StoreError:
+                damaged += 1
+            if len(found) == count:
+                break
         if damaged:
             logger.error("%d sessions make no sense, and are not listed", damaged)
         return found
 
+    @_store_errors()
     def change(self, number: int, **members: object) -> None:
         """Change fields of a record."""
         assert members.keys() <= set(COLUMNS)
         names = ", ".join(f"{name} = ?" for name in members)
         statement = f"UPDATE session SET {names} WHERE number = ?"  # noqa: S608 - own columns
-        with _store_errors():
-            self._execute(statement, *map(to_column, members.values()), number)
+        self._execute(statement, *map(to_column, members.values()), number)
 
+    @_store_errors()
     def suggest_title(self, number: int, title: str) -> bool:
         """Set the title of a session unless it has one; return whether it was set."""
         statement = "UPDATE session SET title = ? WHERE number = ? AND title IS NULL"
-        with _store_errors():
-            return self._execute(statement, to_column(title), number).rowcount > 0
+        return self._execute(statement, to_column(title), number).rowcount > 0
 
+    @_store_errors()
     def append(self, number: int, body: str) -> int:
         """Append an event to a session; return the number of its row."""
         statement = "INSERT INTO event (session, body) VALUES (?, ?)"
-        with _store_errors():
-            return self._execute(statement, number, body).lastrowid or 0
+        return self._execute(statement, number, body).lastrowid or 0
 
+    @_store_errors()
     def replace(self, place: int, body: str) -> None:
         """Replace the event in a row."""
-        with _store_errors():
-            self._execute("UPDATE event SET body = ? WHERE place = ?", body, place)
+        self._execute("UPDATE event SET body = ? WHERE place = ?", body, place)
 
     def events(self, number: int) -> Iterator[str]:
         """Yield the events of a session in their order."""
@@ -404,27 +402,26 @@ class SessionStore:
                 return
             place = rows[-1][0]
 
+    @_store_errors()
     def delete(self, number: int) -> None:
-        with _store_errors():
-            self._execute("DELETE FROM session WHERE number = ?", number)
+        self._execute("DELETE FROM session WHERE number = ?", number)
 
+    @_store_errors()
     def close(self) -> None:
         """Unlock all sessions, and close the database."""
         self.locks.close()
-        with _store_errors():
-            self._database.close()
+        self._database.close()
 
+    @_store_errors()
     def take(self, number: int) -> bool:
         """Lock a session; return False if another process has it."""
-        with _store_errors():
-            return self.locks.take(number)
+        return self.locks.take(number)
 
     def _execute(self, statement: str, *values: object) -> sqlite3.Cursor:
         return self._database.execute(statement, values)
 
     def _record(self, number: int) -> SessionRecord:
-        with _store_errors():
-            return read_record(self._execute(f"{_SELECT} WHERE number = ?", number).fetchone())
+        return read_record(self._execute(f"{_SELECT} WHERE number = ?", number).fetchone())
 
     def _make_room(self) -> None:
         """Delete the oldest closed sessions, so that one more can be kept in memory."""

@@ -77,7 +77,7 @@ async def compact(context: TurnContext, focus: str = "", *, goes_on: bool = Fals
         CompactionFailedError: there is nothing to sum up, or no summary of it.
         ModelFailedError: the model needs a key.
     """
-    updates, id_ = context.tool_context.updates, new_message_id()
+    updates, id_ = context.updates, new_message_id()
     end: Mapping[str, Json] = {"status": "cancelled"}
     try:
         history = _compactable(context, goes_on=goes_on)
@@ -96,9 +96,9 @@ async def compact(context: TurnContext, focus: str = "", *, goes_on: bool = Fals
         timeout = FINAL_STATUS_TIMEOUT_S if end["status"] == "cancelled" else SAVE_TIMEOUT_S
         with anyio.move_on_after(timeout, shield=True), suppress(ConnectionClosedError):
             await updates.compaction(id_, end)
-    context.context_window.mark_compacted()
+    used = usage.output_tokens if usage is not None else ceil(len(summary) / CHARS_PER_TOKEN)
+    context.context_window.mark_compacted(used)
     if context.context_window.size:
-        used = usage.output_tokens if usage is not None else ceil(len(summary) / CHARS_PER_TOKEN)
         await send_usage(context, used, context.context_window.size)
 
 
@@ -150,7 +150,7 @@ async def _request_summary(
                 case Stop() | Continue():
                     stop = event
                 case Retrying():
-                    await context.tool_context.updates.retrying(event.reason, retry_notice(event))
+                    await context.updates.retrying(event.reason, retry_notice(event))
                 case _:
                     # Thoughts and calls are no part of a summary.
                     continue

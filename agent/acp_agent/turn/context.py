@@ -5,11 +5,14 @@ Source: ACP, Prompt Turn, "Stop Reasons".
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Final
 
+import anyio
+
+from acp_agent.elicitation import SessionClient
 from acp_agent.models.types import (
     AssistantMessage,
     HistoryEntry,
@@ -20,10 +23,14 @@ from acp_agent.models.types import (
     Stop,
     TokenUsage,
 )
+from acp_agent.permissions.audit import AuditLog
+from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.settings import LimitSettings
 from acp_agent.store.entries import HistoryItem, LocalExchange, Summary
+from acp_agent.tools.call import Tool
 from acp_agent.turn.instructions import LoadedInstructions
-from acp_agent.turn.tool_calls import ToolContext
+from acp_agent.updates.v1 import SessionUpdates
+from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
 COMPACT_AT: Final = 0.85
@@ -53,10 +60,19 @@ class ContextWindow:
     cannot_compact: bool = False
     """Whether compaction does not help, or fails."""
 
+    @classmethod
+    def from_update(cls, members: Mapping[str, Json] | None) -> ContextWindow:
+        """Return what was last reported to the client, as far as it can be read."""
+        match members:
+            case {"used": int(used), "size": int(size)} if size > 0:
+                return cls(used, size)
+            case _:
+                return cls()
+
     @property
     def needs_compaction(self) -> bool:
         """Whether to compact before the next request."""
-        return self._is_nearly_full and not self.cannot_compact
+        return self._is_nearly_full and not self.cannot_compact and not self.was_compacted
 
     def update(self, used: TokenUsage) -> None:
         """Store what a reply reports."""
@@ -68,8 +84,8 @@ class ContextWindow:
             ) and self._is_nearly_full
             self.was_compacted = False
 
-    def mark_compacted(self) -> None:
-        self.used, self.was_compacted, self.cannot_compact = 0, True, False
+    def mark_compacted(self, used: int) -> None:
+        self.used, self.was_compacted, self.cannot_compact = used, True, False
 
     @property
     def _is_nearly_full(self) -> bool:
@@ -80,13 +96,21 @@ async def _no_instructions() -> LoadedInstructions | None:
     return None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TurnContext:
-    """What a turn works with; it all belongs to the session."""
+    """What a turn and its tool calls work with; it all belongs to the session."""
 
+    session_id: str
+    client: SessionClient
+    updates: SessionUpdates
+    workspace: Workspace
+    permissions: SessionPermissions
+    tools: Mapping[str, Tool]
     model: Model
-    tool_context: ToolContext
     history: list[HistoryItem]
+    command_prefix: str = ""
+    """What precedes the names of commands."""
+    audit: AuditLog | None = None
     stream_delay_s: float = 0.0
     """Seconds between two pieces of a streamed reply."""
     usage: TokenUsage = field(default_factory=lambda: TokenUsage(0, 0))
@@ -95,6 +119,12 @@ class TurnContext:
     read_instructions: Callable[[], Awaitable[LoadedInstructions | None]] = _no_instructions
     """Reads the project's instructions for the model."""
     context_window: ContextWindow = field(default_factory=ContextWindow)
+    call_count: int = 0
+    """Tool calls so far; their ids end with their number."""
+    permission_lock: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held while the user is asked: one request at a time, and none that the last one decides."""
+    running: dict[str, anyio.CancelScope] = field(default_factory=dict[str, anyio.CancelScope])
+    """The scopes of the calls that run, by their ids: each can be cancelled by itself."""
 
 
 def model_history(history: Sequence[HistoryItem]) -> list[HistoryEntry]:
@@ -133,7 +163,7 @@ async def stream_model_reply(
     Raises:
         ModelFailedError: it could not answer.
     """
-    offers = [tool.offer for tool in context.tool_context.tools.values()]
+    offers = [tool.offer for tool in context.tools.values()]
     instructions = await context.read_instructions()
     guidance = [instructions.guidance] if instructions is not None else []
     reply = context.model.reply([*guidance, *history], offers)
@@ -151,7 +181,7 @@ async def send_usage(context: TurnContext, used: int, size: int) -> None:
     members: dict[str, Json] = {"used": used, "size": size}
     if context.usage.cost is not None:
         members["cost"] = {"amount": context.usage.cost, "currency": "USD"}
-    await context.tool_context.updates.send("usage_update", members)
+    await context.updates.send("usage_update", members)
 
 
 def retry_notice(delay: Retrying) -> str:

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import anyio.to_thread
-
 from acp_agent.models.types import ProjectInstructions
 from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.permissions.policy import deciding_rule
@@ -81,20 +79,6 @@ def read_instructions(
         return None
     is_cut = sum(map(len, texts.values())) > MAX_CHARS
     return LoadedInstructions(ProjectInstructions(_joined(texts)), tuple(texts), is_cut)
-
-
-async def load_instructions(
-    names: Sequence[str],
-    directories: Sequence[Path],
-    workspace: Workspace,
-    permissions: SessionPermissions,
-) -> LoadedInstructions | None:
-    """Return the same, read in a thread."""
-    if not names:
-        return None
-    return await anyio.to_thread.run_sync(
-        read_instructions, names, directories, workspace, permissions
-    )
 
 
 def _text(directory: Path, name: str, workspace: Workspace, permissions: SessionPermissions) -> str:

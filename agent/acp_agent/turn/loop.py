@@ -107,7 +107,7 @@ async def _loop(context: TurnContext) -> StopReason:
 async def _notify_user(context: TurnContext, sentence: str) -> None:
     """Send a sentence of the agent's, as if the model had written it."""
     context.history.append(AssistantMessage((TextDelta(sentence),)))
-    await context.tool_context.updates.text("agent_message_chunk", sentence)
+    await context.updates.text("agent_message_chunk", sentence)
 
 
 async def _reply(context: TurnContext) -> _Reply:
@@ -152,7 +152,7 @@ async def _stream_reply(context: TurnContext) -> _Reply:
                     case TokenUsage():
                         await _account(context, event, model_name)
                     case Retrying():
-                        updates = context.tool_context.updates
+                        updates = context.updates
                         await updates.retrying(event.reason, retry_notice(event))
                     case _:
                         events.append(event)
@@ -186,7 +186,7 @@ async def _account(context: TurnContext, used: TokenUsage, model_name: str) -> N
 async def _show(
     context: TurnContext, event: TextDelta | ReasoningDelta | PlanChange | ToolUse | ProviderBlock
 ) -> None:
-    updates = context.tool_context.updates
+    updates = context.updates
     match event:
         case TextDelta(text):
             await updates.text("agent_message_chunk", text)
@@ -205,8 +205,8 @@ async def _run_calls(context: TurnContext, calls: Sequence[ToolUse]) -> bool:
     """Run `calls`, see `batches`; return whether the turn goes on."""
     done = 0
     try:
-        for batch in batches(context.tool_context, calls):
-            results = await run_batch(context.tool_context, batch)
+        for batch in batches(context, calls):
+            results = await run_batch(context, batch)
             # The model knows what was done, even if the turn is cancelled now.
             context.history += [
                 result or _cancelled(call) for call, result in zip(batch, results, strict=True)

@@ -9,7 +9,7 @@ with nothing in them that a screen would interpret.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -28,11 +28,10 @@ from acp_agent.models.types import (
 from acp_agent.permissions.decide import MODES, POLICIES, SessionPermissions
 from acp_agent.store.entries import LocalExchange
 from acp_agent.turn.compaction import CompactionFailedError, compact
-from acp_agent.turn.context import TurnContext
+from acp_agent.turn.context import ContextWindow, TurnContext
 from acp_agent.turn.instructions import MAX_CHARS
 from acp_agent.turn.loop import model_error_response, run_turn, timeout_notice
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import StopReason
 
 HELP: Final = SlashCommand("help", "What you can say here, and which commands there are")
@@ -85,11 +84,22 @@ class ParsedCommand:
         return self.command != INIT
 
 
-def available_commands(model: Model) -> list[SlashCommand]:
-    """Return the commands that a prompt for `model` may begin with."""
+def available_commands(model: Model, prefix: str = "") -> list[SlashCommand]:
+    """Return the commands that a prompt for `model` may begin with; `prefix` precedes the names."""
     known = {command.name for command in model.commands}
     own = LOCAL_COMMANDS if is_scripted(model) else LOCAL_COMMANDS + MODEL_COMMANDS
-    return [*model.commands, *(command for command in own if command.name not in known)]
+    commands = [*model.commands, *(command for command in own if command.name not in known)]
+    return [replace(command, name=prefix + command.name) for command in commands]
+
+
+def without_prefix(message: PromptMessage, model: Model, prefix: str) -> PromptMessage:
+    """Return a prompt whose command has no prefix; one that is no command stays unchanged."""
+    if not prefix or not message.text.startswith(f"/{prefix}"):
+        return message
+    rest = message.text[len(prefix) + 1 :]
+    known = {command.name for command in available_commands(model)}
+    is_command = known.intersection(rest.split(maxsplit=1)[:1]) and not rest[0].isspace()
+    return replace(message, text=f"/{rest}") if is_command else message
 
 
 def parse_command(text: str, model: Model) -> ParsedCommand | None:
@@ -115,41 +125,34 @@ def history_item(
     return replace(prompt, text=INIT_PROMPT + also)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandFacts:
-    """What the commands report about a session."""
-
-    commands: Sequence[SlashCommand]
-    """As the client knows them."""
-    model: str
-    tools: McpServers
-    permissions: SessionPermissions
-    spent: TokenUsage
-    usage: Mapping[str, Json] | None
-    """How full the context window is, as last reported to the client."""
-    instructions: Sequence[str]
-    """Files of the project that the model gets."""
-    is_cut: bool = False
-    """Whether a part of them was cut off."""
-    prefix: str = ""
-    """What precedes the names of commands."""
-
-
 async def run_command(
-    context: TurnContext,
-    command: ParsedCommand,
-    prompt: PromptMessage,
-    facts: Callable[[], Awaitable[CommandFacts]],
+    context: TurnContext, command: ParsedCommand, prompt: PromptMessage, servers: McpServers
 ) -> StopReason:
     """Run the command that `prompt` is; return why the turn stopped."""
     # First of all: the model does not know what follows a local exchange.
     context.history.append(history_item(command, prompt))
-    if not command.is_local:
-        return await run_turn(context)
-    if command.command == COMPACT:
-        return await _compact(context, command.rest)
-    reply = _reply(command, await facts())
-    await context.tool_context.updates.text("agent_message_chunk", reply)
+    match command.command.name:
+        case INIT.name:
+            return await run_turn(context)
+        case COMPACT.name:
+            return await _compact(context, command.rest)
+        case HELP.name:
+            commands = available_commands(context.model, context.command_prefix)
+            instructions = await context.read_instructions()
+            paths = instructions.paths if instructions is not None else ()
+            reply = help_text(
+                context.model.name,
+                commands,
+                [context.workspace.display_path(path) for path in paths],
+                is_cut=instructions is not None and instructions.is_truncated,
+            )
+        case TOOLS.name:
+            reply = tools_text(servers)
+        case USAGE.name:
+            reply = usage_text(context.model.name, context.usage, context.context_window)
+        case _:
+            reply = permissions_text(context.permissions, command.rest, context.command_prefix)
+    await context.updates.text("agent_message_chunk", reply)
     return "end_turn"
 
 
@@ -164,74 +167,71 @@ async def _compact(context: TurnContext, focus: str) -> StopReason:
             raise model_error_response(problem) from None
     if not clock.cancelled_caught:
         return "end_turn"
-    await context.tool_context.updates.text("agent_message_chunk", timeout_notice(context))
+    await context.updates.text("agent_message_chunk", timeout_notice(context))
     return "max_turn_requests"
 
 
-def _reply(command: ParsedCommand, facts: CommandFacts) -> str:
-    if command.command == HELP:
-        return help_text(facts)
-    if command.command == TOOLS:
-        return tools_text(facts)
-    if command.command == USAGE:
-        return usage_text(facts)
-    return permissions_text(facts, command.rest)
+def help_text(
+    model: str, commands: Sequence[SlashCommand], instructions: Sequence[str], *, is_cut: bool
+) -> str:
+    """Return the available commands, and the files with instructions that the model gets.
 
-
-def help_text(facts: CommandFacts) -> str:
-    """Return the available commands, and the files with instructions."""
-    lines = [f"Say what you want done, in your own words: {code(facts.model)} answers. Or:", ""]
-    for command in facts.commands:
+    `is_cut` if a part of the instructions was cut off.
+    """
+    lines = [f"Say what you want done, in your own words: {code(model)} answers. Or:", ""]
+    for command in commands:
         hint = f" [{command.hint}]" if command.hint else ""
         lines.append(
             f"- {code(f'/{command.name}{hint}')}: {single_line(command.description, ABOUT_WIDTH)}"
         )
-    if facts.instructions:
-        files = ", ".join(map(code, facts.instructions))
-        cut = f" They are too long: it gets the first {MAX_CHARS} characters."
-        cut = cut if facts.is_cut else ""
+    if instructions:
+        files = ", ".join(map(code, instructions))
+        cut = f" They are too long: it gets the first {MAX_CHARS} characters." if is_cut else ""
         lines += ["", f"The model gets the instructions of the project in {files}.{cut}"]
     return "\n".join(lines)
 
 
-def tools_text(facts: CommandFacts) -> str:
+def tools_text(servers: McpServers) -> str:
     """Return the tools, those of the agent and those of each server."""
     lines = ["The model can call these tools:", ""]
-    for name, tool in facts.tools.items():
+    for name, tool in servers.items():
         first, stop, _ = " ".join(tool.offer.description.split()).partition(". ")
         about = single_line(first + stop.strip(), ABOUT_WIDTH)
         lines.append(f"- {code(name)} ({tool.kind}): {escape(about)}")
-    servers = facts.tools.counts
-    lines += ["", "MCP servers:" if servers else "There are no MCP servers in this session.", ""]
-    lines += [f"- {code(id_)}: {_count(count, 'tool')}" for id_, count in servers.items()]
-    for title, about in facts.tools.warnings:
+    counts = servers.counts
+    lines += ["", "MCP servers:" if counts else "There are no MCP servers in this session.", ""]
+    lines += [f"- {code(id_)}: {_count(count, 'tool')}" for id_, count in counts.items()]
+    for title, about in servers.warnings:
         lines.append(f"- {escape(single_line(f'{title}. {about}', 3 * NAME_WIDTH))}")
     return "\n".join(lines).rstrip()
 
 
-def usage_text(facts: CommandFacts) -> str:
+def usage_text(model: str, spent: TokenUsage, window: ContextWindow) -> str:
     """Return what was spent, and how full the window is."""
-    spent = facts.spent
     if not spent.total:
         return "Nothing was spent in this session so far, as far as the model's service tells."
     cached = f", {spent.cache_read_tokens} of them from a cache" if spent.cache_read_tokens else ""
     thought = f", {spent.reasoning_tokens} of them for thoughts" if spent.reasoning_tokens else ""
+    if window.size > 0:
+        share = round(100 * window.used / window.size)
+        fullness = f"{window.used} of {window.size} tokens, {share} %"
+    else:
+        fullness = "the size of the model's context window is not known; set it with `--window`"
     cost = "unknown" if spent.cost is None else f"${spent.cost:.4f}"
     lines = [
-        f"All replies of this session together, by {code(facts.model)} now:",
+        f"All replies of this session together, by {code(model)} now:",
         "",
         f"- read: {spent.input_tokens} tokens{cached}",
         f"- written: {spent.output_tokens} tokens{thought}",
         f"- cost: {cost}",
-        f"- window: {_window(facts.usage)}",
+        f"- window: {fullness}",
     ]
     return "\n".join(lines)
 
 
-def permissions_text(facts: CommandFacts, rest: str) -> str:
+def permissions_text(permissions: SessionPermissions, rest: str, prefix: str = "") -> str:
     """Return what is remembered of the user's answers; forget it where `rest` says so."""
-    permissions = facts.permissions
-    shows = f"/{facts.prefix}{PERMISSIONS.name}"
+    shows = f"/{prefix}{PERMISSIONS.name}"
     forgets = code(f"{shows} {FORGET}")
     if rest == FORGET:
         count = permissions.clear_grants()
@@ -268,10 +268,3 @@ def _quoted(words: str) -> str:
 
 def _count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _window(usage: Mapping[str, Json] | None) -> str:
-    used, size = (usage.get("used"), usage.get("size")) if usage else (None, None)
-    if not isinstance(used, int) or not isinstance(size, int) or size <= 0:
-        return "the size of the model's context window is not known; set it with `--window`"
-    return f"{used} of {size} tokens, {round(100 * used / size)} %"

@@ -11,26 +11,23 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 import anyio
 
 from acp_agent.models.types import ToolResult, ToolUse
-from acp_agent.permissions.audit import AuditLog, AuditRecord
-from acp_agent.permissions.decide import Decision, SessionPermissions, Verdict
+from acp_agent.permissions.audit import AuditRecord
+from acp_agent.permissions.decide import Decision, Verdict
 from acp_agent.store.database import StoreError
 from acp_agent.tools.call import (
     NAME_WIDTH,
     Content,
     Outcome,
     PreparedCall,
-    Tool,
     ToolFailedError,
     text_content,
 )
-from acp_agent.updates.v1 import Notifier, SessionUpdates
-from acp_agent.workspace import Workspace
+from acp_agent.turn.context import TurnContext
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
@@ -53,37 +50,10 @@ _NO_RESPONSE: Final = (
 )
 
 
-class SessionClient(Notifier, Protocol):
-    """The client, as a turn uses it."""
-
-    async def request(self, method: str, params: Json = None) -> Json:
-        """Send a request; return its result."""
-        ...
-
-
-@dataclass
-class ToolContext:
-    """What tool calls work with; it all belongs to the session."""
-
-    session_id: str
-    client: SessionClient
-    updates: SessionUpdates
-    workspace: Workspace
-    permissions: SessionPermissions
-    tools: Mapping[str, Tool]
-    call_count: int = 0
-    """Calls so far; ids of calls end with their number."""
-    audit: AuditLog | None = None
-    permission_lock: anyio.Lock = field(default_factory=anyio.Lock)
-    """Held while the user is asked: one request at a time, and none that the last one decides."""
-    running: dict[str, anyio.CancelScope] = field(default_factory=dict[str, anyio.CancelScope])
-    """The scopes of the calls that run, by their ids: each can be cancelled by itself."""
-
-
 class _ToolCall:
     """A tool call as the client knows it: prepared, shown, asked about, run, in this order."""
 
-    def __init__(self, context: ToolContext, wanted: ToolUse) -> None:
+    def __init__(self, context: TurnContext, wanted: ToolUse) -> None:
         self._context = context
         self._wanted = wanted
         self._id = ""
@@ -280,7 +250,7 @@ def _shown(call: PreparedCall) -> dict[str, Json]:
     }
 
 
-def batches(context: ToolContext, calls: Sequence[ToolUse]) -> Iterator[list[ToolUse]]:
+def batches(context: TurnContext, calls: Sequence[ToolUse]) -> Iterator[list[ToolUse]]:
     """Yield `calls` in their order: neighbours that only read together, each other one alone."""
     batch: list[ToolUse] = []
     for wanted in calls:
@@ -296,7 +266,7 @@ def batches(context: ToolContext, calls: Sequence[ToolUse]) -> Iterator[list[Too
         yield batch
 
 
-async def run_batch(context: ToolContext, batch: Sequence[ToolUse]) -> list[ToolResult | None]:
+async def run_batch(context: TurnContext, batch: Sequence[ToolUse]) -> list[ToolResult | None]:
     """Run the calls of a batch together; return their results in their order.
 
     None means a call that has no result because the user wants the turn to end; then the

@@ -55,6 +55,8 @@ class SessionUpdates:
     """Whether the client shows notices."""
     shows_compactions = False
     """Whether the client shows compactions."""
+    option_key = "id"
+    """The field that holds the id of an option."""
 
     def __init__(self, client: Notifier, session_id: str, log: SessionLog | None = None) -> None:
         self._client = client
@@ -189,11 +191,11 @@ class SessionUpdates:
     async def option_changed(
         self, option: SessionOption, chosen: Mapping[str, str], all_: Sequence[SessionOption]
     ) -> None:
-        """Send the value of an option; the mode as a mode too."""
-        if option.id == MODE:
+        """Send the value of an option; in version 1 the mode as a mode too."""
+        settings = self.settings(all_, chosen)
+        if option.id == MODE and "modes" in settings:
             await self.send("current_mode_update", {"currentModeId": chosen[MODE]})
-        entries = self.settings(all_, chosen)["configOptions"]
-        await self.send("config_option_update", {"configOptions": entries})
+        await self.send("config_option_update", {"configOptions": settings["configOptions"]})
 
     async def commands(self, commands: Sequence[SlashCommand]) -> None:
         await self.send(
@@ -225,15 +227,28 @@ class SessionUpdates:
         self, options: Sequence[SessionOption], chosen: Mapping[str, str]
     ) -> dict[str, Json]:
         """Return the options of a session as fields of a result."""
-        modes = [
-            {"id": choice.value, "name": choice.name, "description": choice.description}
-            for option in options
-            if option.id == MODE
-            for choice in option.choices
-        ]
+        modes: list[Json] = []
+        entries: list[Json] = []
+        for option in options:
+            choices: list[Json] = []
+            for each in option.choices:
+                about = {"description": each.description} if each.description else {}
+                choices.append({"value": each.value, "name": each.name, **about})
+                if option.id == MODE:
+                    modes.append({"id": each.value, "name": each.name, **about})
+            entries.append(
+                {
+                    self.option_key: option.id,
+                    "name": option.name,
+                    "category": option.category,
+                    "type": "select",
+                    "currentValue": chosen[option.id],
+                    "options": choices,
+                }
+            )
         return {
             "modes": {"currentModeId": chosen[MODE], "availableModes": modes},
-            "configOptions": [option_entry(option, "id", chosen[option.id]) for option in options],
+            "configOptions": entries,
         }
 
     def _forget(self) -> None:
@@ -256,22 +271,6 @@ class SessionUpdates:
         await self._client.notify(
             "session/update", {"sessionId": self._session_id, "update": params}
         )
-
-
-def option_entry(option: SessionOption, named: str, value: str) -> dict[str, Json]:
-    """Return an option as the protocol shows it; `named` is the member that holds its id."""
-    return {
-        named: option.id,
-        "name": option.name,
-        "category": option.category,
-        "type": "select",
-        "currentValue": value,
-        "options": [
-            {"value": choice.value, "name": choice.name}
-            | ({"description": choice.description} if choice.description else {})
-            for choice in option.choices
-        ],
-    }
 
 
 def _compaction_text(members: Mapping[str, Json]) -> str:

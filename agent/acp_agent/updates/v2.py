@@ -8,7 +8,7 @@ Source: ACP version 2, Prompt Lifecycle; Session Setup, "Resuming Sessions"; Too
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from acp_agent.diffs import git_move, git_patch
@@ -17,7 +17,7 @@ from acp_agent.options import SessionOption
 from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT
-from acp_agent.updates.v1 import Notifier, RenderedUpdates, SessionUpdates, option_entry
+from acp_agent.updates.v1 import Notifier, RenderedUpdates, SessionUpdates
 from acp_protocol.jsonrpc import Json
 
 PLAN_ID: Final = "main"
@@ -33,6 +33,7 @@ class SessionUpdatesV2(SessionUpdates):
 
     shows_notices = True
     shows_compactions = True
+    option_key = "configId"
     is_asking = False
     """Whether the session waits for the user."""
 
@@ -42,6 +43,8 @@ class SessionUpdatesV2(SessionUpdates):
         """What the client knows of terminals in which something runs."""
         self._contents: dict[str, Sequence[Json]] = {}
         """What the client knows of the content of tool calls that run."""
+        self._replayed: set[str] = set()
+        """The ids of messages that the client knows from a replay."""
 
     async def echo(self, message_id: str, blocks: Sequence[Json]) -> None:
         """Send a prompt back, with the message id of its response."""
@@ -54,10 +57,13 @@ class SessionUpdatesV2(SessionUpdates):
                 yield "user_message", {"messageId": event["id"], "content": event["blocks"]}
             case "text":
                 content = {"type": "text", "text": event["text"]}
-                yield event["kind"], {"messageId": event["id"], "content": content}
-            case "message":
-                content = [{"type": "text", "text": event["text"]}]
-                yield event["kind"], {"messageId": event["id"], "content": content}
+                if self._is_replay and event["id"] not in self._replayed:
+                    # The first piece creates the message, and those after it are chunks.
+                    self._replayed.add(event["id"])
+                    kind = event["kind"].removesuffix("_chunk")
+                    yield kind, {"messageId": event["id"], "content": [content]}
+                else:
+                    yield event["kind"], {"messageId": event["id"], "content": content}
             case "compaction":
                 yield "compaction_update", {"compactionId": event["id"], **event["members"]}
             case "plan":
@@ -80,13 +86,10 @@ class SessionUpdatesV2(SessionUpdates):
             update["capabilities"] = None
         yield "tool_call_update", update
 
-    async def replay(self, events: Iterable[Event], then: Callable[[], RenderedUpdates]) -> None:
-        """Send the stored events again, and then the updates of `then`."""
-        await super().replay(_whole_messages(events), then)
-
     def _forget(self) -> None:
         self._terminals.clear()
         self._contents.clear()
+        self._replayed.clear()
 
     async def _send(self, update: str, members: Mapping[str, Json]) -> None:
         """Send an update; of a terminal and of content, only what the client does not know."""
@@ -137,12 +140,6 @@ class SessionUpdatesV2(SessionUpdates):
         self.is_asking = False
         await self.state("running")
 
-    async def option_changed(
-        self, option: SessionOption, chosen: Mapping[str, str], all_: Sequence[SessionOption]
-    ) -> None:
-        del option
-        await self.send("config_option_update", self.settings(all_, chosen))
-
     def command_entries(self, commands: Sequence[SlashCommand]) -> list[dict[str, Json]]:
         return [
             {"type": "command", "name": command.name, "description": command.description}
@@ -166,23 +163,8 @@ class SessionUpdatesV2(SessionUpdates):
     def settings(
         self, options: Sequence[SessionOption], chosen: Mapping[str, str]
     ) -> dict[str, Json]:
-        """Return the options of a session as fields of a result."""
-        return {
-            "configOptions": [
-                option_entry(option, "configId", chosen[option.id]) for option in options
-            ]
-        }
-
-
-def _whole_messages(events: Iterable[Event]) -> Iterator[Event]:
-    """Yield events with the first piece of each message as a message; later pieces stay pieces."""
-    known: set[str] = set()
-    for event in events:
-        if event["what"] != "text" or event["id"] in known:
-            yield event
-            continue
-        known.add(event["id"])
-        yield {**event, "what": "message", "kind": event["kind"].removesuffix("_chunk")}
+        """Return the options of a session as fields of a result; the mode is one of them."""
+        return {"configOptions": super().settings(options, chosen)["configOptions"]}
 
 
 def _with_content(members: Mapping[str, Json], terminal_id: str) -> dict[str, Json]:

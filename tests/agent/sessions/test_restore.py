@@ -102,7 +102,10 @@ def test_what_was_cut_off_is_mended_once() -> None:
     last = list(log.replayable())[-1]
     assert (last["id"], last["members"]["status"]) == ("call_1", "failed")
     mended = list(log.events())
-    assert restore(log) == revived
+    again = restore(log)
+    assert (again.history, again.calls) == (revived.history, revived.calls)
+    assert again.pending_prompt is None
+    assert not again.open_calls
     assert list(log.events()) == mended
 
 
