@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
-from difflib import unified_diff
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -15,7 +13,14 @@ from acp_console.cli import exit_codes
 from acp_console.cli.exec_output import ascii_json
 from acp_console.cli.ignores import FilterSelector, ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS, parse_filter, read_entries, warn_about_filter
-from acp_inspector.analysis.diff import ABSENT, JournalComparison, StepDifference, compare
+from acp_inspector.analysis.diff import (
+    ABSENT,
+    JournalComparison,
+    StepDifference,
+    compare,
+    frame_numbers,
+    value_lines,
+)
 from acp_inspector.analysis.steps import Level
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
@@ -26,8 +31,6 @@ VERSION: Final = 1
 """Version of the JSON output."""
 VALUE_WIDTH: Final = 200
 """Most characters shown of a value."""
-MAX_FRAMES: Final = 5
-"""Most frame numbers shown for one step."""
 
 
 @click.command(name="diff")
@@ -144,34 +147,17 @@ def comparison_lines(found: JournalComparison, left: Path, right: Path) -> Itera
 
 
 def _difference_lines(each: StepDifference, *, are_many: bool) -> Iterator[str]:
-    ours, theirs = _frames(each.left_frames), _frames(each.right_frames)
     where = f" in {single_line(each.session, 40)}" if are_many and each.session else ""
     step = f"{each.side}{where}: {single_line(each.name, 80)}"
-    if each.kind == "left only":
-        yield f"- {step}, {ours} of the left"
-        yield f"    - {_value(each.left)}"
-        return
-    if each.kind == "right only":
-        yield f"+ {step}, {theirs} of the right"
-        yield f"    + {_value(each.right)}"
-        return
-    where = f" at {single_line(each.path, 120)}" if each.path else ""
-    yield f"* {step}{where}, {ours} and {theirs}"
-    if isinstance(each.left, str) and isinstance(each.right, str) and "\n" in each.left:
-        lines = each.left.splitlines(), each.right.splitlines()
-        for line in list(unified_diff(*lines, lineterm="", n=1))[2:]:
-            yield f"    {single_line(line, VALUE_WIDTH)}"
-        return
-    yield f"    - {_value(each.left)}"
-    yield f"    + {_value(each.right)}"
-
-
-def _frames(numbers: tuple[int, ...]) -> str:
-    shown = ", ".join(map(str, numbers[:MAX_FRAMES]))
-    more = "…" if len(numbers) > MAX_FRAMES else ""
-    return f"{'frame' if len(numbers) == 1 else 'frames'} {shown}{more}"
-
-
-def _value(value: Json) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return single_line(text, VALUE_WIDTH)
+    ours, theirs = frame_numbers(each.left_frames), frame_numbers(each.right_frames)
+    match each.kind:
+        case "left only":
+            yield f"- {step}, {ours} of the left"
+        case "right only":
+            yield f"+ {step}, {theirs} of the right"
+        case "changed":
+            path = f" at {single_line(each.path, 120)}" if each.path else ""
+            yield f"* {step}{path}, {ours} and {theirs}"
+    for line in value_lines(each):
+        # The mark before a value does not count.
+        yield f"    {single_line(line, VALUE_WIDTH + 2)}"

@@ -88,79 +88,65 @@ def command(
     """  # noqa: D301 - the mark by which click keeps lines apart
     name, text = _words(words)
     agent = agent_or_demo(context, name).with_protocol(protocol, dialect)
-    turn = SingleTurn(agent, cwd.resolve(), text, allow, format_, record)
-    return run_until_signal(lambda: turn.run_within(math.inf if timeout is None else timeout))
+    limit = math.inf if timeout is None else timeout
+    return run_until_signal(
+        lambda: run_turn(agent, cwd.resolve(), text, allow, format_, record, limit)
+    )
 
 
 def run_demo_turn(agent: AgentSpec = DEMO_AGENT) -> int:
     """Run one turn with an agent, and say on stderr that and why."""
     which = "the embedded demo agent" if agent.is_embedded_demo else agent.name
     say(f"there is no terminal, so this is one turn with {which}, without a screen")
-    turn = SingleTurn(agent, Path.cwd(), DEMO_PROMPT, "reads", "text", None)
-    return run_until_signal(lambda: turn.run_within(math.inf))
+    return run_until_signal(lambda: run_turn(agent, Path.cwd(), DEMO_PROMPT))
 
 
-class SingleTurn:
-    """One turn, from the start of the agent to its end."""
+async def run_turn(
+    agent: AgentSpec,
+    cwd: Path,
+    text: str,
+    allow: PermissionPolicy = "reads",
+    format_: Format = "text",
+    record: Path | None = None,
+    limit: float = math.inf,
+) -> int:
+    """Start an agent, run one turn in at most `limit` seconds, and return the exit code.
 
-    def __init__(
-        self,
-        agent: AgentSpec,
-        cwd: Path,
-        text: str,
-        allow: PermissionPolicy,
-        format_: Format,
-        record: Path | None,
-    ) -> None:
-        self._agent = agent
-        self._cwd = cwd
-        self._text = text
-        self._host = ClientHandlers(
-            PolicyDecider(allow, _report_refusal),
-            reads=allow != "none",
-            writes=allow in {"edits", "all"},
-            runs=allow == "all",
-        )
-        self._record = record
-        self._scope: anyio.CancelScope
-        self._printer = TurnPrinter(format_, self._leave, agent.open_dialect())
-
-    async def run_within(self, limit: float) -> int:
-        """Run the turn in at most `limit` seconds; return the exit code.
-
-        Raises:
-            BrokenPipeError: the reader of our stdout has gone.
-        """
-        try:
-            with anyio.CancelScope() as self._scope:
-                await self._run(limit)
-        finally:
-            self._printer.finish()
-        if not self._printer.is_read:
-            raise BrokenPipeError
-        return exit_codes.DONE
-
-    async def _run(self, limit: float) -> None:
-        deadline = anyio.current_time() + limit
-        journal = Journal()
-        with record_journal(journal, self._agent, self._cwd, self._record, warn=say):
-            journal.subscribe(self._printer.show)
+    Raises:
+        OperationTimeoutError: the turn has not ended by then.
+        BrokenPipeError: the reader of our stdout has gone.
+    """
+    handlers = ClientHandlers(
+        PolicyDecider(allow, _report_refusal),
+        reads=allow != "none",
+        writes=allow in {"edits", "all"},
+        runs=allow == "all",
+    )
+    deadline = anyio.current_time() + limit
+    journal = Journal()
+    whole = anyio.CancelScope()
+    printer = TurnPrinter(format_, whole.cancel, agent.open_dialect())
+    try:
+        with whole, record_journal(journal, agent, cwd, record, warn=say):
+            journal.subscribe(printer.show)
             async with connect_agent(
-                self._agent,
-                cwd=self._cwd,
+                agent,
+                cwd=cwd,
                 journal=journal,
-                handlers=self._host,
+                handlers=handlers,
                 start_timeout=min(START_TIMEOUT_S, limit),
             ) as link:
                 with anyio.CancelScope(deadline=deadline) as scope:
-                    session = await link.new_session(self._cwd)
-                    answer = await link.prompt(session["sessionId"], self._text)
-                    self._printer.end(session["sessionId"], answer)
+                    session = await link.new_session(cwd)
+                    answer = await link.prompt(session["sessionId"], text)
+                    printer.end(session["sessionId"], answer)
                 if scope.cancelled_caught:
                     raise OperationTimeoutError("the turn", limit)
-
-    def _leave(self) -> None:
-        self._scope.cancel()
+    finally:
+        printer.finish()
+    if not printer.is_read:
+        raise BrokenPipeError
+    return exit_codes.DONE
 
 
 def _words(words: tuple[str, ...]) -> tuple[str | None, str]:

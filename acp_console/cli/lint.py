@@ -10,12 +10,11 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.annotate import annotate
 from acp_console.cli.errors import say
 from acp_console.cli.exec_output import ascii_json
 from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_text import print_report
-from acp_console.cli.reading import filter_option, parse_filter, warn_about_filter
+from acp_console.cli.reading import annotate, filter_option, parse_filter, warn_about_filter
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.filter.frames import EntryFields
@@ -93,8 +92,8 @@ def command(
 ) -> int:
     """Check recordings against the rules of the protocol.
 
-    Each finding names the rule, the frames that prove it, and what to do. A rule that had nothing
-    to look at is counted as such: that it found nothing says nothing.
+    Each finding names the rule, the frames that prove it, and what to do. The
+    summary counts the rules that had nothing to check.
 
     \b
     acp-console lint session.acp.ndjson

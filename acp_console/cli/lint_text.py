@@ -54,8 +54,8 @@ def print_report(file: str, report: LintReport, *, is_all: bool) -> None:
     failed = len(report.failed.keys() - report.exercised)
     broken = f"; {failed} could not be judged" if failed else ""
     click.echo(
-        f"{exercised} of {applied} rules had something to look at; "
-        f"that the other {applied - exercised - failed} found nothing says nothing{broken}"
+        f"{exercised} of {applied} rules applied to this recording; "
+        f"the other {applied - exercised - failed} had nothing to check{broken}"
     )
 
 

@@ -17,10 +17,9 @@ from rich.console import Console
 from rich.text import Text
 
 from acp_console.cli import exit_codes
-from acp_console.cli.annotate import annotate
 from acp_console.cli.errors import say
 from acp_console.cli.exec_output import ascii_json
-from acp_console.cli.reading import parse_filter, warn_about_filter
+from acp_console.cli.reading import annotate, parse_filter, warn_about_filter
 from acp_console.cli.show_views import View, ViewRequest, print_view
 from acp_console.render.tables import GAP, join_cells
 from acp_console.render.values import sender

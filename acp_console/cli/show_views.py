@@ -11,9 +11,8 @@ from typing import Final, Literal, TypeAlias
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.annotate import annotate
 from acp_console.cli.exec_output import ascii_json
-from acp_console.cli.reading import print_table, read_study, warn_about_filter
+from acp_console.cli.reading import annotate, print_table, read_study, warn_about_filter
 from acp_console.render.capabilities import CAPABILITIES, capability_cells
 from acp_console.render.tables import Layout
 from acp_console.render.transcript import change_lines, transcript_lines

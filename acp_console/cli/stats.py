@@ -18,10 +18,9 @@ from acp_console.cli.reading import (
     read_study,
 )
 from acp_console.render.statistics import (
-    METHODS,
-    SESSIONS,
-    TURNS,
+    TABLES,
     By,
+    counted_methods,
     counted_turns,
     headline,
     method_cells,
@@ -29,7 +28,6 @@ from acp_console.render.statistics import (
     session_turns,
     turn_cells,
 )
-from acp_console.render.values import cell_text, sender
 from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.statistics import Counts, Histogram, MethodStatistics
@@ -79,17 +77,15 @@ def command(*, file: Path, by: By, text: str, format_: Format) -> int:
 
 
 def print_statistics(study: SessionModel, by: By) -> None:
-    if by == "method":
-        tallies = sorted(study.statistics.methods.values(), key=lambda tally: -tally.count)
-        rows = [[sender(tally.side), *method_cells(tally)] for tally in tallies]
-        print_table(METHODS, rows)
-    elif by == "session":
-        items = study.statistics.sessions.items()
-        sessions = [[cell_text(key), *session_cells(study, key, tally)] for key, tally in items]
-        print_table(SESSIONS, sessions)
-    else:
-        turns = [turn_cells(turn, tally) for turn, tally in counted_turns(study)]
-        print_table(TURNS, turns)
+    match by:
+        case "method":
+            rows = [method_cells(tally) for tally in counted_methods(study)]
+        case "session":
+            items = study.statistics.sessions.items()
+            rows = [session_cells(study, key, tally) for key, tally in items]
+        case "turn":
+            rows = [turn_cells(turn, tally) for turn, tally in counted_turns(study)]
+    print_table(TABLES[by], rows)
 
 
 def statistics_json(study: SessionModel, by: By) -> dict[str, Json]:

@@ -17,7 +17,6 @@ import anyio
 
 from acp_console.client.agents import AgentSpec, SignInRequiredError
 from acp_console.client.handlers import ClientHandlers
-from acp_console.client.turns import TurnTracker
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES
@@ -51,19 +50,22 @@ class AgentConnection:
     """A connection to a running agent that has answered `initialize`."""
 
     def __init__(
-        self, spec: AgentSpec, child: ChildProcess, connection: Connection, turns: TurnTracker
+        self,
+        spec: AgentSpec,
+        child: ChildProcess,
+        connection: Connection,
+        handlers: ClientHandlers,
     ) -> None:
         self.spec = spec
         self.connection = connection
         self.version = 1
         """The protocol version that was agreed on."""
-        self._turns = turns
         self.agent_info: Mapping[str, Json] = {}
         self.capabilities: Mapping[str, Json] = {}
         self.auth_methods: tuple[Json, ...] = ()
         """As the agent gave them, not validated."""
         self._child = child
-        self._host: ClientHandlers
+        self._host = handlers
 
     @property
     def title(self) -> str:
@@ -74,9 +76,7 @@ class AgentConnection:
                 return name
         return self.spec.title
 
-    async def initialize(
-        self, handlers: ClientHandlers, *, timeout: float = START_TIMEOUT_S
-    ) -> None:
+    async def initialize(self, *, timeout: float = START_TIMEOUT_S) -> None:
         """Agree on the version; `connect_agent` does this.
 
         Raises:
@@ -84,10 +84,9 @@ class AgentConnection:
             AgentExitedError: it ended instead of responding.
             OperationTimeoutError: it did not respond in `timeout` seconds.
         """
-        self._host = handlers
         try:
             answer = await self._watched(
-                self.connection.request("initialize", self._hello(handlers), timeout=timeout)
+                self.connection.request("initialize", self._hello(), timeout=timeout)
             )
         except RequestFailedError as refusal:
             if refusal.code != UNSUPPORTED_VERSION:
@@ -103,7 +102,7 @@ class AgentConnection:
             )
         if version == 1:
             self.connection.disallow_batches()
-        self.version = handlers.version = version
+        self.version = self._host.version = version
         info, able = (
             ("agentInfo", "agentCapabilities") if version == 1 else ("info", "capabilities")
         )
@@ -111,9 +110,9 @@ class AgentConnection:
         self.capabilities = _object(members.get(able) or {}, "initialize")
         self.auth_methods = tuple(as_list(members.get("authMethods")))
 
-    def _hello(self, host: ClientHandlers) -> dict[str, Json]:
+    def _hello(self) -> dict[str, Json]:
         us = {"name": "acp-console", "title": "acp-console", "version": VERSION}
-        first = {"clientInfo": us, "clientCapabilities": host.capabilities}
+        first = {"clientInfo": us, "clientCapabilities": self._host.capabilities}
         # Asked before the answer is known: who speaks version 1 only finds its own members.
         second: dict[str, Json] = (
             {"info": us, "capabilities": {}} if self.spec.max_protocol_version > 1 else {}
@@ -151,14 +150,13 @@ class AgentConnection:
             AgentExitedError: it ended instead of answering.
         """
         self._host.begin_turn(session_id)
-        self._turns.begin(session_id)
         blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else list(prompt)
         params = {"sessionId": session_id, "prompt": blocks}
         answer = await self._watched(self.connection.request("session/prompt", params))
         members = _object(answer, "session/prompt")
         if self.version >= 2:
             return await self._watched(
-                self._turns.wait_for_end(session_id, members, self.connection)
+                self._host.turns.wait_for_end(session_id, members, self.connection)
             )
         if not isinstance(members.get("stopReason"), str):
             raise RemoteProtocolError("the agent's answer to session/prompt has no stopReason")
@@ -221,14 +219,14 @@ async def connect_agent(
     async with spawn(spec.command, cwd=cwd, on_stderr=journal.stderr) as child:
         journal.event("spawn", pid=child.pid)
         has_batches = spec.dialect == BATCHES
-        turns = TurnTracker(handlers, names_messages=not has_batches)
+        handlers.turns.names_messages = not has_batches
         try:
             transport = _spoken(child, spec, journal)
-            connecting = Connection(transport, turns, allow_batches=has_batches)
+            connecting = Connection(transport, handlers, allow_batches=has_batches)
             async with handlers, connecting as connection:
-                link = AgentConnection(spec, child, connection, turns)
+                link = AgentConnection(spec, child, connection, handlers)
                 try:
-                    await link.initialize(handlers, timeout=start_timeout)
+                    await link.initialize(timeout=start_timeout)
                     yield link
                 except OperationTimeoutError as problem:
                     problem.stderr_tail, problem.stray_output = (

@@ -20,6 +20,7 @@ from acp_console.client.permissions import (
     requested_tool_call,
 )
 from acp_console.client.terminals import TERMINAL_METHODS, serve_terminal
+from acp_console.client.turns import TurnTracker
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
@@ -55,6 +56,7 @@ class ClientHandlers:
         self._roots: dict[str, SandboxedFiles] = {}
         self._cancelled: set[str] = set()
         self._calls: dict[str, dict[str, dict[str, Json]]] = {}
+        self.turns = TurnTracker()
         self.version = 1
         """The protocol version that was agreed on."""
 
@@ -86,8 +88,9 @@ class ClientHandlers:
         self._roots[session_id] = SandboxedFiles([cwd])
 
     def begin_turn(self, session_id: str) -> None:
-        """Let the session ask for consent again."""
+        """Let the session ask for consent again; earlier updates are no part of the turn."""
         self._cancelled.discard(session_id)
+        self.turns.begin(session_id)
 
     def cancel_turn(self, session_id: str) -> None:
         """Answer every question of the session with `cancelled` until its next turn."""
@@ -110,7 +113,14 @@ class ClientHandlers:
                 )
 
     async def handle_notification(self, notification: Notification) -> None:
-        """Remember what is said of a tool call; what is shown comes from the journal."""
+        """Remember what is said of turns and tool calls; what is shown comes from the journal."""
+        match notification.params:
+            case {"sessionId": str(session_id), "update": update} if (
+                notification.method == "session/update" and self.version >= 2
+            ):
+                self.turns.observe(session_id, update)
+            case _:
+                pass
         match notification.params:
             case {
                 "sessionId": str(session_id),

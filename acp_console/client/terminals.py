@@ -42,31 +42,26 @@ async def serve_terminal(
     Raises:
         RequestFailedError: the session has no such terminal, or the command is not run.
     """
+    session: str = params["sessionId"]
     try:
-        if method == "terminal/create":
-            command = _command(params)
-            session: str = params["sessionId"]
-            id_ = await terminals.create(session, command, cwd=cwd, roots=roots)
-            return {"terminalId": id_}
-        return await _serve_existing(terminals, method, params["sessionId"], params["terminalId"])
+        match method:
+            case "terminal/create":
+                id_ = await terminals.create(session, _command(params), cwd=cwd, roots=roots)
+                return {"terminalId": id_}
+            case "terminal/output":
+                seen = terminals.output(session, params["terminalId"])
+                status = {} if seen.status is None else {"exitStatus": _status(seen.status)}
+                return {"output": seen.output, "truncated": seen.is_cut, **status}
+            case "terminal/wait_for_exit":
+                return _status(await terminals.wait(session, params["terminalId"]))
+            case "terminal/kill":
+                await terminals.kill(session, params["terminalId"])
+            case _:
+                await terminals.release(session, params["terminalId"])
     except TerminalMissingError as problem:
         raise RequestFailedError(jsonrpc.RESOURCE_NOT_FOUND, str(problem)) from None
     except CommandRefusedError as problem:
         raise RequestFailedError(jsonrpc.INVALID_PARAMS, str(problem)) from None
-
-
-async def _serve_existing(terminals: TerminalPool, method: str, session: str, id_: str) -> Json:
-    match method:
-        case "terminal/output":
-            seen = terminals.output(session, id_)
-            status = {} if seen.status is None else {"exitStatus": _status(seen.status)}
-            return {"output": seen.output, "truncated": seen.is_cut, **status}
-        case "terminal/wait_for_exit":
-            return _status(await terminals.wait(session, id_))
-        case "terminal/kill":
-            await terminals.kill(session, id_)
-        case _:
-            await terminals.release(session, id_)
     return {}
 
 

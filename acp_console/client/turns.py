@@ -11,12 +11,11 @@ from typing import Final, TypeAlias, cast
 
 import anyio
 
-from acp_console.client.handlers import ClientHandlers
 from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import ConnectionClosedError, RemoteProtocolError, RequestFailedError
-from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.jsonrpc import Json
 
 Update: TypeAlias = Mapping[str, Json]
 
@@ -40,27 +39,26 @@ MAX_UPDATES: Final = 1000
 
 
 class TurnTracker:
-    """Handles what an agent says as `host` does, and keeps an eye on the states in it."""
+    """Keeps the updates of each session that say where turns begin and end."""
 
-    def __init__(self, host: ClientHandlers, *, names_messages: bool = True) -> None:
-        """`names_messages` False: the draft before this one, whose answers name no message."""
-        self._host = host
-        self._names_messages = names_messages
+    names_messages = True
+    """False for the draft before this one, whose responses name no message."""
+
+    def __init__(self) -> None:
         self._sessions: dict[str, _Session] = {}
 
-    async def handle_request(self, request: Request) -> Json:
-        return await self._host.handle_request(request)
-
-    async def handle_notification(self, notification: Notification) -> None:
-        """Remember what belongs to turns, and let the host take note of all."""
-        match notification.params:
-            case {"sessionId": str(session_id), "update": update} if (
-                notification.method == "session/update" and self._host.version >= 2
-            ):
-                self._note(session_id, update)
+    def observe(self, session_id: str, update: Json) -> None:
+        match update:
+            case {"sessionUpdate": "user_message" | "user_message_chunk", "messageId": str()} | {
+                "sessionUpdate": "state_update",
+                "state": "idle",
+            }:
+                session = self._sessions.setdefault(session_id, _Session())
+                if session.waiting or len(session.updates) < MAX_UPDATES:
+                    session.updates.append(cast("Update", update))
+                session.wake()
             case _:
                 pass
-        await self._host.handle_notification(notification)
 
     def begin(self, session_id: str) -> None:
         """Begin a turn: earlier updates are no part of it."""
@@ -79,15 +77,20 @@ class TurnTracker:
             ConnectionClosedError: the agent left before.
         """
         message_id = response.get("messageId")
-        if not isinstance(message_id, str) and self._names_messages:
+        if not isinstance(message_id, str) and self.names_messages:
             raise RemoteProtocolError("the agent's answer to session/prompt has no messageId")
         session = self._sessions.setdefault(session_id, _Session())
         # The echo may have come before the answer, and then the end of the turn too.
         start = _place_of(session.updates, message_id)
         more = anyio.Event()
+
+        async def wake_at_close() -> None:
+            await connection.wait_closed()
+            session.wake()
+
         try:
             async with BackgroundTasks() as tasks:
-                tasks.start_soon(_wake_at_end, connection, session)
+                tasks.start_soon(wake_at_close)
                 while (state := _idle(session.updates[start:])) is None and connection.is_open:
                     session.waiting.discard(more)
                     more = anyio.Event()
@@ -100,24 +103,6 @@ class TurnTracker:
         if state.get("stopReason") == "error":
             raise _failure(state.get("error"))
         return {**state, "stopReason": state.get("stopReason") or "end_turn"}
-
-    def _note(self, session_id: str, update: Json) -> None:
-        match update:
-            case {"sessionUpdate": "user_message" | "user_message_chunk", "messageId": str()} | {
-                "sessionUpdate": "state_update",
-                "state": "idle",
-            }:
-                session = self._sessions.setdefault(session_id, _Session())
-                if session.waiting or len(session.updates) < MAX_UPDATES:
-                    session.updates.append(cast("Update", update))
-                session.wake()
-            case _:
-                pass
-
-
-async def _wake_at_end(connection: Connection, session: _Session) -> None:
-    await connection.wait_closed()
-    session.wake()
 
 
 def _place_of(updates: list[Update], message_id: Json) -> int:

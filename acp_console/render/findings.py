@@ -30,5 +30,5 @@ def frame_numbers(finding: Finding, most: int) -> str:
 
 
 def rule_coverage(report: LintReport) -> tuple[int, int]:
-    """Return how many rules had something to look at, and how many there are."""
+    """Return how many rules had something to check, and how many there are."""
     return len(report.exercised & report.applied), len(report.applied)

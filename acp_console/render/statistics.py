@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from acp_console.render.tables import Layout
-from acp_console.render.values import cell_text, format_seconds, format_size, plural
+from acp_console.render.values import cell_text, format_seconds, format_size, plural, sender
 from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.statistics import Counts, Histogram, MethodStatistics
@@ -49,6 +49,7 @@ TURNS: Final = Layout(
         *("tokens", "chunks/s", "tools", "cost"),
     ),
 )
+TABLES: Final[dict[By, Layout]] = {"method": METHODS, "session": SESSIONS, "turn": TURNS}
 
 
 def headline(study: SessionModel) -> str:
@@ -70,11 +71,11 @@ def headline(study: SessionModel) -> str:
 
 
 def method_cells(tally: MethodStatistics) -> list[str]:
-    """Return what stands in the table of the methods behind who calls it."""
     endings, summary = tally.endings, tally.latencies.summary()
     has_endings = bool(endings)
     times = (summary.minimum, summary.p50, summary.p90, summary.p99, summary.maximum)
     return [
+        sender(tally.side),
         cell_text(f"{tally.method} {tally.update}".strip()),
         str(tally.count),
         str(endings.get("error", 0)) if has_endings else "",
@@ -85,13 +86,13 @@ def method_cells(tally: MethodStatistics) -> list[str]:
 
 
 def session_cells(study: SessionModel, key: str, tally: Counts) -> list[str]:
-    """Return what stands in the table of the sessions behind the name."""
     turns = session_turns(study, key)
     first_updates = Histogram()
     for turn in turns:
         if turn.first_update is not None:
             first_updates.add(turn.first_update)
     return [
+        cell_text(key),
         str(len(turns)),
         str(tally.frames),
         format_size(sum(tally.bytes.values())),
@@ -109,7 +110,6 @@ def session_cells(study: SessionModel, key: str, tally: Counts) -> list[str]:
 
 
 def turn_cells(turn: SessionTurn, tally: Counts) -> list[str]:
-    """Return the cells of one turn."""
     total = member(turn.usage, "totalTokens")
     return [
         str(turn.number),
@@ -147,6 +147,11 @@ def _cost(tally: Counts) -> str:
     return cell_text(
         f"{tally.cost:.4g} {member(member(tally.usage, 'cost'), 'currency') or ''}"
     ).strip()
+
+
+def counted_methods(study: SessionModel) -> list[MethodStatistics]:
+    """Return the methods, the most frequent first."""
+    return sorted(study.statistics.methods.values(), key=lambda tally: -tally.count)
 
 
 def counted_turns(study: SessionModel) -> list[tuple[SessionTurn, Counts]]:

@@ -1,7 +1,7 @@
-"""What is reckoned from entries while somebody looks at a screen: in a thread, beside the keys.
+"""What a screen shows of many entries, computed in a thread so that keys never wait for it.
 
-A fold belongs to its thread. Who wants to know something of it asks, and is answered between two
-steps, with a value that changes no more: no lock is held for longer than it takes to ask.
+A fold belongs to its thread. Queries run there between two steps, and return values that do not
+change afterwards: the screen and the thread share no lock.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import logging
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, TypeVar
 
 from acp_inspector.analysis.annotations import Annotations
@@ -56,6 +56,8 @@ class Query(Generic[T, A]):
     problem: str = ""
     """Why there is none."""
     is_done: bool = False
+    is_discarded: bool = False
+    """Whether its result is no longer needed."""
     cost: float = 0.0
     """Seconds that answering took."""
 
@@ -123,7 +125,7 @@ class BackgroundFold(Generic[T]):
             take: Gives it the next entry.
             finish: Tells it that nothing more comes.
             is_over: Whether nothing more comes to what is no file.
-            portion: Entries after which it rests until `go_on`.
+            portion: Entries after which it rests until `resume`.
         """
         self._open = entries
         self._begin = begin
@@ -132,10 +134,9 @@ class BackgroundFold(Generic[T]):
         self._is_over = is_over
         self._portion = portion
         self._limit = portion
-        self._queries: deque[Query[T, Any]] = deque()
-        self._wake = threading.Condition()
+        self._inbox: SimpleQueue[Query[T, Any] | None] = SimpleQueue()
+        """Queries; None only wakes the thread."""
         self._thread: threading.Thread | None = None
-        self._fold: T | None = None
         self._entries: EntrySequence | None = None
         self.progress = Progress()
         self.is_wanted = True
@@ -151,73 +152,62 @@ class BackgroundFold(Generic[T]):
         return self._thread is not None
 
     def query(self, function: Callable[[T], A]) -> Query[T, A]:
-        """Let `question` look at the fold in its thread, soon; it must change nothing.
+        """Run `function` on the fold in its thread, soon; it must change nothing.
 
         What it returns must be a value of its own: the fold goes on meanwhile.
         """
         query = Query(function)
-        with self._wake:
-            self._queries.append(query)
-            self._wake.notify_all()
+        self._inbox.put(query)
         return query
 
-    def discard(self, query: Query[T, A]) -> None:
-        """Drop a query whose result is no longer needed."""
-        with self._wake:
-            if query in self._queries:
-                self._queries.remove(query)
-
     def pause(self) -> None:
-        """Read no more until `go_on`."""
-        with self._wake:
-            self._limit = self.progress.read
-            self.progress.is_paused = True
+        """Read no more until `resume`."""
+        self._limit = self.progress.read
+        self.progress.is_paused = True
 
     def resume(self) -> None:
         """Read another portion."""
-        with self._wake:
-            self._limit = self.progress.read + self._portion
-            self.progress.is_paused = False
-            self._wake.notify_all()
+        self._limit = self.progress.read + self._portion
+        self.progress.is_paused = False
+        self._inbox.put(None)
 
     def close(self) -> None:
-        with self._wake:
-            self.progress.is_closed = True
-            self._wake.notify_all()
+        self.progress.is_closed = True
+        self._inbox.put(None)
 
     # In the thread.
 
     def _run(self) -> None:
         try:
             # Hundreds of rules are loaded with the first linter: that takes its time.
-            self._fold = self._begin()
+            fold = self._begin()
         except Exception as problem:
             # The border of a worker: `progress` reports the problem.
             logger.exception("a fold could not be begun")
             self.progress.problem = f"{type(problem).__name__}: {problem}"
             return
+        wait_s = 0.0
         while not self.progress.is_closed:
-            self._answer(self._fold)
-            is_busy = self._work(self._fold)
-            with self._wake:
-                if not self.progress.is_closed and not self._queries:
-                    self._wake.wait(PAUSE_S if is_busy else LOOK)
+            try:
+                query = self._inbox.get(timeout=wait_s)
+            except Empty:
+                query = None
+            if query is not None:
+                wait_s = 0.0
+                if not query.is_discarded:
+                    query.run(fold)
+                continue
+            fold, is_busy = self._work(fold)
+            wait_s = PAUSE_S if is_busy else LOOK
         if isinstance(self._entries, IndexedRecording):
             self._entries.close()
         # What this fold has kept is garbage from here on.
         gc.unfreeze()
 
-    def _answer(self, fold: T) -> None:
-        while True:
-            with self._wake:
-                if not self._queries or self.progress.is_closed:
-                    return
-                query = self._queries.popleft()
-            query.run(fold)
-
-    def _work(self, fold: T) -> bool:
+    def _work(self, fold: T) -> tuple[T, bool]:
+        """Read for a moment; return the fold, and whether there is more to read."""
         if self.progress.problem or not self.is_wanted:
-            return False
+            return fold, False
         try:
             return self._read_on(fold)
         except AcpError as problem:
@@ -226,40 +216,37 @@ class BackgroundFold(Generic[T]):
             # The border of a worker: a fold that breaks down must not take the screen with it.
             logger.exception("a fold broke down at row %d", self.progress.read)
             self.progress.problem = f"{type(problem).__name__}: {problem}"
-        return False
+        return fold, False
 
-    def _read_on(self, fold: T) -> bool:
-        """Read for a moment; return whether there is more to read."""
-        entries = self._entries
+    def _read_on(self, fold: T) -> tuple[T, bool]:
+        entries, progress = self._entries, self.progress
         if entries is None:
             entries = self._entries = self._open()
-        progress = self.progress
-        is_file = isinstance(entries, IndexedRecording)
-        if isinstance(entries, IndexedRecording) and (progress.is_whole or not entries.is_complete):
-            entries.index_more(PIECE)
-            progress.is_whole = entries.is_complete
-        else:
-            progress.is_whole = True
+        recording = entries if isinstance(entries, IndexedRecording) else None
+        if recording is not None and (progress.is_whole or not recording.is_complete):
+            recording.index_more(PIECE)
+        progress.is_whole = recording is None or recording.is_complete
         progress.known = len(entries)
         if progress.known < progress.read or (progress.is_finished and progress.is_behind):
-            fold = self._begin_anew()
+            fold = self._begin()
+            progress.read = 0
+            progress.is_finished = False
+            progress.renewals += 1
         end = time.monotonic() + SLICE
         while self._may_go_on() and time.monotonic() < end:
             self._read_rows(fold, entries)
-        is_behind = progress.is_behind
-        if not is_behind and not progress.is_finished and self._finish is not None:
-            is_over = entries.footer is not None if is_file else self._is_over()
+        if not progress.is_behind and not progress.is_finished and self._finish is not None:
+            is_over = self._is_over() if recording is None else recording.footer is not None
             # What came meanwhile belongs to it too.
             if is_over and len(entries) == progress.read:
                 self._finish(fold)
                 progress.is_finished = True
-        return is_behind and not progress.is_paused
+        return fold, progress.is_behind and not progress.is_paused
 
     def _may_go_on(self) -> bool:
         progress = self.progress
-        with self._wake:
-            progress.is_paused = progress.is_behind and progress.read >= self._limit
-            is_wanted = not progress.is_paused and not progress.is_closed
+        progress.is_paused = progress.is_behind and progress.read >= self._limit
+        is_wanted = not progress.is_paused and not progress.is_closed
         return is_wanted and progress.read < progress.known
 
     def _read_rows(self, fold: T, entries: EntrySequence) -> None:
@@ -273,24 +260,10 @@ class BackgroundFold(Generic[T]):
             if isinstance(row, ENTRY_TYPES):
                 self._take(fold, row)
         if behind // SETTLED > progress.read // SETTLED:
-            _settle()
+            # The garbage collector would look at all that is kept again and again.
+            gc.collect(1)
+            gc.freeze()
         progress.read = behind
-
-    def _begin_anew(self) -> T:
-        self._fold = fold = self._begin()
-        self.progress.read = 0
-        self.progress.is_finished = False
-        self.progress.renewals += 1
-        return fold
-
-
-def _settle() -> None:
-    """Let the collector of garbage pass over what a fold keeps as long as it lives.
-
-    It would look at all of it again and again, and everything would stand still meanwhile.
-    """
-    gc.collect(1)
-    gc.freeze()
 
 
 class AnalysisFolds:

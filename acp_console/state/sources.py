@@ -7,10 +7,10 @@ come at its own pace; while its queue is full, only the thread waits.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty, Queue
 from typing import Final, Protocol
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
@@ -126,8 +126,7 @@ class ProxyReader:
 
     def __init__(self, source: ProxySource) -> None:
         self._source = source
-        self._read: deque[Entry] = deque()
-        self._room = threading.Condition()
+        self._read: Queue[Entry] = Queue(MAX_QUEUED)
         self._is_closed = False
         self.header: Header | None = None
         self.unreadable = 0
@@ -142,37 +141,33 @@ class ProxyReader:
 
     def take(self, most: int) -> list[Entry]:
         """Return the next entries, at most `most`; none when none has come."""
-        with self._room:
-            taken = [self._read.popleft() for _ in range(min(most, len(self._read)))]
-            self._room.notify_all()
+        taken: list[Entry] = []
+        with suppress(Empty):
+            while len(taken) < most:
+                taken.append(self._read.get_nowait())
         return taken
 
     def close(self) -> None:
-        with self._room:
-            self._is_closed = True
-            self._room.notify_all()
+        self._is_closed = True
+        # The thread may wait for room.
+        self.take(MAX_QUEUED)
         self._source.close()
 
     def _run(self) -> None:
         try:
             for line in self._source.lines():
-                if not self._put(line):
+                match line:
+                    case Header():
+                        self.header = line
+                    case Frame() | StderrChunk() | JournalEvent():
+                        self._read.put(line)
+                    case Footer():
+                        pass
+                    case _:
+                        self.unreadable += 1
+                if self._is_closed:
                     return
         except AcpError as problem:
             self.problem = problem
         finally:
             self.is_over = True
-
-    def _put(self, line: RecordingLine) -> bool:
-        match line:
-            case Header():
-                self.header = line
-            case Frame() | StderrChunk() | JournalEvent():
-                with self._room:
-                    self._room.wait_for(lambda: self._is_closed or len(self._read) < MAX_QUEUED)
-                    self._read.append(line)
-            case Footer():
-                pass
-            case _:
-                self.unreadable += 1
-        return not self._is_closed

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from acp_console.render.values import format_number
 from acp_console.state.traffic.model import TrafficModel
@@ -24,8 +24,6 @@ RENEW: Final = 5
 """Looks after which a filter is renewed that has to do with what came later."""
 NOWHERE: Final = -1
 """What a search has found that has found nothing."""
-
-Growth: TypeAlias = Literal["none", "more"]
 
 
 class TrafficScanner:
@@ -57,18 +55,18 @@ class TrafficScanner:
                 is_busy = False
         return is_busy
 
-    def poll(self) -> Growth:
-        """See whether a recording that was read to its end has grown."""
+    def poll(self) -> bool:
+        """Return whether a recording that was read to its end has grown."""
         recording = self._recording
         if recording is None or self.problem or not recording.is_complete:
-            return "none"
+            return False
         before = len(recording)
         try:
             self._advance(recording)
         except AcpError as problem:
             self.problem = problem
-            return "none"
-        return "none" if len(recording) == before and recording.is_complete else "more"
+            return False
+        return len(recording) != before or not recording.is_complete
 
     def take_replaced(self) -> bool:
         """Tell, once, whether the recording has become another one."""

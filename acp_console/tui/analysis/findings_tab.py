@@ -126,7 +126,7 @@ class FindingsTab(AnalysisTab[Linter, Found]):
         heading = " · ".join(parts)
         if found.omitted:
             heading += f" · {format_number(found.omitted)} more of the same not kept"
-        coverage = f"{found.exercised} of {found.applied} rules had something to look at"
+        coverage = f"{found.exercised} of {found.applied} rules applied to this recording"
         if found.failed:
             coverage += f" · broke down: {', '.join(found.failed)}"
         if not self.folding.progress.is_finished and not self.folding.progress.is_behind:
@@ -138,7 +138,7 @@ class FindingsTab(AnalysisTab[Linter, Found]):
             return "No finding of these severities. e, w and i show and hide them."
         if self.folding.progress.is_behind:
             return "Nothing found so far."
-        return "Nothing found, by the rules that had something to look at."
+        return "Nothing found by the rules that applied to this recording."
 
 
 def findings_of(linter: Linter) -> Found:

@@ -37,7 +37,7 @@ TITLES: Final = {
 
 
 class AnalysisPane(Vertical):
-    """Shows what is known of a connection; only the open tab is reckoned for."""
+    """Shows what is known of a connection; only the open tab is computed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("analysis")
     DEFAULT_CSS = """

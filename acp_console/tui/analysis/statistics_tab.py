@@ -9,18 +9,16 @@ from typing import ClassVar, Final, get_args
 from textual.binding import BindingType
 
 from acp_console.render.statistics import (
-    METHODS,
-    SESSIONS,
-    TURNS,
+    TABLES,
     By,
+    counted_methods,
     counted_turns,
     headline,
     method_cells,
     session_cells,
     turn_cells,
 )
-from acp_console.render.tables import Layout
-from acp_console.render.values import cell_text, format_number, sender
+from acp_console.render.values import format_number
 from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab
 from acp_console.tui.commands import bindings
 from acp_inspector.analysis.session_model import SessionModel
@@ -29,7 +27,6 @@ from acp_inspector.filter.ast import And, Compare, format_expression
 
 MOST: Final = 2000
 """Rows of one table."""
-LAYOUTS: Final[dict[By, Layout]] = {"method": METHODS, "session": SESSIONS, "turn": TURNS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
         heading = f"by {names}{left}"
         if not answer.rows:
             self.show_note("Nothing to count.")
-        elif hidden := self.show_table(LAYOUTS[answer.by], answer.rows):
+        elif hidden := self.show_table(TABLES[answer.by], answer.rows):
             heading += f" · no room for {', '.join(hidden)}"
         self.show_heading(f"{answer.headline}\n{heading}")
 
@@ -78,7 +75,7 @@ def counted(study: SessionModel, by: By) -> Counted:
     sessions = study.conversations.sessions
     match by:
         case "method":
-            tallies = sorted(study.statistics.methods.values(), key=lambda each: -each.count)
+            tallies = counted_methods(study)
             rows = [_method(tally) for tally in tallies[:MOST]]
             every = len(tallies)
         case "session":
@@ -86,7 +83,7 @@ def counted(study: SessionModel, by: By) -> Counted:
             every = len(items)
             rows = [
                 AnalysisRow(
-                    (cell_text(key), *session_cells(study, key, tally)),
+                    tuple(session_cells(study, key, tally)),
                     sessions[key].begun or None if key in sessions else None,
                 )
                 for key, tally in items[-MOST:]
@@ -102,4 +99,4 @@ def _method(tally: MethodStatistics) -> AnalysisRow:
     alike = Compare("method", "==", tally.method)
     if tally.update:
         alike = And((alike, Compare("update", "==", tally.update)))
-    return AnalysisRow((sender(tally.side), *method_cells(tally)), format_expression(alike))
+    return AnalysisRow(tuple(method_cells(tally)), format_expression(alike))

@@ -284,7 +284,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
     def on_unmount(self) -> None:
         if self._query is not None:
-            self.folding.discard(self._query)
+            self._query.is_discarded = True
 
     # What each tab says for itself.
 
@@ -316,9 +316,13 @@ class AnalysisTab(Vertical, Generic[T, A]):
         if query is not None and query.is_done:
             self._query = None
             self._not_before = now + max(QUERY_TIMEOUT_S, query.cost * SHARE)
-            self._take(query)
+            if query.problem:
+                self.show_note(f"This could not be computed: {query.problem}")
+            elif query.result is not None:
+                self.answer = query.result
+                self.again()
         if self.answer is None and self.folding.progress.problem:
-            self.show_note(f"This could not be reckoned: {self.folding.progress.problem}")
+            self.show_note(f"This could not be computed: {self.folding.progress.problem}")
         if not self.folding.progress.read and self.folding.progress.is_busy:
             # What is known of nothing is not worth a word.
             return
@@ -366,13 +370,6 @@ class AnalysisTab(Vertical, Generic[T, A]):
         if self.is_settled():
             return progress.renewals
         return progress.read, progress.renewals, progress.is_finished
-
-    def _take(self, query: Query[T, A]) -> None:
-        if query.problem:
-            self.show_note(f"This could not be reckoned: {query.problem}")
-        elif query.result is not None:
-            self.answer = query.result
-            self.again()
 
     # Choosing.
 

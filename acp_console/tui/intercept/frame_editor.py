@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
@@ -110,12 +108,6 @@ class FrameEditor(Vertical):
 
     area = getters.query_one("#frame-text", TextArea)
 
-    @dataclass
-    class Checked(Message):
-        """The text was checked; `flaw` is what is wrong with it."""
-
-        flaw: SyntaxProblem | None
-
     def __init__(self, text: str, remarks: Remarks = lambda raw: ()) -> None:
         super().__init__()
         self._begin = text
@@ -191,4 +183,3 @@ class FrameEditor(Vertical):
                     *[(f"\n{line}", "$text-warning") for line in lines],
                 )
             )
-        self.post_message(self.Checked(self.flaw))

@@ -192,9 +192,9 @@ class TrafficPane(Vertical):
         self.table.sync_findings()
         if self._staleness.take():
             self._renew()
-        growth = self._work.poll()
+        has_grown = self._work.poll()
         self._begin_anew()
-        if growth != "none":
+        if has_grown:
             self._staleness.see_growth()
             self._begin_work()
 

@@ -285,5 +285,5 @@ def test_a_rule_that_could_not_be_judged_is_not_called_idle(
     assert (told["idle"], told["failed"]) == (["ACP-L002"], {"ACP-L001": "ValueError: no"})
     print_report("a", report, is_all=False)
     ending = capsys.readouterr().out.splitlines()[-1]
-    assert ending.startswith("1 of 3 rules had something to look at; that the other 1 found")
+    assert ending.startswith("1 of 3 rules applied to this recording; the other 1 had nothing")
     assert ending.endswith("; 1 could not be judged")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_console.cli.annotate import annotate
+from acp_console.cli.reading import annotate
 from acp_inspector.filter.compiler import compile_filter
 from tests.console.cli.test_lint import write
 from tests.console.conftest import Call

@@ -10,7 +10,7 @@ from tests.console.tui.conftest import entries, say, settled, until
 from tests.console.tui.studied import StudiedApp, talk
 
 SHOWN = {
-    "findings": "rules had something",
+    "findings": "rules applied to",
     "here": "permission: open",
     "waterfall": "→ session/prompt",
     "statistics": "fs/read_text_file",

@@ -17,7 +17,7 @@ async def test_findings_come_with_severity_rule_frames_and_fix() -> None:
         app.pane.open_tab("findings")
         await until(pilot, lambda: "ACP-L025" in say(app))
         assert "E ACP-L025  #1" in say(app)
-        assert "rules had something to look at" in say(app)
+        assert "rules applied to this recording" in say(app)
         app.pane.open.lines.choose(0)
         await until(pilot, lambda: "Fix " in say(app))
         assert "Rule " in say(app)
