@@ -34,9 +34,9 @@ from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.json_values import as_list, get_list, get_text
 from acp_protocol.jsonrpc import AUTH_REQUIRED, Json
 from acp_protocol.transport import Transport
+from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import ProcessTransport
-from acp_protocol.transport.tap import TapTransport
 from acp_protocol.version import VERSION
 
 START_TIMEOUT_S: Final = 60.0

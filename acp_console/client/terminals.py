@@ -58,13 +58,13 @@ async def serve_terminal(
 async def _serve_existing(terminals: TerminalPool, method: str, session: str, id_: str) -> Json:
     match method:
         case "terminal/output":
-            seen = terminals.output(session, id_)
+            seen = terminals.find(session, id_).output()
             status = {} if seen.status is None else {"exitStatus": _status(seen.status)}
             return {"output": seen.output, "truncated": seen.is_cut, **status}
         case "terminal/wait_for_exit":
-            return _status(await terminals.wait(session, id_))
+            return _status(await terminals.find(session, id_).wait())
         case "terminal/kill":
-            await terminals.kill(session, id_)
+            await terminals.find(session, id_).kill()
         case _:
             await terminals.release(session, id_)
     return {}

@@ -80,11 +80,7 @@ _NUMBER: Final = re.compile(r"\A\s*\d{1,9}[.)]\s+")
 
 
 def read_update(update: Object) -> list[Object] | None:
-    """Turn an update of the dialect into official ones; None if it cannot be read.
-
-    Raises:
-        ValueError: a block's URI is none.
-    """
+    """Turn an update of the dialect into official ones; None if it cannot be read."""
     content = update.get("content")
     members = as_object(content)
     match update.get("kind"):
@@ -110,11 +106,7 @@ def read_update(update: Object) -> list[Object] | None:
 
 
 def write_update(update: Object) -> list[Object] | None:
-    """Turn an official update into those of the dialect; None if it has no counterpart.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
+    """Turn an official update into those of the dialect; None if it has no counterpart."""
     match update.get("sessionUpdate"):
         case "agent_message_chunk" if "content" in update:
             content = [write_block(update["content"])]
@@ -148,11 +140,7 @@ def kind_of(name: str) -> str:
 
 
 def tool_output(id: Json, output: Json) -> Object:  # noqa: A002
-    """Return the official update with the output of a tool.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
+    """Return the official update with the output of a tool."""
     text = output if isinstance(output, str) else encode(output).decode()
     block = {"type": "text", "text": text}
     return {
@@ -165,11 +153,7 @@ def tool_output(id: Json, output: Json) -> Object:  # noqa: A002
 
 
 def output_text(update: Object) -> str:
-    """Return what an official tool call has put out, as text; empty for nothing.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
+    """Return what an official tool call has put out, as text; empty for nothing."""
     raw = update.get("rawOutput")
     if isinstance(raw, str):
         return raw
@@ -219,11 +203,7 @@ _CONTENTS = ("uri", "mimeType", "text", "blob")
 
 
 def read_block(block: Json) -> Json:
-    """Turn a block of the dialect into an official one.
-
-    Raises:
-        ValueError: its URI is none.
-    """
+    """Turn a block of the dialect into an official one."""
     members = as_object(block)
     match members.get("type"):
         case "image" | "audio" if isinstance(members.get("source"), dict):

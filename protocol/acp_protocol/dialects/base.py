@@ -71,7 +71,8 @@ class Dialect(ABC):
     """Reads and writes one dialect; each connection needs its own, because it keeps state.
 
     Responses name no method, so a dialect has to see the requests too, in both directions. Frames
-    that are official already, unknown or malformed pass unchanged. Subclasses translate.
+    that are official already, unknown or malformed pass unchanged. Subclasses translate; where they
+    raise `ValueError` (a broken URI, a number that JSON does not have), the frame passes unchanged.
     """
 
     name: str
@@ -319,34 +320,22 @@ def update_frame(session: Json, update: Object) -> bytes:
 
 
 def name_of(uri: str) -> str:
-    """Return the last part of the path of `uri`, or all of it if there is none.
-
-    Raises:
-        ValueError: it is no URI.
-    """
+    """Return the last part of the path of `uri`, or all of it if there is none."""
     return unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
 
 
 def path_of(uri: str) -> str:
-    """Return the path in a file URI; other URIs are returned unchanged.
-
-    Raises:
-        ValueError: it is no URI.
-    """
+    """Return the path in a file URI; other URIs are returned unchanged."""
     parts = urlsplit(uri)
     return unquote(parts.path) if parts.scheme == "file" else uri
 
 
 def file_uri(path: str) -> str:
-    """Return the URI of a file.
-
-    Raises:
-        ValueError: the path has characters without a UTF-8 form.
-    """
+    """Return the URI of a file."""
     return "file://" + quote(path)
 
 
-# Frames. All of these raise ValueError for a number that cannot be written in JSON.
+# Frames
 
 
 def with_params(call: Call, params: Mapping[str, Json]) -> bytes:

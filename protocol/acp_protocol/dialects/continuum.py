@@ -70,11 +70,7 @@ from acp_protocol.schema.words import TOOL_CALL_STATUSES
 
 
 def read_block(block: Json) -> Json:
-    """Turn a block of the dialect into an official one.
-
-    Raises:
-        ValueError: its URI is none.
-    """
+    """Turn a block of the dialect into an official one."""
     members = as_object(block)
     match members.get("type"):
         case "image":
@@ -121,11 +117,7 @@ def has_tool(params: Object) -> bool:
 
 
 def read_permission(params: Object) -> Object:
-    """Turn a permission request into the official one.
-
-    Raises:
-        ValueError: a location's URI is none.
-    """
+    """Turn a permission request into the official one."""
     options = [{"optionId": word, "name": name, "kind": word} for word, name in OPTIONS.items()]
     return {
         "sessionId": params.get("sessionId"),
@@ -135,11 +127,7 @@ def read_permission(params: Object) -> Object:
 
 
 def write_permission(params: Object) -> Object:
-    """Turn an official permission request into the dialect.
-
-    Raises:
-        ValueError: a location's path has no UTF-8 form.
-    """
+    """Turn an official permission request into the dialect."""
     tool = as_object(params["toolCall"])
     id_ = string(tool.get("toolCallId"))
     places = [_write_location(place) for place in as_list(tool.get("locations"))]
@@ -187,11 +175,7 @@ def outcome_of(result: Json, options: Object) -> Json:
 
 
 def read_tool_call(params: Object, *, is_new: bool) -> Object:
-    """Turn a tool call's progress into an official update.
-
-    Raises:
-        ValueError: a location's URI is none.
-    """
+    """Turn a tool call's progress into an official update."""
     tool = _tool(params)
     if not is_new:
         return {"sessionUpdate": "tool_call_update"} | tool

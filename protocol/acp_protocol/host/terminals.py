@@ -186,7 +186,7 @@ class TerminalPool:
         self._grace = grace
         self._owned = BackgroundTasks()
         self._tasks: TaskGroup
-        self._sessions: dict[str, dict[str, _Terminal]] = {}
+        self._sessions: dict[str, dict[str, RunningCommand]] = {}
 
     async def __aenter__(self) -> Self:
         self._tasks = await self._owned.__aenter__()
@@ -214,7 +214,7 @@ class TerminalPool:
             )
         id_ = f"terminal-{os.urandom(16).hex()}"
         wanted = OUTPUT_LIMIT if command.output_limit is None else command.output_limit
-        terminal = held[id_] = _Terminal(OutputTail(min(wanted, OUTPUT_LIMIT)), self._grace)
+        terminal = held[id_] = RunningCommand(OutputTail(min(wanted, OUTPUT_LIMIT)), self._grace)
         is_running = False
         try:
             await self._tasks.start(terminal.run, start)
@@ -226,29 +226,16 @@ class TerminalPool:
                 del held[id_]
         return id_
 
-    def output(self, session: str, id: str) -> TerminalOutput:  # noqa: A002
-        """Return what the command has written so far, and how it ended if it has.
+    def find(self, session: str, id: str) -> RunningCommand:  # noqa: A002
+        """Return a terminal of the session.
 
         Raises:
             TerminalMissingError: the session has no such terminal.
         """
-        return self._terminal(session, id).look()
-
-    async def wait(self, session: str, id: str) -> ExitStatus:  # noqa: A002
-        """Return how the command ended, once it has; also when it is released meanwhile.
-
-        Raises:
-            TerminalMissingError: the session has no such terminal.
-        """
-        return await self._terminal(session, id).wait()
-
-    async def kill(self, session: str, id: str) -> None:  # noqa: A002
-        """End the command and what it started, and keep what it wrote; twice is no error.
-
-        Raises:
-            TerminalMissingError: the session has no such terminal.
-        """
-        await self._terminal(session, id).kill()
+        try:
+            return self._sessions[session][id]
+        except KeyError:
+            raise TerminalMissingError from None
 
     async def release(self, session: str, id: str) -> None:  # noqa: A002
         """End the command and what it started, and forget the terminal: its id at once.
@@ -256,18 +243,12 @@ class TerminalPool:
         Raises:
             TerminalMissingError: the session has no such terminal.
         """
-        terminal = self._terminal(session, id)
+        terminal = self.find(session, id)
         del self._sessions[session][id]
         await terminal.close()
 
-    def _terminal(self, session: str, id_: str) -> _Terminal:
-        try:
-            return self._sessions[session][id_]
-        except KeyError:
-            raise TerminalMissingError from None
 
-
-class _Terminal:
+class RunningCommand:
     """One command, from its start until its terminal is closed."""
 
     def __init__(self, output: OutputTail, grace: float) -> None:
@@ -333,15 +314,18 @@ class _Terminal:
             self._status = ExitStatus(None if number else code, name)
             self._ended.set()
 
-    def look(self) -> TerminalOutput:
+    def output(self) -> TerminalOutput:
+        """Return what the command has written so far, and how it ended if it has."""
         return TerminalOutput(*self._output.text(), self._status)
 
     async def wait(self) -> ExitStatus:
+        """Return how the command ended, once it has; also when it is released meanwhile."""
         await self._ended.wait()
         assert self._status is not None
         return self._status
 
     async def kill(self) -> None:
+        """End the command and what it started, and keep what it wrote; twice is no error."""
         # Shielded: a command that only got SIGTERM may go on for ever.
         with anyio.CancelScope(shield=True):
             await self._child.terminate(self._grace)

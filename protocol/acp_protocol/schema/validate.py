@@ -78,9 +78,7 @@ def validate(
 ) -> tuple[SchemaError, ...]:
     """Return the errors of `value`, which is at `path`, against the definition of that name.
 
-    Raises:
-        KeyError: there is no such definition.
-        ValueError: the version is not built in.
+    Raises as `schema_type` does.
     """
     if _adapter(definition, version).validator.isinstance_python(value, strict=True):
         return ()
@@ -94,9 +92,7 @@ def accepts(
 
     With `known_only` it also refuses fields and words that the definition does not have.
 
-    Raises:
-        KeyError: there is no such definition.
-        ValueError: the version is not built in.
+    Raises as `schema_type` does.
     """
     adapter = _adapter(definition, version)
     if not known_only:
