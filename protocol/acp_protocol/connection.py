@@ -36,6 +36,7 @@ from acp_protocol.jsonrpc import (
     Request,
     RequestId,
     SuccessResponse,
+    encode_notification,
 )
 from acp_protocol.trace_context import add_trace
 from acp_protocol.transport import Transport
@@ -160,7 +161,7 @@ class Connection:
         Raises:
             ConnectionClosedError: the peer does not read any more.
         """
-        await self._send(self._endpoint.send_notification(method, add_trace(params)))
+        await self._send(encode_notification(method, add_trace(params)))
         # A pipe with room never makes the sender wait, but the reader must have its turn.
         await anyio.lowlevel.checkpoint()
 
@@ -169,7 +170,6 @@ class Connection:
         self._endpoint.disallow_batches()
 
     async def wait_closed(self) -> None:
-        """Return when the peer has left or the connection was closed."""
         await self._closed.wait()
 
     async def wait_settled(self) -> None:
@@ -242,8 +242,6 @@ class Connection:
 
 
 class _PendingRequest:
-    """A request of ours that waits for its response."""
-
     __slots__ = ("answered", "response", "scope", "session")
 
     def __init__(self, session: str | None) -> None:

@@ -295,7 +295,6 @@ class _Change:
 
 
 def session_of(params: Json) -> str | None:
-    """Return the session that `params` belong to; None for none."""
     return get_text(params, "sessionId")
 
 

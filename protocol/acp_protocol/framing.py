@@ -39,7 +39,6 @@ _FIRST_HEADERS: Final = (b"content-length:", b"content-type:")
 
 
 def encode_frame(payload: bytes, framing: Framing) -> bytes:
-    """Return the bytes on the wire for the frame `payload`."""
     if framing == "lines":
         return payload + b"\n"
     return b"Content-Length: %d\r\n\r\n%b" % (len(payload), payload)
@@ -229,7 +228,6 @@ class AutoFramer:
         return line
 
     def _detect(self, line: bytes) -> Framing | None:
-        """Return the framing that the start of a line shows."""
         start = line[:MAX_HEADER_BYTES].lstrip(_BLANKS)[: len(_FIRST_HEADERS[0])].lower()
         if start.startswith(_FIRST_HEADERS):
             return "headers"

@@ -140,7 +140,6 @@ def kind_of(name: str) -> str:
 
 
 def tool_output(id: Json, output: Json) -> Object:  # noqa: A002
-    """Return the official update with the output of a tool."""
     text = output if isinstance(output, str) else encode(output).decode()
     block = {"type": "text", "text": text}
     return {
@@ -167,7 +166,6 @@ def plan_entry(text: str, status: str = "pending") -> Object:
 
 
 def tool_call(id: Json, name: str) -> Object:  # noqa: A002
-    """Return the official update that announces a tool call."""
     return {
         "sessionUpdate": "tool_call",
         "toolCallId": id,
@@ -203,7 +201,6 @@ _CONTENTS = ("uri", "mimeType", "text", "blob")
 
 
 def read_block(block: Json) -> Json:
-    """Turn a block of the dialect into an official one."""
     members = as_object(block)
     match members.get("type"):
         case "image" | "audio" if isinstance(members.get("source"), dict):
@@ -221,7 +218,6 @@ def read_block(block: Json) -> Json:
 
 
 def write_block(block: Json) -> Json:
-    """Turn an official block into one of the dialect."""
     members = as_object(block)
     match members.get("type"):
         case "image" | "audio" if isinstance(members.get("data"), str):
@@ -237,7 +233,6 @@ def write_block(block: Json) -> Json:
 
 
 def text_of(block: Json) -> str:
-    """Return the text of a block; none for other blocks."""
     members = as_object(block)
     return string(members.get("text")) if members.get("type") == "text" else ""
 

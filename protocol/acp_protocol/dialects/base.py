@@ -101,7 +101,6 @@ class Dialect(ABC):
         return running[-1] if running and last not in running else last
 
     def knows(self, session: str) -> bool:
-        """Return whether this session was opened or used."""
         return session in self._sessions or session in self._running()
 
     def read(self, raw: bytes, sent_by: Side) -> Translation:
@@ -176,7 +175,6 @@ class Dialect(ABC):
         )
 
     def begin_text(self, session: str | None) -> None:
-        """Forget the text of the turn before."""
         self._texts.pop(session or "", None)
 
     def add_text(self, session: str | None, text: str) -> None:
@@ -234,7 +232,6 @@ def keep(memory: dict[_Key, _Value], key: _Key, value: _Value) -> None:
 
 
 def string(value: Json) -> str:
-    """Return `value` if it is a string, otherwise an empty one."""
     return value if isinstance(value, str) else ""
 
 
@@ -244,7 +241,6 @@ def session_in(value: Json) -> str | None:
 
 
 def without(value: Mapping[str, Json], *names: str) -> Object:
-    """Return `value` without the fields of these names."""
     return {name: member for name, member in value.items() if name not in names}
 
 
@@ -271,7 +267,6 @@ def moved_to_meta(value: Mapping[str, Json], dialect: str) -> Object:
 
 
 def without_moved(value: Mapping[str, Json], dialect: str) -> Object:
-    """Return `value` without what `move_to_meta` has moved."""
     if not moved_to_meta(value, dialect):
         return dict(value)
     meta = without(as_object(value[META]), dialect)
@@ -315,7 +310,6 @@ def chunk(block: Json) -> Object:
 
 
 def update_frame(session: Json, update: Object) -> bytes:
-    """Return the notification of an update, official or not."""
     return encode_notification("session/update", {"sessionId": session, "update": update})
 
 
@@ -331,7 +325,6 @@ def path_of(uri: str) -> str:
 
 
 def file_uri(path: str) -> str:
-    """Return the URI of a file."""
     return "file://" + quote(path)
 
 

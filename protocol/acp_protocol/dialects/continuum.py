@@ -70,7 +70,6 @@ from acp_protocol.schema.words import TOOL_CALL_STATUSES
 
 
 def read_block(block: Json) -> Json:
-    """Turn a block of the dialect into an official one."""
     members = as_object(block)
     match members.get("type"):
         case "image":
@@ -117,7 +116,6 @@ def has_tool(params: Object) -> bool:
 
 
 def read_permission(params: Object) -> Object:
-    """Turn a permission request into the official one."""
     options = [{"optionId": word, "name": name, "kind": word} for word, name in OPTIONS.items()]
     return {
         "sessionId": params.get("sessionId"),
@@ -127,7 +125,6 @@ def read_permission(params: Object) -> Object:
 
 
 def write_permission(params: Object) -> Object:
-    """Turn an official permission request into the dialect."""
     tool = as_object(params["toolCall"])
     id_ = string(tool.get("toolCallId"))
     places = [_write_location(place) for place in as_list(tool.get("locations"))]
@@ -175,7 +172,6 @@ def outcome_of(result: Json, options: Object) -> Json:
 
 
 def read_tool_call(params: Object, *, is_new: bool) -> Object:
-    """Turn a tool call's progress into an official update."""
     tool = _tool(params)
     if not is_new:
         return {"sessionUpdate": "tool_call_update"} | tool

@@ -85,7 +85,9 @@ class DialectDetector:
             case SuccessResponse(result=result) if sent_by == "agent":
                 return self._by_result(as_object(result))
             case InvalidMessage(code=code) if code == INVALID_REQUEST and sent_by == "client":
-                return _by_foreign(as_object(parse(raw)))
+                value = as_object(parse(raw))
+                is_prompt = "jsonrpc" not in value and value.get("type") == "prompt"
+                return "openoxide" if is_prompt and string(value.get("session_id")) else None
             case _:
                 return None
 
@@ -145,11 +147,6 @@ def _by_update(params: Object) -> str | None:
     update = as_object(params["update"])
     is_kind = "sessionUpdate" not in update and string(update.get("kind")) in KINDS
     return "acpex" if is_kind else None
-
-
-def _by_foreign(value: Object) -> str | None:
-    is_prompt = "jsonrpc" not in value and value.get("type") == "prompt"
-    return "openoxide" if is_prompt and string(value.get("session_id")) else None
 
 
 def _has_any(value: Object, names: tuple[str, ...], kind: type[bool | Object]) -> bool:

@@ -87,7 +87,6 @@ def _is_diff(value: Object) -> bool:
 
 
 def read_commands(commands: Json) -> Object:
-    """Return the official update that advertises these slash commands."""
     available = [
         {"name": name, "description": string(command.get("description"))}
         for command in map(as_object, as_list(commands))
@@ -256,7 +255,6 @@ class Openoxide(Dialect):
         return Translation((raw if update is None else update_frame(session, update),))
 
     def _read_update(self, event: Object, session: str) -> Object | None:
-        """Return the equivalent official update; None if it cannot be read."""
         match event.get("type"):
             case "text_delta" if isinstance(event.get("text"), str):
                 self.add_text(session, event["text"])
@@ -334,7 +332,13 @@ class Openoxide(Dialect):
     def write_call(self, call: Call, sent_by: Side) -> tuple[bytes, ...]:
         params = as_object(call.params)
         if sent_by == "agent":
-            return self._write_agent(call, params)
+            is_update = call.method == "session/update"
+            update = get_object(params, "update")
+            events = self._write_update(update, session_in(params)) if is_update else None
+            if events is None:
+                return (with_params(call, _named(call.method, params, _WIRE_NAMES)),)
+            session = {"session_id": params.get("sessionId")}
+            return tuple(encode_notification(call.method, session | event) for event in events)
         match call.method:
             case "session/cancel" | "$/cancel_request":
                 return (self._write_cancel(call, params),)
@@ -363,7 +367,11 @@ class Openoxide(Dialect):
         result = as_object(response.result)
         match request.method:
             case "initialize":
-                return (with_result(response, _write_abilities(result)),)
+                capabilities = get_object(result, "agentCapabilities")
+                sessions = get_object(capabilities, "sessionCapabilities")
+                abilities = ABILITIES | {"session_fork": isinstance(sessions.get("fork"), dict)}
+                abilities |= moved_to_meta(result, self.name)
+                return (with_result(response, abilities),)
             case "session/prompt":
                 turn: Object = {"role": "agent", "content": []}
                 turn |= renamed(result, {"stopReason": "stop_reason"})
@@ -376,15 +384,6 @@ class Openoxide(Dialect):
                     _named(request.method, result, _WIRE_NAMES) if result else response.result
                 )
                 return (with_result(response, translated),)
-
-    def _write_agent(self, call: Call, params: Object) -> tuple[bytes, ...]:
-        is_update = call.method == "session/update"
-        update = get_object(params, "update")
-        events = self._write_update(update, session_in(params)) if is_update else None
-        if events is None:
-            return (with_params(call, _named(call.method, params, _WIRE_NAMES)),)
-        session = {"session_id": params.get("sessionId")}
-        return tuple(encode_notification(call.method, session | event) for event in events)
 
     def _write_update(self, update: Object, session: str | None) -> list[Object] | None:
         """Turn an official update into events; None if there are none for it."""
@@ -440,13 +439,6 @@ def _read_abilities(result: Object) -> Object:
         sessions |= get_object(capabilities, "sessionCapabilities")
         capabilities = capabilities | {"sessionCapabilities": sessions}
     return VERSION | official | {"agentCapabilities": capabilities}
-
-
-def _write_abilities(result: Object) -> Object:
-    capabilities = get_object(result, "agentCapabilities")
-    sessions = get_object(capabilities, "sessionCapabilities")
-    abilities = ABILITIES | {"session_fork": isinstance(sessions.get("fork"), dict)}
-    return abilities | moved_to_meta(result, Openoxide.name)
 
 
 def _named(method: str, members: Object, names: Mapping[str, str]) -> Object:

@@ -161,7 +161,6 @@ class ChildProcess:
         return self._process.returncode
 
     def stderr_tail(self) -> tuple[str, ...]:
-        """Return the last lines of stderr, oldest first, as they came."""
         return self._tail.lines()
 
     async def wait(self) -> int:
@@ -325,13 +324,13 @@ async def _start(
     if cwd is not None and not await anyio.Path(cwd).is_dir():
         raise AgentStartError(f"cannot start {command[0]}: {cwd} is not a directory")
     with ExitStack() as childs, ExitStack() as ours:
-        stdin, outgoing = _pipe(command[0])
-        childs.callback(os.close, stdin)
-        ours.callback(os.close, outgoing)
-        incoming, stdout = _pipe(command[0])
-        ours.callback(os.close, incoming)
-        childs.callback(os.close, stdout)
         try:
+            stdin, outgoing = os.pipe()
+            childs.callback(os.close, stdin)
+            ours.callback(os.close, outgoing)
+            incoming, stdout = os.pipe()
+            ours.callback(os.close, incoming)
+            childs.callback(os.close, stdout)
             process = await anyio.open_process(
                 command,
                 stdin=stdin,
@@ -347,10 +346,3 @@ async def _start(
         ours.pop_all()
     writer, reader = FdSendStream(outgoing), FdReceiveStream(incoming)
     return ChildProcess(process, command, writer, reader, mark)
-
-
-def _pipe(program: str) -> tuple[int, int]:
-    try:
-        return os.pipe()
-    except OSError as problem:
-        raise agent_start_error(program, problem) from None

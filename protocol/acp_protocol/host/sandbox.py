@@ -68,7 +68,6 @@ SIZE_LIMIT: Final = 16 * 2**20
 
 @contextmanager
 def _refusals(path: str) -> Generator[None]:
-    """Raise errors of the operating system as ours."""
     try:
         yield
     except FileNotFoundError:
@@ -235,14 +234,12 @@ class SandboxedFiles:
         raise FileRefusedError(path, OUTSIDE)
 
     def read_text(self, path: str) -> str:
-        """Return the text of the file at `path`."""
         try:
             return self.read_bytes(path).decode()
         except UnicodeDecodeError:
             raise FileRefusedError(path, "the file is no UTF-8 text") from None
 
     def read_bytes(self, path: str) -> bytes:
-        """Return the bytes of the file at `path`."""
         with self.parent(path) as (directory, name):
             descriptor = _open(path, directory, name)
             with _refusals(path), os.fdopen(descriptor, "rb") as file:
