@@ -141,12 +141,7 @@ class Endpoint:
         message: str,
         data: Json = None,
     ) -> bytes | None:
-        """Return the frame of an error response to the peer's request; None as in `send_result`.
-
-        Raises:
-            LocalProtocolError: there is no such open request; it may have its response already.
-            ValueError: `data` cannot be encoded as JSON; the request is still open.
-        """
+        """Return the frame of an error response to the peer's request, as `send_result` does."""
         return self._close(id, jsonrpc.encode_error(id, code, message, data))
 
     def receive(self, raw: bytes) -> tuple[EndpointEvent, ...]:

@@ -254,8 +254,6 @@ _CODES: Final = {
 
 
 class Acpex(Dialect):
-    """Translates for agents and clients made with ACPex."""
-
     name: str = "acpex"
 
     # Dialect to official
@@ -365,14 +363,13 @@ class Acpex(Dialect):
 
 def _read_capabilities(params: Object) -> Object:
     theirs = params.get("capabilities")
-    if not isinstance(theirs, dict) or "clientCapabilities" in params:
-        return move_to_meta(params, ("authenticationMethods",), Acpex.name)
-    ours = renamed(as_object(theirs), {"fileSystem": "fs"})
-    if isinstance(ours.get("terminal"), dict):
-        terminal = as_object(ours["terminal"])
-        ours["terminal"] = all(terminal.get(ability) is True for ability in _TERMINAL)
-    ours = move_to_meta(ours, ("prompts",), Acpex.name)
-    params = without(params, "capabilities") | {"clientCapabilities": ours}
+    if isinstance(theirs, dict) and "clientCapabilities" not in params:
+        ours = renamed(as_object(theirs), {"fileSystem": "fs"})
+        if isinstance(ours.get("terminal"), dict):
+            terminal = as_object(ours["terminal"])
+            ours["terminal"] = all(terminal.get(ability) is True for ability in _TERMINAL)
+        ours = move_to_meta(ours, ("prompts",), Acpex.name)
+        params = without(params, "capabilities") | {"clientCapabilities": ours}
     return move_to_meta(params, ("authenticationMethods",), Acpex.name)
 
 

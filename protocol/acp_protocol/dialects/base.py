@@ -80,7 +80,9 @@ class Dialect(ABC):
     framing: Framing = "lines"
     """How its frames are separated on stdio."""
 
-    def __init__(self) -> None:
+    def __init__(self, directory: str = "") -> None:
+        """`directory` is the working directory of sessions whose client names none."""
+        self._directory = directory
         self._pending: dict[tuple[Side, tuple[str, RequestId]], PendingRequest] = {}
         self._sessions: dict[str, None] = {}
         """The known sessions, the last used one at the end."""

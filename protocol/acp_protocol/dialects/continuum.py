@@ -241,16 +241,12 @@ _MODES: Final = {"code": "Code", "architect": "Architect"}
 
 
 class Continuum(Dialect):
-    """Translates for Continuum Router and its clients."""
-
     name: str = "continuum"
 
     def __init__(
         self, directory: str, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        """`directory` is the working directory of sessions whose client names none."""
-        super().__init__()
-        self._directory = directory
+        super().__init__(directory)
         self._now = now
         self._modes: dict[str, str] = {}
         self._former: dict[str, str] = {}

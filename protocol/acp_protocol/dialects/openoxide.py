@@ -162,15 +162,11 @@ _RENAMED_METHODS: Final = ("session/", "fs/", "terminal/")
 
 
 class Openoxide(Dialect):
-    """Translates for the agent of the OpenOxide blueprint and its clients."""
-
     name: str = "openoxide"
     framing: Framing = "headers"
 
     def __init__(self, directory: str) -> None:
-        """`directory` is the working directory of sessions whose client names none."""
-        super().__init__()
-        self._directory = directory
+        super().__init__(directory)
         self._turns: dict[str, _Turn] = {}
         self._diffs = 0
         self._commands: list[Json] = []
@@ -227,7 +223,16 @@ class Openoxide(Dialect):
         match request.method:
             case "initialize":
                 self._commands = as_list(result.get("slash_commands"))
-                return Translation((with_result(response, _read_abilities(result)),))
+                if not result.keys() & ABILITIES.keys():
+                    return Translation((response.raw,))
+                capabilities = get_object(result, "agentCapabilities")
+                if result.get("session_fork") is True:
+                    sessions: Object = {"fork": {}}
+                    sessions |= get_object(capabilities, "sessionCapabilities")
+                    capabilities = capabilities | {"sessionCapabilities": sessions}
+                official = VERSION | move_to_meta(result, ABILITIES, self.name)
+                official |= {"agentCapabilities": capabilities}
+                return Translation((with_result(response, official),))
             case "session/new" | "session/load" | "session/resume" | "session/fork":
                 translated = _named(request.method, result, _NAMES)
                 session = session_in(translated) or request.session
@@ -341,7 +346,13 @@ class Openoxide(Dialect):
             return tuple(encode_notification(call.method, session | event) for event in events)
         match call.method:
             case "session/cancel" | "$/cancel_request":
-                return (self._write_cancel(call, params),)
+                id_: Json = params.get("requestId")
+                if call.method == "session/cancel":
+                    id_ = self.find_pending("client", PROMPT, session_in(params) or "")
+                if type(id_) not in (str, int):
+                    return (call.raw,)
+                keep(self._cancelled, (type(id_).__name__, id_), None)
+                return (encode_notification(CANCEL, {"request_id": id_}),)
             case "session/prompt":
                 self._begin_turn(session_in(params))
                 if "content" in params or not isinstance(params.get("prompt"), list):
@@ -412,33 +423,12 @@ class Openoxide(Dialect):
             case _:
                 return None
 
-    def _write_cancel(self, call: Call, params: Object) -> bytes:
-        id_: Json = params.get("requestId")
-        if call.method == "session/cancel":
-            id_ = self.find_pending("client", PROMPT, session_in(params) or "")
-        if type(id_) not in (str, int):
-            return call.raw
-        keep(self._cancelled, (type(id_).__name__, id_), None)
-        return encode_notification(CANCEL, {"request_id": id_})
-
     def extension_fields(self, call: Call) -> Object:
         """Return the id of a prompt, and whether it names its content `prompt`."""
         if isinstance(call, Request) and call.method == PROMPT:
             has_prompt = "prompt" in as_object(call.params)
             return {"key": (type(call.id).__name__, call.id), "has_prompt": has_prompt}
         return {}
-
-
-def _read_abilities(result: Object) -> Object:
-    if not result.keys() & ABILITIES.keys():
-        return result
-    official = move_to_meta(result, ABILITIES, Openoxide.name)
-    capabilities = get_object(result, "agentCapabilities")
-    if result.get("session_fork") is True:
-        sessions: Object = {"fork": {}}
-        sessions |= get_object(capabilities, "sessionCapabilities")
-        capabilities = capabilities | {"sessionCapabilities": sessions}
-    return VERSION | official | {"agentCapabilities": capabilities}
 
 
 def _named(method: str, members: Object, names: Mapping[str, str]) -> Object:

@@ -112,11 +112,8 @@ class SandboxedFiles:
 
         It keeps referring to this directory even if the path is replaced.
         """
-        directory, _ = self._reach(path, is_directory=True)
-        try:
+        with self.parent(path, is_directory=True) as (directory, _):
             yield directory
-        finally:
-            os.close(directory)
 
     @contextmanager
     def open_parent_path(self, path: str) -> Generator[Path]:
@@ -165,49 +162,34 @@ class SandboxedFiles:
         self,
         path: str,
         *,
+        is_directory: bool = False,
         is_made: bool = False,
         is_followed: bool = True,
         is_last_followed: bool = True,
     ) -> Generator[tuple[int, str]]:
         """Yield a descriptor of the directory that holds the file, and the file's name in it.
 
-        `is_made` makes directories that are missing; `is_followed` follows links on the way, and
+        `is_directory` yields the directory at `path` itself, whose name in it is `.`. `is_made`
+        makes directories that are missing; `is_followed` follows links on the way, and
         `is_last_followed` one in the place of the file, too.
         """
-        directory, name = self._reach(
-            path, is_made=is_made, is_followed=is_followed, is_last_followed=is_last_followed
-        )
-        try:
-            yield directory, name
-        finally:
-            os.close(directory)
-
-    def _reach(
-        self,
-        path: str,
-        *,
-        is_directory: bool = False,
-        is_made: bool = False,
-        is_followed: bool = True,
-        is_last_followed: bool = True,
-    ) -> tuple[int, str]:
-        """Return a descriptor of the directory that holds what `path` leads to, and its name there.
-
-        `is_directory` wants the descriptor of a directory itself, whose name in it is `.`.
-        """
-        target = path
+        found: int | str = path
         for _ in range(LINK_LIMIT):
-            root, parts = self._find_root(path, target)
+            root, parts = self._find_root(path, found)
             if is_directory:
                 parts = (*parts, _DOT)
             elif not parts:
                 raise FileRefusedError(path, OUTSIDE)
             links = len(parts) - (not is_last_followed) if is_followed else 0
-            walked = _walk(path, root, parts, links, is_made=is_made)
-            if not isinstance(walked, str):
-                return walked, parts[-1]
-            target = walked
-        raise FileRefusedError(path, "too many symbolic links")
+            found = _walk(path, root, parts, links, is_made=is_made)
+            if isinstance(found, int):
+                break
+        else:
+            raise FileRefusedError(path, "too many symbolic links")
+        try:
+            yield found, parts[-1]
+        finally:
+            os.close(found)
 
     def _find_root(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
         """Return the root that `target` is or lies in, and its way from there."""
@@ -329,7 +311,6 @@ class SandboxedFiles:
                     raise FileRefusedError(goal, reason) from None
 
     def _check_keeps_roots(self, path: str, status: os.stat_result) -> None:
-        """Refuse to move a directory that holds a root."""
         if stat.S_ISDIR(status.st_mode) and self.holds_root(status):
             raise FileRefusedError(path, "it holds a directory of this session")
 

@@ -215,34 +215,24 @@ class TerminalPool:
         id_ = f"terminal-{os.urandom(16).hex()}"
         wanted = OUTPUT_LIMIT if command.output_limit is None else command.output_limit
         terminal = held[id_] = RunningCommand(OutputTail(min(wanted, OUTPUT_LIMIT)), self._grace)
-        is_running = False
         try:
             await self._tasks.start(terminal.run, start)
-            is_running = True
-        except AgentStartError as problem:
-            raise CommandRefusedError(str(problem)) from None
-        finally:
-            if not is_running:
-                del held[id_]
+        except BaseException as problem:
+            del held[id_]
+            if isinstance(problem, AgentStartError):
+                raise CommandRefusedError(str(problem)) from None
+            raise
         return id_
 
     def find(self, session: str, id: str) -> RunningCommand:  # noqa: A002
-        """Return a terminal of the session.
-
-        Raises:
-            TerminalMissingError: the session has no such terminal.
-        """
+        """Return a terminal of the session, or raise `TerminalMissingError`."""
         try:
             return self._sessions[session][id]
         except KeyError:
             raise TerminalMissingError from None
 
     async def release(self, session: str, id: str) -> None:  # noqa: A002
-        """End the command and what it started, and forget the terminal: its id at once.
-
-        Raises:
-            TerminalMissingError: the session has no such terminal.
-        """
+        """End the command and what it started, and forget the terminal: its id at once."""
         terminal = self.find(session, id)
         del self._sessions[session][id]
         await terminal.close()
@@ -262,18 +252,11 @@ class RunningCommand:
         self._child: ChildProcess
 
     async def run(self, start: PreparedCommand, *, task_status: TaskStatus) -> None:
-        """Start the command and hold it until the terminal is closed.
-
-        Raises:
-            AgentStartError: it could not be started.
-        """
-        grace = self._grace
+        """Start the command and hold it until the terminal is closed; raises `AgentStartError`."""
+        child = spawn(start.words, cwd=start.cwd, env=start.env, grace=self._grace, is_joined=True)
         try:
             with self._scope:
-                async with spawn(
-                    start.words, cwd=start.cwd, env=start.env, grace=grace, is_joined=True
-                ) as child:
-                    self._child = child
+                async with child as self._child:
                     await self._hold(task_status)
         finally:
             self._closed.set()

@@ -21,16 +21,6 @@ from acp_protocol.schema.methods import VERSIONS, find_method
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = [
-    "SchemaError",
-    "accepts",
-    "parse_params",
-    "schema_type",
-    "validate",
-    "validate_params",
-    "validate_result",
-]
-
 _adapters: Final[dict[tuple[str, int], TypeAdapter[Any]]] = {}
 _lock: Final = threading.Lock()
 

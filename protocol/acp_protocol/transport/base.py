@@ -40,12 +40,10 @@ class Transport(Protocol):
 
 
 class TapTransport:
-    """Reports every frame to an observer, which can neither change nor delay it.
-
-    Calls `on_frame` with each frame of `inner` and its sender; `side` is our own side.
+    """Calls `on_frame` with each frame of `inner` and its sender; `side` is our own side.
 
     It is called before a frame of ours is sent, so that a request is always reported before its
-    response. It runs inline and must be quick.
+    response. It can neither change nor delay a frame; it runs inline and must be quick.
     """
 
     def __init__(
