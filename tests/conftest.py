@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,10 @@ for _name in dir(anyio):
     # They come when they are first used, and pytest rewrites what comes. Python 3.11 before .8 may
     # fail to read a source while another one is read (gh-106905), as hypothesis does amid a test.
     getattr(anyio, _name)
+
+# A shell starts what runs in the background with SIGINT ignored, and our children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A deadline would judge the machine, which may be busy.
 settings.register_profile("acp-console", deadline=None)

@@ -33,9 +33,9 @@ from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.json_values import as_list, get_list, get_text
 from acp_protocol.jsonrpc import AUTH_REQUIRED, Json
 from acp_protocol.transport import Transport
+from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.dialect import DialectTransport
-from acp_protocol.transport.stdio import ProcessTransport
-from acp_protocol.transport.tap import TapTransport
+from acp_protocol.transport.stdio import StreamTransport
 from acp_protocol.version import VERSION
 
 START_TIMEOUT_S: Final = 60.0
@@ -244,7 +244,7 @@ def _spoken(child: ChildProcess, spec: AgentSpec, journal: Journal) -> Transport
     """Return a transport in official words, whose journal has what is really said."""
 
     def observed(framing: Framing | None) -> Transport:
-        pipes = ProcessTransport(child, framing=framing)
+        pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
         return TapTransport(pipes, "client", journal.line)
 
     if spec.dialect == BATCHES:

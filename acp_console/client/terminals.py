@@ -49,13 +49,13 @@ async def serve_terminal(
                 id_ = await terminals.create(session, _command(params), cwd=cwd, roots=roots)
                 return {"terminalId": id_}
             case "terminal/output":
-                seen = terminals.output(session, params["terminalId"])
+                seen = terminals.find(session, params["terminalId"]).output()
                 status = {} if seen.status is None else {"exitStatus": _status(seen.status)}
                 return {"output": seen.output, "truncated": seen.is_cut, **status}
             case "terminal/wait_for_exit":
-                return _status(await terminals.wait(session, params["terminalId"]))
+                return _status(await terminals.find(session, params["terminalId"]).wait())
             case "terminal/kill":
-                await terminals.kill(session, params["terminalId"])
+                await terminals.find(session, params["terminalId"]).kill()
             case _:
                 await terminals.release(session, params["terminalId"])
     except TerminalMissingError as problem:

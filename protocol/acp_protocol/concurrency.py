@@ -21,6 +21,5 @@ class BackgroundTasks:
         return self._group
 
     async def __aexit__(self, *_: object) -> None:
-        """Cancel the tasks and wait until they have ended."""
         self._group.cancel_scope.cancel()
         await self._group.__aexit__(None, None, None)

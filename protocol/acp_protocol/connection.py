@@ -36,6 +36,7 @@ from acp_protocol.jsonrpc import (
     Request,
     RequestId,
     SuccessResponse,
+    encode_notification,
 )
 from acp_protocol.trace_context import add_trace
 from acp_protocol.transport import Transport
@@ -160,20 +161,17 @@ class Connection:
         Raises:
             ConnectionClosedError: the peer does not read any more.
         """
-        await self._send(self._endpoint.send_notification(method, add_trace(params)))
+        await self._send(encode_notification(method, add_trace(params)))
         # A pipe with room never makes the sender wait, but the reader must have its turn.
         await anyio.lowlevel.checkpoint()
 
     def disallow_batches(self) -> None:
-        """Refuse batches from now on, because the agreed version has none."""
         self._endpoint.disallow_batches()
 
     async def wait_closed(self) -> None:
-        """Return when the peer has left or the connection was closed."""
         await self._closed.wait()
 
     async def wait_settled(self) -> None:
-        """Return when every request of the peer has its response and the last one was sent."""
         await self._dispatcher.wait_settled()
 
     async def _read(self) -> None:
@@ -185,7 +183,7 @@ class Connection:
         except (ConnectionClosedError, FrameTooLongError) as error:
             reason = error
         # What the peer sent before it left is still handled.
-        await self._dispatcher.call_in_turn(None, partial(self._end, reason))
+        await self._dispatcher.queues.call(None, partial(self._end, reason))
 
     async def _handle(self, event: EndpointEvent) -> None:
         if isinstance(event, Request):
@@ -199,7 +197,7 @@ class Connection:
         elif isinstance(event, CancelRequested):
             self._dispatcher.cancel(event.id)
         elif (pending := self._pending.get(event.id)) is not None:
-            await self._dispatcher.call_in_turn(pending.session, partial(self._deliver, event))
+            await self._dispatcher.queues.call(pending.session, partial(self._deliver, event))
 
     def _deliver(self, response: SuccessResponse | ErrorResponse) -> None:
         """Resume the caller of `request`, if it still waits."""
@@ -242,8 +240,6 @@ class Connection:
 
 
 class _PendingRequest:
-    """A request of ours that waits for its response."""
-
     __slots__ = ("answered", "response", "scope", "session")
 
     def __init__(self, session: str | None) -> None:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -52,13 +53,8 @@ class Dispatcher:
         self._send = send
         self._limits = limits
         # Tasks start from one clean context, so that no handler sees the variables of another.
-        context = copy_context()
-
-        def spawn(run: Callable[..., Coroutine[Any, Any, None]], *arguments: object) -> None:
-            context.run(tasks.start_soon, run, *arguments)
-
-        self._spawn = spawn
-        self._queues = SessionQueues(self._spawn, limits.queue_length, limits.sessions)
+        self._spawn: Callable[..., object] = partial(copy_context().run, tasks.start_soon)
+        self.queues = SessionQueues(self._spawn, limits.queue_length, limits.sessions)
         self._running: dict[RequestId, anyio.CancelScope] = {}
         self._unsent = 0
         """Responses that are being sent."""
@@ -71,7 +67,7 @@ class Dispatcher:
     async def handle_notification(self, notification: Notification) -> None:
         """Handle `notification` in its turn; return when it is queued."""
         handle = partial(self._handle_notification, notification)
-        await self._queues.put(session_of(notification.params), handle)
+        await self.queues.put(session_of(notification.params), handle)
 
     async def handle_request(self, request: Request) -> None:
         """Respond to `request`, which starts in its turn; return when it has started or is queued.
@@ -87,15 +83,11 @@ class Dispatcher:
         else:
             scope = self._running[request.id] = anyio.CancelScope()
             start = partial(self._spawn, self._serve, request, scope)
-            await self._queues.call(session_of(request.params), start)
+            await self.queues.call(session_of(request.params), start)
         self._started += 1
         if self._started % 16 == 0:
             # Frames that came together are read without waiting; handlers must have their turn.
             await anyio.lowlevel.checkpoint()
-
-    async def call_in_turn(self, session: str | None, action: Callable[[], object]) -> None:
-        """Call `action` after the messages before it; return when it is called or queued."""
-        await self._queues.call(session, action)
 
     def cancel(self, id: RequestId) -> None:  # noqa: A002
         """Cancel the handler of the request `id`, if it runs or waits; it still gets a response."""
@@ -266,17 +258,15 @@ class SessionQueues:
         return startable
 
 
+@dataclass(slots=True, eq=False)
 class _Entry:
     """Something to run in turn, and the sessions in whose queues it stands."""
 
-    __slots__ = ("blockers", "is_async", "run", "sessions")
-
-    def __init__(self, run: Callable[[], Any], *, is_async: bool) -> None:
-        self.run = run
-        self.is_async = is_async
-        self.sessions: list[str | None] = []
-        self.blockers = 0
-        """Queues in which another entry is before this one."""
+    run: Callable[[], Any]
+    is_async: bool
+    sessions: list[str | None] = field(default_factory=list[str | None])
+    blockers: int = 0
+    """Queues in which another entry is before this one."""
 
 
 class _Change:
@@ -295,7 +285,6 @@ class _Change:
 
 
 def session_of(params: Json) -> str | None:
-    """Return the session that `params` belong to; None for none."""
     return get_text(params, "sessionId")
 
 

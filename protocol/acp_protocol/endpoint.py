@@ -4,10 +4,9 @@
 |-----------------------------|---------------------------|---------------------------------------|
 | `send_request`              | the id, the frame         | our request waits for its response    |
 | `cancel`                    | the cancel frame          | a late response is no violation       |
-| `send_notification`         | the frame                 | none                                  |
 | `send_result`, `send_error` | the frame, or None        | the peer's request is closed          |
 | `receive`                   | events, in order          | opens the peer's requests, ends ours  |
-| `close`                     | `RequestLost` per request | no request of ours waits any more     |
+| `close`                     | the id of each request    | no request of ours waits any more     |
 
 Each direction has its own ids, and an id keeps its JSON type: 1 and "1" are two ids. Violations of
 the peer are values (`ProtocolViolation`), not exceptions.
@@ -51,13 +50,6 @@ MAX_BATCH_ENTRIES: Final = 1000
 @dataclass(frozen=True, slots=True)
 class CancelRequested:
     """The peer cancels its request `id`, which still needs a response."""
-
-    id: RequestId
-
-
-@dataclass(frozen=True, slots=True)
-class RequestLost:
-    """Our request `id` will never get a response."""
 
     id: RequestId
 
@@ -126,9 +118,6 @@ class Endpoint:
         self._cancelled_ids.append(id)
         return jsonrpc.encode_notification(CANCEL_METHOD, {"requestId": id})
 
-    def send_notification(self, method: str, params: Json = None) -> bytes:
-        return jsonrpc.encode_notification(method, params)
-
     def send_result(self, id: RequestId, result: Json) -> bytes | None:  # noqa: A002
         """Return the frame of the response to the peer's request `id`.
 
@@ -152,12 +141,7 @@ class Endpoint:
         message: str,
         data: Json = None,
     ) -> bytes | None:
-        """Return the frame of an error response to the peer's request; None as in `send_result`.
-
-        Raises:
-            LocalProtocolError: there is no such open request; it may have its response already.
-            ValueError: `data` cannot be encoded as JSON; the request is still open.
-        """
+        """Return the frame of an error response to the peer's request, as `send_result` does."""
         return self._close(id, jsonrpc.encode_error(id, code, message, data))
 
     def receive(self, raw: bytes) -> tuple[EndpointEvent, ...]:
@@ -208,8 +192,14 @@ class Endpoint:
 
     def _event(self, message: Message, batch: _OpenBatch | None) -> EndpointEvent:
         match message:
-            case Notification(method=method):
-                return _cancel_requested(message) if method == CANCEL_METHOD else message
+            case Notification(method=method, params=params) if method == CANCEL_METHOD:
+                id_ = get(params, "requestId")
+                if "requestId" in as_object(params) and jsonrpc.is_request_id(id_):
+                    return CancelRequested(id_)
+                reason = "$/cancel_request without a valid requestId"
+                return ProtocolViolation(reason, message.raw)
+            case Notification():
+                return message
             case Request():
                 return self._request_received(message, batch)
             case SuccessResponse() | ErrorResponse():
@@ -228,9 +218,9 @@ class Endpoint:
         """Refuse batches from now on, because the agreed version has none."""
         self._allow_batches = False
 
-    def close(self) -> list[RequestLost]:
-        """Return our requests that will get no response; none waits afterwards."""
-        lost = [RequestLost(id_) for id_ in self._pending]
+    def close(self) -> list[RequestId]:
+        """Return the ids of our requests that will get no response; none waits afterwards."""
+        lost = list(self._pending)
         self._pending.clear()
         self._cancelled_ids.clear()
         return lost
@@ -268,13 +258,6 @@ class Endpoint:
             reason = f"the peer refused a frame: {response.message} ({response.code})"
             return ProtocolViolation(reason, response.raw)
         return ProtocolViolation(f"a response without a request: id {id_!r}", response.raw)
-
-
-def _cancel_requested(notification: Notification) -> EndpointEvent:
-    id_ = get(notification.params, "requestId")
-    if "requestId" in as_object(notification.params) and jsonrpc.is_request_id(id_):
-        return CancelRequested(id_)
-    return ProtocolViolation("$/cancel_request without a valid requestId", notification.raw)
 
 
 def _add_reply(fault: ProtocolViolation, batch: _OpenBatch | None) -> ProtocolViolation:

@@ -115,7 +115,6 @@ def describe_exit(code: int | None) -> str:
 
 
 def describe_os_error(problem: OSError) -> str:
-    """Return the reason of an `OSError` in a few words."""
     words = problem.strerror or "the operating system refused"
     return words[:1].lower() + words[1:]
 

@@ -3,6 +3,9 @@
 A frame on stdio is one line. Only newlines matter: invalid UTF-8, carriage returns and lines that
 are no JSON come out unchanged. Some peers frame like language servers, with a header that gives the
 length; `AutoFramer` detects them.
+
+`feed` raises `FrameTooLongError` when a frame, finished or not, or a header exceeds its limit. The
+framer cannot be used any more then, because it does not know where the next frame starts.
 """
 
 from __future__ import annotations
@@ -39,7 +42,6 @@ _FIRST_HEADERS: Final = (b"content-length:", b"content-type:")
 
 
 def encode_frame(payload: bytes, framing: Framing) -> bytes:
-    """Return the bytes on the wire for the frame `payload`."""
     if framing == "lines":
         return payload + b"\n"
     return b"Content-Length: %d\r\n\r\n%b" % (len(payload), payload)
@@ -64,10 +66,6 @@ class LineFramer:
         r"""Return the lines that `chunk` completes, in order, without their `\n`.
 
         A `\r` before the newline stays in the line.
-
-        Raises:
-            FrameTooLongError: a line, finished or not, exceeds the limit. The framer cannot be used
-                any more, because it does not know where the next frame starts.
         """
         lines = chunk.split(b"\n")
         tail = lines.pop()
@@ -117,12 +115,7 @@ class HeaderFramer:
         """Bytes of the body that are still missing; None while reading a header."""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the frames that `chunk` completes, in order, without their headers.
-
-        Raises:
-            FrameTooLongError: a header, or the length in it, exceeds its limit. The framer cannot
-                be used any more.
-        """
+        """Return the frames that `chunk` completes, in order, without their headers."""
         frames: list[bytes] = []
         position = 0
         while position < len(chunk):
@@ -198,11 +191,7 @@ class AutoFramer:
         return None if self._framer is None else self._framer.framing
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the frames that `chunk` completes, in order.
-
-        Raises:
-            FrameTooLongError: as `LineFramer` or `HeaderFramer` raise it.
-        """
+        """Return the frames that `chunk` completes, in order."""
         if self._framer is not None:
             return self._framer.feed(chunk)
         frames: list[bytes] = []
@@ -229,7 +218,6 @@ class AutoFramer:
         return line
 
     def _detect(self, line: bytes) -> Framing | None:
-        """Return the framing that the start of a line shows."""
         start = line[:MAX_HEADER_BYTES].lstrip(_BLANKS)[: len(_FIRST_HEADERS[0])].lower()
         if start.startswith(_FIRST_HEADERS):
             return "headers"

@@ -26,11 +26,8 @@ _POINT: Final = ord(".")
 def parse(raw: bytes) -> Json:
     """Return the value of the JSON text `raw`.
 
-    Unlike the standard library, it refuses NaN and Infinity, and raises `ValueError` for nesting
-    that is too deep.
-
     Raises:
-        ValueError: `raw` is no JSON; the message gives the reason.
+        ValueError: `raw` is no JSON, has NaN or Infinity, or is nested too deeply.
     """
     loads = _orjson.loads
     # Both libraries agree if no number is long and nesting is not deep.

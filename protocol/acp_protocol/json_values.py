@@ -14,12 +14,10 @@ from acp_protocol.json_codec import Json
 
 
 def as_object(value: Json) -> dict[str, Json]:
-    """Return `value` if it is an object, else an empty one."""
     return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
 
 
 def as_list(value: Json) -> list[Json]:
-    """Return `value` if it is an array, else an empty one."""
     return cast("list[Json]", value) if isinstance(value, list) else []
 
 
@@ -34,7 +32,6 @@ def as_texts(value: Json) -> list[str]:
 
 
 def as_text(value: Json) -> str | None:
-    """Return `value` if it is a string, else None."""
     return value if isinstance(value, str) else None
 
 
@@ -44,43 +41,31 @@ def as_int(value: Json) -> int | None:
 
 
 def as_bool(value: Json) -> bool | None:
-    """Return `value` if it is true or false, else None."""
     return value if isinstance(value, bool) else None
 
 
 def get(value: Json, key: str) -> Json:
-    """Return the field `key` of `value`; None if it is absent or `value` is no object."""
     return cast("dict[str, Json]", value).get(key) if isinstance(value, dict) else None
 
 
 def get_object(value: Json, key: str) -> dict[str, Json]:
-    """Return the field `key` if it is an object, else an empty one."""
     return as_object(get(value, key))
 
 
 def get_list(value: Json, key: str) -> list[Json]:
-    """Return the field `key` if it is an array, else an empty one."""
     return as_list(get(value, key))
 
 
 def get_objects(value: Json, key: str) -> list[dict[str, Json]]:
-    """Return the objects in the array `key`."""
     return as_objects(get(value, key))
 
 
 def get_text(value: Json, key: str) -> str | None:
-    """Return the field `key` if it is a string, else None."""
     return as_text(get(value, key))
 
 
 def get_int(value: Json, key: str) -> int | None:
-    """Return the field `key` if it is an integer, else None."""
     return as_int(get(value, key))
-
-
-def get_bool(value: Json, key: str) -> bool | None:
-    """Return the field `key` if it is true or false, else None."""
-    return as_bool(get(value, key))
 
 
 def is_finite(value: Json) -> bool:

@@ -136,7 +136,6 @@ def message_of(value: Json, raw: bytes) -> Message:
 
 
 def is_json(raw: bytes) -> bool:
-    """Return whether `raw` is valid JSON."""
     try:
         parse(raw)
     except ValueError:
@@ -159,7 +158,6 @@ def encode_notification(method: str, params: Json = None) -> bytes:
 
 
 def encode_result(id: RequestId, result: Json) -> bytes:  # noqa: A002
-    """Return the frame of a response with a result."""
     return encode({"jsonrpc": "2.0", "id": id, "result": result})
 
 
@@ -221,25 +219,14 @@ def _read_response(entry: dict[str, Json], raw: bytes) -> Message:
         return SuccessResponse(id_, entry["result"], raw)
     elif entry.get("result") is not None:
         reason = "both result and error"
-    else:
-        return _read_error(entry, raw)
-    return _invalid_response(id_, reason, raw)
-
-
-def _read_error(entry: dict[str, Json], raw: bytes) -> Message:
-    error = entry["error"]
-    if isinstance(error, dict):
-        fields = cast("dict[str, Json]", error)
-        code, message = fields.get("code"), fields.get("message")
-        if type(code) is int and isinstance(message, str):
-            return ErrorResponse(entry["id"], code, message, fields.get("data"), raw)
-        reason = "error without an integer code and a message"
-    else:
+    elif not isinstance(entry["error"], dict):
         reason = "error is no object"
-    return _invalid_response(entry["id"], reason, raw)
-
-
-def _invalid_response(id_: Json, reason: str, raw: bytes) -> InvalidMessage:
+    else:
+        error = cast("dict[str, Json]", entry["error"])
+        code, message = error.get("code"), error.get("message")
+        if type(code) is int and isinstance(message, str):
+            return ErrorResponse(id_, code, message, error.get("data"), raw)
+        reason = "error without an integer code and a message"
     valid_id = id_ if is_request_id(id_) else None
     return InvalidMessage(
         f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, is_response=True, id=valid_id

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Final, cast
+from typing import Final
 
-from acp_protocol.json_values import get_object
+from acp_protocol.json_values import as_object, get_object
 from acp_protocol.jsonrpc import Json
 
 KEYS: Final = ("traceparent", "tracestate", "baggage")
@@ -38,9 +38,8 @@ def add_trace(params: Json) -> Json:
     trace = _trace.get()
     if trace is None or not (params is None or isinstance(params, dict)):
         return params
-    fields = cast("dict[str, Json]", params) if params else {}
-    meta: Json = fields.get("_meta")
-    if not (meta is None or isinstance(meta, dict)):
+    fields = as_object(params)
+    meta = fields.get("_meta")
+    if "traceparent" in as_object(meta) or not (meta is None or isinstance(meta, dict)):
         return fields
-    own = cast("dict[str, Json]", meta) if meta else {}
-    return fields if "traceparent" in own else {**fields, "_meta": {**trace, **own}}
+    return {**fields, "_meta": {**trace, **as_object(meta)}}

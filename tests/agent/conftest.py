@@ -22,8 +22,8 @@ from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import validate_params
+from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.tap import TapTransport
 
 LIMIT = 10.0
 """Seconds after which a talk counts as hung."""

@@ -46,8 +46,8 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import validate_result
+from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.tap import TapTransport
 from tests.agent.conftest import LIMIT, selected
 
 HELLO: dict[int, Json] = {

@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from acp_inspector.redaction.json_strings import (
     NAMING,
-    ClosedObject,
     JsonLiteral,
     JsonString,
     strings,
@@ -158,9 +157,9 @@ class SecretDetector:
 
     def _in_json(self, text: str) -> Iterator[SecretMatch]:
         for item in strings(text):
-            if isinstance(item, ClosedObject):
-                value = item.members.get("value")
-                name = next((item.members[each] for each in NAMING if each in item.members), None)
+            if isinstance(item, dict):
+                value = item.get("value")
+                name = next((item[each] for each in NAMING if each in item), None)
                 if "key" in self.rules and value and name and is_secret_name(name.text):
                     yield from _from(value, _scheme_end(value.text))
                 continue
@@ -205,7 +204,7 @@ def _is_json(text: str) -> bool:
 
 def _is_named_secret(item: JsonString) -> bool:
     """Return whether the key or option of a string is the name of a secret."""
-    if item.role == "key":
+    if item.is_key:
         return False
     if item.key and is_secret_name(item.key):
         return True

@@ -9,11 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 from acp_inspector.recording.compression import open_whole
 from acp_inspector.recording.format import (
@@ -28,7 +27,7 @@ from acp_inspector.recording.writer import atomic_replacement
 from acp_inspector.redaction.detector import SecretDetector, SecretMatch
 from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError, chosen_rules
 from acp_inspector.redaction.placeholders import PlaceholderMap, highest_placeholder, redact_text
-from acp_inspector.redaction.stream import PendingCuts, StreamDetector, StreamMatch
+from acp_inspector.redaction.stream import StreamDetector, StreamMatch
 from acp_protocol.json_values import as_list
 
 _BEFORE: Final = ("env", "platform", "cwd", "command", "transport", "schema", "tool", "created")
@@ -57,6 +56,8 @@ def _listed(names: set[str]) -> str:
 
 
 _PRIVATE: Final = 0o600
+_ERRORS: Final = "surrogateescape"
+"""Decodes any bytes so that encoding restores them."""
 _EXCERPT_MARGIN: Final = 24
 """Characters of an excerpt on either side of the secret."""
 
@@ -117,7 +118,12 @@ def redact_recording(
     detector.add_known(learned.known.rule_of.items())
     placeholders = PlaceholderMap(first=learned.highest + 1)
     applied = tuple(name for name in RULES if name in detector.rules)
-    with open_whole(source) as lines, _written(target, overwrite=overwrite) as out:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    with (
+        open_whole(source) as lines,
+        atomic_replacement(target, overwrite=overwrite) as part,
+        open(os.open(part, flags, _PRIVATE), "wb") as out,  # noqa: PTH123 - a descriptor
+    ):
         _copy(lines, out, detector, placeholders, learned.cuts, applied)
     return RedactionReport(applied, placeholders.secrets_by_rule(), dict(placeholders.replaced))
 
@@ -130,45 +136,44 @@ def leftovers(path: Path, *, environment: Mapping[str, str] = os.environ) -> Ite
     """
     detector = SecretDetector(chosen_rules(()), environment)
     placeholders, streams = PlaceholderMap(), StreamDetector(detector)
+
+    def new_in_stream(matches: Iterable[StreamMatch]) -> Iterator[Leftover]:
+        for match in matches:
+            if match.hit.value not in placeholders.numbers:
+                placeholders.placeholder(match.hit)
+                cut = redact_text(match.text, detector, placeholders)[0]
+                yield _leftover(match.parts[0][0], cut, match.hit, placeholders)
+
     with open_whole(path) as lines:
         skipped = 0
         for number, line in enumerate(stream_lines(lines), start=1):
             if isinstance(line, SkippedLine):
                 skipped = skipped or number
                 continue
-            text = _text(line)
+            text = line.decode(errors=_ERRORS)
             placeholders.first = max(placeholders.first, highest_placeholder(text) + 1)
             cut, hits = redact_text(text, detector, placeholders)
-            yield from _leftovers_of_line(number, cut, hits, placeholders)
-            yield from _leftovers_of_stream(streams.feed(number, text), detector, placeholders)
-    yield from _leftovers_of_stream(streams.finish(), detector, placeholders)
+            for hit in hits:
+                yield _leftover(number, cut, hit, placeholders)
+            yield from new_in_stream(streams.feed(number, text))
+    yield from new_in_stream(streams.finish())
     if skipped:
         raise _too_long(path, skipped)
 
 
-def _leftovers_of_line(
-    number: int, cut: str, hits: Iterable[SecretMatch], placeholders: PlaceholderMap
-) -> Iterator[Leftover]:
-    for hit in hits:
-        mark = f"«secret:{placeholders.numbers[hit.value]}»"
-        at = cut.find(mark)
-        # A secret inside of another has no placeholder of its own.
-        excerpt = (
-            cut[max(at - _EXCERPT_MARGIN, 0) : at + len(mark) + _EXCERPT_MARGIN]
-            if at >= 0
-            else mark
-        )
-        yield Leftover(number, hit.rule, excerpt.strip())
+def _leftover(line: int, cut: str, hit: SecretMatch, placeholders: PlaceholderMap) -> Leftover:
+    mark = f"«secret:{placeholders.numbers[hit.value]}»"
+    before, found, after = cut.partition(mark)
+    # A secret inside of another has no placeholder of its own.
+    excerpt = before[-_EXCERPT_MARGIN:] + mark + after[:_EXCERPT_MARGIN] if found else mark
+    return Leftover(line, hit.rule, excerpt.strip())
 
 
-def _leftovers_of_stream(
-    joined: Iterable[StreamMatch], detector: SecretDetector, placeholders: PlaceholderMap
-) -> Iterator[Leftover]:
-    for each in joined:
-        if each.hit.value not in placeholders.numbers:
-            placeholders.placeholder(each.hit)
-            cut = redact_text(each.text, detector, placeholders)[0]
-            yield from _leftovers_of_line(each.parts[0].line, cut, [each.hit], placeholders)
+class _Cut(NamedTuple):
+    start: int
+    end: int
+    hit: SecretMatch | None
+    """The secret whose placeholder takes the place; None for all parts but the first."""
 
 
 @dataclass(slots=True)
@@ -178,8 +183,15 @@ class _LearnedSecrets:
     known: PlaceholderMap
     highest: int
     """The highest number of a placeholder that is in the recording already."""
-    cuts: PendingCuts
-    """Secrets that span several lines."""
+    cuts: dict[int, list[_Cut]]
+    """What to cut out of lines because of secrets that span several, by the number of the line."""
+
+    def add(self, matches: Iterable[StreamMatch]) -> None:
+        for match in matches:
+            self.known.placeholder(match.hit)
+            for place, (line, start, end) in enumerate(match.parts):
+                cut = _Cut(start, end, match.hit if place == 0 else None)
+                self.cuts.setdefault(line, []).append(cut)
 
 
 def _learn(source: Path, detector: SecretDetector) -> _LearnedSecrets:
@@ -188,7 +200,7 @@ def _learn(source: Path, detector: SecretDetector) -> _LearnedSecrets:
     Raises:
         RecordingError: it is no recording, or cannot be read.
     """
-    learned, streams = _LearnedSecrets(PlaceholderMap(), 0, PendingCuts()), StreamDetector(detector)
+    learned, streams = _LearnedSecrets(PlaceholderMap(), 0, {}), StreamDetector(detector)
     number = 0
     with open_whole(source) as lines:
         for number, line in enumerate(stream_lines(lines), start=1):
@@ -196,11 +208,11 @@ def _learn(source: Path, detector: SecretDetector) -> _LearnedSecrets:
                 raise _too_long(source, number)
             if number == 1 and not isinstance(decode_line(line.rstrip(b"\n")), Header):
                 raise RecordingError(f"{source} is no recording: its first line is no header")
-            text = _text(line)
+            text = line.decode(errors=_ERRORS)
             learned.highest = max(learned.highest, highest_placeholder(text))
             redact_text(text, detector, learned.known)
-            learned.cuts.add(streams.feed(number, text), learned.known)
-    learned.cuts.add(streams.finish(), learned.known)
+            learned.add(streams.feed(number, text))
+    learned.add(streams.finish())
     if not number:
         raise RecordingError(f"{source} is no recording: it is empty")
     return learned
@@ -211,17 +223,26 @@ def _copy(
     out: BinaryIO,
     detector: SecretDetector,
     placeholders: PlaceholderMap,
-    cuts: PendingCuts,
+    cuts: dict[int, list[_Cut]],
     applied: tuple[str, ...],
 ) -> None:
     before, after = hashlib.sha256(), hashlib.sha256()
     for number, line in enumerate(stream_lines(lines), start=1):
         if isinstance(line, SkippedLine):
             raise RecordingError(f"line {number} has become too long to be searched")
-        cut = redact_text(cuts.cut(number, _text(line), placeholders), detector, placeholders)[0]
+        text = line.decode(errors=_ERRORS)
+        last, pieces = len(text), list[str]()
+        for cut in sorted(cuts.get(number, ()), key=lambda cut: -cut.start):
+            # Otherwise it was found twice, in the overlap of two searches.
+            if cut.end <= last:
+                mark = placeholders.placeholder(cut.hit) if cut.hit else ""
+                pieces += (text[cut.end : last], mark)
+                last = cut.start
+        text = text[:last] + "".join(reversed(pieces))
+        text = redact_text(text, detector, placeholders)[0]
         if number == 1:
-            cut = stamp_header(cut, applied)
-        written = cut.encode(errors="surrogateescape")
+            text = stamp_header(text, applied)
+        written = text.encode(errors=_ERRORS)
         footer = decode_line(line.rstrip(b"\n")) if line.startswith(b'{"end":') else None
         digest = footer.digest if isinstance(footer, Footer) else ""
         if digest and digest == before.hexdigest():
@@ -235,26 +256,6 @@ def _copy(
 def _too_long(path: Path, number: int) -> RecordingError:
     # A line that was not searched may contain secrets.
     return RecordingError(f"cannot read all of {path}: line {number}: {LINE_TOO_LONG}")
-
-
-def _text(line: bytes) -> str:
-    """Decode the line so that encoding it restores the same bytes."""
-    return line.decode(errors="surrogateescape")
-
-
-@contextmanager
-def _written(path: Path, *, overwrite: bool) -> Generator[BinaryIO]:
-    """Open a new file with mode 0600, which appears at `path` if the block succeeds.
-
-    Raises:
-        RecordingError: `path` exists and `overwrite` is false, or it cannot be written.
-    """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    with (
-        atomic_replacement(path, overwrite=overwrite) as part,
-        open(os.open(part, flags, _PRIVATE), "wb") as file,  # noqa: PTH123 - a descriptor
-    ):
-        yield file
 
 
 class MixedRecordingError(RecordingError):
@@ -275,11 +276,6 @@ def check_append(path: Path, *, redacts: bool) -> None:
     except RecordingError:
         # The writer reports that it cannot be continued.
         return
-    if was_redacted and not redacts:
-        raise MixedRecordingError(
-            f"cannot append to {path}: it is redacted; use --redact, or choose another name"
-        )
-    if redacts and not was_redacted:
-        raise MixedRecordingError(
-            f"cannot append to {path}: it is not redacted; choose another name"
-        )
+    if was_redacted != redacts:
+        fact = "redacted; use --redact, or" if was_redacted else "not redacted;"
+        raise MixedRecordingError(f"cannot append to {path}: it is {fact} choose another name")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
 from acp_inspector.redaction.patterns import ParsedCommandLine
 
@@ -20,8 +20,6 @@ _ESCAPE: Final = re.compile(
 )
 _SHORT: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _TOKEN: Final = re.compile(r'"((?:[^"\\]|\\.)*+)("|\\?\Z)|[{}\[\]:,]', re.DOTALL)
-
-Role: TypeAlias = Literal["key", "value", "element"]
 
 
 class JsonLiteral:
@@ -43,10 +41,10 @@ class JsonLiteral:
             plain = source[offset : found.start()]
             index += len(plain)
             pieces += (plain, _character(found[0]))
-            self._mark(index, found.start())
+            self._indexes += (index, index + 1)
+            self._offsets += (found.start(), found.end())
             index += 1
             offset = found.end()
-            self._mark(index, offset)
         pieces.append(source[offset:])
         self.text = "".join(pieces)
 
@@ -54,10 +52,6 @@ class JsonLiteral:
         """Return the offset in the text of the character at `index` of the value."""
         at = bisect_right(self._indexes, index) - 1
         return self.start + self._offsets[at] + index - self._indexes[at]
-
-    def _mark(self, index: int, offset: int) -> None:
-        self._indexes.append(index)
-        self._offsets.append(offset)
 
 
 def _character(escape: str) -> str:
@@ -69,31 +63,13 @@ def _character(escape: str) -> str:
     return _SHORT.get(escape[1], escape[1])
 
 
-@dataclass(slots=True)
-class JsonContainer:
-    """An object or array that is being read."""
-
-    is_object: bool
-    key: str = ""
-    """The current key; in an array, the key of the array."""
-    is_key_next: bool = True
-    above: str = ""
-    """The key whose value the object is."""
-    previous: str = ""
-    """The previous string, in an array."""
-    members: dict[str, JsonLiteral] | None = None
-    """The members `value` and those of `NAMING`, in an object."""
-    line: ParsedCommandLine | None = None
-    """The command line whose words are in the array, or whose command is in the object."""
-
-
 @dataclass(frozen=True, slots=True)
 class JsonString:
     """A string and its context."""
 
     literal: JsonLiteral
-    role: Role
-    key: str
+    is_key: bool = False
+    key: str = ""
     """The key of the value; of an element, the key of its array."""
     above: str = ""
     """The key whose value its object is."""
@@ -103,64 +79,69 @@ class JsonString:
     """Index at which a password starts, if the string is a word of a command."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedObject:
-    """An object that ended, with the members that may name a secret."""
-
-    members: dict[str, JsonLiteral]
-
-
 NAMING: Final = ("name", "key", "header", "variable")
 """Members that may name the member `value` of the same object."""
-_PAIRED: Final = frozenset({*NAMING, "value"})
+NamedValue: TypeAlias = dict[str, JsonLiteral]
+"""The members `value` and those of `NAMING` of one object."""
 _COMMAND: Final = "command"
 _ARGUMENTS: Final = frozenset({"args", "arguments"})
 
 
-def strings(text: str) -> Iterator[JsonString | ClosedObject]:
-    """Yield the strings in `text`, in order; invalid JSON is no error."""
-    stack: list[JsonContainer] = []
+@dataclass(slots=True)
+class _Container:
+    """An object or array that is being read."""
+
+    is_object: bool
+    key: str = ""
+    """The current key; in an array, the key of the array."""
+    above: str = ""
+    line: ParsedCommandLine | None = None
+    """The command line whose words are in the array, or whose command is in the object."""
+    is_key_next: bool = True
+    previous: str = ""
+    members: NamedValue = field(default_factory=NamedValue)
+
+    def string(self, literal: JsonLiteral) -> JsonString:
+        """Note the next string, and return it with its context."""
+        if not self.is_object:
+            self.line = self.line or ParsedCommandLine()
+            previous, self.previous = self.previous, literal.text
+            at = self.line.secret_in(literal.text)
+            return JsonString(literal, key=self.key, previous=previous, password_at=at)
+        if self.is_key_next:
+            self.key = literal.text
+            return JsonString(literal, is_key=True)
+        if self.key == _COMMAND:
+            self.line = ParsedCommandLine()
+            self.line.secret_in(literal.text)
+        if self.key == "value" or self.key in NAMING:
+            self.members[self.key] = literal
+        return JsonString(literal, key=self.key, above=self.above)
+
+
+def strings(text: str) -> Iterator[JsonString | NamedValue]:
+    """Yield the strings in `text`, in order, and at the end of each object its `NamedValue`.
+
+    Invalid JSON is no error.
+    """
+    stack: list[_Container] = []
     for token in _TOKEN.finditer(text):
+        parent = stack[-1] if stack else None
         mark = token[0][0]
         if mark == '"':
             literal = JsonLiteral(token[1], token.start(1))
-            yield _located(literal, stack[-1] if stack else None)
-        elif mark in "{[":
-            key = stack[-1].key if stack else ""
-            is_object = mark == "{"
-            above = key if is_object else ""
-            is_rest = bool(stack) and not is_object and key in _ARGUMENTS
-            line = stack[-1].line if is_rest else None
-            stack.append(JsonContainer(is_object, "" if is_object else key, above=above, line=line))
+            yield parent.string(literal) if parent else JsonString(literal)
+        elif mark == "{":
+            stack.append(_Container(is_object=True, above=parent.key if parent else ""))
+        elif mark == "[":
+            line = parent.line if parent and parent.key in _ARGUMENTS else None
+            stack.append(_Container(is_object=False, key=parent.key if parent else "", line=line))
         elif mark in "}]":
             if stack and (members := stack.pop().members):
-                yield ClosedObject(members)
-        elif stack and stack[-1].is_object:
-            stack[-1].is_key_next = mark == ","
+                yield members
+        elif parent and parent.is_object:
+            parent.is_key_next = mark == ","
     # A truncated object may still have a name and a value.
     for container in reversed(stack):
         if container.members:
-            yield ClosedObject(container.members)
-
-
-def _located(literal: JsonLiteral, container: JsonContainer | None) -> JsonString:
-    if container is None:
-        return JsonString(literal, "element", "")
-    if not container.is_object:
-        container.line = container.line or ParsedCommandLine()
-        at = container.line.secret_in(literal.text)
-        found = JsonString(
-            literal, "element", container.key, previous=container.previous, password_at=at
-        )
-        container.previous = literal.text
-        return found
-    if container.is_key_next:
-        container.key = literal.text
-        return JsonString(literal, "key", "")
-    if container.key == _COMMAND:
-        container.line = ParsedCommandLine()
-        container.line.secret_in(literal.text)
-    if container.key in _PAIRED:
-        container.members = container.members or {}
-        container.members[container.key] = literal
-    return JsonString(literal, "value", container.key, above=container.above)
+            yield container.members

@@ -173,78 +173,53 @@ _KEY_END: Final = re.compile(r"-----END [^-\n]*-----")
 
 
 @dataclass(frozen=True, slots=True)
-class MatchPart:
-    """The position of a part of a secret."""
-
-    line: int
-    """Number of the recording's line, from 1."""
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class StreamMatch:
     """A secret in joined text."""
 
     hit: SecretMatch
     """Its offsets are those in the joined text."""
-    parts: tuple[MatchPart, ...]
+    parts: tuple[tuple[int, int, int], ...]
+    """The number of the line, from 1, and start and end there, of each part of the secret."""
     text: str
     """The joined text."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    line: int
-    literal: JsonLiteral
-    skipped: int = 0
-    """Characters that were searched already."""
-
-    @property
-    def text(self) -> str:
-        return self.literal.text[self.skipped :]
-
-    def part(self, start: int, end: int) -> MatchPart:
-        offset = self.literal.offset
-        return MatchPart(self.line, offset(self.skipped + start), offset(self.skipped + end))
 
 
 @dataclass(slots=True)
 class _Stream:
     """The part of a stream that has not been searched yet."""
 
-    pieces: list[_Piece] = field(default_factory=list[_Piece])
-    size: int = 0
+    text: str = ""
+    pieces: list[tuple[int, int, JsonLiteral]] = field(
+        default_factory=list[tuple[int, int, JsonLiteral]]
+    )
+    """The strings that it comes from: where each starts in `text`, and the number of its line."""
     threshold: int = STREAM_WINDOW
     """The size at which it is searched even if no line has ended."""
 
-    @property
-    def text(self) -> str:
-        return "".join(piece.text for piece in self.pieces)
-
-    def add(self, piece: _Piece) -> None:
-        self.pieces.append(piece)
-        self.size += len(piece.text)
-
     def drop(self, size: int) -> None:
         """Forget the first `size` characters."""
-        before, self.pieces, self.size, self.threshold = self.pieces, [], 0, STREAM_WINDOW
-        at = 0
-        for piece in before:
-            length = len(piece.text)
-            if at + length > size:
-                self.add(_Piece(piece.line, piece.literal, piece.skipped + max(size - at, 0)))
-            at += length
+        self.text = self.text[size:]
+        self.pieces = [
+            (start - size, line, literal)
+            for start, line, literal in self.pieces
+            if start + len(literal.text) > size
+        ]
+        self.threshold = STREAM_WINDOW
 
-    def parts(self, start: int, end: int) -> Iterator[MatchPart]:
-        """Yield the positions of the characters from `start` to `end`."""
-        at = 0
-        for piece in self.pieces:
-            length = len(piece.text)
-            first, last = max(start - at, 0), min(end - at, length)
-            if first < last:
-                yield piece.part(first, last)
-            at += length
+    def search(self, detector: SecretDetector, end: int | None = None) -> Iterator[StreamMatch]:
+        """Yield the secrets before `end`."""
+        text = self.text[:end]
+        for hit in detector.find(text):
+            parts = [
+                (
+                    line,
+                    literal.offset(max(hit.start - start, 0)),
+                    literal.offset(min(hit.end - start, len(literal.text))),
+                )
+                for start, line, literal in self.pieces
+                if start < hit.end and hit.start < start + len(literal.text)
+            ]
+            yield StreamMatch(hit, tuple(parts), text)
 
 
 class StreamDetector:
@@ -261,68 +236,35 @@ class StreamDetector:
             return
         name, literal = found
         stream = self._streams[name]
-        stream.add(_Piece(number, literal))
-        if stream.size >= stream.threshold:
+        stream.pieces.append((len(stream.text), number, literal))
+        stream.text += literal.text
+        if len(stream.text) >= stream.threshold:
             yield from self._search_unfinished(stream)
-        elif "\n" in literal.text and stream.size < STREAM_WINDOW:
-            text = stream.text
-            end = text.rfind("\n") + 1
-            key_ends = (found.start() for found in _KEY_END.finditer(text))
+        elif "\n" in literal.text and len(stream.text) < STREAM_WINDOW:
+            end = stream.text.rfind("\n") + 1
+            key_ends = (found.start() for found in _KEY_END.finditer(stream.text))
             # A private key that has begun must be searched together with its end.
-            if text.rfind("-----BEGIN") <= max(key_ends, default=-1):
-                yield from self._search(stream, text[:end])
+            if stream.text.rfind("-----BEGIN") <= max(key_ends, default=-1):
+                yield from stream.search(self._detector, end)
                 stream.drop(end)
 
     def finish(self) -> Iterator[StreamMatch]:
         """Yield the secrets in the remaining text."""
         for stream in self._streams.values():
-            yield from self._search(stream, stream.text)
+            yield from stream.search(self._detector)
         self._streams.clear()
 
     def _search_unfinished(self, stream: _Stream) -> Iterator[StreamMatch]:
         """Search a long unfinished line, except for matches near its end, which may go on."""
-        near_end = stream.size - STREAM_OVERLAP
-        found = [each for each in self._search(stream, stream.text) if each.hit.start < near_end]
+        size = len(stream.text)
+        near_end = size - STREAM_OVERLAP
+        found = [each for each in stream.search(self._detector) if each.hit.start < near_end]
         last = max((each.hit.end for each in found), default=0)
-        if last < stream.size or stream.size >= MAX_STREAM_CHARACTERS:
+        if last < size or size >= MAX_STREAM_CHARACTERS:
             yield from found
             stream.drop(max(last, near_end))
         else:
-            stream.threshold = stream.size + STREAM_WINDOW
-
-    def _search(self, stream: _Stream, text: str) -> Iterator[StreamMatch]:
-        for hit in self._detector.find(text):
-            yield StreamMatch(hit, tuple(stream.parts(hit.start, hit.end)), text)
-
-
-@dataclass(slots=True)
-class PendingCuts:
-    """Secrets that span lines, to be cut out of each of them."""
-
-    _parts: dict[int, list[tuple[MatchPart, SecretMatch, bool]]] = field(
-        default_factory=dict[int, list[tuple[MatchPart, SecretMatch, bool]]]
-    )
-
-    def add(self, matches: Iterable[StreamMatch], known: PlaceholderMap) -> None:
-        """Add secrets to cut out, also to `known`."""
-        for match in matches:
-            known.placeholder(match.hit)
-            for part in match.parts:
-                is_first = part is match.parts[0]
-                self._parts.setdefault(part.line, []).append((part, match.hit, is_first))
-
-    def cut(self, number: int, line: str, placeholders: PlaceholderMap) -> str:
-        """Return `line` without its parts of secrets; the first part becomes the placeholder."""
-        left = len(line)
-        pieces: list[str] = []
-        parts = self._parts.pop(number, [])
-        for part, hit, is_first in sorted(parts, key=lambda each: -each[0].start):
-            if part.end > left:
-                # Found twice, in the overlap of two searches.
-                continue
-            pieces += (line[part.end : left], placeholders.placeholder(hit) if is_first else "")
-            left = part.start
-        return line[:left] + "".join(reversed(pieces)) if pieces else line
+            stream.threshold = size + STREAM_WINDOW
 
 
 def _streamed(line: str) -> tuple[tuple[str, ...], JsonLiteral] | None:

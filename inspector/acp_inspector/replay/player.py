@@ -42,7 +42,7 @@ from acp_protocol.jsonrpc import (
     read_message,
 )
 from acp_protocol.transport import Transport
-from acp_protocol.transport.stdio import ProcessTransport
+from acp_protocol.transport.stdio import StreamTransport
 
 STEP_TIMEOUT: Final = 30.0
 """Seconds that one barrier may take."""
@@ -95,7 +95,11 @@ async def play_as_client(
         )
     async with spawn(command, cwd=cwd) as child:
         player = RecordingPlayer(
-            recording.frames, ProcessTransport(child), str(cwd), ignores, is_redacted=is_redacted
+            recording.frames,
+            StreamTransport(child.stdout, child.stdin),
+            str(cwd),
+            ignores,
+            is_redacted=is_redacted,
         )
         result = await player.play(time_limit=timeout, settle=settle, quiet=quiet)
         if not result.errors or player.is_connected:

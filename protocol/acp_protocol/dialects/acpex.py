@@ -80,11 +80,7 @@ _NUMBER: Final = re.compile(r"\A\s*\d{1,9}[.)]\s+")
 
 
 def read_update(update: Object) -> list[Object] | None:
-    """Turn an update of the dialect into official ones; None if it cannot be read.
-
-    Raises:
-        ValueError: a block's URI is none.
-    """
+    """Turn an update of the dialect into official ones; None if it cannot be read."""
     content = update.get("content")
     members = as_object(content)
     match update.get("kind"):
@@ -110,11 +106,7 @@ def read_update(update: Object) -> list[Object] | None:
 
 
 def write_update(update: Object) -> list[Object] | None:
-    """Turn an official update into those of the dialect; None if it has no counterpart.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
+    """Turn an official update into those of the dialect; None if it has no counterpart."""
     match update.get("sessionUpdate"):
         case "agent_message_chunk" if "content" in update:
             content = [write_block(update["content"])]
@@ -148,11 +140,6 @@ def kind_of(name: str) -> str:
 
 
 def tool_output(id: Json, output: Json) -> Object:  # noqa: A002
-    """Return the official update with the output of a tool.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
     text = output if isinstance(output, str) else encode(output).decode()
     block = {"type": "text", "text": text}
     return {
@@ -165,11 +152,7 @@ def tool_output(id: Json, output: Json) -> Object:  # noqa: A002
 
 
 def output_text(update: Object) -> str:
-    """Return what an official tool call has put out, as text; empty for nothing.
-
-    Raises:
-        ValueError: a number cannot be written in JSON.
-    """
+    """Return what an official tool call has put out, as text; empty for nothing."""
     raw = update.get("rawOutput")
     if isinstance(raw, str):
         return raw
@@ -183,7 +166,6 @@ def plan_entry(text: str, status: str = "pending") -> Object:
 
 
 def tool_call(id: Json, name: str) -> Object:  # noqa: A002
-    """Return the official update that announces a tool call."""
     return {
         "sessionUpdate": "tool_call",
         "toolCallId": id,
@@ -219,11 +201,6 @@ _CONTENTS = ("uri", "mimeType", "text", "blob")
 
 
 def read_block(block: Json) -> Json:
-    """Turn a block of the dialect into an official one.
-
-    Raises:
-        ValueError: its URI is none.
-    """
     members = as_object(block)
     match members.get("type"):
         case "image" | "audio" if isinstance(members.get("source"), dict):
@@ -241,7 +218,6 @@ def read_block(block: Json) -> Json:
 
 
 def write_block(block: Json) -> Json:
-    """Turn an official block into one of the dialect."""
     members = as_object(block)
     match members.get("type"):
         case "image" | "audio" if isinstance(members.get("data"), str):
@@ -257,7 +233,6 @@ def write_block(block: Json) -> Json:
 
 
 def text_of(block: Json) -> str:
-    """Return the text of a block; none for other blocks."""
     members = as_object(block)
     return string(members.get("text")) if members.get("type") == "text" else ""
 
@@ -279,8 +254,6 @@ _CODES: Final = {
 
 
 class Acpex(Dialect):
-    """Translates for agents and clients made with ACPex."""
-
     name: str = "acpex"
 
     # Dialect to official
@@ -390,14 +363,13 @@ class Acpex(Dialect):
 
 def _read_capabilities(params: Object) -> Object:
     theirs = params.get("capabilities")
-    if not isinstance(theirs, dict) or "clientCapabilities" in params:
-        return move_to_meta(params, ("authenticationMethods",), Acpex.name)
-    ours = renamed(as_object(theirs), {"fileSystem": "fs"})
-    if isinstance(ours.get("terminal"), dict):
-        terminal = as_object(ours["terminal"])
-        ours["terminal"] = all(terminal.get(ability) is True for ability in _TERMINAL)
-    ours = move_to_meta(ours, ("prompts",), Acpex.name)
-    params = without(params, "capabilities") | {"clientCapabilities": ours}
+    if isinstance(theirs, dict) and "clientCapabilities" not in params:
+        ours = renamed(as_object(theirs), {"fileSystem": "fs"})
+        if isinstance(ours.get("terminal"), dict):
+            terminal = as_object(ours["terminal"])
+            ours["terminal"] = all(terminal.get(ability) is True for ability in _TERMINAL)
+        ours = move_to_meta(ours, ("prompts",), Acpex.name)
+        params = without(params, "capabilities") | {"clientCapabilities": ours}
     return move_to_meta(params, ("authenticationMethods",), Acpex.name)
 
 

@@ -71,7 +71,8 @@ class Dialect(ABC):
     """Reads and writes one dialect; each connection needs its own, because it keeps state.
 
     Responses name no method, so a dialect has to see the requests too, in both directions. Frames
-    that are official already, unknown or malformed pass unchanged. Subclasses translate.
+    that are official already, unknown or malformed pass unchanged. Subclasses translate; where they
+    raise `ValueError` (a broken URI, a number that JSON does not have), the frame passes unchanged.
     """
 
     name: str
@@ -79,7 +80,9 @@ class Dialect(ABC):
     framing: Framing = "lines"
     """How its frames are separated on stdio."""
 
-    def __init__(self) -> None:
+    def __init__(self, directory: str = "") -> None:
+        """`directory` is the working directory of sessions whose client names none."""
+        self._directory = directory
         self._pending: dict[tuple[Side, tuple[str, RequestId]], PendingRequest] = {}
         self._sessions: dict[str, None] = {}
         """The known sessions, the last used one at the end."""
@@ -100,7 +103,6 @@ class Dialect(ABC):
         return running[-1] if running and last not in running else last
 
     def knows(self, session: str) -> bool:
-        """Return whether this session was opened or used."""
         return session in self._sessions or session in self._running()
 
     def read(self, raw: bytes, sent_by: Side) -> Translation:
@@ -175,7 +177,6 @@ class Dialect(ABC):
         )
 
     def begin_text(self, session: str | None) -> None:
-        """Forget the text of the turn before."""
         self._texts.pop(session or "", None)
 
     def add_text(self, session: str | None, text: str) -> None:
@@ -233,7 +234,6 @@ def keep(memory: dict[_Key, _Value], key: _Key, value: _Value) -> None:
 
 
 def string(value: Json) -> str:
-    """Return `value` if it is a string, otherwise an empty one."""
     return value if isinstance(value, str) else ""
 
 
@@ -243,7 +243,6 @@ def session_in(value: Json) -> str | None:
 
 
 def without(value: Mapping[str, Json], *names: str) -> Object:
-    """Return `value` without the fields of these names."""
     return {name: member for name, member in value.items() if name not in names}
 
 
@@ -270,7 +269,6 @@ def moved_to_meta(value: Mapping[str, Json], dialect: str) -> Object:
 
 
 def without_moved(value: Mapping[str, Json], dialect: str) -> Object:
-    """Return `value` without what `move_to_meta` has moved."""
     if not moved_to_meta(value, dialect):
         return dict(value)
     meta = without(as_object(value[META]), dialect)
@@ -314,39 +312,25 @@ def chunk(block: Json) -> Object:
 
 
 def update_frame(session: Json, update: Object) -> bytes:
-    """Return the notification of an update, official or not."""
     return encode_notification("session/update", {"sessionId": session, "update": update})
 
 
 def name_of(uri: str) -> str:
-    """Return the last part of the path of `uri`, or all of it if there is none.
-
-    Raises:
-        ValueError: it is no URI.
-    """
+    """Return the last part of the path of `uri`, or all of it if there is none."""
     return unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
 
 
 def path_of(uri: str) -> str:
-    """Return the path in a file URI; other URIs are returned unchanged.
-
-    Raises:
-        ValueError: it is no URI.
-    """
+    """Return the path in a file URI; other URIs are returned unchanged."""
     parts = urlsplit(uri)
     return unquote(parts.path) if parts.scheme == "file" else uri
 
 
 def file_uri(path: str) -> str:
-    """Return the URI of a file.
-
-    Raises:
-        ValueError: the path has characters without a UTF-8 form.
-    """
     return "file://" + quote(path)
 
 
-# Frames. All of these raise ValueError for a number that cannot be written in JSON.
+# Frames
 
 
 def with_params(call: Call, params: Mapping[str, Json]) -> bytes:

@@ -70,11 +70,6 @@ from acp_protocol.schema.words import TOOL_CALL_STATUSES
 
 
 def read_block(block: Json) -> Json:
-    """Turn a block of the dialect into an official one.
-
-    Raises:
-        ValueError: its URI is none.
-    """
     members = as_object(block)
     match members.get("type"):
         case "image":
@@ -121,11 +116,6 @@ def has_tool(params: Object) -> bool:
 
 
 def read_permission(params: Object) -> Object:
-    """Turn a permission request into the official one.
-
-    Raises:
-        ValueError: a location's URI is none.
-    """
     options = [{"optionId": word, "name": name, "kind": word} for word, name in OPTIONS.items()]
     return {
         "sessionId": params.get("sessionId"),
@@ -135,11 +125,6 @@ def read_permission(params: Object) -> Object:
 
 
 def write_permission(params: Object) -> Object:
-    """Turn an official permission request into the dialect.
-
-    Raises:
-        ValueError: a location's path has no UTF-8 form.
-    """
     tool = as_object(params["toolCall"])
     id_ = string(tool.get("toolCallId"))
     places = [_write_location(place) for place in as_list(tool.get("locations"))]
@@ -187,11 +172,6 @@ def outcome_of(result: Json, options: Object) -> Json:
 
 
 def read_tool_call(params: Object, *, is_new: bool) -> Object:
-    """Turn a tool call's progress into an official update.
-
-    Raises:
-        ValueError: a location's URI is none.
-    """
     tool = _tool(params)
     if not is_new:
         return {"sessionUpdate": "tool_call_update"} | tool
@@ -261,16 +241,12 @@ _MODES: Final = {"code": "Code", "architect": "Architect"}
 
 
 class Continuum(Dialect):
-    """Translates for Continuum Router and its clients."""
-
     name: str = "continuum"
 
     def __init__(
         self, directory: str, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        """`directory` is the working directory of sessions whose client names none."""
-        super().__init__()
-        self._directory = directory
+        super().__init__(directory)
         self._now = now
         self._modes: dict[str, str] = {}
         self._former: dict[str, str] = {}

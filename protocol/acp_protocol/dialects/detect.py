@@ -34,7 +34,6 @@ from acp_protocol.json_values import as_object, get_object
 from acp_protocol.jsonrpc import (
     INVALID_REQUEST,
     InvalidMessage,
-    Json,
     Notification,
     Request,
     SuccessResponse,
@@ -85,7 +84,9 @@ class DialectDetector:
             case SuccessResponse(result=result) if sent_by == "agent":
                 return self._by_result(as_object(result))
             case InvalidMessage(code=code) if code == INVALID_REQUEST and sent_by == "client":
-                return _by_foreign(as_object(parse(raw)))
+                value = as_object(parse(raw))
+                is_prompt = "jsonrpc" not in value and value.get("type") == "prompt"
+                return "openoxide" if is_prompt and string(value.get("session_id")) else None
             case _:
                 return None
 
@@ -127,7 +128,13 @@ class DialectDetector:
         if method == "session/new" and "cwd" in params and "mcpServers" in params:
             self._begins_officially = True
         if sent_by == "agent":
-            return _by_update(params) if method == "session/update" else None
+            if method != "session/update":
+                return None
+            if "update" not in params:
+                return "continuum" if isinstance(params.get("content"), list) else None
+            update = as_object(params["update"])
+            is_kind = "sessionUpdate" not in update and string(update.get("kind")) in KINDS
+            return "acpex" if is_kind else None
         if self._begins_officially:
             return None
         has_mode = bool(string(params.get("mode"))) and "cwd" not in params
@@ -139,19 +146,5 @@ class DialectDetector:
         self._seen[side] = MAX_FRAMES
 
 
-def _by_update(params: Object) -> str | None:
-    if "update" not in params:
-        return "continuum" if isinstance(params.get("content"), list) else None
-    update = as_object(params["update"])
-    is_kind = "sessionUpdate" not in update and string(update.get("kind")) in KINDS
-    return "acpex" if is_kind else None
-
-
-def _by_foreign(value: Object) -> str | None:
-    is_prompt = "jsonrpc" not in value and value.get("type") == "prompt"
-    return "openoxide" if is_prompt and string(value.get("session_id")) else None
-
-
 def _has_any(value: Object, names: tuple[str, ...], kind: type[bool | Object]) -> bool:
-    found: list[Json] = [value.get(name) for name in names]
-    return any(isinstance(member, kind) for member in found)
+    return any(isinstance(value.get(name), kind) for name in names)

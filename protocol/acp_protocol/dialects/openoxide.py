@@ -87,7 +87,6 @@ def _is_diff(value: Object) -> bool:
 
 
 def read_commands(commands: Json) -> Object:
-    """Return the official update that advertises these slash commands."""
     available = [
         {"name": name, "description": string(command.get("description"))}
         for command in map(as_object, as_list(commands))
@@ -163,15 +162,11 @@ _RENAMED_METHODS: Final = ("session/", "fs/", "terminal/")
 
 
 class Openoxide(Dialect):
-    """Translates for the agent of the OpenOxide blueprint and its clients."""
-
     name: str = "openoxide"
     framing: Framing = "headers"
 
     def __init__(self, directory: str) -> None:
-        """`directory` is the working directory of sessions whose client names none."""
-        super().__init__()
-        self._directory = directory
+        super().__init__(directory)
         self._turns: dict[str, _Turn] = {}
         self._diffs = 0
         self._commands: list[Json] = []
@@ -228,7 +223,16 @@ class Openoxide(Dialect):
         match request.method:
             case "initialize":
                 self._commands = as_list(result.get("slash_commands"))
-                return Translation((with_result(response, _read_abilities(result)),))
+                if not result.keys() & ABILITIES.keys():
+                    return Translation((response.raw,))
+                capabilities = get_object(result, "agentCapabilities")
+                if result.get("session_fork") is True:
+                    sessions: Object = {"fork": {}}
+                    sessions |= get_object(capabilities, "sessionCapabilities")
+                    capabilities = capabilities | {"sessionCapabilities": sessions}
+                official = VERSION | move_to_meta(result, ABILITIES, self.name)
+                official |= {"agentCapabilities": capabilities}
+                return Translation((with_result(response, official),))
             case "session/new" | "session/load" | "session/resume" | "session/fork":
                 translated = _named(request.method, result, _NAMES)
                 session = session_in(translated) or request.session
@@ -256,7 +260,6 @@ class Openoxide(Dialect):
         return Translation((raw if update is None else update_frame(session, update),))
 
     def _read_update(self, event: Object, session: str) -> Object | None:
-        """Return the equivalent official update; None if it cannot be read."""
         match event.get("type"):
             case "text_delta" if isinstance(event.get("text"), str):
                 self.add_text(session, event["text"])
@@ -334,10 +337,22 @@ class Openoxide(Dialect):
     def write_call(self, call: Call, sent_by: Side) -> tuple[bytes, ...]:
         params = as_object(call.params)
         if sent_by == "agent":
-            return self._write_agent(call, params)
+            is_update = call.method == "session/update"
+            update = get_object(params, "update")
+            events = self._write_update(update, session_in(params)) if is_update else None
+            if events is None:
+                return (with_params(call, _named(call.method, params, _WIRE_NAMES)),)
+            session = {"session_id": params.get("sessionId")}
+            return tuple(encode_notification(call.method, session | event) for event in events)
         match call.method:
             case "session/cancel" | "$/cancel_request":
-                return (self._write_cancel(call, params),)
+                id_: Json = params.get("requestId")
+                if call.method == "session/cancel":
+                    id_ = self.find_pending("client", PROMPT, session_in(params) or "")
+                if type(id_) not in (str, int):
+                    return (call.raw,)
+                keep(self._cancelled, (type(id_).__name__, id_), None)
+                return (encode_notification(CANCEL, {"request_id": id_}),)
             case "session/prompt":
                 self._begin_turn(session_in(params))
                 if "content" in params or not isinstance(params.get("prompt"), list):
@@ -363,7 +378,11 @@ class Openoxide(Dialect):
         result = as_object(response.result)
         match request.method:
             case "initialize":
-                return (with_result(response, _write_abilities(result)),)
+                capabilities = get_object(result, "agentCapabilities")
+                sessions = get_object(capabilities, "sessionCapabilities")
+                abilities = ABILITIES | {"session_fork": isinstance(sessions.get("fork"), dict)}
+                abilities |= moved_to_meta(result, self.name)
+                return (with_result(response, abilities),)
             case "session/prompt":
                 turn: Object = {"role": "agent", "content": []}
                 turn |= renamed(result, {"stopReason": "stop_reason"})
@@ -376,15 +395,6 @@ class Openoxide(Dialect):
                     _named(request.method, result, _WIRE_NAMES) if result else response.result
                 )
                 return (with_result(response, translated),)
-
-    def _write_agent(self, call: Call, params: Object) -> tuple[bytes, ...]:
-        is_update = call.method == "session/update"
-        update = get_object(params, "update")
-        events = self._write_update(update, session_in(params)) if is_update else None
-        if events is None:
-            return (with_params(call, _named(call.method, params, _WIRE_NAMES)),)
-        session = {"session_id": params.get("sessionId")}
-        return tuple(encode_notification(call.method, session | event) for event in events)
 
     def _write_update(self, update: Object, session: str | None) -> list[Object] | None:
         """Turn an official update into events; None if there are none for it."""
@@ -413,40 +423,12 @@ class Openoxide(Dialect):
             case _:
                 return None
 
-    def _write_cancel(self, call: Call, params: Object) -> bytes:
-        id_: Json = params.get("requestId")
-        if call.method == "session/cancel":
-            id_ = self.find_pending("client", PROMPT, session_in(params) or "")
-        if type(id_) not in (str, int):
-            return call.raw
-        keep(self._cancelled, (type(id_).__name__, id_), None)
-        return encode_notification(CANCEL, {"request_id": id_})
-
     def extension_fields(self, call: Call) -> Object:
         """Return the id of a prompt, and whether it names its content `prompt`."""
         if isinstance(call, Request) and call.method == PROMPT:
             has_prompt = "prompt" in as_object(call.params)
             return {"key": (type(call.id).__name__, call.id), "has_prompt": has_prompt}
         return {}
-
-
-def _read_abilities(result: Object) -> Object:
-    if not result.keys() & ABILITIES.keys():
-        return result
-    official = move_to_meta(result, ABILITIES, Openoxide.name)
-    capabilities = get_object(result, "agentCapabilities")
-    if result.get("session_fork") is True:
-        sessions: Object = {"fork": {}}
-        sessions |= get_object(capabilities, "sessionCapabilities")
-        capabilities = capabilities | {"sessionCapabilities": sessions}
-    return VERSION | official | {"agentCapabilities": capabilities}
-
-
-def _write_abilities(result: Object) -> Object:
-    capabilities = get_object(result, "agentCapabilities")
-    sessions = get_object(capabilities, "sessionCapabilities")
-    abilities = ABILITIES | {"session_fork": isinstance(sessions.get("fork"), dict)}
-    return abilities | moved_to_meta(result, Openoxide.name)
 
 
 def _named(method: str, members: Object, names: Mapping[str, str]) -> Object:

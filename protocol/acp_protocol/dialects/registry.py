@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,12 +12,9 @@ from acp_protocol.dialects.continuum import Continuum
 from acp_protocol.dialects.openoxide import Openoxide
 from acp_protocol.errors import LocalProtocolError
 
-DIALECTS: Final[Mapping[str, Callable[[str], Dialect]]] = {
-    Continuum.name: Continuum,
-    Acpex.name: lambda _directory: Acpex(),
-    Openoxide.name: Openoxide,
+DIALECTS: Final[Mapping[str, type[Dialect]]] = {
+    each.name: each for each in (Continuum, Acpex, Openoxide)
 }
-"""Make a dialect for one connection, given the directory of sessions that name none."""
 
 
 def open_dialect(name: str, directory: str | None = None) -> Dialect:
@@ -36,5 +33,5 @@ def open_dialect(name: str, directory: str | None = None) -> Dialect:
 BATCHES: Final = "v2-batch"
 """The draft of version 2 with batches: a setting of the connection, without a translator."""
 
-SPOKEN: Final = ("continuum", "acpex", "openoxide", BATCHES)
+SPOKEN: Final = (*DIALECTS, BATCHES)
 """The names of all dialects."""

@@ -52,7 +52,9 @@ def write_unified_diff(path: str, before: str | None, after: str) -> str:
     else:
         body = list(unified_diff(old, new, n=COMPARED))[2:]
     start = f"--- {'/dev/null' if before is None else name}\n+++ {name}\n"
-    return start + "".join(_ended(line) for line in body)
+    return start + "".join(
+        line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}\n" for line in body
+    )
 
 
 def _lines(text: str) -> list[str]:
@@ -62,7 +64,3 @@ def _lines(text: str) -> list[str]:
 
 def _span(lines: list[str]) -> str:
     return f"1,{len(lines)}" if lines else "0,0"
-
-
-def _ended(line: str) -> str:
-    return line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}\n"

@@ -1,4 +1,7 @@
-"""File descriptors of any kind as streams of bytes, read and written without blocking the loop."""
+"""File descriptors of any kind as streams of bytes, read and written without blocking the loop.
+
+They raise the exceptions of anyio that every byte stream raises.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,7 @@ class FdReceiveStream(ByteReceiveStream):
         self._has_ended = False
 
     async def receive(self, max_bytes: int = CHUNK_BYTES) -> bytes:
-        """Return at least one byte, and at most `CHUNK_BYTES`, whatever `max_bytes` says.
-
-        Raises:
-            anyio.EndOfStream: no more bytes will come.
-            anyio.ClosedResourceError: this reader is closed.
-        """
+        """Return at least one byte, and at most `CHUNK_BYTES`, whatever `max_bytes` says."""
         while not self._chunks:
             if self._has_ended:
                 raise anyio.EndOfStream
@@ -117,12 +115,7 @@ class FdSendStream(ByteSendStream):
         os.set_blocking(descriptor, False)
 
     async def send(self, item: bytes) -> None:
-        """Write all of `item`, without waiting if there is room for it.
-
-        Raises:
-            anyio.BrokenResourceError: the other end does not read any more.
-            anyio.ClosedResourceError: this writer is closed.
-        """
+        """Write all of `item`, without waiting if there is room for it."""
         await self._write_rest()
         self._rest = memoryview(item)
         await self._write_rest()

@@ -114,14 +114,21 @@ class OrphanGuard:
     """
 
     def __init__(
-        self, exit_timeout: int = EXIT_TIMEOUT_S, term_timeout: int = TERM_TIMEOUT_S, mark: str = ""
+        self,
+        exit_timeout: int = EXIT_TIMEOUT_S,
+        term_timeout: int = TERM_TIMEOUT_S,
+        mark: str = "",
+        *,
+        shell: str = SHELL,
+        script: str = SCRIPT,
     ) -> None:
         """Watch nothing yet; the shell is started later.
 
         The groups have `exit_timeout` seconds to exit by themselves, and `term_timeout` seconds
         after SIGTERM. On Linux, processes with `mark` in their environment are ended as well.
         """
-        self._arguments = (str(exit_timeout), str(term_timeout), mark)
+        timeouts = (str(exit_timeout), str(term_timeout))
+        self._command = (shell, "-c", script, "acp-guard", *timeouts, mark)
         self._groups: set[int] = set()
         self._lock = threading.Lock()
         self._shell: subprocess.Popen[bytes] | None = None
@@ -179,7 +186,7 @@ class OrphanGuard:
     def _start(self) -> None:
         try:
             shell = self._shell = subprocess.Popen(
-                [SHELL, "-c", SCRIPT, "acp-guard", *self._arguments],
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

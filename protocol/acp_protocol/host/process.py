@@ -46,8 +46,9 @@ class ProcessMarker:
     def __init__(self) -> None:
         self._value = f"{OURS}.{secrets.token_hex(16)}"
 
-    def added_to(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Return an environment with the mark; those of commands around this one stay."""
+    def added_to(self, env: Mapping[str, str] | None) -> dict[str, str]:
+        """Return `env`, or our own environment, with the mark beside those of outer commands."""
+        env = os.environ if env is None else env
         return {**env, VARIABLE: ":".join(filter(None, (env.get(VARIABLE), self._value)))}
 
     async def signal(self, number: int, *, but: int = 0) -> bool:
@@ -161,7 +162,6 @@ class ChildProcess:
         return self._process.returncode
 
     def stderr_tail(self) -> tuple[str, ...]:
-        """Return the last lines of stderr, oldest first, as they came."""
         return self._tail.lines()
 
     async def wait(self) -> int:
@@ -202,9 +202,8 @@ class ChildProcess:
     async def terminate(self, grace: float = GRACE) -> None:
         """End the child and its group: SIGTERM, then SIGKILL within about `grace` seconds.
 
-        If the child is marked, processes that have left its group are ended too.
-
-        Its output has to be read meanwhile, or it may be unable to exit.
+        If the child is marked, processes that have left its group are ended too. Its output has to
+        be read meanwhile, or it may be unable to exit.
         """
         if not self._is_killed:
             # The leader may be gone while its children are still there.
@@ -226,9 +225,7 @@ class ChildProcess:
     async def stop(self, grace: float = GRACE) -> int | None:
         """End the child and its group within about 3 × `grace` seconds; return the exit code.
 
-        Stopping twice is no error.
-
-        None if not even SIGKILL has ended it yet (the kernel holds it).
+        None if not even SIGKILL has ended it yet (the kernel holds it). Twice is no error.
         """
         if self._is_stopped:
             return self.exit_code
@@ -274,9 +271,9 @@ class ChildProcess:
         await self.wait_group(IDLE_POLL_INTERVAL_S)
 
     async def _drain(self) -> None:
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream):
-            while True:
-                await self.stdout.receive()
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async for _ in self.stdout:
+                pass
 
 
 @asynccontextmanager
@@ -325,20 +322,20 @@ async def _start(
     if cwd is not None and not await anyio.Path(cwd).is_dir():
         raise AgentStartError(f"cannot start {command[0]}: {cwd} is not a directory")
     with ExitStack() as childs, ExitStack() as ours:
-        stdin, outgoing = _pipe(command[0])
-        childs.callback(os.close, stdin)
-        ours.callback(os.close, outgoing)
-        incoming, stdout = _pipe(command[0])
-        ours.callback(os.close, incoming)
-        childs.callback(os.close, stdout)
         try:
+            stdin, outgoing = os.pipe()
+            childs.callback(os.close, stdin)
+            ours.callback(os.close, outgoing)
+            incoming, stdout = os.pipe()
+            ours.callback(os.close, incoming)
+            childs.callback(os.close, stdout)
             process = await anyio.open_process(
                 command,
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
                 cwd=cwd,
-                env=env if mark is None else mark.added_to(os.environ if env is None else env),
+                env=mark.added_to(env) if mark else env,
                 start_new_session=True,
             )
         except (OSError, ValueError) as problem:
@@ -347,10 +344,3 @@ async def _start(
         ours.pop_all()
     writer, reader = FdSendStream(outgoing), FdReceiveStream(incoming)
     return ChildProcess(process, command, writer, reader, mark)
-
-
-def _pipe(program: str) -> tuple[int, int]:
-    try:
-        return os.pipe()
-    except OSError as problem:
-        raise agent_start_error(program, problem) from None

@@ -32,9 +32,18 @@ DEPTH_LIMIT: Final = 200
 OUTSIDE: Final = "the path lies outside the directories of this session"
 _NEW_DIRECTORY_MODE: Final = 0o777
 _NO_DIRECTORY: Final = "it is no directory"
+_IRREGULAR: Final = "it is no regular file"
 _DOT: Final = "."
 _DESCRIPTOR_PATHS: Final = Path("/proc/self/fd")
 """The paths of open descriptors on Linux; missing elsewhere."""
+_NEW_FILE_MODE: Final = 0o666
+_MOVE_INTO_ITSELF: Final = "a directory cannot be moved into itself"
+_MOVE_ERRORS: Final = {
+    errno.EXDEV: "it lies on another device, where nothing can be moved to, only copied",
+    errno.EINVAL: _MOVE_INTO_ITSELF,
+}
+_PERMISSIONS: Final = 0o777
+_ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _WALK: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -53,20 +62,36 @@ class FileMissingError(FileRefusedError):
         super().__init__(path, "there is no such file")
 
 
-class SandboxedPaths:
-    """Directories that no path leads out of."""
+SIZE_LIMIT: Final = 16 * 2**20
+"""Bytes of the largest file that is read or written."""
 
-    def __init__(self, roots: Sequence[Path]) -> None:
+
+@contextmanager
+def _refusals(path: str) -> Generator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileMissingError(path) from None
+    except OSError as problem:
+        raise FileRefusedError(path, describe_os_error(problem)) from None
+
+
+class SandboxedFiles:
+    """Directories in which files may be read and written, and which no path leads out of.
+
+    Paths are absolute. Every method raises `FileRefusedError`, with the reason, if a path lies
+    outside or the disk refuses, and `FileMissingError` if there is no such file.
+    """
+
+    def __init__(self, roots: Sequence[Path], *, size_limit: int = SIZE_LIMIT) -> None:
+        self._size_limit = size_limit
         self._roots = tuple(PurePosixPath(root.resolve()) for root in roots)
         self._spellings = {PurePosixPath(root.absolute()): root.resolve() for root in roots}
 
     def directory(self, path: str) -> Path:
-        """Return the directory at the absolute `path`, a root or one below, its links resolved.
+        """Return the directory at `path`, a root or one below, its links resolved.
 
         It is checked once and may be replaced afterwards; `open_path` prevents that.
-
-        Raises:
-            FileRefusedError: it lies outside, or is no directory.
         """
         self._find_root(path, path)
         try:
@@ -83,56 +108,44 @@ class SandboxedPaths:
 
     @contextmanager
     def open_path(self, path: str) -> Generator[int]:
-        """Yield a descriptor of the directory at the absolute `path`, a root or one below.
+        """Yield a descriptor of the directory at `path`, a root or one below.
 
         It keeps referring to this directory even if the path is replaced.
-
-        Raises:
-            FileRefusedError: it lies outside, or is no directory.
         """
-        directory, _ = self._reach(path, is_directory=True)
-        try:
+        with self.parent(path, is_directory=True) as (directory, _):
             yield directory
-        finally:
-            os.close(directory)
 
     @contextmanager
     def open_parent_path(self, path: str) -> Generator[Path]:
-        """Yield a path to the directory at the absolute `path`, for a child to start in.
+        """Yield a path to the directory at `path`, for a child to start in.
 
         On Linux it leads to the opened directory even if the path is replaced meanwhile. On other
         systems the directory is checked, but may be replaced afterwards.
-
-        Raises:
-            FileRefusedError: it lies outside, or is no directory.
         """
         with self.open_path(path) as directory:
             held = _DESCRIPTOR_PATHS / str(directory)
             yield held if held.is_dir() else self.directory(path)
 
     def check_inside(self, path: str) -> None:
-        """Check the absolute `path` without looking at the disk.
-
-        Raises:
-            FileRefusedError: it lies outside, or is no path at all.
-        """
-        self._find_below_root(path, path)
+        """Check `path` without looking at the disk."""
+        if not self._find_root(path, path)[1]:
+            raise FileRefusedError(path, OUTSIDE)
 
     def check_links(self, path: str) -> None:
-        """Check where the absolute `path` leads on this disk, as far as it exists.
+        """Check where `path` leads on this disk, as far as it exists.
 
         For a path that another process opens and that may be a link: it is checked once.
-
-        Raises:
-            FileRefusedError: it leads outside, to a device or a pipe, or cannot be followed; a
-                missing file is fine.
         """
-        root, _ = self._find_below_root(path, path)
+        self.check_inside(path)
+        root, _ = self._find_root(path, path)
         if not os.path.lexists(root):
             # The process that opens it runs on another machine.
             return
-        with suppress(FileMissingError), self.parent(path) as (directory, name):
-            _check_regular(path, directory, name)
+        with suppress(FileMissingError), self.parent(path) as (directory, name), suppress(OSError):
+            # Devices and pipes can block a reader for ever.
+            mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise FileRefusedError(path, _IRREGULAR)
 
     def holds_root(self, status: os.stat_result) -> bool:
         """Return whether a directory is a root or has one below it."""
@@ -149,56 +162,34 @@ class SandboxedPaths:
         self,
         path: str,
         *,
+        is_directory: bool = False,
         is_made: bool = False,
         is_followed: bool = True,
         is_last_followed: bool = True,
     ) -> Generator[tuple[int, str]]:
         """Yield a descriptor of the directory that holds the file, and the file's name in it.
 
-        `is_made` makes directories that are missing; `is_followed` follows links on the way, and
+        `is_directory` yields the directory at `path` itself, whose name in it is `.`. `is_made`
+        makes directories that are missing; `is_followed` follows links on the way, and
         `is_last_followed` one in the place of the file, too.
         """
-        directory, name = self._reach(
-            path, is_made=is_made, is_followed=is_followed, is_last_followed=is_last_followed
-        )
-        try:
-            yield directory, name
-        finally:
-            os.close(directory)
-
-    def _reach(
-        self,
-        path: str,
-        *,
-        is_directory: bool = False,
-        is_made: bool = False,
-        is_followed: bool = True,
-        is_last_followed: bool = True,
-    ) -> tuple[int, str]:
-        """Return a descriptor of the directory that holds what `path` leads to, and its name there.
-
-        `is_directory` wants the descriptor of a directory itself, whose name in it is `.`.
-        """
-        target = path
+        found: int | str = path
         for _ in range(LINK_LIMIT):
-            root, parts = self._find_root(path, target)
+            root, parts = self._find_root(path, found)
             if is_directory:
                 parts = (*parts, _DOT)
             elif not parts:
                 raise FileRefusedError(path, OUTSIDE)
             links = len(parts) - (not is_last_followed) if is_followed else 0
-            walked = _walk(path, root, parts, links, is_made=is_made)
-            if not isinstance(walked, str):
-                return walked, parts[-1]
-            target = walked
-        raise FileRefusedError(path, "too many symbolic links")
-
-    def _find_below_root(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
-        """Return the root that `target` lies in, and its way from there, which is not empty."""
-        root, parts = self._find_root(path, target)
-        if not parts:
-            raise FileRefusedError(path, OUTSIDE)
-        return root, parts
+            found = _walk(path, root, parts, links, is_made=is_made)
+            if isinstance(found, int):
+                break
+        else:
+            raise FileRefusedError(path, "too many symbolic links")
+        try:
+            yield found, parts[-1]
+        finally:
+            os.close(found)
 
     def _find_root(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
         """Return the root that `target` is or lies in, and its way from there."""
@@ -223,6 +214,112 @@ class SandboxedPaths:
                     raise FileRefusedError(path, f"it lies more than {DEPTH_LIMIT} levels deep")
                 return root, parts
         raise FileRefusedError(path, OUTSIDE)
+
+    def read_text(self, path: str) -> str:
+        try:
+            return self.read_bytes(path).decode()
+        except UnicodeDecodeError:
+            raise FileRefusedError(path, "the file is no UTF-8 text") from None
+
+    def read_bytes(self, path: str) -> bytes:
+        with self.parent(path) as (directory, name):
+            descriptor = _open(path, directory, name)
+            with _refusals(path), os.fdopen(descriptor, "rb") as file:
+                content = file.read(self._size_limit + 1)
+        if len(content) > self._size_limit:
+            raise FileRefusedError(path, f"the file is larger than {self._size_limit} bytes")
+        return content
+
+    def write_text(self, path: str, text: str, *, is_followed: bool = True) -> None:
+        """Write the file at `path`; missing directories are made.
+
+        `is_followed` follows links, none of which leads out.
+        """
+        try:
+            content = text.encode()
+        except UnicodeEncodeError:
+            raise FileRefusedError(path, "the text has no UTF-8 form") from None
+        if len(content) > self._size_limit:
+            raise FileRefusedError(path, f"the text is larger than {self._size_limit} bytes")
+        parent = self.parent(path, is_made=True, is_followed=is_followed)
+        with parent as (directory, name), _refusals(path):
+            _replace(path, directory, name, content)
+
+    def delete(
+        self, path: str, *, is_followed: bool = True, seen: os.stat_result | None = None
+    ) -> None:
+        """Remove the file at `path`; of a symbolic link the link, not what it names.
+
+        `is_followed` follows links on the way. `seen` is the earlier result of `status`: a
+        file that has changed since is not deleted.
+        """
+        with self.parent(path, is_followed=is_followed, is_last_followed=False) as (
+            directory,
+            name,
+        ):
+            if seen is not None and _identity(seen) != _identity(_status(path, directory, name)):
+                raise FileRefusedError(path, "the file has changed meanwhile; nothing was deleted")
+            with _refusals(path):
+                os.unlink(name, dir_fd=directory)
+
+    def status(self, path: str) -> os.stat_result:
+        """Return what is at `path`; of a symbolic link the link, not what it names."""
+        with self.parent(path, is_last_followed=False) as (directory, name):
+            return _status(path, directory, name)
+
+    def is_missing(self, path: str) -> bool:
+        """Return whether `path`, its links followed, leads to nothing inside a root.
+
+        False if the root is not on this disk, or if the path cannot be examined.
+        """
+        try:
+            with self.parent(path) as (directory, name):
+                _status(path, directory, name)
+        except FileMissingError:
+            return True
+        except FileRefusedError:
+            return False
+        return False
+
+    def move(
+        self, path: str, goal: str, *, is_over: bool = False, is_followed: bool = True
+    ) -> None:
+        """Give the file or directory at `path` the path `goal`.
+
+        Directories on the way to `goal` are made if they are missing. Of a symbolic link the link
+        is moved, not what it names. `is_over` takes the place of a file, or of an empty directory,
+        that is there; `is_followed` follows links on both ways.
+        """
+        with self.parent(path, is_followed=is_followed, is_last_followed=False) as (source, name):
+            moved = _status(path, source, name)
+            is_directory = stat.S_ISDIR(moved.st_mode)
+            self._check_keeps_roots(path, moved)
+            if is_directory and goal != path and PurePosixPath(goal).is_relative_to(path):
+                # Checked before directories are made on the way there.
+                raise FileRefusedError(goal, _MOVE_INTO_ITSELF)
+            with self.parent(
+                goal, is_made=True, is_followed=is_followed, is_last_followed=False
+            ) as (target, new_name):
+                if is_over:
+                    self._check_replaceable(goal, target, new_name)
+                try:
+                    if not is_over:
+                        _reserve(goal, target, new_name, is_directory)
+                    _rename(source, name, target, new_name, is_reserved=not is_over)
+                except OSError as problem:
+                    reason = _MOVE_ERRORS.get(problem.errno or 0) or describe_os_error(problem)
+                    raise FileRefusedError(goal, reason) from None
+
+    def _check_keeps_roots(self, path: str, status: os.stat_result) -> None:
+        if stat.S_ISDIR(status.st_mode) and self.holds_root(status):
+            raise FileRefusedError(path, "it holds a directory of this session")
+
+    def _check_replaceable(self, path: str, directory: int, name: str) -> None:
+        with suppress(FileMissingError):
+            status = _status(path, directory, name)
+            self._check_keeps_roots(path, status)
+            if not stat.S_ISDIR(status.st_mode) and not stat.S_ISLNK(status.st_mode):
+                _check_writable(path, status)
 
 
 def _walk(
@@ -262,189 +359,16 @@ def _walk(
     return directory
 
 
-def _check_regular(path: str, directory: int, name: str) -> None:
-    """Refuse devices and pipes, which can block a reader for ever."""
-    with suppress(OSError):
-        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise FileRefusedError(path, "it is no regular file")
-
-
-SIZE_LIMIT: Final = 16 * 2**20
-"""Bytes of the largest file that is read or written."""
-_NEW_FILE_MODE: Final = 0o666
-_MOVE_INTO_ITSELF: Final = "a directory cannot be moved into itself"
-_MOVE_ERRORS: Final = {
-    errno.EXDEV: "it lies on another device, where nothing can be moved to, only copied",
-    errno.EINVAL: _MOVE_INTO_ITSELF,
-}
-_PERMISSIONS: Final = 0o777
-_ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-
-
-class SandboxedFiles(SandboxedPaths):
-    """Directories in which files may be read and written."""
-
-    def read_text(self, path: str) -> str:
-        """Return the text of the file at the absolute `path`.
-
-        Raises:
-            FileMissingError: there is no such file.
-            FileRefusedError: it lies outside, is no regular file, too large or no UTF-8 text.
-        """
-        try:
-            return self.read_bytes(path).decode()
-        except UnicodeDecodeError:
-            raise FileRefusedError(path, "the file is no UTF-8 text") from None
-
-    def read_bytes(self, path: str) -> bytes:
-        """Return the bytes of the file at the absolute `path`.
-
-        Raises:
-            FileMissingError: there is no such file.
-            FileRefusedError: it lies outside, is no regular file, or too large.
-        """
-        with self.parent(path) as (directory, name):
-            descriptor = _open(path, directory, name)
-            try:
-                with os.fdopen(descriptor, "rb") as file:
-                    content = file.read(SIZE_LIMIT + 1)
-            except OSError as problem:
-                raise FileRefusedError(path, describe_os_error(problem)) from None
-        if len(content) > SIZE_LIMIT:
-            raise FileRefusedError(path, f"the file is larger than {SIZE_LIMIT} bytes")
-        return content
-
-    def write_text(self, path: str, text: str, *, is_followed: bool = True) -> None:
-        """Write the file at the absolute `path`; missing directories are made.
-
-        `is_followed` follows links, none of which leads out.
-
-        Raises:
-            FileRefusedError: it lies outside, is no regular file, or the disk refuses.
-        """
-        try:
-            content = text.encode()
-        except UnicodeEncodeError:
-            raise FileRefusedError(path, "the text has no UTF-8 form") from None
-        if len(content) > SIZE_LIMIT:
-            raise FileRefusedError(path, f"the text is larger than {SIZE_LIMIT} bytes")
-        with self.parent(path, is_made=True, is_followed=is_followed) as (directory, name):
-            try:
-                _replace(path, directory, name, content)
-            except OSError as problem:
-                raise FileRefusedError(path, describe_os_error(problem)) from None
-
-    def delete(
-        self, path: str, *, is_followed: bool = True, seen: os.stat_result | None = None
-    ) -> None:
-        """Remove the file at the absolute `path`; of a symbolic link the link, not what it names.
-
-        `is_followed` follows links on the way. `seen` is the earlier result of `status`: a
-        file that has changed since is not deleted.
-
-        Raises:
-            FileMissingError: there is no such file.
-            FileRefusedError: it lies outside, is a directory or not the one that is meant, or the
-                disk refuses.
-        """
-        with self.parent(path, is_followed=is_followed, is_last_followed=False) as (
-            directory,
-            name,
-        ):
-            if seen is not None and _identity(seen) != _identity(_status(path, directory, name)):
-                raise FileRefusedError(path, "the file has changed meanwhile; nothing was deleted")
-            try:
-                os.unlink(name, dir_fd=directory)
-            except FileNotFoundError:
-                raise FileMissingError(path) from None
-            except OSError as problem:
-                raise FileRefusedError(path, describe_os_error(problem)) from None
-
-    def status(self, path: str) -> os.stat_result:
-        """Return what is at the absolute `path`; of a symbolic link the link, not what it names.
-
-        Raises:
-            FileMissingError: there is nothing.
-            FileRefusedError: it lies outside, or cannot be looked at.
-        """
-        with self.parent(path, is_last_followed=False) as (directory, name):
-            return _status(path, directory, name)
-
-    def is_missing(self, path: str) -> bool:
-        """Return whether the absolute `path`, its links followed, leads to nothing inside a root.
-
-        False if the root is not on this disk, or if the path cannot be examined.
-        """
-        try:
-            with self.parent(path) as (directory, name):
-                _status(path, directory, name)
-        except FileMissingError:
-            return True
-        except FileRefusedError:
-            return False
-        return False
-
-    def move(
-        self, path: str, goal: str, *, is_over: bool = False, is_followed: bool = True
-    ) -> None:
-        """Give the file or directory at the absolute `path` the absolute path `goal`.
-
-        Directories on the way to `goal` are made if they are missing. Of a symbolic link the link
-        is moved, not what it names. `is_over` takes the place of a file, or of an empty directory,
-        that is there; `is_followed` follows links on both ways.
-
-        Raises:
-            FileMissingError: there is nothing at `path`.
-            FileRefusedError: an end lies outside, something is at `goal`, or the disk refuses.
-        """
-        with self.parent(path, is_followed=is_followed, is_last_followed=False) as (source, name):
-            moved = _status(path, source, name)
-            is_directory = stat.S_ISDIR(moved.st_mode)
-            self._check_keeps_roots(path, moved)
-            if is_directory and goal != path and PurePosixPath(goal).is_relative_to(path):
-                # Checked before directories are made on the way there.
-                raise FileRefusedError(goal, _MOVE_INTO_ITSELF)
-            with self.parent(
-                goal, is_made=True, is_followed=is_followed, is_last_followed=False
-            ) as (target, new_name):
-                if is_over:
-                    self._check_replaceable(goal, target, new_name)
-                try:
-                    if not is_over:
-                        _reserve(goal, target, new_name, is_directory)
-                    _rename(source, name, target, new_name, is_reserved=not is_over)
-                except OSError as problem:
-                    reason = _MOVE_ERRORS.get(problem.errno or 0) or describe_os_error(problem)
-                    raise FileRefusedError(goal, reason) from None
-
-    def _check_keeps_roots(self, path: str, status: os.stat_result) -> None:
-        """Refuse to move a directory that holds a root."""
-        if stat.S_ISDIR(status.st_mode) and self.holds_root(status):
-            raise FileRefusedError(path, "it holds a directory of this session")
-
-    def _check_replaceable(self, path: str, directory: int, name: str) -> None:
-        with suppress(FileMissingError):
-            status = _status(path, directory, name)
-            self._check_keeps_roots(path, status)
-            if not stat.S_ISDIR(status.st_mode) and not stat.S_ISLNK(status.st_mode):
-                _check_writable(path, status)
-
-
 def _open(path: str, directory: int, name: str) -> int:
     # Without waiting: opening a FIFO would hang until it has a writer.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
+    with _refusals(path):
         descriptor = os.open(name, flags, dir_fd=directory)
-    except FileNotFoundError:
-        raise FileMissingError(path) from None
-    except OSError as problem:
-        raise FileRefusedError(path, describe_os_error(problem)) from None
     status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):
         reason = "it is a directory"
     elif not stat.S_ISREG(status.st_mode):
-        reason = "it is no regular file"
+        reason = _IRREGULAR
     elif status.st_nlink > 1 and status.st_uid != os.geteuid():
         reason = "it is hard-linked and belongs to somebody else"
     else:
@@ -456,18 +380,14 @@ def _open(path: str, directory: int, name: str) -> int:
 def _check_writable(path: str, status: os.stat_result) -> None:
     """Refuse to replace a read-only file; renaming would not check this permission."""
     if not stat.S_ISREG(status.st_mode):
-        raise FileRefusedError(path, "it is no regular file")
+        raise FileRefusedError(path, _IRREGULAR)
     if not status.st_mode & _ANY_WRITE:
         raise FileRefusedError(path, "the file is read-only")
 
 
 def _status(path: str, directory: int, name: str) -> os.stat_result:
-    try:
+    with _refusals(path):
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
-    except FileNotFoundError:
-        raise FileMissingError(path) from None
-    except OSError as problem:
-        raise FileRefusedError(path, describe_os_error(problem)) from None
 
 
 def _identity(status: os.stat_result) -> tuple[int, ...]:

@@ -10,10 +10,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_ONE_CELL_CUT: Final = "…"
-_NEWLINE: Final = "⏎"
-
-
 _HIDDEN_RANGES: Final = (
     (0x00, 0x08),
     (0x0B, 0x1F),  # controls but tab and newline
@@ -70,7 +66,7 @@ def single_line(text: str, width: int) -> str:
     Only the part of `text` that can be shown is examined.
     """
     is_cut = len(text) > width
-    shown = escape_controls(text[: width + 1]).replace("\n", _NEWLINE).replace("\t", " ")
+    shown = escape_controls(text[: width + 1]).replace("\n", "⏎").replace("\t", " ")
     if not is_cut and len(shown) <= width:
         return shown
-    return shown[: max(width - 1, 0)] + _ONE_CELL_CUT
+    return shown[: max(width - 1, 0)] + "…"

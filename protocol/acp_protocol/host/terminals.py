@@ -186,7 +186,7 @@ class TerminalPool:
         self._grace = grace
         self._owned = BackgroundTasks()
         self._tasks: TaskGroup
-        self._sessions: dict[str, dict[str, _Terminal]] = {}
+        self._sessions: dict[str, dict[str, RunningCommand]] = {}
 
     async def __aenter__(self) -> Self:
         self._tasks = await self._owned.__aenter__()
@@ -214,60 +214,31 @@ class TerminalPool:
             )
         id_ = f"terminal-{os.urandom(16).hex()}"
         wanted = OUTPUT_LIMIT if command.output_limit is None else command.output_limit
-        terminal = held[id_] = _Terminal(OutputTail(min(wanted, OUTPUT_LIMIT)), self._grace)
-        is_running = False
+        terminal = held[id_] = RunningCommand(OutputTail(min(wanted, OUTPUT_LIMIT)), self._grace)
         try:
             await self._tasks.start(terminal.run, start)
-            is_running = True
-        except AgentStartError as problem:
-            raise CommandRefusedError(str(problem)) from None
-        finally:
-            if not is_running:
-                del held[id_]
+        except BaseException as problem:
+            del held[id_]
+            if isinstance(problem, AgentStartError):
+                raise CommandRefusedError(str(problem)) from None
+            raise
         return id_
 
-    def output(self, session: str, id: str) -> TerminalOutput:  # noqa: A002
-        """Return what the command has written so far, and how it ended if it has.
-
-        Raises:
-            TerminalMissingError: the session has no such terminal.
-        """
-        return self._terminal(session, id).look()
-
-    async def wait(self, session: str, id: str) -> ExitStatus:  # noqa: A002
-        """Return how the command ended, once it has; also when it is released meanwhile.
-
-        Raises:
-            TerminalMissingError: the session has no such terminal.
-        """
-        return await self._terminal(session, id).wait()
-
-    async def kill(self, session: str, id: str) -> None:  # noqa: A002
-        """End the command and what it started, and keep what it wrote; twice is no error.
-
-        Raises:
-            TerminalMissingError: the session has no such terminal.
-        """
-        await self._terminal(session, id).kill()
-
-    async def release(self, session: str, id: str) -> None:  # noqa: A002
-        """End the command and what it started, and forget the terminal: its id at once.
-
-        Raises:
-            TerminalMissingError: the session has no such terminal.
-        """
-        terminal = self._terminal(session, id)
-        del self._sessions[session][id]
-        await terminal.close()
-
-    def _terminal(self, session: str, id_: str) -> _Terminal:
+    def find(self, session: str, id: str) -> RunningCommand:  # noqa: A002
+        """Return a terminal of the session, or raise `TerminalMissingError`."""
         try:
-            return self._sessions[session][id_]
+            return self._sessions[session][id]
         except KeyError:
             raise TerminalMissingError from None
 
+    async def release(self, session: str, id: str) -> None:  # noqa: A002
+        """End the command and what it started, and forget the terminal: its id at once."""
+        terminal = self.find(session, id)
+        del self._sessions[session][id]
+        await terminal.close()
 
-class _Terminal:
+
+class RunningCommand:
     """One command, from its start until its terminal is closed."""
 
     def __init__(self, output: OutputTail, grace: float) -> None:
@@ -281,18 +252,11 @@ class _Terminal:
         self._child: ChildProcess
 
     async def run(self, start: PreparedCommand, *, task_status: TaskStatus) -> None:
-        """Start the command and hold it until the terminal is closed.
-
-        Raises:
-            AgentStartError: it could not be started.
-        """
-        grace = self._grace
+        """Start the command and hold it until the terminal is closed; raises `AgentStartError`."""
+        child = spawn(start.words, cwd=start.cwd, env=start.env, grace=self._grace, is_joined=True)
         try:
             with self._scope:
-                async with spawn(
-                    start.words, cwd=start.cwd, env=start.env, grace=grace, is_joined=True
-                ) as child:
-                    self._child = child
+                async with child as self._child:
                     await self._hold(task_status)
         finally:
             self._closed.set()
@@ -333,15 +297,18 @@ class _Terminal:
             self._status = ExitStatus(None if number else code, name)
             self._ended.set()
 
-    def look(self) -> TerminalOutput:
+    def output(self) -> TerminalOutput:
+        """Return what the command has written so far, and how it ended if it has."""
         return TerminalOutput(*self._output.text(), self._status)
 
     async def wait(self) -> ExitStatus:
+        """Return how the command ended, once it has; also when it is released meanwhile."""
         await self._ended.wait()
         assert self._status is not None
         return self._status
 
     async def kill(self) -> None:
+        """End the command and what it started, and keep what it wrote; twice is no error."""
         # Shielded: a command that only got SIGTERM may go on for ever.
         with anyio.CancelScope(shield=True):
             await self._child.terminate(self._grace)

@@ -62,8 +62,6 @@ class SchemaError:
 
 @dataclass(frozen=True, slots=True)
 class TypeInfo:
-    """A type, taken apart."""
-
     type_: Any
     origin: Any
     """What is left of a generic type without its arguments: `Literal`, `Union`, `list`, `dict`."""
@@ -80,8 +78,6 @@ Unknown: TypeAlias = tuple[Literal["field", "word"], str]
 
 @dataclass(slots=True)
 class CheckedValue:
-    """A value compared with its type."""
-
     value: Json
     """The value as a reader has to take it: without the parts whose errors are tolerated."""
     errors: tuple[SchemaError, ...] = ()
@@ -120,7 +116,10 @@ def check(type_: Any, value: Json, path: str = "") -> CheckedValue:
 
 def _check_unmarked(info: TypeInfo, value: Json, path: str) -> CheckedValue:
     if _kind(value) not in info.kinds:
-        return _wrong(value, path, _wrong_kind(info))
+        # That null is accepted too does not help to correct a wrong type.
+        hidden = {"null", "integer"} if "number" in info.kinds else {"null"}
+        names = [kind for kind in dict.fromkeys(info.kinds) if kind not in hidden]
+        return _wrong(value, path, f"is no {' or '.join(names)}" if names else "is not null")
     if info.is_object:
         return _check_object(info.type_, value, path)
     if info.origin is Union:
@@ -137,13 +136,6 @@ def _check_unmarked(info: TypeInfo, value: Json, path: str) -> CheckedValue:
 
 def _wrong(value: Json, path: str, reason: str) -> CheckedValue:
     return CheckedValue(value, (SchemaError(path, reason),))
-
-
-def _wrong_kind(info: TypeInfo) -> str:
-    # That null is accepted too does not help to correct a wrong type.
-    hidden = {"null", "integer"} if "number" in info.kinds else {"null"}
-    names = [kind for kind in dict.fromkeys(info.kinds) if kind not in hidden]
-    return f"is no {' or '.join(names)}" if names else "is not null"
 
 
 def _out_of_range(mark: Range | MinLength, value: Json) -> str | None:

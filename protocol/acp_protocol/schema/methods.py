@@ -1,4 +1,7 @@
-"""The table of methods: who sends what, its schema, and the capability that allows it."""
+"""The table of methods: who sends what, its schema, and the capability that allows it.
+
+The functions raise `ValueError` for a version that is not built in.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,6 @@ def find_method(name: str, version: int = 1, *, kind: Kind | None = None) -> Met
     """Return the row of `name`; None for extensions (`_…`), future and unknown methods.
 
     A few names are both a request and a notification; without `kind` the request is meant.
-
-    Raises:
-        ValueError: the version is not built in.
     """
     _require(version)
     for each in (kind,) if kind else ("request", "notification"):
@@ -35,11 +35,7 @@ def find_method(name: str, version: int = 1, *, kind: Kind | None = None) -> Met
 
 
 def methods_sent_by(side: Side, version: int = 1) -> tuple[MethodSpec, ...]:
-    """Return the methods that `side` may send, by name; those that both may send are among them.
-
-    Raises:
-        ValueError: the version is not built in.
-    """
+    """Return the methods that `side` may send, by name; those that both may send are among them."""
     _require(version)
     return tuple(
         row for row in METHODS if row.version == version and row.sent_by in {side, "either"}

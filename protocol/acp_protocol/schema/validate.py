@@ -21,16 +21,6 @@ from acp_protocol.schema.methods import VERSIONS, find_method
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = [
-    "SchemaError",
-    "accepts",
-    "parse_params",
-    "schema_type",
-    "validate",
-    "validate_params",
-    "validate_result",
-]
-
 _adapters: Final[dict[tuple[str, int], TypeAdapter[Any]]] = {}
 _lock: Final = threading.Lock()
 
@@ -78,9 +68,7 @@ def validate(
 ) -> tuple[SchemaError, ...]:
     """Return the errors of `value`, which is at `path`, against the definition of that name.
 
-    Raises:
-        KeyError: there is no such definition.
-        ValueError: the version is not built in.
+    Raises as `schema_type` does.
     """
     if _adapter(definition, version).validator.isinstance_python(value, strict=True):
         return ()
@@ -94,9 +82,7 @@ def accepts(
 
     With `known_only` it also refuses fields and words that the definition does not have.
 
-    Raises:
-        KeyError: there is no such definition.
-        ValueError: the version is not built in.
+    Raises as `schema_type` does.
     """
     adapter = _adapter(definition, version)
     if not known_only:

@@ -1,4 +1,4 @@
-"""The stdin and stdout of this process as a transport: the agent side of stdio.
+"""Byte streams as a transport: our stdin and stdout, or the pipes of a child process.
 
 Source: ACP, Transports, "stdio".
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
@@ -92,20 +91,3 @@ def open_stdio(*, framing: Framing | None = "lines") -> StreamTransport:
     os.close(null)
     os.dup2(2, 1)
     return StreamTransport(FdReceiveStream(incoming), FdSendStream(outgoing), framing=framing)
-
-
-if TYPE_CHECKING:
-    from acp_protocol.host.process import ChildProcess
-
-
-class ProcessTransport(StreamTransport):
-    """Frames to and from a child process, which the transport does not start or end."""
-
-    def __init__(
-        self,
-        child: ChildProcess,
-        *,
-        limit: int = MAX_FRAME_BYTES,
-        framing: Framing | None = "lines",
-    ) -> None:
-        super().__init__(child.stdout, child.stdin, limit=limit, framing=framing)

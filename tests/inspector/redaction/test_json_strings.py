@@ -8,7 +8,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.redaction.json_strings import ClosedObject, JsonLiteral, JsonString, strings
+from acp_inspector.redaction.json_strings import JsonLiteral, JsonString, strings
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(),
@@ -67,15 +67,15 @@ def test_whatever_it_is_given_it_does_not_raise(text: str) -> None:
 def test_a_string_knows_the_name_beside_it() -> None:
     text = '{"a":"1","b":["2","3"],"c":{"d":"4"}}'
     reported = [
-        (item.literal.text, item.role, item.key, item.above, item.previous)
+        (item.literal.text, item.key, item.above, item.previous)
         for item in strings(text)
-        if isinstance(item, JsonString) and item.role != "key"
+        if isinstance(item, JsonString) and not item.is_key
     ]
     assert reported == [
-        ("1", "value", "a", "", ""),
-        ("2", "element", "b", "", ""),
-        ("3", "element", "b", "", "2"),
-        ("4", "value", "d", "c", ""),
+        ("1", "a", "", ""),
+        ("2", "b", "", ""),
+        ("3", "b", "", "2"),
+        ("4", "d", "c", ""),
     ]
 
 
@@ -85,8 +85,8 @@ def test_name_and_value_are_found_in_either_order_even_when_truncated() -> None:
         '[{"name":"n","value":"v"}]',
         '{"name":"n","value":"v',
     ):
-        closed = [item for item in strings(text) if isinstance(item, ClosedObject)]
-        assert [{k: v.text for k, v in item.members.items()} for item in closed] == [
+        closed = [item for item in strings(text) if isinstance(item, dict)]
+        assert [{k: v.text for k, v in item.items()} for item in closed] == [
             {"name": "n", "value": "v"}
         ]
 

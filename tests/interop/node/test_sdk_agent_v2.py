@@ -16,7 +16,7 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.process import spawn
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import parse_params, validate_result
-from acp_protocol.transport.stdio import ProcessTransport
+from acp_protocol.transport.stdio import StreamTransport
 from tests.interop.node.programs import LIMIT, console, lines
 
 EDIT = "edit notes.md: milk => bread"
@@ -95,11 +95,11 @@ class Talk:
 
 
 @asynccontextmanager
-async def pipes(npm: Path, place: Path, *options: str) -> AsyncGenerator[ProcessTransport]:
+async def pipes(npm: Path, place: Path, *options: str) -> AsyncGenerator[StreamTransport]:
     command = ("node", str(npm / "agent_v2.mjs"), *options)
     with anyio.fail_after(LIMIT):
         async with spawn(command, cwd=place, on_stderr=lambda chunk: None) as child:
-            yield ProcessTransport(child)
+            yield StreamTransport(child.stdout, child.stdin)
 
 
 @asynccontextmanager
@@ -121,7 +121,7 @@ async def session(npm: Path, place: Path) -> AsyncGenerator[Talk]:
     assert talk.complaints == []
 
 
-async def said(transport: ProcessTransport, line: str) -> Mapping[str, Any]:
+async def said(transport: StreamTransport, line: str) -> Mapping[str, Any]:
     """Send a line, and return the one that answers it."""
     await transport.send(line.encode())
     return json.loads(await transport.receive())

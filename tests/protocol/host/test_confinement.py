@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acp_protocol.host import sandbox
-from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles, SandboxedPaths
+from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_where_somebody_else_is_to_go_is_judged_by_the_links_on_this_disk(root: 
     (root / "file").symlink_to("../secret.txt")
     (root / "loop").symlink_to("loop")
     os.mkfifo(root / "fifo")
-    confinement = SandboxedPaths([root])
+    confinement = SandboxedFiles([root])
     for name in ("notes.txt", "gone.txt", "gone/too.txt", "in/gone.txt", "sub"):
         confinement.check_links(str(root / name))
     for name, reason in (
@@ -301,7 +301,7 @@ def test_where_somebody_else_is_to_go_is_judged_by_the_links_on_this_disk(root: 
 
 
 def test_on_another_machine_no_link_can_be_judged_but_the_spelling(root: Path) -> None:
-    elsewhere = SandboxedPaths([root / "elsewhere"])
+    elsewhere = SandboxedFiles([root / "elsewhere"])
     elsewhere.check_links(str(root / "elsewhere" / "notes.txt"))
     with pytest.raises(FileRefusedError, match="outside"):
         elsewhere.check_links(str(root / "notes.txt"))
@@ -309,7 +309,7 @@ def test_on_another_machine_no_link_can_be_judged_but_the_spelling(root: Path) -
 
 def test_judging_links_leaves_no_descriptor_open(root: Path) -> None:
     (root / "out").symlink_to("..")
-    confinement = SandboxedPaths([root])
+    confinement = SandboxedFiles([root])
     before = sorted(Path("/dev/fd").iterdir())
     for name in ("notes.txt", "sub/gone/x", "out/secret.txt", "notes.txt/x"):
         with suppress(FileRefusedError):
@@ -319,7 +319,7 @@ def test_judging_links_leaves_no_descriptor_open(root: Path) -> None:
 
 def test_a_directory_that_a_root_lies_in_is_known(root: Path) -> None:
     (root / "sub" / "deep").mkdir()
-    confinement = SandboxedPaths([root, root / "sub" / "deep"])
+    confinement = SandboxedFiles([root, root / "sub" / "deep"])
     assert confinement.holds_root((root / "sub").lstat())
     assert confinement.holds_root((root / "sub" / "deep").lstat())
     (root / "other").mkdir()
@@ -330,7 +330,7 @@ def test_a_directory_that_was_opened_stays_the_same_whatever_takes_its_place(roo
     (root / "in").symlink_to("sub")
     (root / "sub" / "inner.txt").touch()
     for name in ("sub", "in"):
-        confinement = SandboxedPaths([root])
+        confinement = SandboxedFiles([root])
         with (
             confinement.open_path(str(root / name)) as directory,
             confinement.open_parent_path(str(root / name)) as place,
@@ -355,11 +355,11 @@ def test_without_paths_to_what_is_held_a_directory_is_named(
     """As on macOS."""
     monkeypatch.setattr(sandbox, "_DESCRIPTOR_PATHS", root / "gone")
     before = sorted(Path("/dev/fd").iterdir())
-    with SandboxedPaths([root]).open_parent_path(str(root / "sub")) as place:
+    with SandboxedFiles([root]).open_parent_path(str(root / "sub")) as place:
         assert place == (root / "sub").resolve()
-    with SandboxedPaths([root]).open_path(str(root)) as directory:
+    with SandboxedFiles([root]).open_path(str(root)) as directory:
         assert sorted(os.listdir(directory)) == ["notes.txt", "sub"]  # noqa: PTH208 - the same
     for name in ("gone", "notes.txt", "../root"):
-        with pytest.raises(FileRefusedError), SandboxedPaths([root]).open_path(f"{root}/{name}"):
+        with pytest.raises(FileRefusedError), SandboxedFiles([root]).open_path(f"{root}/{name}"):
             pass
     assert sorted(Path("/dev/fd").iterdir()) == before

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from acp_protocol.host import sandbox
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
 
 
@@ -107,11 +106,8 @@ def test_binary_and_huge_files_are_refused(root: Path) -> None:
         SandboxedFiles([root]).write_text(str(root / "x"), "\ud800")
 
 
-def test_the_largest_text_is_written_and_read_and_a_larger_one_is_not(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sandbox, "SIZE_LIMIT", 6)
-    roots, path = SandboxedFiles([root]), str(root / "notes.txt")
+def test_the_largest_text_is_written_and_read_and_a_larger_one_is_not(root: Path) -> None:
+    roots, path = SandboxedFiles([root], size_limit=6), str(root / "notes.txt")
     roots.write_text(path, "語語")
     assert roots.read_text(path) == "語語"
     with pytest.raises(FileRefusedError, match="larger than 6 bytes"):

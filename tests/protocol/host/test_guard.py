@@ -103,9 +103,8 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Shell]:
+def shell(tmp_path: Path) -> Generator[Shell]:
     it = Shell(tmp_path)
-    monkeypatch.setattr(orphan_guard, "SHELL", str(it.path))
     yield it
     it.close()
 
@@ -115,8 +114,8 @@ def program(shell: Shell, text: str) -> Generator[tuple[subprocess.Popen[bytes],
     """Run a program that knows `OrphanGuard`, `LONG` and `start`; its guards run that shell."""
     preface = (
         "import os, signal, subprocess, sys; from acp_protocol.host import orphan_guard\n"
-        "orphan_guard.SHELL = sys.argv[1]\nNULL = subprocess.DEVNULL\n"
-        "OrphanGuard = orphan_guard.OrphanGuard\n"
+        "from functools import partial\nNULL = subprocess.DEVNULL\n"
+        "OrphanGuard = partial(orphan_guard.OrphanGuard, shell=sys.argv[1])\n"
         "def start(**how):\n"
         f"    return subprocess.Popen({LONG}, start_new_session=True, stdin=NULL,\n"
         "                            **{'stdout': NULL, 'stderr': NULL, **how}).pid\n"
@@ -257,7 +256,7 @@ def test_who_is_started_or_forked_later_does_not_hold_the_pipe(shell: Shell, hei
 
 def test_a_guard_that_is_dismissed_ends_nobody(shell: Shell) -> None:
     with group() as mine:
-        it = OrphanGuard(0, 0)
+        it = OrphanGuard(0, 0, shell=str(shell.path))
         it.unwatch(mine.pid)
         it.watch(mine.pid)
         it.unwatch(mine.pid)
@@ -272,19 +271,17 @@ def test_a_guard_that_is_dismissed_ends_nobody(shell: Shell) -> None:
 
 @ON_LINUX
 def test_a_group_with_the_number_of_one_that_ended_is_left_alone(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    shell: Shell, tmp_path: Path
 ) -> None:
     """What the system tells of its leader is made up here: it began before, and began later."""
-    monkeypatch.setattr(
-        orphan_guard, "SCRIPT", orphan_guard.SCRIPT.replace("/proc/", f"{tmp_path}/proc/")
-    )
+    script = orphan_guard.SCRIPT.replace("/proc/", f"{tmp_path}/proc/")
     with group() as mine, group() as other:
         stats = [tmp_path / "proc" / str(each.pid) / "stat" for each in (mine, other)]
         for stat in stats:
             stat.parent.mkdir(parents=True)
         stats[0].write_text(f"{mine.pid} (a) b) {'0 ' * 19}100 0 0\n")
         os.mkfifo(stats[1])
-        it = OrphanGuard(0, 0)
+        it = OrphanGuard(0, 0, shell=str(shell.path), script=script)
         it.watch(mine.pid)
         it.watch(other.pid)
         # Whoever opens it has looked at the first one.
@@ -298,9 +295,8 @@ def test_a_group_with_the_number_of_one_that_ended_is_left_alone(
 
 
 @pytest.mark.parametrize("shell", ["/no/such/shell", sys.executable])
-def test_where_no_shell_can_wait_nobody_does(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orphan_guard, "SHELL", shell)
-    it = OrphanGuard()
+def test_where_no_shell_can_wait_nobody_does(shell: str) -> None:
+    it = OrphanGuard(shell=shell)
     it.watch(os.getpid())
     it.unwatch(os.getpid())
     it.close()
@@ -309,7 +305,7 @@ def test_where_no_shell_can_wait_nobody_does(shell: str, monkeypatch: pytest.Mon
 def test_another_shell_takes_the_place_of_one_that_has_ended(shell: Shell) -> None:
     with ExitStack() as stack:
         first, second = (stack.enter_context(group()) for _ in range(2))
-        it = OrphanGuard(0, 0)
+        it = OrphanGuard(0, 0, shell=str(shell.path))
         it.watch(first.pid)
         old = shell.pid()
         os.kill(old, signal.SIGKILL)
@@ -325,7 +321,7 @@ def test_another_shell_takes_the_place_of_one_that_has_ended(shell: Shell) -> No
 
 def test_a_shell_that_is_stopped_stops_nobody(shell: Shell) -> None:
     with group() as mine:
-        it = OrphanGuard()
+        it = OrphanGuard(shell=str(shell.path))
         it.watch(mine.pid)
         os.kill(shell.pid(), signal.SIGSTOP)
         while not shell.has_begun(0):

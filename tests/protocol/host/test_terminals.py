@@ -67,12 +67,18 @@ class Shop:
     async def outcome(self, command: CommandSpec) -> TerminalOutput:
         """Return the terminal as it is when the command has ended."""
         id_ = await self.run(command)
-        await self.terminals.wait("s1", id_)
-        return self.terminals.output("s1", id_)
+        await self.terminals.find("s1", id_).wait()
+        return self.terminals.find("s1", id_).output()
+
+    async def end(self, id_: str, deed: str) -> None:
+        if deed == "kill":
+            await self.terminals.find("s1", id_).kill()
+        else:
+            await self.terminals.release("s1", id_)
 
     async def shown(self, id_: str, word: str) -> str:
         """Return the output as soon as `word` stands in it."""
-        while word not in (output := self.terminals.output("s1", id_).output):
+        while word not in (output := self.terminals.find("s1", id_).output().output):
             await anyio.sleep(0.01)
         return output
 
@@ -109,15 +115,15 @@ async def test_a_command_runs_and_its_output_is_kept(tmp_path: Path) -> None:
 async def test_how_a_command_ended_is_told(tmp_path: Path, script: str, status: ExitStatus) -> None:
     async with shop(tmp_path) as at:
         id_ = await at.run(python(script))
-        assert await at.terminals.wait("s1", id_) == status
-        assert at.terminals.output("s1", id_).status == status
+        assert await at.terminals.find("s1", id_).wait() == status
+        assert at.terminals.find("s1", id_).output().status == status
 
 
 async def test_a_running_command_has_output_and_no_status_yet(tmp_path: Path) -> None:
     async with shop(tmp_path, grace=0.1) as at:
         id_ = await at.run(python(STUBBORN))
         assert await at.shown(id_, "ready\n") == "ready\n"
-        assert at.terminals.output("s1", id_).status is None
+        assert at.terminals.find("s1", id_).output().status is None
 
 
 async def test_stdout_and_stderr_come_in_the_order_in_which_they_were_written(
@@ -251,13 +257,13 @@ async def test_many_wait_for_one_command_at_once(tmp_path: Path) -> None:
         id_ = await at.run(python("import time; time.sleep(1000)"))
 
         async def wait() -> None:
-            statuses.append(await at.terminals.wait("s1", id_))
+            statuses.append(await at.terminals.find("s1", id_).wait())
 
         async with anyio.create_task_group() as tasks:
             for _ in range(5):
                 tasks.start_soon(wait)
             await anyio.lowlevel.checkpoint()
-            await at.terminals.kill("s1", id_)
+            await at.terminals.find("s1", id_).kill()
     assert statuses == [ExitStatus(None, "SIGTERM")] * 5
 
 
@@ -266,8 +272,8 @@ async def test_killing_keeps_the_terminal_and_what_was_written(tmp_path: Path) -
         id_ = await at.run(python("import time; print('so far', flush=True); time.sleep(1000)"))
         await at.shown(id_, "so far\n")
         for _ in range(2):
-            await at.terminals.kill("s1", id_)
-            seen = at.terminals.output("s1", id_)
+            await at.terminals.find("s1", id_).kill()
+            seen = at.terminals.find("s1", id_).output()
             assert seen == TerminalOutput(
                 "so far\n", is_cut=False, status=ExitStatus(None, "SIGTERM")
             )
@@ -276,9 +282,9 @@ async def test_killing_keeps_the_terminal_and_what_was_written(tmp_path: Path) -
 async def test_killing_what_has_ended_changes_nothing(tmp_path: Path) -> None:
     async with shop(tmp_path) as at:
         id_ = await at.run(python(""))
-        await at.terminals.wait("s1", id_)
-        await at.terminals.kill("s1", id_)
-        assert await at.terminals.wait("s1", id_) == ExitStatus(0, None)
+        await at.terminals.find("s1", id_).wait()
+        await at.terminals.find("s1", id_).kill()
+        assert await at.terminals.find("s1", id_).wait() == ExitStatus(0, None)
 
 
 async def test_two_kills_at_once_are_one(tmp_path: Path) -> None:
@@ -286,17 +292,17 @@ async def test_two_kills_at_once_are_one(tmp_path: Path) -> None:
         id_ = await at.run(python(STUBBORN))
         await at.shown(id_, "ready\n")
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(at.terminals.kill, "s1", id_)
-            tasks.start_soon(at.terminals.kill, "s1", id_)
-        assert await at.terminals.wait("s1", id_) == ExitStatus(None, "SIGKILL")
+            tasks.start_soon(at.terminals.find("s1", id_).kill)
+            tasks.start_soon(at.terminals.find("s1", id_).kill)
+        assert await at.terminals.find("s1", id_).wait() == ExitStatus(None, "SIGKILL")
 
 
 async def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     async with shop(tmp_path, grace=0.1) as at:
         id_ = await at.run(python(STUBBORN))
         await at.shown(id_, "ready\n")
-        await at.terminals.kill("s1", id_)
-        assert at.terminals.output("s1", id_).status == ExitStatus(None, "SIGKILL")
+        await at.terminals.find("s1", id_).kill()
+        assert at.terminals.find("s1", id_).output().status == ExitStatus(None, "SIGKILL")
 
 
 async def test_a_kill_that_was_begun_is_finished(tmp_path: Path) -> None:
@@ -305,8 +311,8 @@ async def test_a_kill_that_was_begun_is_finished(tmp_path: Path) -> None:
         await at.shown(id_, "ready\n")
         with anyio.CancelScope() as scope:
             scope.cancel()
-            await at.terminals.kill("s1", id_)
-        assert at.terminals.output("s1", id_).status == ExitStatus(None, "SIGKILL")
+            await at.terminals.find("s1", id_).kill()
+        assert at.terminals.find("s1", id_).output().status == ExitStatus(None, "SIGKILL")
 
 
 @pytest.mark.parametrize("deed", ["kill", "release"])
@@ -315,7 +321,7 @@ async def test_what_a_command_started_ends_with_it(tmp_path: Path, deed: str) ->
         id_ = await at.run(python(PARENT + "child.wait()"))
         grandchild = int(await at.shown(id_, "\n"))
         assert is_running(grandchild)
-        await getattr(at.terminals, deed)("s1", id_)
+        await at.end(id_, deed)
         await gone(grandchild)
 
 
@@ -325,10 +331,10 @@ async def test_what_holds_the_pipe_after_the_end_hides_no_end_and_is_ended_too(
 ) -> None:
     async with shop(tmp_path) as at:
         id_ = await at.run(python(PARENT))
-        assert await at.terminals.wait("s1", id_) == ExitStatus(0, None)
-        grandchild = int(at.terminals.output("s1", id_).output)
+        assert await at.terminals.find("s1", id_).wait() == ExitStatus(0, None)
+        grandchild = int(at.terminals.find("s1", id_).output().output)
         assert is_running(grandchild)
-        await getattr(at.terminals, deed)("s1", id_)
+        await at.end(id_, deed)
         await gone(grandchild)
 
 
@@ -336,8 +342,8 @@ async def test_what_left_its_group_and_holds_the_pipe_keeps_nobody_waiting(tmp_p
     script = PARENT.replace("])", "], start_new_session=True)")
     async with shop(tmp_path) as at:
         id_ = await at.run(python(script))
-        assert await at.terminals.wait("s1", id_) == ExitStatus(0, None)
-        grandchild = int(at.terminals.output("s1", id_).output)
+        assert await at.terminals.find("s1", id_).wait() == ExitStatus(0, None)
+        grandchild = int(at.terminals.find("s1", id_).output().output)
         try:
             await at.terminals.release("s1", id_)
         finally:
@@ -351,7 +357,7 @@ async def test_a_release_while_somebody_waits_wakes_who_waits(tmp_path: Path) ->
         async with anyio.create_task_group() as tasks:
 
             async def wait() -> None:
-                statuses.append(await at.terminals.wait("s1", id_))
+                statuses.append(await at.terminals.find("s1", id_).wait())
 
             tasks.start_soon(wait)
             await anyio.lowlevel.checkpoint()
@@ -378,15 +384,14 @@ async def test_an_id_of_another_session_is_unknown(tmp_path: Path) -> None:
         id_ = await at.run(python("import time; time.sleep(1000)"), session="s2")
         await at.run(python(""))
         await refuses_all(at.terminals, "s1", id_)
-        assert at.terminals.output("s2", id_).status is None
+        assert at.terminals.find("s2", id_).output().status is None
 
 
 async def refuses_all(terminals: TerminalPool, session: str, id_: str) -> None:
     with pytest.raises(TerminalMissingError):
-        terminals.output(session, id_)
-    for deed in (terminals.wait, terminals.kill, terminals.release):
-        with pytest.raises(TerminalMissingError, match="this session has no such terminal"):
-            await deed(session, id_)
+        terminals.find(session, id_)
+    with pytest.raises(TerminalMissingError, match="this session has no such terminal"):
+        await terminals.release(session, id_)
 
 
 async def test_no_id_is_given_twice_and_none_can_be_guessed(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_protocol.schema import v1
+from acp_protocol.schema.explain import SchemaError
 from acp_protocol.schema.validate import (
-    SchemaError,
     schema_type,
     validate,
     validate_params,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import anyio
 
 from acp_protocol.framing import Side
+from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.tap import TapTransport
 
 
 async def test_a_frame_is_reported_before_it_is_sent() -> None:

@@ -18,7 +18,7 @@ from acp_protocol.host.process import spawn
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.stdio import ProcessTransport, StreamTransport
+from acp_protocol.transport.stdio import StreamTransport
 
 LIMIT = 10.0
 """Seconds after which a transport counts as hung."""
@@ -71,7 +71,7 @@ async def listening_for_a_dialect() -> AsyncGenerator[Transport]:
 @asynccontextmanager
 async def over_a_process() -> AsyncGenerator[Transport]:
     async with spawn([sys.executable, "-c", ECHO]) as child:
-        yield ProcessTransport(child)
+        yield StreamTransport(child.stdout, child.stdin)
 
 
 Echoing: TypeAlias = Callable[[], AbstractAsyncContextManager[Transport]]

@@ -21,9 +21,9 @@ from acp_inspector.lint.state import opposite
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.explain import extension_values, unknown_fields
+from acp_protocol.schema.explain import SchemaError, extension_values, unknown_fields
 from acp_protocol.schema.methods import METHODS
-from acp_protocol.schema.validate import SchemaError, accepts, schema_type
+from acp_protocol.schema.validate import accepts, schema_type
 from acp_protocol.schema.validate import validate as schema_errors_of
 
 PLACES: Final = 5
