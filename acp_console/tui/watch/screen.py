@@ -181,7 +181,11 @@ class WatchScreen(Screen[None]):
             parts.append(single_line(header.about, 80))
         if header is not None and header.command:
             parts.append(single_line(" ".join(header.command), 80))
-        self.query_one("#status", Static).update("  ·  ".join(parts))
+        text = "  ·  ".join(parts)
+        status = self.query_one("#status", Static)
+        # An update repaints all of the screen where something translucent is in front of it.
+        if status.content != text:
+            status.update(text)
 
     def _trouble(self) -> AcpError | None:
         found = [self._problem, self._reading and self._reading.problem]
