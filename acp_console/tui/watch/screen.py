@@ -60,6 +60,8 @@ class WatchScreen(Screen[None]):
         self._count = 0
         """Rows among which the end was looked for."""
         self._desk: InterceptClient | None = None
+        self._is_switching = False
+        """Whether the panes of one source give way to those of the next."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="status", classes="bar", markup=False)
@@ -99,12 +101,14 @@ class WatchScreen(Screen[None]):
             self._desk = None
 
     async def action_next_source(self) -> None:
+        self._is_switching = True
         await self.query(InterceptPane).remove()
         # What is shown reads from what is closed then.
         await self.query("#body > *").remove()
         self._leave()
         self._place = (self._place + 1) % len(self._sources)
         await self._begin()
+        self._is_switching = False
 
     async def _begin(self) -> None:
         source = self._sources[self._place]
@@ -146,6 +150,8 @@ class WatchScreen(Screen[None]):
         self._leave_desk()
 
     def _take(self) -> None:
+        if self._is_switching:
+            return
         if self._reading is not None:
             entries = self._reading.take(MOST)
             for inspection in self.query(InspectorPane):
