@@ -205,6 +205,8 @@ class RecordingPlayer:
                 await self._barrier(None, time_limit, quiet)
             except (BarrierError, ConnectionClosedError) as problem:
                 errors.append(str(problem))
+                # A write may fail before the end of the agent's output is read.
+                self.is_connected &= isinstance(problem, BarrierError)
             else:
                 await anyio.sleep(settle)
         # After a barrier that did not open the client sent nothing, so nothing is missing there.
