@@ -45,14 +45,15 @@ def holding(watched: str, *how: str) -> str:
         "import os, subprocess, sys; from acp_protocol.host.orphan_guard import OrphanGuard\n"
         f"child = subprocess.Popen([sys.executable, '-c', {watched!r}], stdin=subprocess.PIPE,\n"
         "                         start_new_session=True)\n"
-        f"guard = OrphanGuard({', '.join(how)})\nguard.watch(child.pid)\nsys.stdin.read()"
+        f"guard = OrphanGuard({', '.join(how)})\nguard.watch(child.pid)\n"
+        "print('watched', flush=True)\nsys.stdin.read()"
     )
 
 
 def killed(program: str, env: dict[str, str] | None = None) -> bytes:
     """Kill the group of a program; return what those that it started say on stderr until their end.
 
-    One of them says that it is ready.
+    One of them says that it is ready, and `holding` when it is watched.
     """
     with subprocess.Popen(
         [sys.executable, "-c", program],
@@ -64,7 +65,8 @@ def killed(program: str, env: dict[str, str] | None = None) -> bytes:
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline() == b"ready\n"
+        steps = [b"ready\n"] + [b"watched\n"] * ("'watched'" in program)
+        assert sorted(process.stdout.readline() for _ in steps) == steps
         os.killpg(process.pid, signal.SIGKILL)
         # Nobody but the others hold it any more.
         assert select.select([process.stdout], [], [], LIMIT)[0]
