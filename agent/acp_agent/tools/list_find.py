@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -12,18 +10,18 @@ import anyio.from_thread
 import anyio.to_thread
 from pydantic import Field
 
-from acp_agent.tools import ripgrep
 from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import (
     Outcome,
     PreparedCall,
     ReportContent,
+    Tool,
     ToolFailedError,
     call_title,
     fenced,
 )
 from acp_agent.tools.subject import path_subject
-from acp_agent.tools.walk import files_below, matcher
+from acp_agent.tools.walk import DEFAULT_LIMITS, SearchLimits, list_files, matcher
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.sanitize import single_line
@@ -32,8 +30,6 @@ ENTRY_LIMIT: Final = 1000
 """Entries of a directory that are listed."""
 NAME_LIMIT: Final = 200
 """Files that are found before the search stops."""
-MAX_FILES: Final = 100_000
-"""Files whose names are looked at."""
 WIDTH: Final = 1000
 """Characters of a name that are shown."""
 
@@ -72,37 +68,54 @@ async def list_tool(wanted: ListArguments, workspace: Workspace) -> PreparedCall
     return PreparedCall(title, "read", run, [{"path": path}], subjects=subjects)
 
 
-@tool(
-    "find",
-    "search",
-    "Return the files below a directory whose names fit a pattern such as `*.py`, or whose "
-    "paths do, as in `src/**/test_*.py`. What is hidden is left out.",
-    FindArguments,
-)
-async def find_tool(wanted: FindArguments, workspace: Workspace) -> PreparedCall:
-    """Return the files whose names fit a pattern."""
-    fits = matcher(wanted.pattern)
-    path = workspace.path(wanted.path)
-    place = await workspace.directory(path)
+def find_tool(limits: SearchLimits = DEFAULT_LIMITS) -> Tool:
+    """Return the tool that finds files by their names."""
 
-    async def run(report: ReportContent) -> Outcome:
-        del report
-        paths, is_all = await _files(workspace, place)
-        may_show = workspace.result_filter("search", path)
-        fitting = (each for each in paths if fits(str(each.relative_to(place))) and may_show(each))
-        found = await anyio.to_thread.run_sync(_taken, workspace, fitting)
-        lines = [single_line(workspace.display_path(each), WIDTH) for each in found[:NAME_LIMIT]]
-        hits = len(lines)
-        if len(found) > NAME_LIMIT:
-            lines.append(f"… stopped after {NAME_LIMIT} names")
-        elif not is_all:
-            lines.append(f"… stopped after {MAX_FILES} files")
-        text = "\n".join(lines) or "nothing found"
-        return Outcome(text, fenced(text), {"hits": hits})
+    @tool(
+        "find",
+        "search",
+        "Return the files below a directory whose names fit a pattern such as `*.py`, or whose "
+        "paths do, as in `src/**/test_*.py`. What is hidden is left out.",
+        FindArguments,
+    )
+    async def find(wanted: FindArguments, workspace: Workspace) -> PreparedCall:
+        fits = matcher(wanted.pattern)
+        path = workspace.path(wanted.path)
+        place = await workspace.directory(path)
 
-    subjects = [path_subject(workspace.cwd, path)]
-    title = call_title("Find", wanted.pattern)
-    return PreparedCall(title, "search", run, [{"path": path}], subjects=subjects)
+        async def run(report: ReportContent) -> Outcome:
+            del report
+            paths, is_all = await list_files(workspace, place, limits, ["--files"])
+            may_show = workspace.result_filter("search", path)
+
+            def first_fitting() -> list[Path]:
+                found: list[Path] = []
+                for each in paths:
+                    anyio.from_thread.check_cancelled()
+                    is_wanted = fits(str(each.relative_to(place))) and may_show(each)
+                    # Ripgrep follows what is put in a directory's place while it looks.
+                    if is_wanted and workspace.has_file(each):
+                        found.append(each)
+                        if len(found) > NAME_LIMIT:
+                            break
+                return found
+
+            found = await anyio.to_thread.run_sync(first_fitting)
+            lines = [single_line(workspace.display_path(each), WIDTH) for each in found]
+            lines = lines[:NAME_LIMIT]
+            hits = len(lines)
+            if len(found) > NAME_LIMIT:
+                lines.append(f"… stopped after {NAME_LIMIT} names")
+            elif not is_all:
+                lines.append(f"… stopped after {limits.max_files} files")
+            text = "\n".join(lines) or "nothing found"
+            return Outcome(text, fenced(text), {"hits": hits})
+
+        subjects = [path_subject(workspace.cwd, path)]
+        title = call_title("Find", wanted.pattern)
+        return PreparedCall(title, "search", run, [{"path": path}], subjects=subjects)
+
+    return find
 
 
 def _listed(workspace: Workspace, path: str) -> list[str]:
@@ -130,32 +143,3 @@ def _entry(entry: os.DirEntry[str]) -> str:
         return f"{name}  {entry.stat(follow_symlinks=False).st_size}"
     except OSError:
         return name
-
-
-async def _files(workspace: Workspace, place: Path) -> tuple[list[Path], bool]:
-    """Return the files below `place`, and whether these are all."""
-    if ripgrep.is_installed():
-        names, is_all = await ripgrep.run_ripgrep(
-            ["--files", "--null"], place, cwd=place, ends=[b"\0"], limit=MAX_FILES
-        )
-        return [Path(name) for (name,) in names], is_all
-
-    def walk() -> list[Path]:
-        return list(islice(files_below(workspace, place), MAX_FILES + 1))
-
-    paths = await anyio.to_thread.run_sync(walk)
-    return paths[:MAX_FILES], len(paths) <= MAX_FILES
-
-
-def _taken(workspace: Workspace, fitting: Iterator[Path]) -> list[Path]:
-    """Return the first of those that fit, and one more than are shown; runs in a thread."""
-    found: list[Path] = []
-    for path in fitting:
-        anyio.from_thread.check_cancelled()
-        # Ripgrep follows what is put in a directory's place while it looks.
-        if not workspace.has_file(path):
-            continue
-        found.append(path)
-        if len(found) > NAME_LIMIT:
-            break
-    return found

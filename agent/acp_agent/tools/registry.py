@@ -33,8 +33,8 @@ def builtin_tools() -> dict[str, Tool]:
     tools: tuple[Tool, ...] = (
         read_tool,
         list_tool,
-        find_tool,
-        search_tool,
+        find_tool(),
+        search_tool(),
         edit_tool,
         patch_tool,
         write_tool,

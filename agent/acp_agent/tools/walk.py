@@ -1,42 +1,63 @@
-"""Which files below a directory are looked into: by .gitignore, and by patterns of names.
+"""Which files below a directory `find` and `search` look into.
 
-Hidden files and links are passed over, as ripgrep does it. A link that takes a directory's place
-meanwhile is not followed: each directory is opened from the one above it. For use in a
-thread, which stops between two directories if it is cancelled.
+Hidden files, links and what git ignores are left out. Ripgrep names the files where it is
+installed; otherwise the directories are walked here. The walk opens each directory from the one
+above it, so a link that takes a directory's place meanwhile is not followed.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
+import anyio
 import anyio.from_thread
+import anyio.to_thread
 import regex
+from anyio.streams.buffered import BufferedByteReceiveStream
 from pathspec import GitIgnoreSpec
 from wcmatch import glob
 
 from acp_agent.tools.call import ToolFailedError
 from acp_agent.workspace import Workspace
+from acp_protocol.errors import AgentStartError
+from acp_protocol.host.process import spawn
 from acp_protocol.host.sandbox import FileRefusedError
 
-FILE_LIMIT: Final = 10_000
-"""Files that are looked at."""
 DEPTH_LIMIT: Final = 100
 """Nested directories that are looked into: each of them is held open meanwhile."""
 IGNORE_LIMIT: Final = 2**20
-"""Bytes that are read of one .gitignore."""
+"""Characters that are read of one .gitignore."""
 PATTERN_LIMIT: Final = 200
 """Characters of one pattern of names."""
 MATCH_TIMEOUT_S: Final = 0.5
 """Seconds that one name is compared; a pattern of many stars could take for ever."""
-_IGNORE: Final = ".gitignore"
-_OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+MAX_PATH_BYTES: Final = 64 * 1024
+"""Bytes of one path that ripgrep names."""
+RIPGREP_GRACE_S: Final = 0.25
+"""Seconds that ripgrep has to end: it has nothing to lose."""
+_OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_DIRECTORY
 _GLOB: Final = glob.GLOBSTAR | glob.BRACE | glob.DOTGLOB | glob.FORCEUNIX
+_Ignore: TypeAlias = tuple[Path, GitIgnoreSpec]
+"""A directory and what its .gitignore says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchLimits:
+    """How far `find` and `search` go, and with which program."""
+
+    max_files: int = 100_000
+    timeout_s: float = 30.0
+    line_timeout_s: float = 1.0
+    """Seconds that a regular expression may take for one line."""
+    ripgrep: str = "rg"
+
+
+DEFAULT_LIMITS: Final = SearchLimits()
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
@@ -67,10 +88,69 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     return fits
 
 
-def files_below(workspace: Workspace, place: Path) -> Iterator[Path]:
+async def list_files(
+    workspace: Workspace, place: Path, limits: SearchLimits, ripgrep_options: Sequence[str]
+) -> tuple[list[Path], bool]:
+    """Return the files below the directory `place`, sorted, and whether these are all.
+
+    `ripgrep_options` make ripgrep name the files that matter; without ripgrep all are returned. It
+    follows a link that takes a directory's place meanwhile, so what it names may lie outside.
+
+    Raises:
+        FileRefusedError: `place` is outside of the session's directories, or is no directory.
+        ToolFailedError: it takes too long.
+    """
+    limit = limits.max_files + 1
+    paths = await ripgrep_files(place, limits, ripgrep_options)
+    if paths is None:
+        paths = await anyio.to_thread.run_sync(
+            lambda: list(islice(files_below(workspace, place), limit))
+        )
+    return paths[: limits.max_files], len(paths) < limit
+
+
+async def ripgrep_files(
+    place: Path, limits: SearchLimits, options: Sequence[str]
+) -> list[Path] | None:
+    """Return the files that ripgrep names, one more than `limits` allow at most.
+
+    None if ripgrep is not installed or fails, as for a regular expression that it does not know.
+    """
+    fixed = ("--no-config", "--no-messages", "--color=never", "--sort=path", "--null")
+    command = [limits.ripgrep, *fixed, *options, "--", str(place)]
+    found: list[Path] = []
+    code = 0
+    try:
+        async with spawn(
+            command, cwd=place, env=os.environ, grace=RIPGREP_GRACE_S, is_marked=True
+        ) as child:
+            with anyio.move_on_after(limits.timeout_s) as clock:
+                await child.stdin.aclose()
+                names = BufferedByteReceiveStream(child.stdout)
+                try:
+                    while len(found) <= limits.max_files:
+                        name = os.fsdecode(await names.receive_until(b"\0", MAX_PATH_BYTES))
+                        if Path(name).is_relative_to(place):
+                            found.append(Path(name))
+                except anyio.DelimiterNotFound:
+                    pass
+                except anyio.IncompleteRead:
+                    code = await child.wait()
+            if clock.cancelled_caught:
+                raise ToolFailedError(f"the search takes longer than {limits.timeout_s:g} s")
+    except AgentStartError:
+        return None
+    # 1: nothing was found. More: it failed, but what it has found counts.
+    return found if found or code <= 1 else None
+
+
+def files_below(
+    workspace: Workspace, place: Path, *, max_depth: int = DEPTH_LIMIT
+) -> Iterator[Path]:
     """Yield the files below the directory `place` in the order of their paths.
 
-    In a git repository, what its .gitignore files name is left out, as ripgrep does it.
+    In a git repository, what its .gitignore files name is left out, as ripgrep does it. For use in
+    a thread, which stops between two directories if it is cancelled.
 
     Raises:
         FileRefusedError: `place` is outside of the session's directories, or is no directory.
@@ -78,15 +158,7 @@ def files_below(workspace: Workspace, place: Path) -> Iterator[Path]:
     is_repository = any((each / ".git").exists() for each in (place, *place.parents))
     with workspace.open_directory(place) as directory:
         ignored = _ignored_above(workspace, place) if is_repository else None
-        yield from _below(directory, place, DEPTH_LIMIT, ignored)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ignore:
-    """One .gitignore."""
-
-    directory: Path
-    spec: GitIgnoreSpec
+        yield from _below(workspace, directory, place, max_depth, ignored)
 
 
 def _ignored_above(workspace: Workspace, place: Path) -> tuple[_Ignore, ...]:
@@ -94,74 +166,61 @@ def _ignored_above(workspace: Workspace, place: Path) -> tuple[_Ignore, ...]:
 
     None if they ignore `place` itself: then it is searched because it was asked for.
     """
-    found: list[_Ignore] = []
-    for directory in (place, *place.parents):
-        if directory != place:
-            found += _ignore_in(workspace, directory)
-        if (directory / ".git").exists():
-            break
-    above = tuple(reversed(found))
+    above: tuple[_Ignore, ...] = ()
+    directory = place
+    while not (directory / ".git").exists():
+        directory = directory.parent
+        above = _ignore_in(workspace, directory) + above
     return () if _is_ignored(above, place, is_directory=True) else above
 
 
-def _ignore_in(workspace: Workspace, directory: Path) -> list[_Ignore]:
+def _ignore_in(workspace: Workspace, directory: Path) -> tuple[_Ignore, ...]:
     try:
-        text = workspace.text_on_disk(directory / _IGNORE)
+        content = workspace.bytes_on_disk(directory / ".gitignore")
     except FileRefusedError:
-        return []
-    return [_Ignore(directory, GitIgnoreSpec.from_lines(text.splitlines()))]
+        return ()
+    text = os.fsdecode(content[:IGNORE_LIMIT])
+    return ((directory, GitIgnoreSpec.from_lines(text.splitlines())),)
 
 
 def _is_ignored(ignored: Sequence[_Ignore], path: Path, *, is_directory: bool) -> bool:
     """Return whether git ignores `path`; the innermost .gitignore that names it decides."""
-    for each in reversed(ignored):
-        name = path.relative_to(each.directory).as_posix() + ("/" if is_directory else "")
-        decision = each.spec.check_file(name).include
+    for directory, spec in reversed(ignored):
+        name = path.relative_to(directory).as_posix() + ("/" if is_directory else "")
+        decision = spec.check_file(name).include
         if decision is not None:
             return decision
     return False
 
 
 def _below(
-    directory: int, place: Path, depth: int, ignored: tuple[_Ignore, ...] | None
+    workspace: Workspace,
+    directory: int,
+    place: Path,
+    depth: int,
+    ignored: tuple[_Ignore, ...] | None,
 ) -> Iterator[Path]:
-    """Yield the files in the directory that is open as `directory`, and those below it.
+    """Yield the files in the directory `place`, open as `directory`, and those below it.
 
     `ignored` holds the .gitignore files above, the innermost last; None outside of a repository.
     """
-    if ignored is not None and (text := _ignore_text(directory)):
-        ignored += (_Ignore(place, GitIgnoreSpec.from_lines(text.splitlines())),)
+    if ignored is not None:
+        ignored += _ignore_in(workspace, place)
     for name, is_directory in _entries(directory):
         path = place / name
         if ignored and _is_ignored(ignored, path, is_directory=is_directory):
             continue
         if not is_directory:
             yield path
-            continue
-        if depth == 0:
-            continue
-        try:
-            inner = os.open(name, _OPEN | os.O_DIRECTORY, dir_fd=directory)
-        except OSError:
-            continue
-        with ExitStack() as stack:
-            stack.callback(os.close, inner)
-            yield from _below(inner, path, depth - 1, ignored)
-
-
-def _ignore_text(directory: int) -> str:
-    """Return the .gitignore in a directory; empty if there is none, or no regular file."""
-    try:
-        file = os.open(_IGNORE, _OPEN, dir_fd=directory)
-    except OSError:
-        return ""
-    try:
-        is_file = stat.S_ISREG(os.fstat(file).st_mode)
-        return os.fsdecode(os.read(file, IGNORE_LIMIT)) if is_file else ""
-    except OSError:
-        return ""
-    finally:
-        os.close(file)
+        elif depth > 0:
+            try:
+                inner = os.open(name, _OPEN, dir_fd=directory)
+            except OSError:
+                continue
+            try:
+                yield from _below(workspace, inner, path, depth - 1, ignored)
+            finally:
+                os.close(inner)
 
 
 def _entries(directory: int) -> list[tuple[str, bool]]:

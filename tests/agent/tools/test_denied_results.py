@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import Effect, PolicyRule
 from acp_agent.services import AgentServices
-from acp_agent.tools import ripgrep
 from acp_agent.tools.call import Content
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.workspace import Workspace
@@ -20,11 +20,11 @@ from tests.agent.conftest import selected, talk
 
 
 @pytest.fixture(params=["ripgrep", "ourselves"], autouse=True)
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each test holds with ripgrep and without it."""
     if request.param == "ourselves":
-        monkeypatch.setattr(ripgrep, "is_installed", lambda: False)
-    elif not ripgrep.is_installed():
+        monkeypatch.setenv("PATH", str(tmp_path / "no-programs"))
+    elif shutil.which("rg") is None:
         pytest.skip("ripgrep is not installed")
 
 

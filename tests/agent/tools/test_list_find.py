@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from acp_agent.tools import list_find, ripgrep
+from acp_agent.tools import walk
 from acp_agent.tools.call import Content, Outcome, Tool, ToolFailedError
 from acp_agent.tools.list_find import find_tool, list_tool
+from acp_agent.tools.walk import SearchLimits
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -23,13 +27,12 @@ async def done(tool: Tool, workspace: Workspace, **arguments: Json) -> Outcome:
     return await call.run(ignore)
 
 
-@pytest.fixture(params=["ripgrep", "ourselves"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test holds for both who look."""
-    if request.param == "ourselves":
-        monkeypatch.setattr(ripgrep, "is_installed", lambda: False)
-    elif not ripgrep.is_installed():
+@pytest.fixture(params=["rg", ""])
+def engine(request: pytest.FixtureRequest) -> SearchLimits:
+    """A test holds with ripgrep and without it."""
+    if request.param and shutil.which(request.param) is None:
         pytest.skip("ripgrep is not installed")
+    return SearchLimits(ripgrep=request.param)
 
 
 async def test_a_directory_is_listed_with_what_its_entries_are(workspace: Workspace) -> None:
@@ -54,15 +57,15 @@ async def test_an_empty_directory_is_said_to_be_empty(workspace: Workspace) -> N
     assert (await done(list_tool, workspace, path="empty")).text == "the directory is empty"
 
 
-async def test_of_a_full_directory_the_first_names_are_listed(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(list_find, "ENTRY_LIMIT", 1)
-    assert (await done(list_tool, workspace)).text.splitlines()[1:] == ["… 1 more"]
+async def test_of_a_full_directory_the_first_names_are_listed(workspace: Workspace) -> None:
+    for number in range(1001):
+        (workspace.cwd / "src" / f"{number:04}").touch()
+    lines = (await done(list_tool, workspace, path="src")).text.splitlines()
+    assert lines[-2:] == ["0999  0", "… 2 more"]
 
 
 @pytest.mark.parametrize("path", ["..", "/etc", "gone", "notes.md", "out", "a\0b"])
-@pytest.mark.parametrize("tool", [list_tool, find_tool])
+@pytest.mark.parametrize("tool", [list_tool, find_tool()])
 async def test_what_is_no_directory_of_ours_fails_the_tool(
     workspace: Workspace, tool: Tool, path: str
 ) -> None:
@@ -73,7 +76,6 @@ async def test_what_is_no_directory_of_ours_fails_the_tool(
         )
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("pattern", "path", "names"),
     [
@@ -86,70 +88,69 @@ async def test_what_is_no_directory_of_ours_fails_the_tool(
     ],
 )
 async def test_files_are_found_by_their_names(
-    workspace: Workspace, pattern: str, path: str, names: list[str]
+    workspace: Workspace, engine: SearchLimits, pattern: str, path: str, names: list[str]
 ) -> None:
     cwd = workspace.cwd
     (cwd / "src" / "z").write_text("")
     (cwd / ".hidden").mkdir()
     (cwd / ".hidden" / "x.md").touch()
-    outcome = await done(find_tool, workspace, pattern=pattern, path=path)
+    outcome = await done(find_tool(engine), workspace, pattern=pattern, path=path)
     assert outcome.text.splitlines() == (names or ["nothing found"])
     assert outcome.raw == {"hits": len(names)}
 
 
-@pytest.mark.usefixtures("engine")
-async def test_what_git_ignores_is_not_found(workspace: Workspace) -> None:
+async def test_what_git_ignores_is_not_found(workspace: Workspace, engine: SearchLimits) -> None:
     cwd = workspace.cwd
     (cwd / ".git").mkdir()
     (cwd / ".gitignore").write_text("*.md\n/src/gen/\n")
     (cwd / "src" / "gen").mkdir()
     (cwd / "src" / "gen" / "a.py").touch()
-    assert (await done(find_tool, workspace, pattern="*")).text == "src/main.py"
+    assert (await done(find_tool(engine), workspace, pattern="*")).text == "src/main.py"
 
 
-@pytest.mark.usefixtures("engine")
-async def test_limits_of_finding_are_told(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(list_find, "NAME_LIMIT", 1)
-    outcome = await done(find_tool, workspace, pattern="*")
-    assert outcome.text == "notes.md\n… stopped after 1 names"
-    monkeypatch.setattr(list_find, "MAX_FILES", 1)
-    outcome = await done(find_tool, workspace, pattern="*.md")
+async def test_limits_of_finding_are_told(workspace: Workspace, engine: SearchLimits) -> None:
+    few = replace(engine, max_files=1)
+    outcome = await done(find_tool(few), workspace, pattern="*.md")
     assert outcome.text == "notes.md\n… stopped after 1 files"
+    for number in range(200):
+        (workspace.cwd / f"{number:03}").touch()
+    outcome = await done(find_tool(engine), workspace, pattern="*")
+    assert outcome.text.splitlines()[-2:] == ["199", "… stopped after 200 names"]
+    assert outcome.raw == {"hits": 200}
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_name_that_is_no_text_is_found(workspace: Workspace) -> None:
+async def test_a_name_that_is_no_text_is_found(workspace: Workspace, engine: SearchLimits) -> None:
     (workspace.cwd / os.fsdecode(b"\xff.txt")).touch()
-    assert (await done(find_tool, workspace, pattern="*.txt")).text == "‹dcff›.txt"
+    assert (await done(find_tool(engine), workspace, pattern="*.txt")).text == "‹dcff›.txt"
 
 
-@pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("tool", [list_tool, find_tool])
+@pytest.mark.parametrize("name", ["list", "find"])
 async def test_the_names_of_a_swapped_directory_are_not_told(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tool: Tool
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, engine: SearchLimits, name: str
 ) -> None:
     src, outside = workspace.cwd / "src", workspace.cwd.parent / "outside"
     outside.mkdir()
     (outside / "far.py").touch()
-    pattern: dict[str, Json] = {} if tool.offer.name == "list" else {"pattern": "*"}
+    tool = list_tool if name == "list" else find_tool(engine)
+    pattern: dict[str, Json] = {} if name == "list" else {"pattern": "*"}
     call = await tool.prepare({"path": "src", **pattern}, workspace)
-    scan, asked = os.scandir, ripgrep.run_ripgrep
+    scan, ask = os.scandir, walk.ripgrep_files
 
     def swap() -> None:
-        src.rename(workspace.cwd / "away")
-        src.symlink_to(outside)
+        if not src.is_symlink():
+            src.rename(workspace.cwd / "away")
+            src.symlink_to(outside)
 
     def swap_and_scan(place: Any) -> Any:
         swap()
         return scan(place)
 
-    async def swap_and_ask(arguments: Any, place: Any, **named: Any) -> Any:
-        swap()
+    async def swap_and_ask(place: Path, *arguments: Any) -> Any:
+        if engine.ripgrep:
+            swap()
         through: Any = f"{place}/"
-        return await asked(arguments, through, **named)
+        return await ask(through, *arguments)
 
     monkeypatch.setattr(os, "scandir", swap_and_scan)
-    monkeypatch.setattr(ripgrep, "run_ripgrep", swap_and_ask)
+    monkeypatch.setattr(walk, "ripgrep_files", swap_and_ask)
     assert "far.py" not in (await call.run(ignore)).text

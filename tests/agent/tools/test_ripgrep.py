@@ -1,75 +1,62 @@
-"""Asking another program, which may say what it wants."""
+"""What stands in for ripgrep may print and do what it wants."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from acp_agent.tools import ripgrep
 from acp_agent.tools.call import ToolFailedError
-from acp_agent.tools.ripgrep import run_ripgrep
+from acp_agent.tools.walk import SearchLimits, ripgrep_files
 from tests.agent.tools.test_run import have_ended
 
 
-def program(cwd: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = cwd / "rg"
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    monkeypatch.setattr(ripgrep, "PROGRAM", str(path))
+async def named(cwd: Path, script: str, **limits: Any) -> list[str] | None:
+    """Return what a program in place of ripgrep is taken to name, below `cwd`."""
+    program = cwd.parent / "rg"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    found = await ripgrep_files(cwd, SearchLimits(ripgrep=str(program), **limits), ["-x"])
+    return None if found is None else [str(path.relative_to(cwd)) for path in found]
 
 
-async def said(cwd: Path, limit: int = 10) -> tuple[list[str], bool]:
-    found, is_all = await run_ripgrep(["-x"], cwd, cwd=cwd, ends=[b"\n"], limit=limit)
-    return [line for (line,) in found], is_all
+async def test_its_arguments_are_fixed_and_a_nul_ends_each_name(cwd: Path) -> None:
+    (cwd.parent / "out").touch()
+    script = r'for each in "$@"; do printf "$PWD/%s\n\0" "$each"; done; printf unfinished'
+    fixed = ["--no-config", "--no-messages", "--color=never", "--sort=path", "--null", "-x", "--"]
+    assert await named(cwd, script) == [f"{each}\n" for each in [*fixed, str(cwd)[1:]]]
 
 
-async def test_it_is_told_everything_and_read_piece_by_piece(
-    cwd: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program(cwd, 'for each in "$@"; do echo "$each"; done; printf unfinished', monkeypatch)
-    assert await said(cwd) == (
-        ["--no-config", "--no-messages", "--color=never", "--sort=path", "-x", "--", str(cwd)],
-        True,
-    )
+async def test_no_more_is_read_than_wanted(cwd: Path) -> None:
+    script = r'while :; do printf "$PWD/a\0"; done'
+    assert await named(cwd, script, max_files=3) == ["a"] * 4
 
 
-async def test_no_more_is_read_than_wanted(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program(cwd, "yes needle", monkeypatch)
-    assert await said(cwd, 3) == (["needle"] * 3, False)
+async def test_a_name_that_never_ends_is_not_read(cwd: Path) -> None:
+    assert await named(cwd, r'printf "$PWD/a\0"; head -c 1000000 /dev/zero | tr "\0" x') == ["a"]
 
 
-async def test_a_piece_that_never_ends_is_left_out(
-    cwd: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program(cwd, "head -c 1000000 /dev/zero; echo; echo next", monkeypatch)
-    assert await said(cwd) == (["next"], True)
+async def test_names_outside_of_the_directory_are_left_out(cwd: Path) -> None:
+    assert await named(cwd, r'printf "/etc/passwd\0$PWD/a\0b\0"') == ["a"]
 
 
-async def test_a_name_may_hold_what_ends_a_line(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program(cwd, r"printf 'a\nb\0001:x\nc\0002:y\n'", monkeypatch)
-    found = await run_ripgrep([], cwd, cwd=cwd, ends=[b"\0", b"\n"], limit=10)
-    assert found == ([("a\nb", "1:x"), ("c", "2:y")], True)
+async def test_nothing_found_is_no_failure_and_after_a_failure_it_is_not_needed(cwd: Path) -> None:
+    assert await named(cwd, "exit 1") == []
+    assert await named(cwd, "exit 2") is None
+    assert await named(cwd, r'printf "$PWD/a\0"; exit 2') == ["a"]
+    gone = SearchLimits(ripgrep=str(cwd / "gone"))
+    assert await ripgrep_files(cwd, gone, []) is None
 
 
-async def test_nothing_found_is_no_failure_and_a_failure_is_told(
-    cwd: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program(cwd, "exit 1", monkeypatch)
-    assert await said(cwd) == ([], True)
-    program(cwd, "printf 'what\\033?' >&2; exit 2", monkeypatch)
-    with pytest.raises(ToolFailedError, match=r"^the search failed: what␛\?$"):
-        await said(cwd)
-    monkeypatch.setattr(ripgrep, "PROGRAM", str(cwd / "gone"))
-    with pytest.raises(ToolFailedError, match="cannot start"):
-        await said(cwd)
+async def test_it_is_not_waited_for_too_long(cwd: Path) -> None:
+    with pytest.raises(ToolFailedError, match=r"takes longer than 0.05 s"):
+        await named(cwd, "exec sleep 1000", timeout_s=0.05)
 
 
-async def test_what_it_leaves_behind_ends_with_it(
-    cwd: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_it_leaves_behind_ends_with_it(cwd: Path) -> None:
     """As by `--pre` and by programs that stand in for it."""
-    program(cwd, "setsid sleep 1000 >/dev/null 2>&1 & echo $!", monkeypatch)
-    (pid,), is_all = await said(cwd)
-    assert is_all
-    await have_ended(int(pid))
+    script = r'setsid sleep 1000 >/dev/null 2>&1 & printf "$PWD/$!\0"'
+    found = await named(cwd, script)
+    assert found is not None
+    await have_ended(int(found[0]))

@@ -6,9 +6,8 @@ import threading
 
 import pytest
 
-from acp_agent.tools import search
 from acp_agent.tools.call import ToolFailedError
-from acp_agent.tools.search import finder
+from acp_agent.tools.search import SEARCHED_CHARS, line_matcher
 
 EVIL = "(x+x+)+y"
 
@@ -25,13 +24,12 @@ EVIL = "(x+x+)+y"
 def test_a_pattern_is_a_text_or_a_regular_expression(
     pattern: str, is_regex: bool, is_exact: bool, holds: list[bool]
 ) -> None:
-    look = finder(pattern, is_regex=is_regex, is_exact=is_exact)
+    look = line_matcher(pattern, is_regex=is_regex, is_exact=is_exact, timeout_s=1.0)
     assert [look(line, 1.0) for line in ("abc", "a.c", "A.C")] == holds
 
 
-def test_while_a_pattern_is_tried_others_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "LINE_TIMEOUT_S", 60.0)
-    look = finder(EVIL, is_regex=True, is_exact=True)
+def test_while_a_pattern_is_tried_others_work() -> None:
+    look = line_matcher(EVIL, is_regex=True, is_exact=True, timeout_s=60.0)
     ended: list[bool] = []
 
     def try_it() -> None:
@@ -47,16 +45,15 @@ def test_while_a_pattern_is_tried_others_work(monkeypatch: pytest.MonkeyPatch) -
     assert ended == [True]
 
 
-def test_no_line_takes_longer_than_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "LINE_TIMEOUT_S", 0.05)
+def test_no_line_takes_longer_than_patience() -> None:
     with pytest.raises(TimeoutError):
-        finder(EVIL, is_regex=True, is_exact=True)("x" * 200_000, 3600.0)
+        line_matcher(EVIL, is_regex=True, is_exact=True, timeout_s=0.05)("x" * 200_000, 3600.0)
 
 
-def test_of_a_long_line_the_beginning_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "SEARCHED_CHARS", 5)
-    look = finder("needle", is_regex=False, is_exact=True)
-    assert not look("a needle", 1.0)
+def test_of_a_long_line_the_beginning_is_looked_at() -> None:
+    look = line_matcher("needle", is_regex=False, is_exact=True, timeout_s=1.0)
+    assert look(" " * (SEARCHED_CHARS - 6) + "needle", 1.0)
+    assert not look(" " * (SEARCHED_CHARS - 5) + "needle", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -64,13 +61,13 @@ def test_of_a_long_line_the_beginning_is_looked_at(monkeypatch: pytest.MonkeyPat
 )
 def test_what_is_no_pattern_or_would_take_the_memory_is_refused_or_a_text(pattern: str) -> None:
     if pattern == "a{2":
-        assert finder(pattern, is_regex=True, is_exact=True)("a{2", 1.0)
+        assert line_matcher(pattern, is_regex=True, is_exact=True, timeout_s=1.0)("a{2", 1.0)
         return
     with pytest.raises(ToolFailedError, match="no regular expression"):
-        finder(pattern, is_regex=True, is_exact=True)
+        line_matcher(pattern, is_regex=True, is_exact=True, timeout_s=1.0)
 
 
 def test_counts_beside_each_other_do_not_multiply() -> None:
     pattern = " ".join(["[0-9a-f]{64}"] * 5)
-    look = finder(pattern, is_regex=True, is_exact=True)
+    look = line_matcher(pattern, is_regex=True, is_exact=True, timeout_s=1.0)
     assert look(" ".join(["a" * 64] * 5), 1.0)

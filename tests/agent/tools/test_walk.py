@@ -14,9 +14,9 @@ from acp_agent.workspace import Workspace
 from acp_protocol.host.sandbox import FileRefusedError
 
 
-async def below(place: Path) -> list[str]:
+async def below(place: Path, **depth: int) -> list[str]:
     workspace = Workspace("s", place)
-    paths = await anyio.to_thread.run_sync(lambda: list(files_below(workspace, place)))
+    paths = await anyio.to_thread.run_sync(lambda: list(files_below(workspace, place, **depth)))
     return [os.path.relpath(path, place) for path in paths]
 
 
@@ -50,11 +50,10 @@ async def test_a_directory_that_is_swapped_for_a_link_is_passed_over(
 
 
 async def test_what_lies_too_deep_is_passed_over_and_no_descriptor_stays_open(
-    cwd: Path, monkeypatch: pytest.MonkeyPatch
+    cwd: Path,
 ) -> None:
-    monkeypatch.setattr(walk, "DEPTH_LIMIT", 1)
     (cwd / "src" / "deep").mkdir()
     (cwd / "src" / "deep" / "x").touch()
     before = sorted(Path("/dev/fd").iterdir())
-    assert await below(cwd) == ["notes.md", "src/main.py"]
+    assert await below(cwd, max_depth=1) == ["notes.md", "src/main.py"]
     assert sorted(Path("/dev/fd").iterdir()) == before
