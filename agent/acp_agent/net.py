@@ -69,29 +69,21 @@ def canonical_host(host: str) -> str:
     """
     name = host.removeprefix("[").removesuffix("]").lower().rstrip(".")
     addresses = literal_addresses(name)
-    if len(addresses) != 1:
+    address = _address(addresses[0]) if len(addresses) == 1 else None
+    if address is None:
         return name
-    address = ip_address(addresses[0].partition("%")[0])
-    if isinstance(address, IPv6Address):
-        address = address.ipv4_mapped or address
     return f"[{address}]" if isinstance(address, IPv6Address) else str(address)
 
 
-async def resolve_host(host: str, port: int) -> list[str]:
+async def resolve_host(host: str, port: int, *, timeout_s: float = RESOLVE_TIMEOUT_S) -> list[str]:
     """Return the addresses that `host` leads to, in the order to try them; none if to nowhere."""
-    found: list[str] = []
-    with anyio.move_on_after(RESOLVE_TIMEOUT_S):
+    with anyio.move_on_after(timeout_s):
         try:
             entries = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
             return []
-        found = [str(entry[4][0]) for entry in entries]
-    return list(dict.fromkeys(found))
-
-
-def are_all_public(addresses: Sequence[str]) -> bool:
-    """Return whether all `addresses` are public, as far as their numbers show."""
-    return all(map(_is_public, addresses))
+        return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+    return []
 
 
 class PrivateHosts:
@@ -119,22 +111,29 @@ class PrivateHosts:
                 self._networks.append(ip_network(each))
 
     def include(self, host: str, addresses: Sequence[str]) -> bool:
-        """Return whether `host` may be fetched where it leads to `addresses`, every one of them."""
+        """Return whether `host` may be fetched where it leads to `addresses`, every one of them.
+
+        It may where they are public, as far as their numbers show, or listed.
+        """
         return bool(addresses) and all(self._includes(host.lower(), each) for each in addresses)
 
     def _includes(self, host: str, text: str) -> bool:
-        if _is_public(text):
-            return True
-        try:
-            address: IPv4Address | IPv6Address = ip_address(text.partition("%")[0])
-        except ValueError:
+        address = _address(text)
+        if address is None:
             return False
-        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        if any(address in network for network in self._networks):
+        if _is_public(address) or any(address in network for network in self._networks):
             return True
         is_named = any(_is_named(host, name) for name in self._names)
         return is_named and (_is_intranet(address) or (_is_local(host) and address.is_loopback))
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """Return the address, of version 4 if it stands for one; None if `text` is none."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
 
 
 def _is_intranet(address: IPv4Address | IPv6Address) -> bool:
@@ -153,14 +152,6 @@ def _is_named(host: str, name: str) -> bool:
     return host.endswith(name[1:]) if name.startswith("*.") else host == name
 
 
-def _is_public(text: str) -> bool:
-    try:
-        address: IPv4Address | IPv6Address = ip_address(text.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(address, IPv6Address):
-        if address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        elif any(address in net for net in _TUNNELS):
-            return False
-    return address.is_global and not address.is_multicast
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    is_tunnel = any(address in net for net in _TUNNELS)
+    return address.is_global and not address.is_multicast and not is_tunnel

@@ -9,17 +9,16 @@ on the same host only, because consent was given for that one.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio.to_thread
 from pydantic import Field
 
 from acp_agent.net import (
     PrivateHosts,
-    are_all_public,
     canonical_host,
     literal_addresses,
     resolve_host,
@@ -44,7 +43,6 @@ from acp_protocol.version import VERSION
 if TYPE_CHECKING:
     import httpx
 
-PORT_LIMIT: Final = 65536
 URL_LIMIT: Final = 2048
 """Characters of one address."""
 SIZE_LIMIT: Final = 2**20
@@ -63,14 +61,22 @@ _PORTS: Final = {"http": 80, "https": 443}
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS: Final = ("json", "xml", "javascript", "yaml", "toml", "x-sh")
 """How kinds of content end that are text and do not say so."""
-_REDIRECTIONS: Final = frozenset({301, 302, 303, 307, 308})
+
+
+Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
+"""Looks up the addresses of a host and a port."""
 
 
 class FetchArguments(Arguments):
     url: Text = Field(description="The address, with http:// or https://.")
 
 
-def fetch_tool(private: PrivateHosts | None = None) -> Tool:
+def fetch_tool(
+    private: PrivateHosts | None = None,
+    *,
+    resolve: Resolve = resolve_host,
+    timeout_s: float = TIME_LIMIT,
+) -> Tool:
     """Return the tool; `private` are hosts that are treated as if everybody could reach them."""
     listed = private or PrivateHosts()
 
@@ -84,16 +90,15 @@ def fetch_tool(private: PrivateHosts | None = None) -> Tool:
     async def fetch(wanted: FetchArguments, workspace: Workspace) -> PreparedCall:
         del workspace
         target = _target(wanted.url)
-        is_private = bool(target.addresses) and not target.is_open(listed)
+        is_private = bool(target.addresses) and not listed.include(target.host, target.addresses)
         leads = ", ".join(target.addresses)
-        site = single_line(target.site, TITLE_WIDTH)
-        warning = f"{site} is not open to everybody: it leads to {leads}."
+        warning = f"{target.site} is not open to everybody: it leads to {leads}."
 
         async def run(report: ReportContent) -> Outcome:
             del report
-            with anyio.move_on_after(TIME_LIMIT):
-                return await _fetched(await _located(target, listed), listed)
-            raise ToolFailedError(f"{target.shown} does not answer within {TIME_LIMIT:g} s")
+            with anyio.move_on_after(timeout_s):
+                return await _fetched(target, listed, resolve)
+            raise ToolFailedError(f"{target.shown} does not answer within {timeout_s:g} s")
 
         return PreparedCall(
             f"Fetch {target.shown}",
@@ -107,56 +112,48 @@ def fetch_tool(private: PrivateHosts | None = None) -> Tool:
     return fetch
 
 
-async def _located(target: _Target, listed: PrivateHosts) -> _Target:
-    """Return `target` with where it leads; its name is looked up.
+async def _fetched(target: _Target, listed: PrivateHosts, resolve: Resolve) -> Outcome:
+    """Return what `target` leads to, redirections on the same site followed."""
+    for _ in range(HOP_LIMIT + 1):
+        addresses = target.addresses or await _judged(target, listed, resolve)
+        async with _response(target, addresses) as answer:
+            if not answer.has_redirect_location:
+                return await _outcome(target, answer)
+            following = _target(_joined(target, answer.headers["location"]))
+            if not _is_same_site(target.url, following.url):
+                text = f"{target.shown} redirects to {following.url}; fetch that if you need it."
+                return Outcome(text, [text_content(text)], {"status": answer.status_code})
+        target = following
+    raise ToolFailedError(f"{target.shown}: more than {HOP_LIMIT} redirections")
+
+
+async def _judged(target: _Target, listed: PrivateHosts, resolve: Resolve) -> Sequence[str]:
+    """Return where the name of `target` leads; it is looked up.
 
     Raises:
         ToolFailedError: it leads nowhere, or to what its name does not let expect.
     """
-    if target.addresses:
-        return target
     name = single_line(target.host, TITLE_WIDTH)
-    found = replace(target, addresses=await resolve_host(target.host, target.port))
-    if not found.addresses:
+    addresses = await resolve(target.host, target.url.port or _PORTS[target.url.scheme])
+    if not addresses:
         raise ToolFailedError(f"there is no host {name}")
-    if not found.is_open(listed):
-        leads = ", ".join(found.addresses)
+    if not listed.include(target.host, addresses):
+        leads = ", ".join(addresses)
         raise ToolFailedError(
             f"{name} is not open to everybody: it leads to {leads}. Consent to a name does not "
             "hold for a private address; that can be fetched by its number, or by its name "
             "where the configuration lists it in fetch.allow_private."
         )
-    return found
-
-
-async def _fetched(target: _Target, listed: PrivateHosts) -> Outcome:
-    """Return what `target` leads to, redirections on the same site followed."""
-    for _ in range(HOP_LIMIT + 1):
-        async with _response(target) as answer:
-            goal = answer.headers.get("location")
-            if answer.status_code not in _REDIRECTIONS or goal is None:
-                return await _outcome(target, answer, *await _body(answer))
-            status = answer.status_code
-        following = _target(_joined(target, goal))
-        if not _is_same_site(target, following):
-            text = f"{target.shown} redirects to {following.url}; fetch that if you need it."
-            return Outcome(text, [text_content(text)], {"status": status})
-        target = await _located(following, listed)
-    raise ToolFailedError(f"{target.shown}: more than {HOP_LIMIT} redirections")
+    return addresses
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """An address and where it leads."""
+    """What is to be fetched."""
 
     url: httpx.URL
-    addresses: Sequence[str] = ()
-    """None as long as its name has not been looked up."""
-
-    def is_open(self, listed: PrivateHosts) -> bool:
-        """Return whether everybody can reach it, or it is listed."""
-        is_public = bool(self.addresses) and are_all_public(self.addresses)
-        return is_public or listed.include(self.host, self.addresses)
+    addresses: Sequence[str]
+    """Where it leads by its spelling; none for a name to be looked up."""
 
     @property
     def host(self) -> str:
@@ -168,13 +165,9 @@ class _Target:
         return single_line(str(self.url), TITLE_WIDTH)
 
     @property
-    def port(self) -> int:
-        return self.url.port or _PORTS[self.url.scheme]
-
-    @property
     def site(self) -> str:
         """The host, and the port where it is none of the usual ones."""
-        return self.url.netloc.decode("ascii", "replace")
+        return single_line(self.url.netloc.decode("ascii", "replace"), TITLE_WIDTH)
 
     @property
     def called(self) -> str:
@@ -199,13 +192,13 @@ def _target(text: str) -> _Target:
         host = url.host if url is not None else ""
     except (httpx.InvalidURL, ValueError):
         url, host = None, ""
-    if url is None or not host or not 0 < (url.port or 1) < PORT_LIMIT:
+    if url is None or not host or not 0 < (url.port or 1) < 65536:
         raise ToolFailedError(f"{shown} is no web address")
     if url.scheme not in _PORTS:
         raise ToolFailedError(f"{shown}: only http and https are fetched")
     if url.userinfo:
         raise ToolFailedError(f"{host}: an address with a name or a password is not fetched")
-    target = _Target(url.copy_with(fragment=None))
+    target = _Target(url.copy_with(fragment=None), ())
     return replace(target, addresses=literal_addresses(target.host))
 
 
@@ -219,18 +212,18 @@ def _joined(target: _Target, goal: str) -> str:
         raise ToolFailedError(f"{target.shown} redirects to what is no address") from None
 
 
-def _is_same_site(one: _Target, other: _Target) -> bool:
-    """Return whether consent to `one` is consent to `other`, which may only be safer."""
-    if one.url.scheme == "https" and other.url.scheme != "https":
-        return False
-    is_usual = one.port == _PORTS[one.url.scheme] and other.port == _PORTS[other.url.scheme]
-    same_port = one.port == other.port or is_usual
-    return one.host == other.host and same_port
+def _is_same_site(one: httpx.URL, other: httpx.URL) -> bool:
+    """Return whether consent to `one` is consent to `other`, which may only be safer.
+
+    A port is None where it is the usual one of the scheme.
+    """
+    is_safer = one.scheme == "http" or other.scheme == "https"
+    return is_safer and (one.raw_host, one.port) == (other.raw_host, other.port)
 
 
 @asynccontextmanager
-async def _response(target: _Target) -> AsyncGenerator[httpx.Response]:
-    """Ask at the first of the addresses that answers.
+async def _response(target: _Target, addresses: Sequence[str]) -> AsyncGenerator[httpx.Response]:
+    """Send the request to the first of `addresses` that answers.
 
     Raises:
         ToolFailedError: none does.
@@ -238,7 +231,7 @@ async def _response(target: _Target) -> AsyncGenerator[httpx.Response]:
     import httpx
 
     headers = {
-        "Host": target.site,
+        "Host": target.url.netloc.decode("ascii", "replace"),
         "User-Agent": f"acp-agent/{VERSION}",
         "Accept": "text/html, text/plain, application/json;q=0.9, */*;q=0.5",
         # What is packed small may be large without end.
@@ -248,7 +241,7 @@ async def _response(target: _Target) -> AsyncGenerator[httpx.Response]:
     timeout = httpx.Timeout(TIME_LIMIT, connect=CONNECT_LIMIT)
     async with httpx.AsyncClient(verify=trust, timeout=timeout, trust_env=False) as client:
         why = "no connection"
-        for address in target.addresses[:ADDRESS_LIMIT]:
+        for address in addresses[:ADDRESS_LIMIT]:
             request = client.build_request(
                 "GET",
                 target.url.copy_with(host=address.partition("%")[0]),
@@ -292,8 +285,9 @@ async def _body(answer: httpx.Response) -> tuple[bytes, bool]:
     return bytes(kept), True
 
 
-async def _outcome(target: _Target, answer: httpx.Response, body: bytes, is_all: bool) -> Outcome:
+async def _outcome(target: _Target, answer: httpx.Response) -> Outcome:
     """Return what stands there as text."""
+    body, is_all = await _body(answer)
     kind = answer.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
     status = answer.status_code
     raw: dict[str, Json] = {"status": status, "contentType": kind[:100], "bytes": len(body)}

@@ -5,10 +5,8 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from acp_agent import net
 from acp_agent.net import (
     PrivateHosts,
-    are_all_public,
     canonical_host,
     literal_addresses,
     resolve_host,
@@ -63,13 +61,13 @@ def test_a_host_has_one_name_however_it_is_spelled(host: str, name: str) -> None
     ],
 )
 def test_an_address_is_not_public(address: str) -> None:
-    assert not are_all_public([address])
-    assert not are_all_public(["8.8.8.8", address])
+    assert not PrivateHosts().include("a", [address])
+    assert not PrivateHosts().include("a", ["8.8.8.8", address])
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8"])
 def test_an_address_is_public(address: str) -> None:
-    assert are_all_public([address])
+    assert PrivateHosts().include("a", [address])
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1"])
@@ -82,7 +80,7 @@ async def test_a_number_however_it_is_spelled_leads_to_this_machine(host: str) -
 async def test_what_is_no_host_leads_nowhere(host: str) -> None:
     assert literal_addresses(host) == []
     found = await resolve_host(host, 80)
-    assert found == [] or not are_all_public(found)
+    assert found == [] or not PrivateHosts().include("a", found)
 
 
 async def test_a_name_that_nobody_answers_for_leads_nowhere(
@@ -91,9 +89,8 @@ async def test_a_name_that_nobody_answers_for_leads_nowhere(
     async def silent(*_: object, **__: object) -> object:
         return await anyio.sleep_forever()
 
-    monkeypatch.setattr(net, "RESOLVE_TIMEOUT_S", 0.01)
     monkeypatch.setattr(anyio, "getaddrinfo", silent)
-    assert await resolve_host("example.com", 80) == []
+    assert await resolve_host("example.com", 80, timeout_s=0.01) == []
 
 
 @pytest.mark.parametrize(

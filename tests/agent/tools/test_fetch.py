@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
+import httpx
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
@@ -69,12 +71,12 @@ async def ignore(content: Content) -> None:
     del content
 
 
-async def prepared(workspace: Workspace, url: str) -> PreparedCall:
-    return await fetch_tool().prepare({"url": url}, workspace)
+async def prepared(workspace: Workspace, url: str, **options: Any) -> PreparedCall:
+    return await fetch_tool(**options).prepare({"url": url}, workspace)
 
 
-async def fetched(workspace: Workspace, url: str) -> Outcome:
-    return await (await prepared(workspace, url)).run(ignore)
+async def fetched(workspace: Workspace, url: str, **options: Any) -> Outcome:
+    return await (await prepared(workspace, url, **options)).run(ignore)
 
 
 async def test_a_text_is_returned_as_it_is_and_nothing_is_told_of_us(workspace: Workspace) -> None:
@@ -123,13 +125,12 @@ async def test_an_error_of_the_server_is_told_with_what_it_says(workspace: Works
     assert outcome.text == f"{base}/a answers with status 404\nno such page"
 
 
-async def test_of_a_large_answer_the_beginning_is_read(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetch, "SIZE_LIMIT", 10)
-    async with serving(Site(a=answer(b"x" * 1_000_000))) as base:
+async def test_of_a_large_answer_the_beginning_is_read(workspace: Workspace) -> None:
+    page = b"start<script>" + b"x" * 2_000_000
+    async with serving(Site(a=answer(page, "text/html"))) as base:
         outcome = await fetched(workspace, f"{base}/a")
-    assert outcome.text == "x" * 10 + "\n… only the first 10 bytes were read"
+    assert outcome.text == "start\n… only the first 1048576 bytes were read"
+    assert outcome.raw["bytes"] == 2**20
 
 
 @pytest.mark.parametrize(
@@ -148,12 +149,11 @@ async def test_an_answer_that_is_broken_fails_the_tool(
             await fetched(workspace, f"{base}/a")
 
 
-async def test_nobody_waits_for_ever(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "TIME_LIMIT", 0.2)
+async def test_nobody_waits_for_ever(workspace: Workspace) -> None:
     site = Site(hold=b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx")
     async with serving(site) as base:
-        with pytest.raises(ToolFailedError, match=r"within 0.2 s|cut off"):
-            await fetched(workspace, f"{base}/hold")
+        with pytest.raises(ToolFailedError, match=r"within 0.2 s"):
+            await fetched(workspace, f"{base}/hold", timeout_s=0.2)
 
 
 async def test_redirections_on_one_host_are_followed_up_to_a_limit(workspace: Workspace) -> None:
@@ -257,72 +257,70 @@ async def test_a_name_that_leads_nowhere_fails_the_tool(workspace: Workspace, ur
 
 
 class Names:
-    """What names lead to, and which were looked up."""
+    """Names, each look-up of which finds `addresses`."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    def __init__(self, *addresses: str) -> None:
         self.looked_up: list[str] = []
-        self._addresses = addresses
-        monkeypatch.setattr(fetch, "resolve_host", self._look_up)
+        self.addresses = list(addresses)
 
-    async def _look_up(self, host: str, port: int) -> list[str]:
+    async def __call__(self, host: str, port: int) -> list[str]:
         del port
         self.looked_up.append(host)
-        return list(self._addresses)
+        return self.addresses
 
 
-async def test_a_name_is_asked_about_before_anybody_looks_it_up(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = Names(monkeypatch, "8.8.8.8")
-    call = await prepared(workspace, "https://a-secret.example.com/a?b=c")
+async def test_a_name_is_asked_about_before_anybody_looks_it_up(workspace: Workspace) -> None:
+    names = Names("8.8.8.8")
+    call = await prepared(workspace, "https://a-secret.example.com/a?b=c", resolve=names)
     assert (call.title, call.kind) == ("Fetch https://a-secret.example.com/a?b=c", "fetch")
     assert not call.must_ask
     assert str(call.touched[0]) == "a-secret.example.com"
     assert names.looked_up == []
 
 
-async def test_without_consent_no_name_is_looked_up(
-    cwd: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = Names(monkeypatch)
+async def test_without_consent_no_name_is_looked_up(cwd: Path) -> None:
+    names = Names()
     for choice in ("reject", "allow"):
-        async with talk(cwd, answers={"session/request_permission": selected(choice)}) as it:
+        services = AgentServices(tools={"fetch": fetch_tool(resolve=names)})
+        answers = {"session/request_permission": selected(choice)}
+        async with talk(cwd, answers=answers, services=services) as it:
             await it.prompt("call fetch url=http://example.com/")
         assert names.looked_up == ["example.com"] * (choice == "allow")
         assert it.client.calls[0]["status"] == "failed"
 
 
 async def test_a_name_that_leads_to_a_private_address_is_not_fetched(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
 ) -> None:
-    Names(monkeypatch, "127.0.0.1")
     site = Site(a=answer(b"secret"))
     async with serving(site):
-        call = await prepared(workspace, f"http://example.com:{site.port}/a")
+        url = f"http://example.com:{site.port}/a"
+        call = await prepared(workspace, url, resolve=Names("127.0.0.1"))
         with pytest.raises(ToolFailedError, match=r"example.com .* it leads to 127.0.0.1"):
             await call.run(ignore)
     assert site.asked == []
 
 
 async def test_a_name_that_turns_private_is_not_followed_and_another_not_looked_up(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
 ) -> None:
     """What was judged is where the connection goes, and each redirection is judged anew."""
-    names = Names(monkeypatch, "127.0.0.1")
+    looked_up: list[str] = []
 
-    def is_first(addresses: object) -> bool:
-        del addresses
-        return len(names.looked_up) == 1
+    async def resolve(host: str, port: int) -> list[str]:
+        del port
+        looked_up.append(host)
+        return ["127.0.0.1" if len(looked_up) == 1 else "127.0.0.2"]
 
-    monkeypatch.setattr(fetch, "are_all_public", is_first)
+    listed: dict[str, Any] = {"private": PrivateHosts(["127.0.0.1"]), "resolve": resolve}
     site = Site(a=redirection("/b"), c=redirection("http://elsewhere.example/"))
     async with serving(site):
-        elsewhere = await fetched(workspace, f"http://example.com:{site.port}/c")
+        elsewhere = await fetched(workspace, f"http://example.com:{site.port}/c", **listed)
         assert "redirects to http://elsewhere.example/" in elsewhere.text
-        assert names.looked_up == ["example.com"]
-        names.looked_up.clear()
+        assert looked_up == ["example.com"]
+        looked_up.clear()
         with pytest.raises(ToolFailedError, match="not open to everybody"):
-            await fetched(workspace, f"http://example.com:{site.port}/a")
+            await fetched(workspace, f"http://example.com:{site.port}/a", **listed)
     assert len(site.asked) == 2
     assert f"host: example.com:{site.port}".encode() in site.asked[0].lower()
 
@@ -363,21 +361,22 @@ async def test_a_listed_name_is_fetched_where_it_was_found_and_judged_anew_each_
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name that is listed and then leads elsewhere does not lead there."""
-    tool = fetch_tool(PrivateHosts(["wiki.intra"]))
-    names = Names(monkeypatch, "10.255.255.1")
+    names = Names("10.255.255.1")
+    tool = fetch_tool(PrivateHosts(["wiki.intra"]), resolve=names)
     located: list[Sequence[str]] = []
 
-    async def fetched_from(target: fetch._Target, listed: PrivateHosts) -> Outcome:
-        del listed
-        located.append(target.addresses)
-        return Outcome("")
+    @asynccontextmanager
+    async def respond(target: object, addresses: Sequence[str]) -> AsyncGenerator[httpx.Response]:
+        del target
+        located.append(addresses)
+        yield httpx.Response(200, stream=httpx.ByteStream(b""))
 
-    monkeypatch.setattr(fetch, "_fetched", fetched_from)
+    monkeypatch.setattr(fetch, "_response", respond)
     call = await tool.prepare({"url": "http://wiki.intra/"}, workspace)
     assert (call.must_ask, names.looked_up) == (False, [])
     await call.run(ignore)
     assert (located, names.looked_up) == ([["10.255.255.1"]], ["wiki.intra"])
-    Names(monkeypatch, "10.255.255.1", "169.254.169.254")
+    names.addresses.append("169.254.169.254")
     with pytest.raises(ToolFailedError, match=r"where the configuration lists it in fetch\."):
         await call.run(ignore)
     other = await tool.prepare({"url": "http://other.intra/"}, workspace)
