@@ -19,8 +19,6 @@ from acp_protocol.errors import AcpError, ConnectionClosedError, RequestFailedEr
 from acp_protocol.json_values import as_object, get_int, get_text
 from acp_protocol.jsonrpc import Json
 
-RELEASE_TIMEOUT_S: Final = 0.5
-"""Seconds that a client has to kill and release a terminal."""
 MAX_EXIT_CODE: Final = 2**32 - 1
 """The greatest exit code, as the schema has it."""
 
@@ -45,14 +43,16 @@ class ProgramExit:
     signal: str | None
 
 
+@dataclass(frozen=True, slots=True)
 class ClientTerminals:
     """The terminals of one session's client."""
 
-    def __init__(self, client: RequestSender, session_id: str, tasks: TaskGroup) -> None:
-        """`tasks` lives as long as the connection: requests in it outlive the turn."""
-        self._client = client
-        self._session_id = session_id
-        self._tasks = tasks
+    client: RequestSender
+    session_id: str
+    tasks: TaskGroup
+    """Lives as long as the connection: requests in it outlive the turn."""
+    release_timeout_s: float = 0.5
+    """How long a client has to kill and release a terminal."""
 
     @asynccontextmanager
     async def open(
@@ -66,12 +66,7 @@ class ClientTerminals:
             TerminalFailedError: the client does not run it, or does not do what it offered.
         """
         program, *arguments = command
-        params: dict[str, Json] = {
-            "command": program,
-            "args": arguments,
-            "cwd": cwd,
-            "outputByteLimit": limit,
-        }
+        params = {"command": program, "args": arguments, "cwd": cwd, "outputByteLimit": limit}
         terminal = ClientTerminal(self)
         try:
             await self._create(terminal, params)
@@ -80,19 +75,17 @@ class ClientTerminals:
             if terminal.id and terminal.is_wanted:
                 await self._request_quietly("release", terminal.id)
 
-    async def request(self, command: str, id_: str, /, **members: Json) -> Mapping[str, Json]:
+    async def request(self, action: str, /, **members: Json) -> Mapping[str, Json]:
         """Ask the client to do something with a terminal.
 
         Raises:
             TerminalFailedError: it does not.
         """
-        named = {"terminalId": id_} if id_ else {}
-        params = {"sessionId": self._session_id, **named, **members}
+        params = {"sessionId": self.session_id, **members}
         try:
-            result = await self._client.request(f"terminal/{command}", params)
+            return as_object(await self.client.request(f"terminal/{action}", params))
         except RequestFailedError as refusal:
             raise TerminalFailedError(refusal.message) from None
-        return as_object(result)
 
     async def _create(self, terminal: ClientTerminal, params: Mapping[str, Json]) -> None:
         """Create the terminal.
@@ -100,84 +93,72 @@ class ClientTerminals:
         If the turn ends before the response, the request outlives it: a terminal whose id is not
         known cannot be released.
         """
-        self._tasks.start_soon(self._make, terminal, params)
+        is_settled = anyio.Event()
+        problem: TerminalFailedError | ConnectionClosedError | None = None
+
+        async def make() -> None:
+            nonlocal problem
+            try:
+                response = await self.request("create", **params)
+                terminal.id = get_text(response, "terminalId") or ""
+                if terminal.id and not terminal.is_wanted:
+                    await self._request_quietly("kill", terminal.id)
+                    await self._request_quietly("release", terminal.id)
+            except (TerminalFailedError, ConnectionClosedError) as caught:
+                problem = caught
+            finally:
+                is_settled.set()
+
+        self.tasks.start_soon(make)
         try:
-            await terminal.has_response.wait()
+            await is_settled.wait()
         except anyio.get_cancelled_exc_class():
-            if not terminal.has_response.is_set():
+            if not is_settled.is_set():
                 terminal.is_wanted = False
-                with anyio.move_on_after(RELEASE_TIMEOUT_S, shield=True):
-                    await terminal.is_settled.wait()
+                with anyio.move_on_after(self.release_timeout_s, shield=True):
+                    await is_settled.wait()
             raise
-        if terminal.problem is not None:
-            raise terminal.problem
+        if problem is not None:
+            raise problem
         if not terminal.id:
             raise TerminalFailedError("the client's answer names no terminal")
 
-    async def _make(self, terminal: ClientTerminal, params: Mapping[str, Json]) -> None:
-        try:
-            answer = await self.request("create", "", **params)
-            terminal.id = get_text(answer, "terminalId") or ""
-        except (TerminalFailedError, ConnectionClosedError) as problem:
-            terminal.problem = problem
-        finally:
-            terminal.has_response.set()
-        if terminal.id and not terminal.is_wanted:
-            await self._request_quietly("kill", terminal.id)
-            await self._request_quietly("release", terminal.id)
-        terminal.is_settled.set()
-
-    async def _request_quietly(self, command: str, id_: str) -> None:
+    async def _request_quietly(self, action: str, id_: str) -> None:
         with (
-            anyio.move_on_after(RELEASE_TIMEOUT_S, shield=True),
+            anyio.move_on_after(self.release_timeout_s, shield=True),
             suppress(TerminalFailedError, ConnectionClosedError),
         ):
-            await self.request(command, id_)
+            await self.request(action, terminalId=id_)
 
 
 class ClientTerminal:
-    """A terminal in which a program runs or has run."""
+    """A terminal in which a program runs or has run.
 
-    def __init__(self, client: ClientTerminals) -> None:
-        self._client = client
+    Its methods raise `TerminalFailedError` if the client does not do what is asked.
+    """
+
+    def __init__(self, terminals: ClientTerminals) -> None:
+        self._terminals = terminals
         self.id = ""
         """The client's id."""
-        self.has_response = anyio.Event()
-        """The client has responded to its creation."""
-        self.is_settled = anyio.Event()
-        """Nothing more is sent about its creation."""
-        self.problem: TerminalFailedError | ConnectionClosedError | None = None
-        """Why it was not created."""
         self.is_wanted = True
         """The call that needs it still waits."""
 
     async def wait(self) -> ProgramExit:
-        """Return how the program ended, once it has.
-
-        Raises:
-            TerminalFailedError: the client does not return it.
-        """
-        answer = await self._client.request("wait_for_exit", self.id)
+        """Return how the program ended, once it has."""
+        answer = await self._terminals.request("wait_for_exit", terminalId=self.id)
         code = get_int(answer, "exitCode")
         is_code = code is not None and 0 <= code <= MAX_EXIT_CODE
         return ProgramExit(code if is_code else None, get_text(answer, "signal"))
 
     async def output(self) -> tuple[str, bool]:
-        """Return what the program has written, and whether older output is left out.
-
-        Raises:
-            TerminalFailedError: the client does not return it.
-        """
-        answer = await self._client.request("output", self.id)
+        """Return what the program has written, and whether older output is left out."""
+        answer = await self._terminals.request("output", terminalId=self.id)
         text = get_text(answer, "output")
         if text is None:
             raise TerminalFailedError("the client's answer holds no output")
         return text, answer.get("truncated") is True
 
     async def kill(self) -> None:
-        """End the program; what it wrote stays.
-
-        Raises:
-            TerminalFailedError: the client does not.
-        """
-        await self._client.request("kill", self.id)
+        """End the program; what it wrote stays."""
+        await self._terminals.request("kill", terminalId=self.id)

@@ -11,6 +11,7 @@ import os
 import shlex
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -108,7 +109,9 @@ class RunArguments(Arguments):
     )
 
 
-def run_tool(time_limit: float = DEFAULT_SECONDS) -> Tool:
+def run_tool(
+    time_limit: float = DEFAULT_SECONDS, *, report_interval_s: float = REPORT_INTERVAL_S
+) -> Tool:
     """Return the tool that runs a program; `time_limit` is in seconds."""
 
     @tool(
@@ -124,7 +127,7 @@ def run_tool(time_limit: float = DEFAULT_SECONDS) -> Tool:
             cwd = await workspace.directory(workspace.path(wanted.cwd))
         label = directory_label(workspace.cwd, cwd)
         shown = CommandLine(shlex.join(command), str(cwd))
-        job = _Job(command, shown, wanted.seconds or time_limit)
+        job = _Job(command, shown, wanted.seconds or time_limit, report_interval_s)
 
         async def run(report: ReportContent) -> Outcome:
             if workspace.terminals is None:
@@ -150,6 +153,7 @@ class _Job:
     command: Sequence[str]
     shown: CommandLine
     seconds: float
+    report_interval_s: float
 
     def outcome(self, ending: ProgramExit | None, text: str, terminal: str = "") -> Outcome:
         """Return what came of it; `ending` None: its time was up.
@@ -225,13 +229,29 @@ async def _watch(
 ) -> int | None:
     """Show what the child writes as it grows; return its exit code, None when its time is up."""
     ended = anyio.Event()
+    has_all = anyio.Event()
+
+    async def read() -> None:
+        with suppress(anyio.EndOfStream):
+            while True:
+                output.add(await child.stdout.receive())
+        has_all.set()
+
+    async def wait() -> None:
+        # Its end counts, not that of its pipes.
+        await child.wait()
+        with anyio.move_on_after(DRAIN_TIMEOUT_S):
+            await has_all.wait()
+        ended.set()
+
     try:
         await child.stdin.aclose()
         with anyio.move_on_after(job.seconds):
             async with BackgroundTasks() as tasks:
-                tasks.start_soon(_collect, child, output, ended)
+                tasks.start_soon(read)
+                tasks.start_soon(wait)
                 while not ended.is_set():
-                    with anyio.move_on_after(REPORT_INTERVAL_S):
+                    with anyio.move_on_after(job.report_interval_s):
                         await ended.wait()
                     if output.has_grown and not ended.is_set():
                         await report([output_content(output.text(), job.shown)])
@@ -248,22 +268,3 @@ async def _end(child: ChildProcess) -> None:
         await child.wait_group()
     if child.is_group_alive():
         child.signal_group(signal.SIGKILL)
-
-
-async def _collect(child: ChildProcess, output: Output, ended: anyio.Event) -> None:
-    """Read what the child writes until it has ended; its end counts, not that of its pipes."""
-    async with BackgroundTasks() as tasks:
-        has_all = anyio.Event()
-        tasks.start_soon(_read_output, child, output, has_all)
-        await child.wait()
-        with anyio.move_on_after(DRAIN_TIMEOUT_S):
-            await has_all.wait()
-    ended.set()
-
-
-async def _read_output(child: ChildProcess, output: Output, has_all: anyio.Event) -> None:
-    try:
-        while True:
-            output.add(await child.stdout.receive())
-    except anyio.EndOfStream:
-        has_all.set()

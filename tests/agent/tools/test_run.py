@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 from anyio.abc import TaskGroup
 
-from acp_agent import terminals
+from acp_agent.terminals import ClientTerminals
 from acp_agent.tools import run
 from acp_agent.tools.call import Content, Outcome, Tool, ToolFailedError
 from acp_agent.tools.run import HEAD_LIMIT, TAIL_LIMIT, run_tool
@@ -37,7 +37,9 @@ async def ran(
     async def report(content: Content) -> None:
         told(content)
 
-    call = await (tool or run_tool()).prepare({"command": list(command)}, workspace)
+    call = await (tool or run_tool(report_interval_s=0.01)).prepare(
+        {"command": list(command)}, workspace
+    )
     with anyio.fail_after(LIMIT):
         return await call.run(report)
 
@@ -110,10 +112,9 @@ async def test_what_cannot_be_started_fails_the_tool(
 
 
 async def test_output_is_shown_as_it_grows(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
 ) -> None:
     """Also while the program that wrote it says nothing more."""
-    monkeypatch.setattr(run, "REPORT_INTERVAL_S", 0.01)
     shown = anyio.Event()
     seen: list[Content] = []
 
@@ -319,12 +320,13 @@ async def test_a_terminal_that_is_made_too_late_is_released_all_the_same(
 
 
 async def test_a_terminal_that_is_made_after_the_turn_is_released_too(
-    cwd: Path, tasks: TaskGroup, monkeypatch: pytest.MonkeyPatch
+    cwd: Path, tasks: TaskGroup
 ) -> None:
-    monkeypatch.setattr(terminals, "RELEASE_TIMEOUT_S", 0.05)
     editor = SlowEditor()
+    workspace = watched(editor, cwd, tasks)
+    workspace.terminals = ClientTerminals(editor, "s", tasks, release_timeout_s=0.05)
     async with anyio.create_task_group() as turn:
-        turn.start_soon(ran, watched(editor, cwd, tasks), "make")
+        turn.start_soon(ran, workspace, "make")
         await editor.was_asked.wait()
         turn.cancel_scope.cancel()
     assert editor.deeds() == ["create"]
@@ -379,7 +381,6 @@ async def test_what_a_program_leaves_behind_is_ended_and_not_waited_for(
 async def test_a_program_that_is_no_longer_wanted_is_told_so_before_it_is_waited_for(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "REPORT_INTERVAL_S", 0.01)
     order: list[str] = []
     signal_group, stop = ChildProcess.signal_group, ChildProcess.stop
 
@@ -405,10 +406,9 @@ async def test_a_program_that_is_no_longer_wanted_is_told_so_before_it_is_waited
 
 
 async def test_a_program_that_is_no_longer_wanted_is_ended_with_all_it_started(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
 ) -> None:
     """Also one that does not want to end."""
-    monkeypatch.setattr(run, "REPORT_INTERVAL_S", 0.01)
     pids: list[int] = []
     runs = anyio.Event()
 
@@ -432,9 +432,8 @@ async def test_a_program_that_is_no_longer_wanted_is_ended_with_all_it_started(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells environments")
 async def test_what_leaves_the_group_of_a_program_ends_with_it_too(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
 ) -> None:
-    monkeypatch.setattr(run, "REPORT_INTERVAL_S", 0.01)
     pids: list[int] = []
 
     async with anyio.create_task_group() as tasks:
