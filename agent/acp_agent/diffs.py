@@ -11,16 +11,14 @@ Source: ACP version 2, Tool Calls, "Diffs"; git-diff, "Generating patch text wit
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from acp_protocol.dialects.unified_diff import split_lines, unified_hunks
 from acp_protocol.errors import AcpError
 
-_NO_NEWLINE: Final = "\\ No newline at end of file\n"
-_MODE: Final = "100644"
 _QUOTED: Final = {
     '"': '\\"',
     "\\": "\\\\",
@@ -36,48 +34,33 @@ def git_patch(path: str, old: str | None, new: str) -> str:
     Paths are absolute, as the protocol wants them, without the prefixes that git puts before them.
     """
     name = _quoted(path)
-    lines = [f"diff --git {name} {name}\n"]
+    head = f"diff --git {name} {name}\n"
     if old is None:
-        lines.append(f"new file mode {_MODE}\n")
-    hunks = list(_hunks(split_lines(old or ""), split_lines(new)))
-    if hunks:
-        lines += [f"--- {name if old is not None else '/dev/null'}\n", f"+++ {name}\n", *hunks]
-    return "".join(lines)
+        head += "new file mode 100644\n"
+    hunks = unified_hunks(split_lines(old or ""), split_lines(new))
+    if not hunks:
+        return head
+    return f"{head}--- {name if old is not None else '/dev/null'}\n+++ {name}\n{hunks}"
 
 
 def git_move(old: str, new: str) -> str:
     """Return the patch that gives a file another absolute path and leaves what it holds."""
     one, other = _quoted(old), _quoted(new)
-    lines = ["similarity index 100%", f"rename from {one}", f"rename to {other}"]
-    return "\n".join([f"diff --git {one} {other}", *lines, ""])
-
-
-def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
-    # The two lines with names are ours: only git's quoting knows how to spell them.
-    for number, line in enumerate(difflib.unified_diff(old, new)):
-        if number < 2:
-            continue
-        yield line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}"
+    head = f"diff --git {one} {other}\nsimilarity index 100%\n"
+    return f"{head}rename from {one}\nrename to {other}\n"
 
 
 def _quoted(path: str) -> str:
     """Return `path` as git writes it: in quotes where it holds what would confuse a reader."""
     if not any(letter in _QUOTED or not letter.isprintable() for letter in path):
         return path
-    return '"' + "".join(map(_spelled, path)) + '"'
-
-
-def _spelled(letter: str) -> str:
-    if letter in _QUOTED or letter.isprintable():
-        return _QUOTED.get(letter, letter)
-    return "".join(f"\\{byte:03o}" for byte in letter.encode(errors="surrogateescape"))
-
-
-def split_lines(text: str) -> list[str]:
-    r"""Return the lines with their ends; only `\n` ends one."""
-    lines = text.split("\n")
-    ended = [f"{line}\n" for line in lines[:-1]]
-    return [*ended, lines[-1]] if lines[-1] else ended
+    letters = (
+        _QUOTED.get(letter, letter)
+        if letter in _QUOTED or letter.isprintable()
+        else "".join(f"\\{byte:03o}" for byte in letter.encode(errors="surrogateescape"))
+        for letter in path
+    )
+    return f'"{"".join(letters)}"'
 
 
 FILE_LIMIT: Final = 100

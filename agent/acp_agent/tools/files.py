@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from acp_agent.diffs import split_lines
 from acp_agent.tools.base import Arguments, Count, Text, tool
 from acp_agent.tools.call import (
     MAX_TEXT_CHARS,
@@ -25,6 +24,7 @@ from acp_agent.tools.changes import (
 from acp_agent.tools.control_files import add_warning, controlled_program
 from acp_agent.tools.subject import path_subject
 from acp_agent.workspace import Workspace
+from acp_protocol.dialects.unified_diff import split_lines
 from acp_protocol.jsonrpc import Json
 
 

@@ -9,6 +9,7 @@ Source: OpenOxide, "Core Types"; GNU diffutils, "Detailed Unified".
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import unified_diff
 from pathlib import PurePosixPath
 from typing import Final
@@ -45,21 +46,28 @@ def texts_from_diff(diff: str) -> tuple[str | None, str]:
 def write_unified_diff(path: str, before: str | None, after: str) -> str:
     """Return the unified diff of a file that was `before`, None for a new one, and is `after`."""
     name = PurePosixPath(path).name or path
-    old, new = _lines(before or ""), _lines(after)
+    old, new = split_lines(before or ""), split_lines(after)
     if len(old) + len(new) > COMPARED:
         hunk = f"@@ -{_span(old)} +{_span(new)} @@\n"
-        body = [hunk, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+        body = _ended([hunk, *(f"-{line}" for line in old), *(f"+{line}" for line in new)])
     else:
-        body = list(unified_diff(old, new, n=COMPARED))[2:]
-    start = f"--- {'/dev/null' if before is None else name}\n+++ {name}\n"
-    return start + "".join(
-        line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}\n" for line in body
-    )
+        body = unified_hunks(old, new, context=COMPARED)
+    return f"--- {'/dev/null' if before is None else name}\n+++ {name}\n{body}"
 
 
-def _lines(text: str) -> list[str]:
-    """Split at newlines only; other line ends belong to the text."""
+def unified_hunks(old: Sequence[str], new: Sequence[str], *, context: int = 3) -> str:
+    """Return the hunks of a unified diff without its head; empty if there is no difference."""
+    return _ended(list(unified_diff(old, new, n=context))[2:])
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Return the lines with their ends; only `\n` ends one."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _ended(lines: Sequence[str]) -> str:
+    """Join lines of a diff; the last one of a text may have no end."""
+    return "".join(line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}\n" for line in lines)
 
 
 def _span(lines: list[str]) -> str:
