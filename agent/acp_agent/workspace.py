@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -54,7 +54,8 @@ class Workspace:
         """Which files a call of a kind that looks through a path may show."""
         self._home = cwd.resolve()
         self._session_id = session_id
-        self._disk = SandboxedFiles([cwd, *additional])
+        self.disk = SandboxedFiles([cwd, *additional])
+        """The files on the disk, whatever stands unsaved in an editor; for use in threads."""
         self._client = client
         self._client_reads = client_reads
         self._client_writes = client_writes
@@ -90,7 +91,7 @@ class Workspace:
         Raises:
             FileRefusedError: it lies outside, or is no directory.
         """
-        return await anyio.to_thread.run_sync(self._disk.directory, path)
+        return await anyio.to_thread.run_sync(self.disk.directory, path)
 
     @asynccontextmanager
     async def enter_directory(self, path: str) -> AsyncGenerator[Path]:
@@ -100,54 +101,28 @@ class Workspace:
             FileRefusedError: it lies outside, or is no directory.
         """
         with ExitStack() as stack:
-            entered = self._disk.open_parent_path(path)
+            entered = self.disk.open_parent_path(path)
             yield await anyio.to_thread.run_sync(stack.enter_context, entered)
-
-    def open_directory(self, path: Path) -> AbstractContextManager[int]:
-        """Open a directory; its descriptor stays with it, whatever is put in its place.
-
-        For use in a thread.
-
-        Raises:
-            FileRefusedError: it lies outside, or is no directory.
-        """
-        return self._disk.open_path(str(path))
 
     def has_file(self, path: Path) -> bool:
         """Return whether there is something but a directory on the disk; for use in a thread."""
         try:
-            return not stat.S_ISDIR(self._disk.status(str(path)).st_mode)
+            return not stat.S_ISDIR(self.disk.status(str(path)).st_mode)
         except FileRefusedError:
             return False
 
-    def bytes_on_disk(self, path: Path) -> bytes:
-        """Return what a file holds, be it text or not; for use in a thread.
-
-        Raises:
-            FileRefusedError: it may not or cannot be read; the message says why.
-        """
-        return self._disk.read_bytes(str(path))
-
-    def text_on_disk(self, path: Path) -> str:
-        """Return the text of a file, whatever stands unsaved in an editor; for use in a thread.
-
-        Raises:
-            FileRefusedError: it may not or cannot be read; the message says why.
-        """
-        return self._disk.read_text(str(path))
-
     def _placed(self, path: str) -> Path:
         try:
-            return self._disk.directory(path)
+            return self.disk.directory(path)
         except FileRefusedError:
             # What is no directory lies in one.
-            self._disk.check_inside(path)
-            named = self._disk.directory(str(Path(path).parent)) / Path(path).name
+            self.disk.check_inside(path)
+            named = self.disk.directory(str(Path(path).parent)) / Path(path).name
             try:
                 found = named.resolve(strict=True)
             except (OSError, RuntimeError):
                 raise FileMissingError(path) from None
-            self._disk.check_inside(str(found))
+            self.disk.check_inside(str(found))
             return found
 
     async def read_text(self, path: str) -> str:
@@ -157,17 +132,17 @@ class Workspace:
             FileMissingError: there is no such file.
             FileRefusedError: it may not or cannot be read; the message says why.
         """
-        self._disk.check_inside(path)
+        self.disk.check_inside(path)
         if self._client is None or not self._client_reads:
-            return await anyio.to_thread.run_sync(self._disk.read_text, path)
-        await anyio.to_thread.run_sync(self._disk.check_links, path)
+            return await anyio.to_thread.run_sync(self.disk.read_text, path)
+        await anyio.to_thread.run_sync(self.disk.check_links, path)
         params = {"sessionId": self._session_id, "path": path}
         try:
             result = await self._client.request("fs/read_text_file", params)
         except RequestFailedError as refusal:
             is_missing = refusal.code == jsonrpc.RESOURCE_NOT_FOUND
             # Some clients say it by another code. What lies on the disk they would have found.
-            if is_missing or await anyio.to_thread.run_sync(self._disk.is_missing, path):
+            if is_missing or await anyio.to_thread.run_sync(self.disk.is_missing, path):
                 raise FileMissingError(path) from None
             raise FileRefusedError(path, refusal.message) from None
         content = get_text(result, "content")
@@ -184,26 +159,18 @@ class Workspace:
         Raises:
             FileRefusedError: it may not or cannot be written; the message says why.
         """
-        self._disk.check_inside(path)
+        self.disk.check_inside(path)
         if self._client is None or not self._client_writes:
             is_followed = goal is None
-            write = partial(self._disk.write_text, goal or path, text, is_followed=is_followed)
+            write = partial(self.disk.write_text, goal or path, text, is_followed=is_followed)
             await anyio.to_thread.run_sync(write)
             return
-        await anyio.to_thread.run_sync(self._disk.check_links, path)
+        await anyio.to_thread.run_sync(self.disk.check_links, path)
         params = {"sessionId": self._session_id, "path": path, "content": text}
         try:
             await self._client.request("fs/write_text_file", params)
         except RequestFailedError as refusal:
             raise FileRefusedError(path, refusal.message) from None
-
-    def check_inside(self, path: str) -> None:
-        """Judge the absolute `path` by its spelling alone.
-
-        Raises:
-            FileRefusedError: it lies outside, or is no path at all.
-        """
-        self._disk.check_inside(path)
 
     async def status(self, path: str) -> os.stat_result:
         """Return what is at the absolute `path` on the disk; of a link the link.
@@ -212,7 +179,7 @@ class Workspace:
             FileMissingError: there is nothing.
             FileRefusedError: it lies outside, or cannot be looked at.
         """
-        return await anyio.to_thread.run_sync(self._disk.status, path)
+        return await anyio.to_thread.run_sync(self.disk.status, path)
 
     async def file_type(self, path: str) -> str | None:
         """Return what is at the absolute `path` on the disk: `directory`, `symlink`, else None.
@@ -235,7 +202,7 @@ class Workspace:
             FileMissingError: there is nothing at `path`.
             FileRefusedError: it may not be moved there.
         """
-        move = partial(self._disk.move, path, goal, is_over=is_over, is_followed=False)
+        move = partial(self.disk.move, path, goal, is_over=is_over, is_followed=False)
         await anyio.to_thread.run_sync(move)
 
     async def delete(self, path: str, seen: os.stat_result) -> None:
@@ -247,5 +214,5 @@ class Workspace:
             FileMissingError: there is no such file.
             FileRefusedError: it may not be removed, or is another one.
         """
-        delete = partial(self._disk.delete, path, is_followed=False, seen=seen)
+        delete = partial(self.disk.delete, path, is_followed=False, seen=seen)
         await anyio.to_thread.run_sync(delete)

@@ -9,22 +9,26 @@ import stat
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from acp_agent.permissions.audit import MAX_CHARS, AuditLog, AuditRecord
+from acp_agent.permissions.audit import MAX_CHARS, AuditLog, Decision
 from acp_agent.tools.subject import Subject, command_subject, name_subject
 from acp_protocol.jsonrpc import Json
 
-DECISION = AuditRecord(
-    session="s",
-    call="call_1",
-    tool="run",
-    kind="execute",
-    subjects=[command_subject(["git", "commit", "-m", "a b"])],
-    verdict="allow",
-    decided_by="user",
-)
+DECISION = Decision("allow", "user")
+CALL: dict[str, Any] = {
+    "session": "s",
+    "call": "call_1",
+    "tool": "run",
+    "kind": "execute",
+    "subjects": [command_subject(["git", "commit", "-m", "a b"])],
+}
+
+
+def append(log: AuditLog, decision: Decision = DECISION, **other: Any) -> None:
+    log.append(decision, **(CALL | other))
 
 
 def fixed() -> datetime:
@@ -38,11 +42,12 @@ def lines(path: Path) -> list[Json]:
 def test_a_decision_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     log = AuditLog(path, clock=fixed)
-    log.append(DECISION)
+    append(log)
     files = [Subject("path", ("src", "a\nb")), Subject("path", ("/", "etc"))]
-    log.append(replace(DECISION, tool="edit", kind="edit", subjects=files, rule="edit src/**"))
-    log.append(replace(DECISION, tool="plan", kind="think", subjects=[name_subject("")]))
-    log.append(replace(DECISION, subjects=[command_subject(["ls"], "a/b")]))
+    ruled = replace(DECISION, rule="edit src/**")
+    append(log, ruled, tool="edit", kind="edit", subjects=files)
+    append(log, tool="plan", kind="think", subjects=[name_subject("")])
+    append(log, subjects=[command_subject(["ls"], "a/b")])
     log.close()
     first = {
         "time": "2026-11-21T12:00:00.005+00:00",
@@ -65,14 +70,14 @@ def test_only_its_owner_may_read_it_and_what_stands_there_stays(tmp_path: Path) 
     path = tmp_path / "audit.jsonl"
     path.write_text('{"old":1}\n')
     path.chmod(0o644)
-    AuditLog(path).append(DECISION)
+    append(AuditLog(path))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [("old" in line) for line in lines(path)] == [True, False]
 
 
 def test_a_long_command_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
-    AuditLog(path).append(replace(DECISION, subjects=[command_subject(["x" * 10_000])]))
+    append(AuditLog(path), subjects=[command_subject(["x" * 10_000])])
     assert len(lines(path)[0]["commands"][0]) == MAX_CHARS
 
 
@@ -83,8 +88,8 @@ def test_a_log_that_cannot_be_written_is_said_once_and_stops_nothing(
     os.mkfifo(tmp_path / "fifo")
     with caplog.at_level(logging.WARNING):
         log = AuditLog(tmp_path / name)
-        log.append(DECISION)
-        log.append(DECISION)
+        append(log)
+        append(log)
         log.close()
     (record,) = caplog.records
     assert "is not written" in record.message
@@ -100,8 +105,8 @@ def test_a_disk_that_is_full_is_said_once(
 
     monkeypatch.setattr(os, "write", full)
     with caplog.at_level(logging.WARNING):
-        log.append(DECISION)
-        log.append(DECISION)
+        append(log)
+        append(log)
     monkeypatch.undo()
     log.close()
     assert [record.message.rpartition(": ")[2] for record in caplog.records] == [

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.permissions.decide import Decision, ModeId, SessionPermissions, Verdict
+from acp_agent.permissions.audit import Decision, Verdict
+from acp_agent.permissions.decide import ModeId, SessionPermissions
 from acp_agent.permissions.grants import PermissionPolicy, PolicyId
 from acp_agent.permissions.policy import PolicyRule
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent

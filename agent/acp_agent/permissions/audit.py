@@ -24,6 +24,8 @@ from acp_protocol.schema.words import ToolKind
 
 logger = logging.getLogger(__name__)
 
+Verdict: TypeAlias = Literal["allow", "reject", "forbidden", "cancelled"]
+"""`reject` comes from the user, `forbidden` from the mode or a rule."""
 DecidedBy: TypeAlias = Literal[
     "mode", "rules", "auto_allow", "policy", "rule", "question", "user", "client", "turn"
 ]
@@ -35,18 +37,11 @@ _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NON
 _MODE: Final = 0o600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditRecord:
-    """What was decided about one tool call."""
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about a call, and what decided it."""
 
-    session: str
-    call: str
-    """The id that the client knows it by."""
-    tool: str
-    kind: ToolKind | None
-    """None where there is no such tool."""
-    subjects: Sequence[Subject]
-    verdict: str
+    verdict: Verdict
     decided_by: DecidedBy
     rule: str | None = None
     """The rule or grant that decided, or the grant that the user's choice made."""
@@ -73,11 +68,40 @@ class AuditLog:
         except OSError as problem:
             self._warn(problem)
 
-    def append(self, decision: AuditRecord) -> None:
-        """Append a decision, if the file can be written."""
+    def append(
+        self,
+        decision: Decision,
+        *,
+        session: str,
+        call: str,
+        tool: str,
+        kind: ToolKind | None,
+        subjects: Sequence[Subject],
+    ) -> None:
+        """Append what was decided about a call, if the file can be written.
+
+        `call` is the id that the client knows it by; `kind` is None where there is no such tool.
+        """
         if self._descriptor is None:
             return
-        line = (json.dumps(self._members(decision), separators=(",", ":")) + "\n").encode()
+        time = self._clock().astimezone(UTC).isoformat(timespec="milliseconds")
+        entry: dict[str, object] = {
+            "time": time,
+            "session": session,
+            "call": call,
+            "tool": tool,
+            "kind": kind,
+        }
+        for name, area in (("paths", "path"), ("commands", "command"), ("names", "name")):
+            found = [each.full_text()[:MAX_CHARS] for each in subjects if each.area == area]
+            if any(found):
+                entry[name] = found
+        if place := next((each.directory for each in subjects if each.directory), None):
+            entry["cwd"] = place[:MAX_CHARS]
+        entry |= {"verdict": decision.verdict, "why": decision.decided_by}
+        if decision.rule is not None:
+            entry["rule"] = decision.rule
+        line = (json.dumps(entry, separators=(",", ":")) + "\n").encode()
         try:
             written = os.write(self._descriptor, line)
             if written < len(line):
@@ -91,25 +115,6 @@ class AuditLog:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
-
-    def _members(self, decision: AuditRecord) -> dict[str, object]:
-        entry: dict[str, object] = {
-            "time": self._clock().astimezone(UTC).isoformat(timespec="milliseconds"),
-            "session": decision.session,
-            "call": decision.call,
-            "tool": decision.tool,
-            "kind": decision.kind,
-        }
-        for name, area in (("paths", "path"), ("commands", "command"), ("names", "name")):
-            found = [
-                each.full_text()[:MAX_CHARS] for each in decision.subjects if each.area == area
-            ]
-            if any(found):
-                entry[name] = found
-        if place := next((each.directory for each in decision.subjects if each.directory), None):
-            entry["cwd"] = place[:MAX_CHARS]
-        entry |= {"verdict": decision.verdict, "why": decision.decided_by}
-        return entry | ({} if decision.rule is None else {"rule": decision.rule})
 
     def _warn(self, problem: OSError) -> None:
         if not self._is_warned:

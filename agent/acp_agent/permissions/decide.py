@@ -10,11 +10,10 @@ Source: ACP, Tool Calls, "Requesting Permission"; Continuum Router, "Permissions
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from acp_agent.permissions.audit import DecidedBy
+from acp_agent.permissions.audit import Decision, Verdict
 from acp_agent.permissions.grants import Grant, PermissionPolicy, PolicyId, grants_for
 from acp_agent.permissions.policy import PolicyRule, deciding_rule, strictest
 from acp_agent.tools.call import PreparedCall, SideEffect
@@ -23,8 +22,6 @@ from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 
-Verdict: TypeAlias = Literal["allow", "reject", "forbidden", "cancelled"]
-"""`reject` comes from the user, `forbidden` from the mode or a rule."""
 ModeId: TypeAlias = Literal["ask", "code", "architect"]
 
 MODES: Final[tuple[tuple[ModeId, str, str], ...]] = (
@@ -46,24 +43,13 @@ _HARMLESS: Final[frozenset[ToolKind]] = frozenset({"read", "search", "think"})
 """Kinds that change nothing and send nothing out."""
 _PLANNING: Final = _HARMLESS | {"fetch"}
 """Kinds that the mode `architect` does not forbid."""
-_VERDICTS: Final[dict[str, Verdict]] = {
-    "allow": "allow",
-    "allow-always": "allow",
-    "allow-all": "allow",
-    "reject": "reject",
-    "reject-always": "reject",
+_OPTION_KINDS: Final[dict[str, str]] = {
+    "allow": "allow_once",
+    "allow-always": "allow_always",
+    "allow-all": "allow_always",
+    "reject": "reject_once",
+    "reject-always": "reject_always",
 }
-"""What each option means."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What was decided about a call, and what decided it."""
-
-    verdict: Verdict
-    decided_by: DecidedBy
-    rule: str | None = None
-    """The rule or grant that decided, or the grant that the user's choice made."""
 
 
 class SessionPermissions:
@@ -167,17 +153,21 @@ class SessionPermissions:
 
     def options(self, call: PreparedCall) -> list[dict[str, Json]]:
         """Return the options to choose from, each with what is remembered and for how long."""
-        options = [_option("allow", "Allow", "allow_once"), _option("reject", "Reject")]
-        if call.must_ask:
-            return options
-        narrow, wide = _rules(call, 0), _rules(call, -1)
-        if len(narrow) <= MAX_GRANTS:
-            options.insert(1, _option("allow-always", _lasting("Allow", narrow)))
-            options.append(_option("reject-always", _lasting("Reject", narrow)))
-        if len(wide) <= MAX_GRANTS and wide != narrow:
+        names = {"allow": "Allow"}
+        narrow, wide = _grants(call, 0), _grants(call, -1)
+        is_narrow = len(narrow) <= MAX_GRANTS and not call.must_ask
+        if is_narrow:
+            names["allow-always"] = _lasting("Allow", narrow)
+        names["reject"] = "Reject"
+        if is_narrow:
+            names["reject-always"] = _lasting("Reject", narrow)
+        if len(wide) <= MAX_GRANTS and wide != narrow and not call.must_ask:
             # Last, so that the usual four stand where users know them.
-            options.append(_option("allow-all", _lasting("Allow", wide)))
-        return options
+            names["allow-all"] = _lasting("Allow", wide)
+        return [
+            {"optionId": each, "name": name, "kind": _OPTION_KINDS[each]}
+            for each, name in names.items()
+        ]
 
     def record_choice(self, call: PreparedCall, answer: Json) -> Decision:
         """Return what the client's response means; remember it if it is an "always" option.
@@ -191,12 +181,12 @@ class SessionPermissions:
         offered = [each["optionId"] for each in self.options(call)]
         if kind != "selected" or option not in offered:
             return Decision("reject", "client")
-        verdict = _VERDICTS[option]
-        if option in {"allow", "reject"}:
+        verdict: Verdict = "allow" if option.startswith("allow") else "reject"
+        if option == verdict:
             return Decision(verdict, "user")
-        rules = _rules(call, -1 if option == "allow-all" else 0)
-        self._always |= dict.fromkeys(rules, verdict)
-        return Decision(verdict, "user", _spelled(rules))
+        grants = _grants(call, -1 if option == "allow-all" else 0)
+        self._always |= dict.fromkeys(grants, verdict)
+        return Decision(verdict, "user", _spelled(grants))
 
     def _remembered(self, call: PreparedCall) -> Decision | None:
         """Return what the user decided always: one rejection, or consent to all that is touched."""
@@ -214,25 +204,20 @@ class SessionPermissions:
         return Decision("allow", "rule", _spelled(allowing)) if is_covered else None
 
 
-def _rules(call: PreparedCall, place: int) -> list[Grant]:
+def _grants(call: PreparedCall, place: int) -> list[Grant]:
     """Return the grants of "always" for all that `call` touches; 0 is narrow, -1 is wide."""
-    rules = [grants_for(call.kind, subject)[place] for subject in call.touched]
-    rules += [
+    grants = [grants_for(call.kind, subject)[place] for subject in call.touched]
+    grants += [
         grants_for(each.kind, each.subject)[place] for each in call.effects if each.wants_consent
     ]
-    return list(dict.fromkeys(rules))
+    return list(dict.fromkeys(grants))
 
 
-def _lasting(action: str, rules: list[Grant]) -> str:
-    meant = " and ".join(dict.fromkeys(rule.describe() for rule in rules))
+def _lasting(action: str, grants: list[Grant]) -> str:
+    meant = " and ".join(dict.fromkeys(grant.describe() for grant in grants))
     # What is meant stands first: where there is little room, the rest is cut off.
     return f"{action} {meant}, and do not ask again in this session"
 
 
-def _spelled(rules: list[Grant]) -> str:
-    return ", ".join(dict.fromkeys(str(rule) for rule in rules))
-
-
-def _option(id_: str, name: str, kind: str | None = None) -> dict[str, Json]:
-    kinds = {"allow-all": "allow_always", "reject": "reject_once"}
-    return {"optionId": id_, "name": name, "kind": kind or kinds.get(id_, id_.replace("-", "_"))}
+def _spelled(grants: list[Grant]) -> str:
+    return ", ".join(dict.fromkeys(map(str, grants)))

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final, Literal, Protocol
+from collections.abc import Sequence
+from typing import Final, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import Field
 
-from acp_agent.elicitation import ElicitationResult
+from acp_agent.elicitation import ElicitationResult, UserElicitation
 from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import (
     Outcome,
@@ -74,23 +74,7 @@ class OpenArguments(Arguments):
     reason: Text = Field(description="What the user is to do there.")
 
 
-class FormSender(Protocol):
-    """Shows the user a form."""
-
-    async def form(self, message: str, schema: Mapping[str, Json]) -> ElicitationResult:
-        """Ask by a form."""
-        ...
-
-
-class PageOpener(Protocol):
-    """Opens a page for the user."""
-
-    async def page(self, message: str, url: str) -> ElicitationResult:
-        """Open a page."""
-        ...
-
-
-def ask_user_tool(user: FormSender) -> Tool:
+def ask_user_tool(user: UserElicitation) -> Tool:
     """Return the tool that asks the user something by a form."""
 
     @tool(
@@ -100,8 +84,7 @@ def ask_user_tool(user: FormSender) -> Tool:
         "for text. Never ask for passwords, keys or other secrets.",
         AskArguments,
     )
-    async def ask_user(wanted: AskArguments, workspace: Workspace) -> PreparedCall:
-        del workspace
+    async def ask_user(wanted: AskArguments, _: Workspace) -> PreparedCall:
         question = wanted.question.strip()
         properties, required = _form(
             wanted.fields or [FormField(name="answer", kind="text", options=None)]
@@ -109,8 +92,7 @@ def ask_user_tool(user: FormSender) -> Tool:
         schema = {"type": "object", "properties": properties, "required": required}
         check_form(question, *properties)
 
-        async def run(report: ReportContent) -> Outcome:
-            del report
+        async def run(_: ReportContent) -> Outcome:
             return _outcome(await user.form(question, schema))
 
         title = single_line(f"Ask: {question}", TITLE_WIDTH)
@@ -119,7 +101,7 @@ def ask_user_tool(user: FormSender) -> Tool:
     return ask_user
 
 
-def open_page_tool(user: PageOpener) -> Tool:
+def open_page_tool(user: UserElicitation) -> Tool:
     """Return the tool that shows the user a page."""
 
     @tool(
@@ -128,12 +110,10 @@ def open_page_tool(user: PageOpener) -> Tool:
         "Ask the user to open a page in the browser, as to log in somewhere. You do not see it.",
         OpenArguments,
     )
-    async def open_page(wanted: OpenArguments, workspace: Workspace) -> PreparedCall:
-        del workspace
+    async def open_page(wanted: OpenArguments, _: Workspace) -> PreparedCall:
         check_url(wanted.url)
 
-        async def run(report: ReportContent) -> Outcome:
-            del report
+        async def run(_: ReportContent) -> Outcome:
             reply = await user.page(wanted.reason.strip(), wanted.url)
             if reply.action == "accept":
                 return Outcome("the user agreed to open the page", raw={"action": "accept"})

@@ -41,8 +41,7 @@ def prepare_changes(
     diffs = [diff_content(change.path, change.before, change.after) for change in changes]
     subjects = [path_subject(workspace.cwd, change.path) for change in changes]
 
-    async def run(report: ReportContent) -> Outcome:
-        del report
+    async def run(_: ReportContent) -> Outcome:
         # The user has consented to this change of this text, and may have thought about it long.
         for change in changes:
             if await read_text_if_exists(workspace, change.path) != change.before:

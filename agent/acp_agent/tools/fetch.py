@@ -87,15 +87,13 @@ def fetch_tool(
         "another host are reported, not followed.",
         FetchArguments,
     )
-    async def fetch(wanted: FetchArguments, workspace: Workspace) -> PreparedCall:
-        del workspace
+    async def fetch(wanted: FetchArguments, _: Workspace) -> PreparedCall:
         target = _target(wanted.url)
         is_private = bool(target.addresses) and not listed.include(target.host, target.addresses)
         leads = ", ".join(target.addresses)
         warning = f"{target.site} is not open to everybody: it leads to {leads}."
 
-        async def run(report: ReportContent) -> Outcome:
-            del report
+        async def run(_: ReportContent) -> Outcome:
             with anyio.move_on_after(timeout_s):
                 return await _fetched(target, listed, resolve)
             raise ToolFailedError(f"{target.shown} does not answer within {timeout_s:g} s")

@@ -48,8 +48,7 @@ async def read_tool(wanted: ReadArguments, workspace: Workspace) -> PreparedCall
     name, first, limit = wanted.path, wanted.line, wanted.limit
     path = workspace.path(name)
 
-    async def run(report: ReportContent) -> Outcome:
-        del report
+    async def run(_: ReportContent) -> Outcome:
         text = await workspace.read_text(path)
         lines = split_lines(text)
         if first is None and limit is None:
@@ -90,8 +89,7 @@ async def delete_tool(wanted: FileArguments, workspace: Workspace) -> PreparedCa
     seen = await workspace.status(path)
     subject = path_subject(workspace.cwd, path, is_last_followed=False)
 
-    async def run(report: ReportContent) -> Outcome:
-        del report
+    async def run(_: ReportContent) -> Outcome:
         real = resolve_consented(workspace, path, subject, "deleted", is_last_followed=False)
         await workspace.delete(real, seen)
         return Outcome("")

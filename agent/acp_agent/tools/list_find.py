@@ -55,8 +55,7 @@ async def list_tool(wanted: ListArguments, workspace: Workspace) -> PreparedCall
     """Return what is in a directory."""
     path = workspace.path(wanted.path)
 
-    async def run(report: ReportContent) -> Outcome:
-        del report
+    async def run(_: ReportContent) -> Outcome:
         names = await anyio.to_thread.run_sync(_listed, workspace, path)
         more = len(names) - ENTRY_LIMIT
         lines = [*names[:ENTRY_LIMIT], f"… {more} more"] if more > 0 else names
@@ -83,8 +82,7 @@ def find_tool(limits: SearchLimits = DEFAULT_LIMITS) -> Tool:
         path = workspace.path(wanted.path)
         place = await workspace.directory(path)
 
-        async def run(report: ReportContent) -> Outcome:
-            del report
+        async def run(_: ReportContent) -> Outcome:
             paths, is_all = await list_files(workspace, place, limits, ["--files"])
             may_show = workspace.result_filter("search", path)
 
@@ -123,7 +121,7 @@ def _listed(workspace: Workspace, path: str) -> list[str]:
     place = Path(path)
     may_show = workspace.result_filter("read", path)
     try:
-        with workspace.open_directory(place) as directory, os.scandir(directory) as entries:
+        with workspace.disk.open_path(path) as directory, os.scandir(directory) as entries:
             return [
                 _entry(entry)
                 for entry in sorted(entries, key=lambda each: each.name)

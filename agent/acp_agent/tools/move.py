@@ -39,13 +39,12 @@ class MoveArguments(Arguments):
 async def move_tool(wanted: MoveArguments, workspace: Workspace) -> PreparedCall:
     """Give a file or a directory another path."""
     path, goal = workspace.path(wanted.path), workspace.path(wanted.to)
-    workspace.check_inside(goal)
+    workspace.disk.check_inside(goal)
     file_type = await workspace.file_type(path)
     ends = (path, goal)
     subjects = [path_subject(workspace.cwd, each, is_last_followed=False) for each in ends]
 
-    async def run(report: ReportContent) -> Outcome:
-        del report
+    async def run(_: ReportContent) -> Outcome:
         real, real_goal = (
             resolve_consented(workspace, each, subject, "moved", is_last_followed=False)
             for each, subject in zip(ends, subjects, strict=True)

@@ -36,17 +36,15 @@ class ThinkArguments(Arguments):
     "take the place of those that were shown before.",
     PlanArguments,
 )
-async def plan_tool(wanted: PlanArguments, workspace: Workspace) -> PreparedCall:
+async def plan_tool(wanted: PlanArguments, _: Workspace) -> PreparedCall:
     """Show the user the steps of the work."""
-    del workspace
     entries: list[Json] = [
         {"content": step.content, "priority": step.priority, "status": step.status}
         for step in wanted.steps
     ]
     done = sum(step.status == "completed" for step in wanted.steps)
 
-    async def run(report: ReportContent) -> Outcome:
-        del report
+    async def run(_: ReportContent) -> Outcome:
         return Outcome("the plan is shown", raw={"steps": len(entries), "completed": done})
 
     return PreparedCall("Plan", "think", run, plan=entries)
@@ -58,12 +56,10 @@ async def plan_tool(wanted: PlanArguments, workspace: Workspace) -> PreparedCall
     "Write down a thought about the work. It changes nothing and tells you nothing new.",
     ThinkArguments,
 )
-async def think_tool(wanted: ThinkArguments, workspace: Workspace) -> PreparedCall:
+async def think_tool(wanted: ThinkArguments, _: Workspace) -> PreparedCall:
     """Show the user a thought."""
-    del workspace
 
-    async def run(report: ReportContent) -> Outcome:
-        del report
+    async def run(_: ReportContent) -> Outcome:
         return Outcome("noted")
 
     return PreparedCall("Think", "think", run, content=[text_content(wanted.thought)])

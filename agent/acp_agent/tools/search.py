@@ -75,8 +75,7 @@ def search_tool(limits: SearchLimits = DEFAULT_LIMITS) -> Tool:
         path = workspace.path(wanted.path)
         search = _Search(wanted, workspace, await workspace.resolve(path), limits)
 
-        async def run(report: ReportContent) -> Outcome:
-            del report
+        async def run(_: ReportContent) -> Outcome:
             paths, is_all = await search.candidates()
             may_show = workspace.result_filter("search", path)
             hits, limit = await anyio.to_thread.run_sync(search.hits, paths, may_show)
@@ -139,7 +138,7 @@ class _Search:
             if not self._has_name(name) or not may_show(path):
                 continue
             try:
-                text = _decoded(self._workspace.bytes_on_disk(path))
+                text = _decoded(self._workspace.disk.read_bytes(str(path)))
             except FileRefusedError:
                 if is_place:
                     raise

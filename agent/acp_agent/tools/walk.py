@@ -156,7 +156,7 @@ def files_below(
         FileRefusedError: `place` is outside of the session's directories, or is no directory.
     """
     is_repository = any((each / ".git").exists() for each in (place, *place.parents))
-    with workspace.open_directory(place) as directory:
+    with workspace.disk.open_path(str(place)) as directory:
         ignored = _ignored_above(workspace, place) if is_repository else None
         yield from _below(workspace, directory, place, max_depth, ignored)
 
@@ -176,7 +176,7 @@ def _ignored_above(workspace: Workspace, place: Path) -> tuple[_Ignore, ...]:
 
 def _ignore_in(workspace: Workspace, directory: Path) -> tuple[_Ignore, ...]:
     try:
-        content = workspace.bytes_on_disk(directory / ".gitignore")
+        content = workspace.disk.read_bytes(str(directory / ".gitignore"))
     except FileRefusedError:
         return ()
     text = os.fsdecode(content[:IGNORE_LIMIT])

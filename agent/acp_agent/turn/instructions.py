@@ -95,7 +95,7 @@ def _text(directory: Path, name: str, workspace: Workspace, permissions: Session
         raise FileRefusedError(str(path), "it leads nowhere") from None
     if not _may_read(path, workspace.cwd, permissions, is_link=is_link):
         raise FileRefusedError(str(path), "the rules deny reading it")
-    return workspace.text_on_disk(real)
+    return workspace.disk.read_text(str(real))
 
 
 def _may_read(path: Path, cwd: Path, permissions: SessionPermissions, *, is_link: bool) -> bool:

@@ -16,8 +16,7 @@ from typing import Final
 import anyio
 
 from acp_agent.models.types import ToolResult, ToolUse
-from acp_agent.permissions.audit import AuditRecord
-from acp_agent.permissions.decide import Decision, Verdict
+from acp_agent.permissions.audit import Decision, Verdict
 from acp_agent.store.database import StoreError
 from acp_agent.tools.call import (
     NAME_WIDTH,
@@ -176,17 +175,14 @@ class _ToolCall:
 
     def _audit(self, call: PreparedCall, decision: Decision) -> None:
         if self._context.audit is not None:
-            record = AuditRecord(
+            self._context.audit.append(
+                decision,
                 session=self._context.session_id,
                 call=self._id,
                 tool=self._wanted.name,
                 kind=call.kind,
                 subjects=call.touched,
-                verdict=decision.verdict,
-                decided_by=decision.decided_by,
-                rule=decision.rule,
             )
-            self._context.audit.append(record)
 
     async def _run(self, call: PreparedCall) -> ToolResult:
         await self._update({"status": "in_progress"})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.elicitation import ElicitationResult
+from acp_agent.elicitation import ElicitationResult, UserElicitation
 from acp_agent.permissions.grants import PermissionPolicy
 from acp_agent.permissions.policy import PolicyRule
 from acp_agent.services import AgentServices
@@ -18,8 +18,11 @@ from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
 
 
-class Nobody:
+class Nobody(UserElicitation):
     """A user who is not asked."""
+
+    def __init__(self) -> None:
+        pass
 
     async def form(self, message: str, schema: Mapping[str, Json]) -> ElicitationResult:
         raise AssertionError((message, schema))

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from acp_agent.tools import changes
 from acp_agent.tools.call import Content, ToolFailedError
-from acp_agent.tools.changes import FileChange, prepare_changes
+from acp_agent.tools.changes import CHANGE_LIMIT, FileChange, prepare_changes
 from acp_agent.workspace import Workspace
 from acp_protocol.host.sandbox import FileRefusedError
 
@@ -51,12 +50,10 @@ async def test_what_was_written_before_a_failure_is_told(
     assert str(caught.value) == f"{paths[1]}: the disk is on fire; written before: {paths[0]}"
 
 
-async def test_a_change_that_is_too_large_to_be_shown_is_not_made(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(changes, "CHANGE_LIMIT", 20)
+async def test_a_change_that_is_too_large_to_be_shown_is_not_made(workspace: Workspace) -> None:
+    half = "x" * (CHANGE_LIMIT // 2)
     with pytest.raises(ToolFailedError, match="too large"):
-        prepare_changes(workspace, "Edit", [FileChange("/x", "x" * 10, "x" * 11)])
+        prepare_changes(workspace, "Edit", [FileChange("/x", half, f"{half}x")])
 
 
 @pytest.fixture
