@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio.to_thread
@@ -88,54 +87,58 @@ def fetch_tool(
         FetchArguments,
     )
     async def fetch(wanted: FetchArguments, _: Workspace) -> PreparedCall:
-        target = _target(wanted.url)
-        is_private = bool(target.addresses) and not listed.include(target.host, target.addresses)
-        leads = ", ".join(target.addresses)
-        warning = f"{target.site} is not open to everybody: it leads to {leads}."
+        url = _parsed(wanted.url)
+        host, shown = _host(url), _shown(url)
+        addresses = literal_addresses(host)
+        is_private = bool(addresses) and not listed.include(host, addresses)
+        site = single_line(_site(url), TITLE_WIDTH)
+        warning = f"{site} is not open to everybody: it leads to {', '.join(addresses)}."
 
         async def run(_: ReportContent) -> Outcome:
             with anyio.move_on_after(timeout_s):
-                return await _fetched(target, listed, resolve)
-            raise ToolFailedError(f"{target.shown} does not answer within {timeout_s:g} s")
+                return await _fetched(url, listed, resolve)
+            raise ToolFailedError(f"{shown} does not answer within {timeout_s:g} s")
 
+        # Rules and consent know a site by one name for all spellings of the host.
+        name = canonical_host(host) + ("" if url.port is None else f":{url.port}")
         return PreparedCall(
-            f"Fetch {target.shown}",
+            f"Fetch {shown}",
             "fetch",
             run,
             content=[text_content(warning)] if is_private else (),
-            subjects=[name_subject(target.called)],
+            subjects=[name_subject(name)],
             must_ask=is_private,
         )
 
     return fetch
 
 
-async def _fetched(target: _Target, listed: PrivateHosts, resolve: Resolve) -> Outcome:
-    """Return what `target` leads to, redirections on the same site followed."""
+async def _fetched(url: httpx.URL, listed: PrivateHosts, resolve: Resolve) -> Outcome:
+    """Return what `url` leads to, redirections on the same site followed."""
     for _ in range(HOP_LIMIT + 1):
-        addresses = target.addresses or await _judged(target, listed, resolve)
-        async with _response(target, addresses) as answer:
+        addresses = literal_addresses(_host(url)) or await _judged(url, listed, resolve)
+        async with _response(url, addresses) as answer:
             if not answer.has_redirect_location:
-                return await _outcome(target, answer)
-            following = _target(_joined(target, answer.headers["location"]))
-            if not _is_same_site(target.url, following.url):
-                text = f"{target.shown} redirects to {following.url}; fetch that if you need it."
+                return await _outcome(url, answer)
+            goal = _redirected(url, answer.headers["location"])
+            if not _is_same_site(url, goal):
+                text = f"{_shown(url)} redirects to {goal}; fetch that if you need it."
                 return Outcome(text, [text_content(text)], {"status": answer.status_code})
-        target = following
-    raise ToolFailedError(f"{target.shown}: more than {HOP_LIMIT} redirections")
+        url = goal
+    raise ToolFailedError(f"{_shown(url)}: more than {HOP_LIMIT} redirections")
 
 
-async def _judged(target: _Target, listed: PrivateHosts, resolve: Resolve) -> Sequence[str]:
-    """Return where the name of `target` leads; it is looked up.
+async def _judged(url: httpx.URL, listed: PrivateHosts, resolve: Resolve) -> Sequence[str]:
+    """Return where the name in `url` leads; it is looked up.
 
     Raises:
         ToolFailedError: it leads nowhere, or to what its name does not let expect.
     """
-    name = single_line(target.host, TITLE_WIDTH)
-    addresses = await resolve(target.host, target.url.port or _PORTS[target.url.scheme])
+    name = single_line(_host(url), TITLE_WIDTH)
+    addresses = await resolve(_host(url), url.port or _PORTS[url.scheme])
     if not addresses:
         raise ToolFailedError(f"there is no host {name}")
-    if not listed.include(target.host, addresses):
+    if not listed.include(_host(url), addresses):
         leads = ", ".join(addresses)
         raise ToolFailedError(
             f"{name} is not open to everybody: it leads to {leads}. Consent to a name does not "
@@ -145,37 +148,8 @@ async def _judged(target: _Target, listed: PrivateHosts, resolve: Resolve) -> Se
     return addresses
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """What is to be fetched."""
-
-    url: httpx.URL
-    addresses: Sequence[str]
-    """Where it leads by its spelling; none for a name to be looked up."""
-
-    @property
-    def host(self) -> str:
-        """The host as it is looked up."""
-        return self.url.raw_host.decode("ascii", "replace")
-
-    @property
-    def shown(self) -> str:
-        return single_line(str(self.url), TITLE_WIDTH)
-
-    @property
-    def site(self) -> str:
-        """The host, and the port where it is none of the usual ones."""
-        return single_line(self.url.netloc.decode("ascii", "replace"), TITLE_WIDTH)
-
-    @property
-    def called(self) -> str:
-        """What rules and consent know the site by, one name for all spellings of the host."""
-        name = canonical_host(self.host)
-        return name if self.url.port is None else f"{name}:{self.url.port}"
-
-
-def _target(text: str) -> _Target:
-    """Return what an address says, with where it leads if it says that, too.
+def _parsed(text: str) -> httpx.URL:
+    """Return the address, without a fragment.
 
     Raises:
         ToolFailedError: it is none that may be fetched.
@@ -196,18 +170,30 @@ def _target(text: str) -> _Target:
         raise ToolFailedError(f"{shown}: only http and https are fetched")
     if url.userinfo:
         raise ToolFailedError(f"{host}: an address with a name or a password is not fetched")
-    target = _Target(url.copy_with(fragment=None), ())
-    return replace(target, addresses=literal_addresses(target.host))
+    return url.copy_with(fragment=None)
 
 
-def _joined(target: _Target, goal: str) -> str:
-    """Return the address that a redirection names."""
+def _redirected(url: httpx.URL, goal: str) -> httpx.URL:
     import httpx
 
     try:
-        return str(target.url.join(goal))
+        return _parsed(str(url.join(goal)))
     except (httpx.InvalidURL, ValueError):
-        raise ToolFailedError(f"{target.shown} redirects to what is no address") from None
+        raise ToolFailedError(f"{_shown(url)} redirects to what is no address") from None
+
+
+def _host(url: httpx.URL) -> str:
+    """Return the host as it is looked up."""
+    return url.raw_host.decode("ascii", "replace")
+
+
+def _site(url: httpx.URL) -> str:
+    """Return the host, and the port where it is none of the usual ones."""
+    return url.netloc.decode("ascii", "replace")
+
+
+def _shown(url: httpx.URL) -> str:
+    return single_line(str(url), TITLE_WIDTH)
 
 
 def _is_same_site(one: httpx.URL, other: httpx.URL) -> bool:
@@ -220,7 +206,7 @@ def _is_same_site(one: httpx.URL, other: httpx.URL) -> bool:
 
 
 @asynccontextmanager
-async def _response(target: _Target, addresses: Sequence[str]) -> AsyncGenerator[httpx.Response]:
+async def _response(url: httpx.URL, addresses: Sequence[str]) -> AsyncGenerator[httpx.Response]:
     """Send the request to the first of `addresses` that answers.
 
     Raises:
@@ -229,22 +215,22 @@ async def _response(target: _Target, addresses: Sequence[str]) -> AsyncGenerator
     import httpx
 
     headers = {
-        "Host": target.url.netloc.decode("ascii", "replace"),
+        "Host": _site(url),
         "User-Agent": f"acp-agent/{VERSION}",
         "Accept": "text/html, text/plain, application/json;q=0.9, */*;q=0.5",
         # What is packed small may be large without end.
         "Accept-Encoding": "identity",
     }
-    trust = httpx.create_ssl_context() if target.url.scheme == "https" else False
+    trust = httpx.create_ssl_context() if url.scheme == "https" else False
     timeout = httpx.Timeout(TIME_LIMIT, connect=CONNECT_LIMIT)
     async with httpx.AsyncClient(verify=trust, timeout=timeout, trust_env=False) as client:
         why = "no connection"
         for address in addresses[:ADDRESS_LIMIT]:
             request = client.build_request(
                 "GET",
-                target.url.copy_with(host=address.partition("%")[0]),
+                url.copy_with(host=address.partition("%")[0]),
                 headers=headers,
-                extensions={"sni_hostname": target.host},
+                extensions={"sni_hostname": _host(url)},
             )
             try:
                 answer = await client.send(request, stream=True)
@@ -264,11 +250,11 @@ async def _response(target: _Target, addresses: Sequence[str]) -> AsyncGenerator
             try:
                 yield answer
             except httpx.HTTPError:
-                raise ToolFailedError(f"{target.shown}: the answer was cut off") from None
+                raise ToolFailedError(f"{_shown(url)}: the answer was cut off") from None
             finally:
                 await answer.aclose()
             return
-    raise ToolFailedError(f"{target.shown}: {single_line(why, TITLE_WIDTH)}")
+    raise ToolFailedError(f"{_shown(url)}: {single_line(why, TITLE_WIDTH)}")
 
 
 async def _body(answer: httpx.Response) -> tuple[bytes, bool]:
@@ -283,14 +269,14 @@ async def _body(answer: httpx.Response) -> tuple[bytes, bool]:
     return bytes(kept), True
 
 
-async def _outcome(target: _Target, answer: httpx.Response) -> Outcome:
+async def _outcome(url: httpx.URL, answer: httpx.Response) -> Outcome:
     """Return what stands there as text."""
     body, is_all = await _body(answer)
     kind = answer.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
     status = answer.status_code
     raw: dict[str, Json] = {"status": status, "contentType": kind[:100], "bytes": len(body)}
     if not kind.startswith("text/") and not kind.endswith(_TEXTS):
-        raise ToolFailedError(f"{target.shown}: {single_line(kind, 100)} is no text")
+        raise ToolFailedError(f"{_shown(url)}: {single_line(kind, 100)} is no text")
     try:
         text = body.decode(answer.charset_encoding or "utf-8", errors="replace")
     except (LookupError, ValueError):
@@ -304,7 +290,7 @@ async def _outcome(target: _Target, answer: httpx.Response) -> Outcome:
         text = f"{text}\n… only the first {SIZE_LIMIT} bytes were read"
     if 200 <= status < 300:
         return Outcome(shorten(text), fenced(text), raw)
-    reason = f"{target.shown} answers with status {status}"
+    reason = f"{_shown(url)} answers with status {status}"
     return Outcome(
         shorten(f"{reason}\n{text}"), [text_content(reason), *fenced(text)], raw, is_failed=True
     )

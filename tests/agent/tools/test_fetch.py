@@ -366,8 +366,8 @@ async def test_a_listed_name_is_fetched_where_it_was_found_and_judged_anew_each_
     located: list[Sequence[str]] = []
 
     @asynccontextmanager
-    async def respond(target: object, addresses: Sequence[str]) -> AsyncGenerator[httpx.Response]:
-        del target
+    async def respond(url: object, addresses: Sequence[str]) -> AsyncGenerator[httpx.Response]:
+        del url
         located.append(addresses)
         yield httpx.Response(200, stream=httpx.ByteStream(b""))
 
