@@ -18,7 +18,7 @@ import anyio
 from acp_agent.terminals import RequestSender
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import is_finite
+from acp_protocol.json_values import as_object, get, get_object, is_finite
 from acp_protocol.jsonrpc import Json
 
 ElicitationMode: TypeAlias = Literal["form", "url"]
@@ -41,7 +41,7 @@ _FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
 
 def supported_modes(capabilities: Mapping[str, Json]) -> Collection[ElicitationMode]:
     """Return the modes that a client supports, by its capabilities."""
-    claimed = _dict_or_empty(capabilities.get("elicitation"))
+    claimed = get_object(capabilities, "elicitation")
     modes: tuple[ElicitationMode, ...] = ("form", "url")
     return [mode for mode in modes if claimed.get(mode) is not None]
 
@@ -121,9 +121,8 @@ class UserElicitation:
             except RequestFailedError as problem:
                 result = ElicitationResult("failed", reason=problem.message)
             else:
-                response = _dict_or_empty(response)
-                content = _dict_or_empty(response.get("content"))
-                match response.get("action"):
+                content = get_object(response, "content")
+                match get(response, "action"):
                     case "accept":
                         result = ElicitationResult("accept", content if is_finite(content) else {})
                     case "decline":
@@ -210,10 +209,10 @@ def form_errors(schema: Mapping[str, Json], content: Mapping[str, Json]) -> Iter
     Source: ACP, Elicitation, "Restricted JSON Schema"; ACP version 2, Elicitation.
     """
     required: Json = schema.get("required")
-    for name, described in _dict_or_empty(schema.get("properties")).items():
+    for name, described in get_object(schema, "properties").items():
         shown = single_line(name, MAX_SHOWN)
         if name in content:
-            if error := _field_error(_dict_or_empty(described), content[name]):
+            if error := _field_error(as_object(described), content[name]):
                 yield f"{shown} {error}"
         elif isinstance(required, list) and name in required:
             yield f"{shown} is missing"
@@ -232,7 +231,7 @@ def _field_error(field: Mapping[str, Json], value: Json) -> str | None:
             for choice in choices:
                 if not isinstance(choice, str):
                     return "holds what is no text"
-                if error := _choice_error(_dict_or_empty(field.get("items")), choice):
+                if error := _choice_error(get_object(field, "items"), choice):
                     return error
             return _range_error(field, len(choices), "minItems", "maxItems", " choices")
         case "number" | "integer" as kind if type(value) in (int, float):
@@ -249,7 +248,7 @@ def _choice_error(field: Mapping[str, Json], value: str) -> str | None:
     choices: Json = field.get("enum")
     titled: Json = field.get("oneOf") or field.get("anyOf")
     if isinstance(titled, list):
-        choices = [_dict_or_empty(each).get("const") for each in cast("list[Json]", titled)]
+        choices = [as_object(each).get("const") for each in cast("list[Json]", titled)]
     if not isinstance(choices, list) or value in choices:
         return None
     return f"offers no {single_line(value, MAX_SHOWN)!r}"
@@ -273,7 +272,3 @@ def _format_error(format_: Json, value: str) -> str | None:
     except ValueError:
         fits = False
     return None if fits else f"is no {format_}"
-
-
-def _dict_or_empty(value: Json) -> Mapping[str, Json]:
-    return cast("Mapping[str, Json]", value) if isinstance(value, dict) else {}
