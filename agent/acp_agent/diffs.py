@@ -12,7 +12,7 @@ Source: ACP version 2, Tool Calls, "Diffs"; git-diff, "Generating patch text wit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -125,8 +125,27 @@ def parse_patch(text: str) -> list[FilePatch]:
     Raises:
         PatchError: it is none, or wants something else than text changed.
     """
-    reader = _Reader(split_lines(text if text.endswith("\n") or not text else f"{text}\n"))
-    patches = list(reader.patches())
+    lines = split_lines(text if text.endswith("\n") or not text else f"{text}\n")
+    patches: list[FilePatch] = []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        if line.startswith(_UNABLE):
+            raise PatchError(f"line {at + 1} wants more than text changed")
+        if line.startswith("@@"):
+            raise PatchError(f"line {at + 1} belongs to no file")
+        if not line.startswith("--- ") or not "".join(lines[at + 1 : at + 2]).startswith("+++ "):
+            at += 1
+            continue
+        name, is_new = _target(_named(line[4:]), _named(lines[at + 1][4:]))
+        at += 2
+        hunks: list[Hunk] = []
+        while at < len(lines) and lines[at].startswith("@@"):
+            hunk, at = _parse_hunk(lines, at)
+            hunks.append(hunk)
+        if not hunks:
+            raise PatchError(f"it has no hunk for {name}")
+        patches.append(FilePatch(name, is_new, tuple(hunks)))
     if not patches:
         raise PatchError("it names no file, with `---` and `+++`")
     if len(patches) > FILE_LIMIT:
@@ -134,74 +153,43 @@ def parse_patch(text: str) -> list[FilePatch]:
     return patches
 
 
-class _Reader:
-    """Goes through the lines of a patch."""
+def _target(old: str, new: str) -> tuple[str, bool]:
+    """Return the file that a patch changes, and whether it is new, by the names in its head."""
+    if new == _NOTHING:
+        raise PatchError(f"it deletes {old}: that is done with the tool delete")
+    is_new = old == _NOTHING
+    if new.startswith("b/") and (is_new or old.startswith("a/")):
+        old, new = old.removeprefix("a/"), new.removeprefix("b/")
+    if not is_new and old != new:
+        raise PatchError(f"it renames {old} to {new}")
+    return new, is_new
 
-    def __init__(self, lines: Sequence[str]) -> None:
-        self._lines = lines
-        self._at: int = 0
 
-    def patches(self) -> Iterator[FilePatch]:
-        while (line := self._line()) is not None:
-            if line.startswith(_UNABLE):
-                raise PatchError(f"line {self._at + 1} wants more than text changed")
-            if line.startswith("@@"):
-                raise PatchError(f"line {self._at + 1} belongs to no file")
-            self._at += 1
-            following = self._line()
-            is_header = line.startswith("--- ") and (following or "").startswith("+++ ")
-            if not is_header or following is None:
-                continue
-            self._at += 1
-            yield self._patch(_named(line[4:]), _named(following[4:]))
-
-    def _patch(self, old: str, new: str) -> FilePatch:
-        if new == _NOTHING:
-            raise PatchError(f"it deletes {old}: that is done with the tool delete")
-        is_new = old == _NOTHING
-        if new.startswith("b/") and (is_new or old.startswith("a/")):
-            old, new = old.removeprefix("a/"), new.removeprefix("b/")
-        if not is_new and old != new:
-            raise PatchError(f"it renames {old} to {new}")
-        hunks: list[Hunk] = []
-        while (line := self._line()) is not None and line.startswith("@@"):
-            hunks.append(self._hunk(line))
-        if not hunks:
-            raise PatchError(f"it has no hunk for {new}")
-        return FilePatch(new, is_new, tuple(hunks))
-
-    def _hunk(self, header: str) -> Hunk:
-        found = _HUNK.match(header)
-        if found is None:
-            raise PatchError(f"line {self._at + 1} is no head of a hunk")
-        start, old_count, _, new_count = (
-            1 if each is None else int(each) for each in found.groups()
-        )
-        where = self._at + 1
-        self._at += 1
-        old: list[str] = []
-        new: list[str] = []
-        while (line := self._line()) is not None:
-            if line.startswith("\\"):
-                self._strip_end(old, new)
-            elif len(old) >= old_count and len(new) >= new_count:
-                break
-            else:
-                _take(line, self._at + 1, old, new)
-            self._at += 1
-        if (len(old), len(new)) != (old_count, new_count):
-            raise PatchError(f"the hunk in line {where} has other numbers of lines than it tells")
-        return Hunk(start, tuple(old), tuple(new))
-
-    def _strip_end(self, old: list[str], new: list[str]) -> None:
-        """Take the end from the last line, which the file has without it."""
-        sign = self._lines[self._at - 1][:1]
-        for side, signs in ((old, " -"), (new, " +")):
-            if sign in signs and side:
-                side[-1] = side[-1].removesuffix("\n")
-
-    def _line(self) -> str | None:
-        return self._lines[self._at] if self._at < len(self._lines) else None
+def _parse_hunk(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
+    """Return the hunk whose head is the line at `at`, and where the next line is."""
+    where = at + 1
+    found = _HUNK.match(lines[at])
+    if found is None:
+        raise PatchError(f"line {where} is no head of a hunk")
+    start, old_count, _, new_count = (1 if each is None else int(each) for each in found.groups())
+    old: list[str] = []
+    new: list[str] = []
+    at += 1
+    while at < len(lines):
+        line = lines[at]
+        if line.startswith("\\"):
+            # The file has the line before without its end.
+            for side, signs in ((old, " -"), (new, " +")):
+                if side and lines[at - 1][:1] in signs:
+                    side[-1] = side[-1].removesuffix("\n")
+        elif len(old) >= old_count and len(new) >= new_count:
+            break
+        else:
+            _take(line, at + 1, old, new)
+        at += 1
+    if (len(old), len(new)) != (old_count, new_count):
+        raise PatchError(f"the hunk in line {where} has other numbers of lines than it tells")
+    return Hunk(start, tuple(old), tuple(new)), at
 
 
 def _take(line: str, number: int, old: list[str], new: list[str]) -> None:
