@@ -65,7 +65,7 @@ def literal_addresses(host: str) -> list[str]:
 def canonical_host(host: str) -> str:
     """Return the one name for all spellings of `host`: `127.0.0.1` for `127.1` and `0x7f000001`.
 
-    An address that stands for one of version 4 is called by that one.
+    A version 6 address that embeds one of version 4 is called by that one.
     """
     name = host.removeprefix("[").removesuffix("]").lower().rstrip(".")
     addresses = literal_addresses(name)
@@ -89,7 +89,7 @@ async def resolve_host(host: str, port: int, *, timeout_s: float = RESOLVE_TIMEO
 class PrivateHosts:
     """Hosts that may be fetched although not everybody can reach them, as somebody has listed them.
 
-    A name stands for whatever it leads to in private networks, but not for this machine and what
+    A name includes whatever it leads to in private networks, but not for this machine and what
     is only on the same cable: there lie the keys of cloud machines, as they do at a few addresses
     elsewhere. These want to be listed by their number, or as `localhost` and what lies below it.
     """
@@ -128,7 +128,7 @@ class PrivateHosts:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Return the address, of version 4 if it stands for one; None if `text` is none."""
+    """Return the address, the embedded one of version 4 if there is one; None if `text` is none."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:

@@ -8,7 +8,6 @@ link on our own disk leads out of them. Otherwise the disk is used, in the same 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from copy import copy
@@ -104,13 +103,6 @@ class Workspace:
             entered = self.disk.open_parent_path(path)
             yield await anyio.to_thread.run_sync(stack.enter_context, entered)
 
-    def has_file(self, path: Path) -> bool:
-        """Return whether there is something but a directory on the disk; for use in a thread."""
-        try:
-            return not stat.S_ISDIR(self.disk.status(str(path)).st_mode)
-        except FileRefusedError:
-            return False
-
     def _placed(self, path: str) -> Path:
         try:
             return self.disk.directory(path)
@@ -171,48 +163,3 @@ class Workspace:
             await self._client.request("fs/write_text_file", params)
         except RequestFailedError as refusal:
             raise FileRefusedError(path, refusal.message) from None
-
-    async def status(self, path: str) -> os.stat_result:
-        """Return what is at the absolute `path` on the disk; of a link the link.
-
-        Raises:
-            FileMissingError: there is nothing.
-            FileRefusedError: it lies outside, or cannot be looked at.
-        """
-        return await anyio.to_thread.run_sync(self.disk.status, path)
-
-    async def file_type(self, path: str) -> str | None:
-        """Return what is at the absolute `path` on the disk: `directory`, `symlink`, else None.
-
-        Raises:
-            FileMissingError: there is nothing.
-            FileRefusedError: it lies outside, or cannot be looked at.
-        """
-        mode = (await self.status(path)).st_mode
-        if stat.S_ISLNK(mode):
-            return "symlink"
-        return "directory" if stat.S_ISDIR(mode) else None
-
-    async def move(self, path: str, goal: str, *, is_over: bool) -> None:
-        """Give what is at the absolute `path` another one, on the disk: clients offer no way.
-
-        The links of both are resolved: none is followed.
-
-        Raises:
-            FileMissingError: there is nothing at `path`.
-            FileRefusedError: it may not be moved there.
-        """
-        move = partial(self.disk.move, path, goal, is_over=is_over, is_followed=False)
-        await anyio.to_thread.run_sync(move)
-
-    async def delete(self, path: str, seen: os.stat_result) -> None:
-        """Remove the file at the absolute `path` from the disk: clients offer no way for that.
-
-        The links of `path` are resolved: none is followed. `seen` is what `status` has said of it.
-
-        Raises:
-            FileMissingError: there is no such file.
-            FileRefusedError: it may not be removed, or is another one.
-        """
-        delete = partial(self.disk.delete, path, is_followed=False, seen=seen)
-        await anyio.to_thread.run_sync(delete)

@@ -70,7 +70,7 @@ async def test_a_path_that_leads_out_is_not_even_asked_for(cwd: Path, name: str)
         with pytest.raises(FileRefusedError):
             await workspace.write_text(path, "x")
         with pytest.raises(FileRefusedError):
-            await workspace.delete(path, cwd.stat())
+            workspace.disk.delete(path, is_followed=False, seen=cwd.stat())
     assert editor.asked == []
     assert (cwd.parent / "secret.txt").read_text() == "secret"
 

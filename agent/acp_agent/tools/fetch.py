@@ -1,10 +1,10 @@
 """Fetching what stands at an address on the web.
 
 The user is asked, about an address that not everybody can reach each time anew. Nothing is looked
-up before there is consent: the name alone may tell what nobody else should know. A name that turns
-out to lead to a private address is not fetched, unless the operator has listed it. The
-connection goes to what was judged, no second look-up decides otherwise. A redirection is followed
-on the same host only, because consent was given for that one.
+up before there is consent: the name alone may reveal a secret. A name that turns out to lead to a
+private address is not fetched, unless the operator has listed it. The connection goes to what was
+judged, no second look-up decides otherwise. A redirection is followed on the same host only,
+because consent was given for that one.
 """
 
 from __future__ import annotations

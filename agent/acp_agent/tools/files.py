@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import anyio.to_thread
 from pydantic import Field
 
 from acp_agent.tools.base import Arguments, Count, Text, tool
@@ -86,12 +89,14 @@ async def write_tool(wanted: WriteArguments, workspace: Workspace) -> PreparedCa
 async def delete_tool(wanted: FileArguments, workspace: Workspace) -> PreparedCall:
     """Delete the file that is there now, and no other one in its place."""
     path = workspace.path(wanted.path)
-    seen = await workspace.status(path)
+    seen = await anyio.to_thread.run_sync(workspace.disk.status, path)
     subject = path_subject(workspace.cwd, path, is_last_followed=False)
 
     async def run(_: ReportContent) -> Outcome:
         real = resolve_consented(workspace, path, subject, "deleted", is_last_followed=False)
-        await workspace.delete(real, seen)
+        # Clients offer no way to delete; the links of the path are resolved already.
+        delete = partial(workspace.disk.delete, real, is_followed=False, seen=seen)
+        await anyio.to_thread.run_sync(delete)
         return Outcome("")
 
     program = controlled_program(workspace.cwd, [subject])

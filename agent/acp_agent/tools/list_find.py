@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from acp_agent.tools.subject import path_subject
 from acp_agent.tools.walk import DEFAULT_LIMITS, SearchLimits, list_files, matcher
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import single_line
 
 ENTRY_LIMIT: Final = 1000
@@ -92,7 +94,7 @@ def find_tool(limits: SearchLimits = DEFAULT_LIMITS) -> Tool:
                     anyio.from_thread.check_cancelled()
                     is_wanted = fits(str(each.relative_to(place))) and may_show(each)
                     # Ripgrep follows what is put in a directory's place while it looks.
-                    if is_wanted and workspace.has_file(each):
+                    if is_wanted and _is_file(workspace, each):
                         found.append(each)
                         if len(found) > NAME_LIMIT:
                             break
@@ -114,6 +116,13 @@ def find_tool(limits: SearchLimits = DEFAULT_LIMITS) -> Tool:
         return PreparedCall(title, "search", run, [{"path": path}], subjects=subjects)
 
     return find
+
+
+def _is_file(workspace: Workspace, path: Path) -> bool:
+    try:
+        return not stat.S_ISDIR(workspace.disk.status(str(path)).st_mode)
+    except FileRefusedError:
+        return False
 
 
 def _listed(workspace: Workspace, path: str) -> list[str]:
