@@ -47,18 +47,15 @@ class Decision:
     """The rule or grant that decided, or the grant that the user's choice made."""
 
 
-def now() -> datetime:
-    """Return the time by the system's clock."""
-    return datetime.now(UTC)
-
-
 class AuditLog:
     """Appends decisions to a file that only its owner may read.
 
     Several processes may write to one file: a line is written at once.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], datetime] = now) -> None:
+    def __init__(
+        self, path: Path, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         self._path = path
         self._clock = clock
         self._descriptor: int | None = None

@@ -9,7 +9,7 @@ Source: ACP, Tool Calls, "Requesting Permission"; Continuum Router, "Permissions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -62,17 +62,13 @@ class SessionPermissions:
         self._cwd = cwd.resolve() if cwd is not None else None
         self._home = self._cwd.parts if self._cwd is not None else ()
         self.policy: PolicyId = self.settings.default_policy
-        self._always: dict[Grant, Verdict] = {}
-
-    @property
-    def grants(self) -> Mapping[Grant, Verdict]:
+        self.grants: dict[Grant, Verdict] = {}
         """What the user allowed or rejected always."""
-        return self._always
 
     def clear_grants(self) -> int:
         """Forget what the user allowed or rejected always; return the number of grants."""
-        count = len(self._always)
-        self._always.clear()
+        count = len(self.grants)
+        self.grants.clear()
         return count
 
     def decide(self, call: PreparedCall) -> Decision | None:
@@ -115,7 +111,7 @@ class SessionPermissions:
         """
         rules, cwd = self.settings.rules, self._cwd or Path("/")
         answered = deciding_rule(rules, kind, [path_subject(cwd, path)], self._home)
-        is_free = not rules and "reject" not in self._always.values()
+        is_free = not rules and "reject" not in self.grants.values()
 
         def may_show(file: Path) -> bool:
             return is_free or all(
@@ -130,7 +126,7 @@ class SessionPermissions:
         for each in dict.fromkeys((kind, "read") if kind == "search" else (kind,)):
             rule = deciding_rule(self.settings.rules, each, [found], self._home)
             verdicts = {
-                verdict for grant, verdict in self._always.items() if grant.covers(each, found)
+                verdict for grant, verdict in self.grants.items() if grant.covers(each, found)
             }
             if "reject" in verdicts or (rule is not None and rule.decision == "deny"):
                 return False
@@ -185,7 +181,7 @@ class SessionPermissions:
         if option == verdict:
             return Decision(verdict, "user")
         grants = _grants(call, -1 if option == "allow-all" else 0)
-        self._always |= dict.fromkeys(grants, verdict)
+        self.grants |= dict.fromkeys(grants, verdict)
         return Decision(verdict, "user", _spelled(grants))
 
     def _remembered(self, call: PreparedCall) -> Decision | None:
@@ -194,9 +190,9 @@ class SessionPermissions:
         allowing: list[Grant] = []
         is_covered = True
         for each in (*touched, *call.effects):
-            found = [grant for grant in self._always if grant.covers(each.kind, each.subject)]
+            found = [grant for grant in self.grants if grant.covers(each.kind, each.subject)]
             for grant in found:
-                if self._always[grant] == "reject":
+                if self.grants[grant] == "reject":
                     return Decision("reject", "rule", str(grant))
             if each.wants_consent:
                 is_covered = is_covered and bool(found)

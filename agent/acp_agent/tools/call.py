@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias, get_args
+from typing import Final, Protocol, TypeAlias
 
 from acp_agent.markdown import fence
 from acp_agent.models.types import ToolSpec
@@ -22,7 +22,6 @@ MAX_REASON_CHARS: Final = 4096
 MAX_TEXT_CHARS: Final = 64 * 1024
 """Characters of one text that a model and a user get to see."""
 
-TOOL_KINDS: Final[tuple[ToolKind, ...]] = get_args(ToolKind)
 Content: TypeAlias = Sequence[Mapping[str, Json]]
 OUTPUT_CONTENT: Final = "output"
 """The type of content that holds what a program has written; no version of the protocol has it."""

@@ -62,7 +62,6 @@ class PatchArguments(Arguments):
     EditArguments,
 )
 async def edit_tool(wanted: EditArguments, workspace: Workspace) -> PreparedCall:
-    """Replace text in a file, or add to its end."""
     edits = wanted.in_order()
     path = workspace.path(wanted.path)
     before = after = await workspace.read_text(path)
@@ -80,7 +79,6 @@ async def edit_tool(wanted: EditArguments, workspace: Workspace) -> PreparedCall
     PatchArguments,
 )
 async def patch_tool(wanted: PatchArguments, workspace: Workspace) -> PreparedCall:
-    """Change and make files as a patch says."""
     try:
         changes = await _changes(wanted.patch, workspace)
     except PatchError as problem:

@@ -47,7 +47,6 @@ class WriteArguments(FileArguments):
 
 @tool("read", "read", "Return the text of a file, or some of its lines.", ReadArguments)
 async def read_tool(wanted: ReadArguments, workspace: Workspace) -> PreparedCall:
-    """Return the text of a file, or some of its lines."""
     name, first, limit = wanted.path, wanted.line, wanted.limit
     path = workspace.path(name)
 
@@ -76,7 +75,6 @@ async def read_tool(wanted: ReadArguments, workspace: Workspace) -> PreparedCall
     WriteArguments,
 )
 async def write_tool(wanted: WriteArguments, workspace: Workspace) -> PreparedCall:
-    """Give a file a new text."""
     path = workspace.path(wanted.path)
     before = await read_text_if_exists(workspace, path)
     if before is not None and wanted.is_new:

@@ -54,7 +54,6 @@ class FindArguments(ListArguments):
     ListArguments,
 )
 async def list_tool(wanted: ListArguments, workspace: Workspace) -> PreparedCall:
-    """Return what is in a directory."""
     path = workspace.path(wanted.path)
 
     async def run(_: ReportContent) -> Outcome:

@@ -39,7 +39,6 @@ class MoveArguments(Arguments):
     MoveArguments,
 )
 async def move_tool(wanted: MoveArguments, workspace: Workspace) -> PreparedCall:
-    """Give a file or a directory another path."""
     path, goal = workspace.path(wanted.path), workspace.path(wanted.to)
     workspace.disk.check_inside(goal)
     mode = (await anyio.to_thread.run_sync(workspace.disk.status, path)).st_mode

@@ -37,7 +37,6 @@ class ThinkArguments(Arguments):
     PlanArguments,
 )
 async def plan_tool(wanted: PlanArguments, _: Workspace) -> PreparedCall:
-    """Show the user the steps of the work."""
     entries: list[Json] = [
         {"content": step.content, "priority": step.priority, "status": step.status}
         for step in wanted.steps
@@ -57,7 +56,6 @@ async def plan_tool(wanted: PlanArguments, _: Workspace) -> PreparedCall:
     ThinkArguments,
 )
 async def think_tool(wanted: ThinkArguments, _: Workspace) -> PreparedCall:
-    """Show the user a thought."""
 
     async def run(_: ReportContent) -> Outcome:
         return Outcome("noted")
