@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -84,22 +85,17 @@ def find_tool(limits: SearchLimits = DEFAULT_LIMITS) -> Tool:
         place = await workspace.directory(path)
 
         async def run(_: ReportContent) -> Outcome:
-            paths, is_all = await list_files(workspace, place, limits, ["--files"])
             may_show = workspace.result_filter("search", path)
-
-            def first_fitting() -> list[Path]:
-                found: list[Path] = []
-                for each in paths:
-                    anyio.from_thread.check_cancelled()
-                    is_wanted = fits(str(each.relative_to(place))) and may_show(each)
-                    # Ripgrep follows what is put in a directory's place while it looks.
-                    if is_wanted and _is_file(workspace, each):
-                        found.append(each)
-                        if len(found) > NAME_LIMIT:
-                            break
-                return found
-
-            found = await anyio.to_thread.run_sync(first_fitting)
+            paths, is_all = await list_files(
+                workspace,
+                place,
+                limits,
+                is_wanted=lambda each: fits(str(each.relative_to(place))) and may_show(each),
+                ripgrep_options=["--files"],
+                enough=NAME_LIMIT + 1,
+            )
+            # Ripgrep follows what is put in a directory's place while it looks.
+            found = await anyio.to_thread.run_sync(_files_among, workspace, paths)
             lines = [single_line(workspace.display_path(each), WIDTH) for each in found]
             lines = lines[:NAME_LIMIT]
             hits = len(lines)
@@ -117,11 +113,17 @@ def find_tool(limits: SearchLimits = DEFAULT_LIMITS) -> Tool:
     return find
 
 
-def _is_file(workspace: Workspace, path: Path) -> bool:
-    try:
-        return not stat.S_ISDIR(workspace.disk.status(str(path)).st_mode)
-    except FileRefusedError:
-        return False
+def _files_among(workspace: Workspace, paths: list[Path]) -> list[Path]:
+    """Return those of `paths` that are files inside, and no more than show that there are more."""
+    found: list[Path] = []
+    for path in paths:
+        anyio.from_thread.check_cancelled()
+        with suppress(FileRefusedError):
+            if not stat.S_ISDIR(workspace.disk.status(str(path)).st_mode):
+                found.append(path)
+        if len(found) > NAME_LIMIT:
+            break
+    return found
 
 
 def _listed(workspace: Workspace, path: str) -> list[str]:

@@ -76,8 +76,8 @@ def search_tool(limits: SearchLimits = DEFAULT_LIMITS) -> Tool:
         search = _Search(wanted, workspace, await workspace.resolve(path), limits)
 
         async def run(_: ReportContent) -> Outcome:
-            paths, is_all = await search.candidates()
             may_show = workspace.result_filter("search", path)
+            paths, is_all = await search.candidates(may_show)
             hits, limit = await anyio.to_thread.run_sync(search.hits, paths, may_show)
             if limit is None and not is_all:
                 limit = f"{limits.max_files} files"
@@ -115,11 +115,23 @@ class _Search:
         self._place = place
         self._limits = limits
 
-    async def candidates(self) -> tuple[list[Path], bool]:
+    async def candidates(self, may_show: Callable[[Path], bool]) -> tuple[list[Path], bool]:
         """Return the files that may hold the text, and whether these are all."""
-        if await anyio.to_thread.run_sync(self._place.is_dir):
-            return await list_files(self._workspace, self._place, self._limits, self._options)
-        return [self._place], True
+
+        def is_wanted(path: Path) -> bool:
+            name = path.name if path == self._place else str(path.relative_to(self._place))
+            return self._has_name(name) and may_show(path)
+
+        if not await anyio.to_thread.run_sync(self._place.is_dir):
+            return [self._place] if is_wanted(self._place) else [], True
+        return await list_files(
+            self._workspace,
+            self._place,
+            self._limits,
+            is_wanted=is_wanted,
+            ripgrep_options=self._options,
+            enough=HIT_LIMIT + 1,
+        )
 
     def hits(
         self, paths: list[Path], may_show: Callable[[Path], bool]
@@ -133,14 +145,13 @@ class _Search:
         until = monotonic() + self._limits.timeout_s
         for path in paths:
             anyio.from_thread.check_cancelled()
-            is_place = path == self._place
-            name = path.name if is_place else str(path.relative_to(self._place))
-            if not self._has_name(name) or not may_show(path):
+            # Once more: a link may have taken its place.
+            if not may_show(path):
                 continue
             try:
                 text = _decoded(self._workspace.disk.read_bytes(str(path)))
             except FileRefusedError:
-                if is_place:
+                if path == self._place:
                     raise
                 continue
             try:

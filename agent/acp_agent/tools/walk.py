@@ -8,9 +8,9 @@ above it, so a link that takes a directory's place meanwhile is not followed.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -89,36 +89,56 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 async def list_files(
-    workspace: Workspace, place: Path, limits: SearchLimits, ripgrep_options: Sequence[str]
+    workspace: Workspace,
+    place: Path,
+    limits: SearchLimits,
+    *,
+    is_wanted: Callable[[Path], bool],
+    ripgrep_options: Sequence[str],
+    enough: int,
 ) -> tuple[list[Path], bool]:
-    """Return the files below the directory `place`, sorted, and whether these are all.
+    """Return the wanted files below the directory `place`, sorted, and whether these are all.
 
-    `ripgrep_options` make ripgrep name the files that matter; without ripgrep all are returned. It
-    follows a link that takes a directory's place meanwhile, so what it names may lie outside.
+    `ripgrep_options` make ripgrep name only files that are hits, of which `enough` will do; without
+    ripgrep every wanted file is returned. Ripgrep follows a link that takes a directory's place
+    meanwhile, so what it names may lie outside.
 
     Raises:
         FileRefusedError: `place` is outside of the session's directories, or is no directory.
         ToolFailedError: it takes too long.
     """
-    limit = limits.max_files + 1
-    paths = await ripgrep_files(place, limits, ripgrep_options)
-    if paths is None:
-        paths = await anyio.to_thread.run_sync(
-            lambda: list(islice(files_below(workspace, place), limit))
-        )
-    return paths[: limits.max_files], len(paths) < limit
+
+    def walk() -> tuple[list[Path], bool]:
+        paths: list[Path] = []
+        for count, path in enumerate(files_below(workspace, place)):
+            if count == limits.max_files:
+                return paths, False
+            if is_wanted(path):
+                paths.append(path)
+        return paths, True
+
+    named = await ripgrep_files(place, limits, ripgrep_options, is_wanted, enough)
+    return named or await anyio.to_thread.run_sync(walk)
 
 
 async def ripgrep_files(
-    place: Path, limits: SearchLimits, options: Sequence[str]
-) -> list[Path] | None:
-    """Return the files that ripgrep names, one more than `limits` allow at most.
+    place: Path,
+    limits: SearchLimits,
+    options: Sequence[str],
+    is_wanted: Callable[[Path], bool],
+    enough: int,
+) -> tuple[list[Path], bool] | None:
+    """Return the wanted files that ripgrep names, until there are `enough`, and if these are all.
 
     None if ripgrep is not installed or fails, as for a regular expression that it does not know.
+
+    Raises:
+        ToolFailedError: it takes too long.
     """
     fixed = ("--no-config", "--no-messages", "--color=never", "--sort=path", "--null")
     command = [limits.ripgrep, *fixed, *options, "--", str(place)]
     found: list[Path] = []
+    is_all = False
     code = 0
     try:
         async with spawn(
@@ -127,21 +147,27 @@ async def ripgrep_files(
             with anyio.move_on_after(limits.timeout_s) as clock:
                 await child.stdin.aclose()
                 names = BufferedByteReceiveStream(child.stdout)
+                count = 0
                 try:
-                    while len(found) <= limits.max_files:
-                        name = os.fsdecode(await names.receive_until(b"\0", MAX_PATH_BYTES))
-                        if Path(name).is_relative_to(place):
-                            found.append(Path(name))
+                    while len(found) < enough and count <= limits.max_files:
+                        path = Path(os.fsdecode(await names.receive_until(b"\0", MAX_PATH_BYTES)))
+                        count += 1
+                        is_below = count <= limits.max_files and path.is_relative_to(place)
+                        if is_below and is_wanted(path):
+                            found.append(path)
                 except anyio.DelimiterNotFound:
                     pass
                 except anyio.IncompleteRead:
+                    is_all = True
                     code = await child.wait()
             if clock.cancelled_caught:
                 raise ToolFailedError(f"the search takes longer than {limits.timeout_s:g} s")
+            if not is_all:
+                child.signal_group(signal.SIGKILL)
     except AgentStartError:
         return None
     # 1: nothing was found. More: it failed, but what it has found counts.
-    return found if found or code <= 1 else None
+    return (found, is_all) if found or code <= 1 else None
 
 
 def files_below(
