@@ -73,12 +73,12 @@ def search_tool(limits: SearchLimits = DEFAULT_LIMITS) -> Tool:
     )
     async def search(wanted: SearchArguments, workspace: Workspace) -> PreparedCall:
         path = workspace.path(wanted.path)
-        search = _Search(wanted, workspace, await workspace.resolve(path), limits)
+        job = _Search(wanted, workspace, await workspace.resolve(path), limits)
 
         async def run(_: ReportContent) -> Outcome:
             may_show = workspace.result_filter("search", path)
-            paths, is_all = await search.candidates(may_show)
-            hits, limit = await anyio.to_thread.run_sync(search.hits, paths, may_show)
+            paths, is_all = await job.candidates(may_show)
+            hits, limit = await anyio.to_thread.run_sync(job.hits, paths, may_show)
             if limit is None and not is_all:
                 limit = f"{limits.max_files} files"
             lines = [*hits, f"… stopped after {limit}"] if limit else hits
