@@ -193,10 +193,11 @@ def _ignored_above(workspace: Workspace, place: Path) -> tuple[_Ignore, ...]:
     None if they ignore `place` itself: then it is searched because it was asked for.
     """
     above: tuple[_Ignore, ...] = ()
-    directory = place
-    while not (directory / ".git").exists():
-        directory = directory.parent
-        above = _ignore_in(workspace, directory) + above
+    for directory in (place, *place.parents):
+        if directory != place:
+            above = _ignore_in(workspace, directory) + above
+        if (directory / ".git").exists():
+            break
     return () if _is_ignored(above, place, is_directory=True) else above
 
 
