@@ -165,7 +165,7 @@ def _admin(server: AgentServer, settings: Settings) -> Generator[AdminServer | N
         yield None
         return
     with opened:
-        yield partial(serve_admin, opened, server, settings)
+        yield partial(serve_admin, opened, server)
 
 
 async def _serve(server: AgentServer, dialect: str | None, admin: AdminServer | None) -> None:

@@ -8,7 +8,6 @@ Source: ACP, Initialization, "Version Negotiation"; ACP version 2, Initializatio
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +20,8 @@ from acp_agent.handlers.params import Params, dict_or_empty, invalid_params
 from acp_agent.handlers.v1 import HandlersV1
 from acp_agent.handlers.v2 import HandlersV2
 from acp_agent.services import AgentServices
-from acp_agent.sessions.session import Session, SuspendedSession
-from acp_agent.store.database import SessionRecord, StoreError
+from acp_agent.sessions.manager import SessionManager
+from acp_agent.store.database import StoreError
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES
@@ -63,18 +62,9 @@ class AgentServer:
         return self._handlers.version if self._handlers is not None else None
 
     @property
-    def open_sessions(self) -> Sequence[Session]:
-        """The sessions that are open and awake."""
-        return list(self._handlers.sessions.awake.values()) if self._handlers is not None else []
-
-    @property
-    def suspended_sessions(self) -> Mapping[str, SuspendedSession]:
-        """The suspended sessions, by id."""
-        return dict(self._handlers.sessions.suspended) if self._handlers is not None else {}
-
-    def session_record(self, session_id: str) -> SessionRecord | None:
-        """Return the record of a session; None if there is none."""
-        return self.services.store.get(session_id)
+    def sessions(self) -> SessionManager | None:
+        """The open sessions; None before the version is negotiated."""
+        return self._handlers.sessions if self._handlers is not None else None
 
     async def handle_request(self, request: Request) -> Json:
         """Return the result of a request of the client."""

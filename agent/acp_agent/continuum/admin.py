@@ -9,7 +9,6 @@ Source: Continuum Router, ACP, "Admin API Endpoints".
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import hmac
 import json
@@ -18,28 +17,23 @@ import os
 import secrets
 import socket
 import tempfile
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol, Self
+from typing import Final, Protocol, Self, TypeAlias
 
 import anyio
-import uvicorn
-from starlette.applications import Starlette
-from starlette.datastructures import Headers
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+import h11
+from anyio.abc import ByteStream, SocketListener
 
 from acp_agent.continuum.agent_card import agent_json, capabilities
 from acp_agent.models.providers import SettingsError
-from acp_agent.sessions.session import Session, SuspendedSession
+from acp_agent.services import AgentServices
+from acp_agent.sessions.manager import SessionManager
+from acp_agent.sessions.session import SuspendedSession
 from acp_agent.setting_types import UNIX
-from acp_agent.settings import Settings
 from acp_agent.store.database import SessionRecord
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import describe_os_error
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION
@@ -47,39 +41,38 @@ from acp_protocol.version import SCHEMA_ID, VERSION
 logger = logging.getLogger(__name__)
 
 PREFIX: Final = "/admin/acp"
-NO_STORE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-GRACE_S: Final = 1
-"""How long responses may take when the agent ends."""
 MAX_CONNECTIONS: Final = 16
+"""Connections at once; further ones wait until one of these is closed."""
 HEAD_BYTES: Final = 16 * 1024
 MIN_TOKEN_CHARS: Final = 16
 _TOKEN_BYTES: Final = 32
+Responder: TypeAlias = Callable[[h11.Request], tuple[int, Json]]
+"""Returns the status and the body of a response."""
 
 
 class AddressInUseError(SettingsError):
     """Another process listens there, probably an agent with the same configuration."""
 
 
-class AgentStatus(Protocol):
+class Agent(Protocol):
     """What the endpoints show of an agent."""
+
+    services: AgentServices
 
     @property
     def version(self) -> int | None: ...
 
     @property
-    def open_sessions(self) -> Sequence[Session]: ...
-
-    @property
-    def suspended_sessions(self) -> Mapping[str, SuspendedSession]: ...
-
-    def session_record(self, session_id: str) -> SessionRecord | None: ...
+    def sessions(self) -> SessionManager | None: ...
 
 
-def admin_app(agent: AgentStatus, settings: Settings) -> Starlette:
-    """Return the endpoints, without any check of the token."""
+def admin_endpoints(agent: Agent) -> dict[str, Callable[[], Json]]:
+    """Return what makes the body of each endpoint, by its path."""
+    settings = agent.services.settings
 
     def status() -> Json:
-        active, suspended = agent.open_sessions, agent.suspended_sessions
+        suspended = len(agent.sessions.suspended) if agent.sessions else 0
+        active = len(agent.sessions.awake) if agent.sessions else 0
         return {
             "enabled": True,
             "version": VERSION,
@@ -89,41 +82,29 @@ def admin_app(agent: AgentStatus, settings: Settings) -> Starlette:
             "capabilities": capabilities(settings),
             "model": settings.model.name,
             "sessions": {
-                "open": len(active) + len(suspended),
-                "asleep": len(suspended),
+                "open": active + suspended,
+                "asleep": suspended,
                 "limit": settings.sessions.max_concurrent,
             },
         }
 
     def sessions() -> Json:
+        if agent.sessions is None:
+            return {"sessions": []}
         found = [
             _session(each.log.current(), each.suspended(), running=each.is_busy)
-            for each in agent.open_sessions
+            for each in agent.sessions.awake.values()
         ]
-        for id_, suspended in agent.suspended_sessions.items():
-            if (record := agent.session_record(id_)) is not None:
+        for id_, suspended in agent.sessions.suspended.items():
+            if (record := agent.services.store.get(id_)) is not None:
                 found.append(_session(record, suspended, asleep=True))
         return {"sessions": found}
 
-    async def not_found(request: Request, error: Exception) -> Response:
-        del request
-        return JSONResponse({"error": "Not found."}, getattr(error, "status_code", 404), NO_STORE)
-
-    bodies = {"status": status, "sessions": sessions, "agent.json": lambda: agent_json(settings)}
-    return Starlette(
-        routes=[Route(f"{PREFIX}/{name}", _endpoint(body)) for name, body in bodies.items()],
-        exception_handlers={404: not_found, 405: not_found},
-    )
-
-
-def _endpoint(body: Callable[[], Json]) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        del request
-        # Titles come from users; ASCII keeps terminals from obeying them.
-        text = json.dumps(body(), ensure_ascii=True).replace("\x7f", "\\u007f")
-        return Response(text, headers=NO_STORE, media_type="application/json")
-
-    return endpoint
+    return {
+        f"{PREFIX}/status": status,
+        f"{PREFIX}/sessions": sessions,
+        f"{PREFIX}/agent.json": lambda: agent_json(settings),
+    }
 
 
 def _session(
@@ -142,28 +123,38 @@ def _session(
     }
 
 
-def authenticated(app: ASGIApp, hosts: frozenset[str], token: str) -> ASGIApp:
-    """Return `app` for requests to one of `hosts`, from no other origin, with the token."""
-    origins = {f"http://{host}" for host in hosts}
+def responder(
+    endpoints: Mapping[str, Callable[[], Json]], hosts: frozenset[str], token: str
+) -> Responder:
+    """Return what responds to requests to one of `hosts`, from no other origin, with the token."""
+    origins = {f"http://{host}".encode() for host in hosts}
 
-    def refusal(headers: Headers) -> JSONResponse | None:
-        host, credentials = headers.getlist("host"), headers.getlist("authorization")
-        if len(host) != 1 or host[0].lower() not in hosts:
-            return JSONResponse({"error": "Unknown host."}, 403, NO_STORE)
-        if not set(headers.getlist("origin")) <= origins:
-            return JSONResponse({"error": "Other origins are refused."}, 403, NO_STORE)
-        scheme, _, given = credentials[0].partition(" ") if len(credentials) == 1 else ("", "", "")
-        # As bytes: strings are compared in constant time only if they are ASCII.
-        is_same = hmac.compare_digest(given.strip().encode(), token.encode())
-        if not is_same or scheme.lower() != "bearer":
-            headers_ = NO_STORE | {"WWW-Authenticate": "Bearer"}
-            return JSONResponse({"error": "The token is missing or wrong."}, 401, headers_)
-        return None
+    def respond(request: h11.Request) -> tuple[int, Json]:
+        def values(name: bytes) -> list[bytes]:
+            return [value for each, value in request.headers if each == name]
 
-    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        await (refusal(Headers(scope=scope)) or app)(scope, receive, send)
+        host, credentials = values(b"host"), values(b"authorization")
+        if len(host) != 1 or host[0].lower().decode("latin-1") not in hosts:
+            return 403, {"error": "Unknown host."}
+        if not set(values(b"origin")) <= origins:
+            return 403, {"error": "Other origins are refused."}
+        scheme, _, given = (credentials[0] if len(credentials) == 1 else b"").partition(b" ")
+        is_same = hmac.compare_digest(given.strip(), token.encode())
+        if not is_same or scheme.lower() != b"bearer":
+            return 401, {"error": "The token is missing or wrong."}
+        endpoint = endpoints.get(request.target.partition(b"?")[0].decode("latin-1"))
+        if endpoint is None:
+            return 404, {"error": "Not found."}
+        if request.method not in {b"GET", b"HEAD"}:
+            return 405, {"error": "Only GET is possible."}
+        try:
+            return 200, endpoint()
+        except Exception:
+            # The status of the agent must not end it.
+            logger.exception("a status request failed")
+            return 500, {"error": "Internal error."}
 
-    return checked
+    return respond
 
 
 def configured_token(variable: str, environment: Mapping[str, str]) -> str | None:
@@ -250,37 +241,25 @@ class AdminSocket:
         return frozenset({f"{name}:{port}" for name in names} | (names if port == 80 else set()))
 
 
-async def serve_admin(
-    opened: AdminSocket,
-    agent: AgentStatus,
-    settings: Settings,
-    *,
-    head_timeout_s: float = 2.0,
-    keep_alive_s: int = 1,
-) -> None:
+async def serve_admin(opened: AdminSocket, agent: Agent, *, timeout_s: float = 2.0) -> None:
     """Serve the endpoints until cancelled.
 
-    A connection has `head_timeout_s` for the head of its first request, and `keep_alive_s` between
-    two requests. One more than `MAX_CONNECTIONS` closes the one that was silent the longest.
+    A connection carries one request, and is closed after `timeout_s` at most.
     """
-    connections: list[_Connection] = []
-    server = _Server(
-        uvicorn.Config(
-            authenticated(admin_app(agent, settings), opened.hosts, opened.token),
-            # Called like a class.
-            http=partial(_Connection, connections, head_timeout_s),  # pyright: ignore[reportArgumentType]
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            log_level=logging.ERROR,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=keep_alive_s,
-            timeout_graceful_shutdown=GRACE_S,
-            h11_max_incomplete_event_size=HEAD_BYTES,
-        )
-    )
+    respond = responder(admin_endpoints(agent), opened.hosts, opened.token)
+    slots = anyio.Semaphore(MAX_CONNECTIONS)
+
+    async def serve(stream: ByteStream) -> None:
+        try:
+            with (
+                suppress(anyio.BrokenResourceError, anyio.EndOfStream),
+                anyio.move_on_after(timeout_s),
+            ):
+                async with stream:
+                    await _respond_to(stream, respond)
+        finally:
+            slots.release()
+
     with ExitStack() as stack:
         where = f"{opened.address}{PREFIX}/status"
         if opened.configured_token is None:
@@ -291,54 +270,38 @@ async def serve_admin(
                 reason = describe_os_error(error)
                 logger.error("the token file cannot be written: %s", reason)  # noqa: TRY400 - no bug
         logger.warning("status endpoints: %s", where)
-        try:
-            await server.serve([opened.socket])
-        finally:
-            with anyio.move_on_after(2 * GRACE_S, shield=True):
-                if server.started:
-                    await server.shutdown([opened.socket])
+        listener = await SocketListener.from_socket(opened.socket)
+        async with listener, BackgroundTasks() as tasks:
+            while True:
+                await slots.acquire()
+                tasks.start_soon(serve, await listener.accept())
 
 
-class _Server(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Leave signals to the agent."""
-        yield
-
-
-class _Connection(H11Protocol):
-    """A connection that cannot stay open in silence; `others` has the most silent one first."""
-
-    def __init__(self, others: list[_Connection], head_timeout_s: float, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self._others = others
-        self._timeout_s = head_timeout_s
-        self._head = b""
-
-    def connection_made(  # pyright: ignore[reportIncompatibleMethodOverride] - as in H11Protocol
-        self, transport: asyncio.Transport
-    ) -> None:
-        super().connection_made(transport)
-        if len(self._others) >= MAX_CONNECTIONS:
-            self._others.pop(0).transport.close()
-        self._others.append(self)
-        self._timer = asyncio.get_running_loop().call_later(self._timeout_s, transport.close)
-
-    def data_received(self, data: bytes) -> None:
-        if self in self._others:
-            self._others.remove(self)
-            self._others.append(self)
-        self._head = (self._head + data)[-HEAD_BYTES:]
-        if b"\r\n\r\n" in self._head:
-            self._timer.cancel()
-            self._head = b""
-        super().data_received(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._timer.cancel()
-        if self in self._others:
-            self._others.remove(self)
-        super().connection_lost(exc)
+async def _respond_to(stream: ByteStream, respond: Responder) -> None:
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
+    is_head = False
+    try:
+        while (event := connection.next_event()) is h11.NEED_DATA:
+            connection.receive_data(await stream.receive())
+        assert isinstance(event, h11.Request)
+        is_head = event.method == b"HEAD"
+        status, body = respond(event)
+    except h11.RemoteProtocolError as error:
+        status, body = error.error_status_hint, {"error": "This is no valid request."}
+    # Titles come from users; ASCII keeps terminals from obeying them.
+    content = json.dumps(body, ensure_ascii=True).replace("\x7f", "\\u007f").encode()
+    headers = {
+        "Cache-Control": "no-store",
+        "Connection": "close",
+        "Content-Length": str(len(content)),
+        "Content-Type": "application/json",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    response = h11.Response(status_code=status, headers=list(headers.items()))
+    head = connection.send(response) or b""
+    await stream.send(head if is_head else head + content)
 
 
 def _tcp_socket(listen: str) -> socket.socket:
@@ -351,8 +314,13 @@ def _tcp_socket(listen: str) -> socket.socket:
 
 def _unix_socket(path: Path) -> socket.socket:
     """Return a socket for this user alone; a socket that no process listens on is replaced."""
-    if path.is_socket() and not path.is_symlink() and _is_abandoned(path):
-        path.unlink()
+    if path.is_socket() and not path.is_symlink():
+        with socket.socket(socket.AF_UNIX) as probe, suppress(BlockingIOError):
+            probe.setblocking(False)
+            try:
+                probe.connect(str(path))
+            except ConnectionRefusedError:
+                path.unlink()
     # The mode must be right from the first moment.
     before = os.umask(0o177)
     try:
@@ -362,22 +330,13 @@ def _unix_socket(path: Path) -> socket.socket:
 
 
 def _listening(family: socket.AddressFamily, address: tuple[str, int] | str) -> socket.socket:
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family)
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
         # From now on, clients wait until `serve_admin` answers them.
-        bound.listen(MAX_CONNECTIONS)
+        listener.listen(MAX_CONNECTIONS)
     except BaseException:
-        bound.close()
+        listener.close()
         raise
-    return bound
-
-
-def _is_abandoned(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            return True
-    return False
+    return listener

@@ -6,14 +6,13 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 import anyio
 import httpx
 
-from acp_agent.continuum.admin import AdminSocket, AgentStatus, serve_admin
-from acp_agent.sessions.session import SuspendedSession
+from acp_agent.continuum.admin import AdminSocket, Agent, serve_admin
+from acp_agent.server import AgentServer
+from acp_agent.services import AgentServices
 from acp_agent.settings import Settings
 
 LIMIT = 20.0
@@ -22,30 +21,19 @@ TOKEN = "0123456789abcdef-token"
 ENVIRONMENT = {"ADMIN": TOKEN}
 
 
-class IdleAgent:
-    """An agent without a client."""
-
-    version = None
-    open_sessions = ()
-    suspended_sessions: Mapping[str, SuspendedSession] = MappingProxyType({})
-
-    def recorded(self, session_id: str) -> None:
-        del session_id
-
-
 @asynccontextmanager
 async def serving_admin(
     listen: str = "127.0.0.1:0",
-    agent: AgentStatus | None = None,
+    agent: Agent | None = None,
     environment: Mapping[str, str] = ENVIRONMENT,
     settings: Settings | None = None,
-    **timeouts: Any,
+    timeout_s: float = LIMIT,
 ) -> AsyncGenerator[AdminSocket]:
     """Serve the endpoints of an agent."""
     with anyio.fail_after(LIMIT), AdminSocket(listen, environment, "ADMIN") as opened:
         async with anyio.create_task_group() as tasks:
-            serve = partial(serve_admin, **timeouts)
-            tasks.start_soon(serve, opened, agent or IdleAgent(), settings or Settings())
+            shown = agent or AgentServer(AgentServices(settings=settings or Settings()))
+            tasks.start_soon(partial(serve_admin, opened, shown, timeout_s=timeout_s))
             yield opened
             tasks.cancel_scope.cancel()
 

@@ -20,7 +20,10 @@ import pytest
 from acp_agent.continuum.admin import MAX_CONNECTIONS, AdminSocket, configured_token, token_file
 from acp_agent.continuum.agent_card import agent_json
 from acp_agent.models.providers import SettingsError
+from acp_agent.services import AgentServices
+from acp_agent.sessions.manager import SessionManager
 from acp_agent.settings import settings_with
+from acp_agent.store.database import StoreError
 from acp_protocol.jsonrpc import encode_request
 from acp_protocol.version import SCHEMA_ID, VERSION
 from tests.agent.conftest import talk
@@ -94,9 +97,8 @@ async def test_suspended_session_is_listed_as_before(cwd: Path) -> None:
     ):
         await it.prompt("read notes.md")
         [before] = (await client.get("/admin/acp/sessions")).json()["sessions"]
-        surface = it.server._handlers
-        assert surface is not None
-        await surface.sessions.suspend(surface.sessions.awake[it.session_id])
+        assert it.server.sessions is not None
+        await it.server.sessions.suspend(it.server.sessions.awake[it.session_id])
         [after] = (await client.get("/admin/acp/sessions")).json()["sessions"]
         status = (await client.get("/admin/acp/status")).json()
     assert after == before | {"asleep": True}
@@ -260,7 +262,7 @@ async def test_agent_runs_on_if_the_token_file_cannot_be_written(
 
 
 async def test_silent_connections_are_closed() -> None:
-    async with serving_admin(head_timeout_s=0.05) as opened, AsyncExitStack() as stack:
+    async with serving_admin(timeout_s=0.05) as opened, AsyncExitStack() as stack:
         port = int(opened.address.rpartition(":")[2])
         idle = [
             await stack.enter_async_context(await anyio.connect_tcp("127.0.0.1", port))
@@ -274,37 +276,50 @@ async def test_silent_connections_are_closed() -> None:
             assert (await client.get("/admin/acp/status")).status_code == 200
 
 
-async def test_connection_that_was_silent_the_longest_makes_room_for_a_new_one() -> None:
-    request = (
-        f"GET /admin/acp/status HTTP/1.1\r\nHost: {{}}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
-    )
-    async with (
-        serving_admin(head_timeout_s=600, keep_alive_s=600) as opened,
-        AsyncExitStack() as stack,
-    ):
+async def test_one_connection_too_many_waits_until_another_one_is_closed() -> None:
+    async with serving_admin() as opened, AsyncExitStack() as stack:
         host = opened.address.removeprefix("http://")
         port = int(host.rpartition(":")[2])
-        said = request.format(host).encode()
 
         async def connected() -> anyio.abc.SocketStream:
             return await stack.enter_async_context(await anyio.connect_tcp("127.0.0.1", port))
 
-        async def answered(stream: anyio.abc.SocketStream) -> bytes:
-            await stream.send(said)
-            return (await stream.receive()).split(b"\r\n")[0]
+        silent, *_ = [await connected() for _ in range(MAX_CONNECTIONS)]
+        late = await connected()
+        request = f"GET /admin/acp/status HTTP/1.1\r\nHost: {host}\r\n"
+        await late.send(f"{request}Authorization: {BEARER}\r\n\r\n".encode())
+        with anyio.move_on_after(0.05) as waited:
+            await late.receive()
+        assert waited.cancelled_caught
+        await silent.aclose()
+        assert (await late.receive()).startswith(b"HTTP/1.1 200 ")
 
-        silent = await connected()
-        first, *others = [await connected() for _ in range(MAX_CONNECTIONS - 1)]
-        for each in (first, *others):
-            assert await answered(each) == b"HTTP/1.1 200 OK"
-        assert await answered(await connected()) == b"HTTP/1.1 200 OK"
-        with pytest.raises(anyio.EndOfStream):
-            await silent.receive()
-        assert await answered(await connected()) == b"HTTP/1.1 200 OK"
-        with pytest.raises(anyio.EndOfStream):
-            while await first.receive():
-                pass
-        assert await answered(others[-1]) == b"HTTP/1.1 200 OK"
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [(b"Hello!\r\n\r\n", b"400"), (b"GET / HTTP/1.1\r\nX: " + b"x" * 32 * 1024, b"431")],
+)
+async def test_what_is_no_request_is_refused(sent: bytes, status: bytes) -> None:
+    async with serving_admin() as opened:
+        port = int(opened.address.rpartition(":")[2])
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(sent)
+            assert (await stream.receive()).split()[1] == status
+
+
+class FailingAgent:
+    services = AgentServices()
+    version = None
+
+    @property
+    def sessions(self) -> SessionManager:
+        raise StoreError("broken")
+
+
+async def test_failing_endpoint_does_not_end_the_agent(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving_admin(agent=FailingAgent()) as opened, admin_client(opened) as client:
+        assert (await client.get("/admin/acp/status")).status_code == 500
+    assert "a status request failed" in caplog.text
 
 
 def test_address_in_use_is_reported() -> None:

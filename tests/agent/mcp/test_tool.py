@@ -64,9 +64,8 @@ class Forecaster:
 
 async def forecast(it: Talk) -> None:
     """Run the turn in a session whose tools are its own and those of a server."""
-    surface = it.server._handlers
-    assert surface is not None
-    desk = surface.sessions.awake[it.session_id]._context
+    assert it.server.sessions is not None
+    desk = it.server.sessions.awake[it.session_id]._context
     async with BackgroundTasks() as tasks:
         room = McpServers(TOOLS)
         await room.open([weather()], McpClient(desk.client, tasks, LIMITS), it.cwd)

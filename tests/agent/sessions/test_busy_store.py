@@ -109,8 +109,8 @@ async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_noth
                 tasks.start_soon(prompt)
                 await it.ask("session/list")
                 await it.cancel(session_id)
-        assert it.server._handlers is not None
-        session = it.server._handlers.sessions.awake[session_id]
+        assert it.server.sessions is not None
+        session = it.server.sessions.awake[session_id]
         assert list(session.log.replayable()) == []
 
 

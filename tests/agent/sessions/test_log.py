@@ -231,7 +231,7 @@ async def test_a_prompt_that_cannot_be_kept_is_refused_and_leaves_nothing(
         assert history_of(it, session_id) == []
         make_room(store)
         assert await it.turn(session_id, "hello") == "end_turn"
-        record = it.server.session_record(session_id)
+        record = store.get(session_id)
         assert record is not None
         told = [event["what"] for event in SessionLog(store, record).replayable()]
         assert told.count("user") == 1
@@ -257,5 +257,5 @@ async def test_a_turn_that_is_cancelled_on_a_full_disk_was_cancelled(
 
 
 def history_of(it: Visit, session_id: str) -> list[Any]:
-    assert it.server._handlers is not None
-    return list(it.server._handlers.sessions.awake[session_id]._context.history)
+    assert it.server.sessions is not None
+    return list(it.server.sessions.awake[session_id]._context.history)
