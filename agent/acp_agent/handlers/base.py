@@ -357,9 +357,8 @@ class Handlers(ABC):
         """Open a session: start its servers, then get its record and restore what it holds."""
         async with self.sessions.reserve(session_id):
             servers = McpServers(builtin_tools(), ServerElicitation(self.elicitation_modes))
-            cwd, *additional = setup.directories
             with self.sessions.starting(session_id):
-                await servers.open(setup.servers, self.mcp_client, cwd, additional)
+                await servers.open(setup.servers, self.mcp_client, setup.directories)
             try:
                 log = SessionLog(self.store, await self.store.retry(record))
                 session = Session(
@@ -388,9 +387,8 @@ class Handlers(ABC):
             return
         if session.is_at_work:
             raise session_busy()
-        cwd, *additional = setup.directories
         with self.sessions.starting(session.id):
-            await session.servers.change(setup.servers, self.mcp_client, cwd, additional)
+            await session.servers.change(setup.servers, self.mcp_client, setup.directories)
         session.setup = replace(session.setup, servers=setup.servers)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -49,13 +48,6 @@ from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
-
-def roots_of(directories: Sequence[Path]) -> ListRootsResult:
-    """Return absolute `directories` as the answer to `roots/list`, each once."""
-    addresses = dict.fromkeys(directory.as_uri() for directory in directories)
-    return ListRootsResult(roots=[Root(uri=FileUrl(address)) for address in addresses])
-
-
 logger = logging.getLogger(__name__)
 
 CLOSING: Final = 2.0
@@ -64,32 +56,38 @@ LOG_WIDTH: Final = 500
 _ABOUT_US: Final = Implementation(name="acp-agent", version=VERSION)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where servers are started, and how those of the client are reached."""
-
-    cwd: Path
-    acp_transports: AcpTransports | None
-    relay: ServerElicitation
-    """By which servers ask the user."""
-    directories: Callable[[], Sequence[Path]]
-    """Returns where the session works by now."""
+def roots_of(directories: Sequence[Path]) -> ListRootsResult:
+    """Return absolute `directories` as the answer to `roots/list`, each once."""
+    addresses = dict.fromkeys(directory.as_uri() for directory in directories)
+    return ListRootsResult(roots=[Root(uri=FileUrl(address)) for address in addresses])
 
 
 class McpConnection:
-    """One server of a session."""
+    """One server of a session.
 
-    def __init__(self, server: Server, place: Place, limits: Limits) -> None:
+    `relay` is how it asks the user, `directories` returns where the session works now, the first
+    one being where it started, and `acp_transports` is how servers of the client are reached.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        limits: Limits,
+        relay: ServerElicitation,
+        directories: Callable[[], Sequence[Path]],
+        acp_transports: Callable[[], AcpTransports],
+    ) -> None:
         self.id = server.id
         self._server = server
-        self._place = place
         self._limits = limits
+        self._relay = relay
+        self._directories = directories
+        self._acp_transports = acp_transports
         self._client: Client | None = None
         self._tool_filter = ToolFilter()
         self._listing = Listing({})
         self._scope = anyio.CancelScope()
         self._is_stale = anyio.Event()
-        self._fresh = anyio.Event()
         self._is_leaving = anyio.Event()
         self.has_opened = anyio.Event()
         """Set once the server can be used, or cannot be."""
@@ -140,10 +138,6 @@ class McpConnection:
         self.leave()
         self.has_opened.set()
 
-    async def wait_listed(self) -> None:
-        """Return when the tools have been listed anew, or could not be."""
-        await self._fresh.wait()
-
     async def call(self, name: str, arguments: dict[str, Json]) -> Outcome:
         """Call the tool that the server knows as `name`.
 
@@ -189,14 +183,15 @@ class McpConnection:
         mode = "auto"
         match self._server:
             case StdioServer():
-                transport = open_process(self._server, self._place.cwd, self._limits, self.give_up)
+                transport = open_process(
+                    self._server, self._directories()[0], self._limits, self.give_up
+                )
             case WebServer():
                 transport = await web_transport(self._server, self._limits, stack, self.give_up)
                 # The older transport is older than the probe for newer servers.
                 mode = "legacy" if self._server.is_sse else mode
             case AcpServer():
-                assert self._place.acp_transports is not None
-                transport = self._place.acp_transports.open(self._server.server_id)
+                transport = self._acp_transports().open(self._server.server_id)
                 mode = LATEST_MODERN_VERSION
         return Client(
             self._tool_filter.around(transport),
@@ -205,7 +200,7 @@ class McpConnection:
             cache=None,
             message_handler=self._handle_message,
             logging_callback=self._log,
-            elicitation_callback=self._ask if self._place.relay.modes else None,
+            elicitation_callback=self._ask if self._relay.modes else None,
             list_roots_callback=self._roots,
         )
 
@@ -225,8 +220,6 @@ class McpConnection:
             except Exception as problem:  # noqa: BLE001 - as in run; the tools stay as they were
                 reason = reason_of(problem, self._limits.spawn_timeout)
                 logger.warning("MCP server %s: listing anew: it %s", self.id, reason)
-            self._fresh.set()
-            self._fresh = anyio.Event()
 
     async def _announces_changes(self, client: Client) -> bool:
         """Return whether the server has to be asked for changes, and would tell."""
@@ -266,12 +259,10 @@ class McpConnection:
     async def _ask(
         self, context: ClientRequestContext, params: ElicitRequestParams
     ) -> ElicitResult:
-        del context
-        return await answered(self.id, params, self._place.relay)
+        return await answered(self.id, params, self._relay)
 
     async def _roots(self, context: ClientRequestContext) -> ListRootsResult:
-        del context
-        return roots_of(self._place.directories())
+        return roots_of(self._directories())
 
     async def notify_roots_changed(self) -> None:
         """Tell the server that the session works in other directories; newer ones just ask."""

@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from acp_agent.elicitation import ServerElicitation
-from acp_agent.mcp.config import AcpServer, Limits, Server
+from acp_agent.mcp.config import Limits, Server
 from acp_agent.terminals import RequestSender
 from acp_agent.tools.call import Tool
 from acp_protocol.jsonrpc import Json
@@ -115,11 +115,7 @@ class McpServers(Mapping[str, Tool]):
             pass
 
     async def change(
-        self,
-        servers: Sequence[Server],
-        home: McpClient,
-        cwd: Path,
-        additional: Sequence[Path] = (),
+        self, servers: Sequence[Server], home: McpClient, directories: Sequence[Path]
     ) -> None:
         """Close all, and open `servers` instead, unless they are the same."""
         async with self._changing:
@@ -127,7 +123,7 @@ class McpServers(Mapping[str, Tool]):
                 return
             await self._leave()
             if not self._is_closed:
-                await self.open(servers, home, cwd, additional)
+                await self.open(servers, home, directories)
 
     async def move(self, directories: Sequence[Path]) -> None:
         """Tell the servers where the session works from now on, if that has changed."""
@@ -139,31 +135,29 @@ class McpServers(Mapping[str, Tool]):
                     tasks.start_soon(connection.notify_roots_changed)
 
     async def open(
-        self,
-        servers: Sequence[Server],
-        home: McpClient,
-        cwd: Path,
-        additional: Sequence[Path] = (),
+        self, servers: Sequence[Server], home: McpClient, directories: Sequence[Path]
     ) -> None:
-        """Start `servers` in `cwd` and return when each is ready or has failed, see `warnings`.
+        """Start `servers` and return when each is ready or has failed, see `warnings`.
 
-        They learn that the session works there and in `additional` directories. Cancelled, it
-        leaves nothing behind.
+        They start in the first of `directories` and learn that the session works in all of them.
+        Cancelled, it leaves nothing behind.
         """
         self._declared, self._connections = tuple(servers), ()
-        self._directories = (cwd, *additional)
+        self._directories = tuple(directories)
         if not servers:
             return
-        from acp_agent.mcp.connection import McpConnection, Place
+        from acp_agent.mcp.connection import McpConnection
 
         for name, level in _LOG_LEVELS.items():
             logging.getLogger(name).setLevel(level)
-        is_over_acp = any(isinstance(server, AcpServer) for server in servers)
         limit = home.limits.spawn_timeout
         self._closing = CLOSING + home.limits.eof_grace + 2 * home.limits.kill_after
-        acp_transports = home.acp_transports() if is_over_acp else None
-        place = Place(cwd, acp_transports, self.relay, lambda: self._directories)
-        self._connections = tuple(McpConnection(server, place, home.limits) for server in servers)
+        self._connections = tuple(
+            McpConnection(
+                server, home.limits, self.relay, lambda: self._directories, home.acp_transports
+            )
+            for server in servers
+        )
         for connection in self._connections:
             home.tasks.start_soon(connection.run)
         try:
@@ -221,20 +215,18 @@ class McpServers(Mapping[str, Tool]):
 
     def __getitem__(self, name: str) -> Tool:
         """Return the tool of that name."""
-        for tools in self._all():
-            if (tool := tools.get(name)) is not None:
-                return tool
-        raise KeyError(name)
+        return self._tools()[name]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names, in the order in which servers were named and tools listed."""
-        return iter(dict.fromkeys(name for tools in self._all() for name in tools))
+        return iter(self._tools())
 
     def __len__(self) -> int:
         """Return how many tools there are."""
-        return sum(1 for _ in self)
+        return len(self._tools())
 
-    def _all(self) -> Iterator[Mapping[str, Tool]]:
-        yield self._own
+    def _tools(self) -> dict[str, Tool]:
+        tools = dict(self._own)
         for connection in self._connections:
-            yield connection.tools
+            tools |= {name: tool for name, tool in connection.tools.items() if name not in tools}
+        return tools

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
+from mcp.client import Client
 
 from acp_agent.mcp.config import Limits, Server, StdioServer, WebServer
 from acp_agent.mcp.connection import McpConnection
@@ -57,8 +57,8 @@ async def opened(
     """Open a room, and close it at the end."""
     with anyio.fail_after(LIMIT):
         async with BackgroundTasks() as tasks:
-            room = McpServers()
-            await room.open(servers, McpClient(client or Nobody(), tasks, limits), cwd, additional)
+            room, home = McpServers(), McpClient(client or Nobody(), tasks, limits)
+            await room.open(servers, home, [cwd, *additional])
             try:
                 yield room
             finally:
@@ -85,16 +85,21 @@ async def listed_anew(room: McpServers) -> AsyncGenerator[None]:
     """At the end, wait until a server that has changed its tools meanwhile was asked for them."""
     changed = anyio.Event()
 
-    async def wait(connection: McpConnection) -> None:
-        await connection.wait_listed()
-        changed.set()
+    def observe(connection: McpConnection) -> None:
+        list_ = connection._list
 
-    async with BackgroundTasks() as tasks:
-        for connection in room._connections:
-            tasks.start_soon(wait, connection)
-        await anyio.lowlevel.checkpoint()
-        yield
-        await changed.wait()
+        async def listed(client: Client) -> None:
+            try:
+                await list_(client)
+            finally:
+                changed.set()
+
+        connection._list = listed
+
+    for connection in room._connections:
+        observe(connection)
+    yield
+    await changed.wait()
 
 
 async def call(room: McpServers, tool: str, **arguments: Json) -> Outcome:

@@ -108,7 +108,7 @@ async def talk(
         ):
             editor.changes = client if tells_changes else None
             agent.home = McpClient(connection, tasks, patience)
-            await room.open(servers or (AcpServer("e", "srv-1"),), agent.home, Path.cwd())
+            await room.open(servers or (AcpServer("e", "srv-1"),), agent.home, [Path.cwd()])
             try:
                 await then(room, client)
             finally:

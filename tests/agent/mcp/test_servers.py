@@ -179,7 +179,7 @@ async def test_cancelled_while_it_opens_a_room_leaves_nothing_running(tmp_path: 
         async with BackgroundTasks() as tasks:
             home = McpClient(Nobody(), tasks, LIMITS)
             async with anyio.create_task_group() as opening:
-                opening.start_soon(room.open, [scripted(code)], home, tmp_path)
+                opening.start_soon(room.open, [scripted(code)], home, [tmp_path])
                 await log.wait_for("MCP server s: ")
                 opening.cancel_scope.cancel()
             line = await log.wait_for("MCP server s: ")

@@ -68,7 +68,7 @@ async def forecast(it: Talk) -> None:
     desk = it.server.sessions.awake[it.session_id]._context
     async with BackgroundTasks() as tasks:
         room = McpServers(TOOLS)
-        await room.open([weather()], McpClient(desk.client, tasks, LIMITS), it.cwd)
+        await room.open([weather()], McpClient(desk.client, tasks, LIMITS), [it.cwd])
         desk.tools = room
         try:
             assert await it.prompt("How will it be?") == "end_turn"
