@@ -364,7 +364,7 @@ async def test_what_is_wrong_with_a_server_is_told_by_its_place(cwd: Path) -> No
         elsewhere: Json = {"type": "http", "name": "w", "url": "ftp://a", "headers": []}
         for server, reason in (
             (declared(name="x"), "params.mcpServers.0.name: x is none of the allowed servers"),
-            (elsewhere, "params.mcpServers.0.url is no http or https address"),
+            (elsewhere, "params.mcpServers.0.url: must be an http or https address"),
         ):
             with pytest.raises(RequestFailedError) as caught:
                 await it.new(mcpServers=[server])

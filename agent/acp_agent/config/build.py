@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
-from acp_agent.mcp.config import Limits, Server, configured_servers
+from acp_agent.mcp.config import Limits, Server
 from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.factory import create_model, expand_settings
 from acp_agent.models.providers import SettingsError
@@ -95,7 +95,12 @@ def build_mcp(mcp: McpServerSettings, environment: Mapping[str, str]) -> McpSett
             }
         except _UnsetVariableError as error:
             logger.error("mcp.servers.%s is left out: %s", id_, error)  # noqa: TRY400 - no bug
-    servers: tuple[Server, ...] = configured_servers(tables)
+    servers: tuple[Server, ...] = ()
+    if tables:
+        # Many sessions have no servers, and pydantic takes time.
+        from acp_agent.mcp.declarations import configured_servers
+
+        servers = configured_servers(tables)
     limits = Limits(connections=mcp.max_connections, spawn_timeout=mcp.spawn_timeout)
     return McpSettings(servers, mcp.allowed_servers, limits)
 

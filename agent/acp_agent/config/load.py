@@ -36,7 +36,7 @@ from acp_agent.config.source import (
     read_text,
     spelled,
 )
-from acp_agent.mcp.config import DeclarationError, configured_servers
+from acp_agent.mcp.declarations import ServerId, ServerTable
 from acp_agent.models.providers import PROVIDERS
 from acp_agent.models.settings import DEMO, ModelSettings, full_name
 from acp_agent.paths import CONFIG_VARIABLE
@@ -230,7 +230,7 @@ def _annotation(type_: SettingType[Any]) -> Any:
     if type_ is RULE_TABLES:
         return list[RuleTable]
     if type_ is SERVER_TABLES:
-        return dict[str, dict[str, Any]]
+        return dict[ServerId, ServerTable]
     return Annotated[Any, PlainValidator(type_.validate)]
 
 
@@ -259,7 +259,6 @@ class SettingsFile:
                 self._report(each["loc"], _sentence(each))
         else:
             self._set_all(tables, (), self.values)
-            self._check_servers()
 
     @property
     def problems(self) -> list[str]:
@@ -268,6 +267,9 @@ class SettingsFile:
 
     def _report(self, path: KeyPath, problem: str) -> None:
         path = self._moved.get(path, path)
+        if path[:2] == ("mcp", "servers"):
+            # What is deeper may be a secret in the place of a name; "[key]" means a name is wrong.
+            path = tuple(step for step in path[:4] if step != "[key]")
         where = f"{self._source.at(path)}: {spelled(path)}: "
         self._problems.append((self._source.line(path), where + problem))
 
@@ -284,6 +286,9 @@ class SettingsFile:
                 rules = tuple(rule.rule() for rule in value)
                 origin = self._source.at((*path, 0) if rules else path)
                 values["permissions.rules"] = LoadedValue(rules, origin)
+            elif path == ("mcp", "servers"):
+                servers = {id_: each.model_dump(exclude_unset=True) for id_, each in value.items()}
+                values["mcp.servers"] = LoadedValue(servers, self._source.at(path))
             else:
                 key = f"model.{name}" if at[:2] == ("model", "others") else spelled(path)
                 origin = self._source.at(self._moved.get(path, path))
@@ -297,21 +302,6 @@ class SettingsFile:
         if key == "admin.listen" and value.startswith(UNIX):
             return f"{UNIX}{base / Path(value.removeprefix(UNIX)).expanduser()}"
         return value
-
-    def _check_servers(self) -> None:
-        known = ("command", "args", "env", "url", "headers", "type")
-        servers = self.values.get("mcp.servers")
-        for id_, table in servers.value.items() if servers is not None else ():
-            path = ("mcp", "servers", id_)
-            for name in table:
-                if name not in known:
-                    self._report((*path, name), _unknown_key(did_you_mean(name, known)))
-            try:
-                configured_servers({id_: table})
-            except DeclarationError as error:
-                self._problems.append(
-                    (self._source.line(path), f"{self._source.at(path)}: {error}")
-                )
 
 
 def _sentence(error: ErrorDetails) -> str:
@@ -329,18 +319,20 @@ def _sentence(error: ErrorDetails) -> str:
             return "is missing"
         case "string_type":
             return "must be a non-empty string"
-        case "list_type":
+        case "list_type" if path[:1] != ("mcp",):
             return f"must be a list of tables, as in [[{spelled(path)}]]"
-        case "dict_type" if len(path) > 2:
-            return "must be a table with command, or with url"
-        case "dict_type":
+        case "dict_type" if path == ("mcp", "servers"):
             return f"must be {SERVER_TABLES.expected}"
-        case _:
+        case "dict_type" | "model_type":
             return "must be a table"
+        case _:
+            return error["msg"]
 
 
 def _unknown(path: KeyPath) -> str:
     name = str(path[-1])
+    if path[:2] == ("mcp", "servers"):
+        return _unknown_key(did_you_mean(name, ServerTable.model_fields))
     if name in SECRETS:
         variable = SECRETS[name]
         return f"do not put secrets in the config file; set {variable} to the variable's name"

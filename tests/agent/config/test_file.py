@@ -94,13 +94,17 @@ def settings(text: str) -> SettingsFile:
             "3: model.others.1.thinkin: unknown key; did you mean model.thinking?",
         ),
         ("[mcp.servers]\na__b = { command = 'x' }", "2: mcp.servers.a__b: an id has"),
-        ("[mcp.servers.a]\nargs = []", "1: mcp.servers.a.command is missing"),
+        ("[mcp.servers.a]\nargs = []", "1: mcp.servers.a: command is missing"),
         (
             "[mcp.servers.a]\ncommand = 'x'\nenviron = {}",
             "3: mcp.servers.a.environ: unknown key; did you mean env?",
         ),
+        (
+            "mcp.servers.a = { command = 'x', env = { 'K=secret' = '' } }",
+            "1: mcp.servers.a.env: Str",
+        ),
         ("mcp.servers = 3", "1: mcp.servers: must be a table with a table for each server"),
-        ("mcp.servers.a = 3", "1: mcp.servers.a: must be a table with command, or with url"),
+        ("mcp.servers.a = 3", "1: mcp.servers.a: must be a table"),
         (
             "sessions.storage = 'file'",
             "sessions.storage: must be memory or a directory; file",
