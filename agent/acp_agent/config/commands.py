@@ -98,19 +98,14 @@ def write_template(path: Path, *, overwrite: bool) -> None:
             if overwrite:
                 draft.replace(path)
             else:
-                _link(draft, path)
+                path.hardlink_to(draft)
         finally:
             draft.unlink(missing_ok=True)
+    except FileExistsError:
+        raise InvalidFileError(f"{path} exists; --force overwrites it") from None
     except (OSError, ValueError) as error:
         reason = describe_os_error(error) if isinstance(error, OSError) else str(error)
         raise InvalidFileError(f"{path} cannot be written: {reason}") from None
-
-
-def _link(draft: Path, path: Path) -> None:
-    try:
-        path.hardlink_to(draft)
-    except FileExistsError:
-        raise InvalidFileError(f"{path} exists; --force overwrites it") from None
 
 
 def _loaded(options: argparse.Namespace) -> LoadedSettings:

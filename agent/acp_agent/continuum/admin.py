@@ -92,12 +92,12 @@ def admin_endpoints(agent: Agent) -> dict[str, Callable[[], Json]]:
         if agent.sessions is None:
             return {"sessions": []}
         found = [
-            _session(each.log.current(), each.suspended(), running=each.is_busy)
+            _session(each.log.current(), each.suspended(), is_running=each.is_busy)
             for each in agent.sessions.awake.values()
         ]
         for id_, suspended in agent.sessions.suspended.items():
             if (record := agent.services.store.get(id_)) is not None:
-                found.append(_session(record, suspended, asleep=True))
+                found.append(_session(record, suspended, is_suspended=True))
         return {"sessions": found}
 
     return {
@@ -108,7 +108,11 @@ def admin_endpoints(agent: Agent) -> dict[str, Callable[[], Json]]:
 
 
 def _session(
-    record: SessionRecord, state: SuspendedSession, *, running: bool = False, asleep: bool = False
+    record: SessionRecord,
+    state: SuspendedSession,
+    *,
+    is_running: bool = False,
+    is_suspended: bool = False,
 ) -> dict[str, Json]:
     return {
         "sessionId": record.id,
@@ -118,8 +122,8 @@ def _session(
         "mode": state.permissions.mode,
         "model": state.model,
         "historyLength": state.history_length,
-        "running": running,
-        "asleep": asleep,
+        "running": is_running,
+        "asleep": is_suspended,
     }
 
 

@@ -1,7 +1,7 @@
 """The connection to one server, from its start to its end.
 
-One task holds it all: what the SDK opens must be closed where it was opened. Whoever calls a tool
-does so from another task, and gets an error as soon as the connection is gone.
+One task holds it all: what the SDK opens must be closed where it was opened. Tools are called from
+other tasks, and the callers get an error as soon as the connection is gone.
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ class McpConnection:
         try:
             with anyio.move_on_after(self._limits.spawn_timeout):
                 await client.session.send_notification(RootsListChangedNotification())
-        except Exception as problem:  # noqa: BLE001 - as in run; what it is told of is no harm
+        except Exception as problem:  # noqa: BLE001 - as in run; the server can still ask
             logger.debug("MCP server %s: no roots: %s", self.id, reason_of(problem))
 
     async def _log(self, params: LoggingMessageNotificationParams) -> None:

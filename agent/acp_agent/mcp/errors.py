@@ -52,10 +52,14 @@ def reason_of(problem: BaseException, limit: float | None = None) -> str:
             return "took too long" if limit is None else f"took longer than {limit:g} s"
         case httpx2.HTTPStatusError():
             return f"answered with HTTP status {problem.response.status_code}"
+        case ValidationError() | httpx2.DecodingError():
+            return RUBBISH
+        case httpx2.ConnectError():
+            return AWAY
+        case httpx2.NetworkError() | httpx2.ProtocolError():
+            return BROKE_OFF
         case httpx2.HTTPError() | OSError():
             return AWAY
-        case ValidationError():
-            return RUBBISH
         case _:
             return f"is not usable ({type(problem).__name__})"
 

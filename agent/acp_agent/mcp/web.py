@@ -22,7 +22,7 @@ from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_mes
 from pydantic import ValidationError
 
 from acp_agent.mcp.config import Limits, WebServer
-from acp_agent.mcp.errors import AWAY, BROKE_OFF, ELSEWHERE, RUBBISH, our_error
+from acp_agent.mcp.errors import ELSEWHERE, RUBBISH, our_error, reason_of
 from acp_agent.mcp.messages import mended, read_message
 from acp_protocol.errors import FrameTooLongError
 from acp_protocol.framing import LineFramer
@@ -113,7 +113,9 @@ class _BoundedClient(httpx2.AsyncClient):
             if response.headers.get("content-encoding", "identity") != "identity":
                 await response.aclose()
                 raise httpx2.DecodingError("the answer is packed")
-            if _is_stream(response) and isinstance(response.stream, httpx2.AsyncByteStream):
+            kind = response.headers.get("content-type", "").lower()
+            is_stream = response.status_code == HTTPStatus.OK and kind.startswith(_EVENTS)
+            if is_stream and isinstance(response.stream, httpx2.AsyncByteStream):
                 response.stream = _Events(
                     response.stream, self._limit, lambda: self._refuse(message)
                 )
@@ -124,7 +126,7 @@ class _BoundedClient(httpx2.AsyncClient):
         except _TooLongError:
             return _failed(request, message, self._too_much)
         except httpx2.RequestError as problem:
-            reason = _failure_reason(problem)
+            reason = reason_of(problem)
             if self._on_end is not None:
                 self._on_end(reason)
             elif request.method == "POST":
@@ -209,11 +211,6 @@ def _mended_line(line: bytes) -> bytes:
     return b"data: " + mended(value.removeprefix(b" "))
 
 
-def _is_stream(response: httpx2.Response) -> bool:
-    kind = response.headers.get("content-type", "").lower()
-    return response.status_code == HTTPStatus.OK and kind.startswith(_EVENTS)
-
-
 def _is_followed(response: httpx2.Response) -> bool:
     """Whether the SDK follows a redirect: it keeps the method and stays on the server."""
     sent, onward = response.request, response.next_request
@@ -237,39 +234,26 @@ async def _request_in(request: httpx2.Request) -> JSONRPCRequest | None:
 
 
 def _answer(
-    request: httpx2.Request, asked: JSONRPCRequest, response: httpx2.Response, body: bytes
+    request: httpx2.Request, sent: JSONRPCRequest, response: httpx2.Response, body: bytes
 ) -> httpx2.Response:
-    """Return the answer to `asked` that a whole response holds, or why it holds none."""
+    """Return the answer to `sent` that a whole response holds, or why it holds none."""
     status = response.status_code
     try:
         message = read_message(body)
     except ValueError:
         message = None
-    if isinstance(message, JSONRPCError) and message.id in {None, asked.id}:
-        message.id = asked.id
+    if isinstance(message, JSONRPCError) and message.id in {None, sent.id}:
+        message.id = sent.id
     elif status == HTTPStatus.NOT_FOUND and "mcp-session-id" in request.headers:
-        return _failed(request, asked, FORGOTTEN)
+        return _failed(request, sent, FORGOTTEN)
     elif status != HTTPStatus.OK:
-        return _failed(request, asked, _status(status))
+        return _failed(request, sent, _status(status))
     elif not isinstance(message, JSONRPCResponse):
-        return _failed(request, asked, RUBBISH)
-    elif message.id != asked.id:
-        return _failed(request, asked, "answered something else than what was asked")
+        return _failed(request, sent, RUBBISH)
+    elif message.id != sent.id:
+        return _failed(request, sent, "answered something else than what was asked")
     content = message.model_dump_json(by_alias=True, exclude_unset=True)
     return httpx2.Response(status, headers=_headers(response), content=content, request=request)
-
-
-def _failure_reason(problem: httpx2.RequestError) -> str:
-    """Return what became of a request to which no whole response has come."""
-    match problem:
-        case httpx2.DecodingError():
-            return RUBBISH
-        case httpx2.ConnectError():
-            return AWAY
-        case httpx2.NetworkError() | httpx2.ProtocolError():
-            return BROKE_OFF
-        case _:
-            return AWAY
 
 
 def _status(status: int) -> str:
@@ -284,19 +268,19 @@ def _status(status: int) -> str:
         return f"answered with HTTP status {status}"
 
 
-def _error(asked: JSONRPCRequest | None, reason: str) -> str:
-    id_ = asked.id if asked is not None else None
+def _error(sent: JSONRPCRequest | None, reason: str) -> str:
+    id_ = sent.id if sent is not None else None
     error = JSONRPCError(jsonrpc="2.0", id=id_, error=our_error(reason))
     return error.model_dump_json(by_alias=True, exclude_unset=True)
 
 
-def _failed(request: httpx2.Request, asked: JSONRPCRequest | None, reason: str) -> httpx2.Response:
+def _failed(request: httpx2.Request, sent: JSONRPCRequest | None, reason: str) -> httpx2.Response:
     """Return a response that fails a request of ours, for `reason`."""
     headers = {"Content-Type": "application/json"}
     return httpx2.Response(
         HTTPStatus.SERVICE_UNAVAILABLE,
         headers=headers,
-        content=_error(asked, reason),
+        content=_error(sent, reason),
         request=request,
     )
 
