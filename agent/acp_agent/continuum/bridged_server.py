@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     METHOD_NOT_FOUND,
@@ -35,12 +36,8 @@ from acp_protocol.jsonrpc import Json
 logger = logging.getLogger(__name__)
 
 METHOD: Final = "mcp/message"
-
-
-class _PendingRequest:
-    def __init__(self) -> None:
-        self.is_answered = anyio.Event()
-        self.response: dict[str, Json] | None = None
+BROKEN: Final = -33002
+"""The code of an error that does not come from the server, as for MCP over ACP."""
 
 
 class BridgedServer:
@@ -53,12 +50,11 @@ class BridgedServer:
         limits: Limits,
         notify: Callable[[str, Json], Awaitable[None]],
     ) -> None:
-        self.server_id = server.id
         self._connection_id = connection_id
         self._server = server
         self._limits = limits
         self._notify = notify
-        self._pending: dict[str | int, _PendingRequest] = {}
+        self._pending: dict[str | int, MemoryObjectSendStream[dict[str, Json]]] = {}
         self._send: Callable[[SessionMessage], Awaitable[None]] | None = None
         self._scope = anyio.CancelScope()
         self.failure: str | None = None
@@ -90,32 +86,43 @@ class BridgedServer:
             self._set_failure("has closed the connection")
             self.has_opened.set()
             for pending in self._pending.values():
-                pending.is_answered.set()
+                pending.close()
 
-    async def send(self, message: dict[str, Json]) -> dict[str, Json] | None:
-        """Forward a message; return the response, {} if it needs none, None if the server is gone.
+    def broken(self) -> RequestFailedError:
+        """Return the error for a server that is gone, or too slow."""
+        reason = self.failure or "takes too long"
+        return RequestFailedError(BROKEN, f"The MCP server {self._server.id} {reason}")
 
-        None means a timeout, too.
+    async def send(self, message: dict[str, Json]) -> dict[str, Json]:
+        """Forward a message; return the response, {} if it needs none.
 
         Raises:
-            RequestFailedError: it is no message, or its id is that of an open request.
+            RequestFailedError: it is no message, its id is that of an open request, or the server
+                does not respond.
         """
         try:
             read = jsonrpc_message_adapter.validate_python(message, by_name=False)
         except ValidationError:
             raise _invalid("message is no JSON-RPC message") from None
         if not isinstance(read, JSONRPCRequest):
-            return {} if await self._write(read) else None
+            await self._write(read)
+            return {}
         if read.id in self._pending:
             raise _invalid("message.id is that of an open request")
-        pending = self._pending[read.id] = _PendingRequest()
+        pending, response = anyio.create_memory_object_stream[dict[str, Json]](1)
+        self._pending[read.id] = pending
         try:
-            with anyio.move_on_after(self._limits.call_timeout):
-                if await self._write(read):
-                    await pending.is_answered.wait()
+            with (
+                pending,
+                response,
+                suppress(anyio.EndOfStream),
+                anyio.move_on_after(self._limits.call_timeout),
+            ):
+                await self._write(read)
+                return await response.receive()
         finally:
-            del self._pending[read.id]
-        return pending.response
+            self._pending.pop(read.id, None)
+        raise self.broken()
 
     async def _forward_messages(self, cwd: Path) -> None:
         async with AsyncExitStack() as stack:
@@ -134,16 +141,15 @@ class BridgedServer:
     def _set_failure(self, reason: str) -> None:
         self.failure = self.failure or reason
 
-    async def _write(self, message: JSONRPCMessage) -> bool:
-        """Return whether the message was sent."""
+    async def _write(self, message: JSONRPCMessage) -> None:
         with (
             anyio.move_on_after(self._limits.call_timeout),
             suppress(anyio.BrokenResourceError, anyio.ClosedResourceError),
         ):
             if self._send is not None:
                 await self._send(SessionMessage(message))
-                return True
-        return False
+                return
+        raise self.broken()
 
     async def _receive(self, message: JSONRPCMessage) -> None:
         content = message.model_dump(by_alias=True, mode="json", exclude_unset=True)
@@ -157,12 +163,12 @@ class BridgedServer:
             case JSONRPCRequest():
                 # The bridge cannot forward requests to the client.
                 error = ErrorData(code=METHOD_NOT_FOUND, message="Method not found")
-                await self._write(JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
+                with suppress(RequestFailedError):
+                    await self._write(JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
             case _:
-                pending = None if message.id is None else self._pending.get(message.id)
+                pending = None if message.id is None else self._pending.pop(message.id, None)
                 if pending is not None:
-                    pending.response = content
-                    pending.is_answered.set()
+                    pending.send_nowait(content)
 
 
 def _invalid(reason: str) -> RequestFailedError:

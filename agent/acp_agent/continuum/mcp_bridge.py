@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 LIMITED: Final = -33000
 MISSING: Final = -33001
-BROKEN: Final = -33002
 """Codes of errors that do not come from the server, as for MCP over ACP."""
 
 Params: TypeAlias = Mapping[str, Json]
@@ -103,7 +102,7 @@ class Bridge:
             with anyio.move_on_after(self._limits.spawn_timeout):
                 await connection.has_opened.wait()
             if not connection.is_open:
-                raise _broken(connection)
+                raise connection.broken()
         finally:
             if not connection.has_opened.is_set():
                 connection.close()
@@ -120,11 +119,7 @@ class Bridge:
         message: Json = params.get("message")
         if not isinstance(message, dict):
             raise RequestFailedError(jsonrpc.INVALID_PARAMS, "Invalid params: message is no object")
-        connection = self._connection(params)
-        response = await connection.send(cast("dict[str, Json]", message))
-        if response is None:
-            raise _broken(connection)
-        return response
+        return await self._connection(params).send(cast("dict[str, Json]", message))
 
     async def _disconnect(self, params: Params) -> Json:
         connection = self._connection(params)
@@ -138,8 +133,3 @@ class Bridge:
         if connection is None:
             raise RequestFailedError(MISSING, "There is no such MCP connection", {"id": id_})
         return connection
-
-
-def _broken(connection: BridgedServer) -> RequestFailedError:
-    reason = connection.failure or "takes too long"
-    return RequestFailedError(BROKEN, f"The MCP server {connection.server_id} {reason}")

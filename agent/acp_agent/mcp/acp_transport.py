@@ -8,6 +8,7 @@ Source: ACP, unstable, "MCP over ACP", schema of 2026-11.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -50,9 +51,9 @@ class AcpTransports:
     """The open requests to all servers of one client; requests are named apart from each other."""
 
     def __init__(self, client: RequestSender) -> None:
-        self._client = client
-        self._count = 0
-        self._open: dict[tuple[str, str], tuple[_Transport, JSONRPCRequest]] = {}
+        self.client = client
+        self.names = (f"mcp_{number}" for number in itertools.count(1))
+        self.requests: dict[tuple[str, str], tuple[_Transport, JSONRPCRequest]] = {}
 
     @asynccontextmanager
     async def open(self, server_id: str) -> AsyncGenerator[Streams]:
@@ -67,27 +68,10 @@ class AcpTransports:
         """Take an `mcp/message` notification; one that belongs to no open request is left out."""
         server_id, request_id = params.get("serverId"), params.get("requestId")
         if isinstance(server_id, str) and isinstance(request_id, str):
-            found = self._open.get((server_id, request_id))
+            found = self.requests.get((server_id, request_id))
             if found is not None:
                 transport, request = found
                 transport.notified(request, params)
-
-    async def ask(self, transport: _Transport, request: JSONRPCRequest) -> Json:
-        """Return the client's carrier for the answer to a request."""
-        self._count += 1
-        name = f"mcp_{self._count}"
-        params: dict[str, Json] = {
-            "serverId": transport.server_id,
-            "requestId": name,
-            "method": request.method,
-        }
-        if request.params is not None:
-            params["params"] = request.params
-        self._open[transport.server_id, name] = (transport, request)
-        try:
-            return await self._client.request(METHOD, params)
-        finally:
-            del self._open[transport.server_id, name]
 
 
 class _Transport:
@@ -111,12 +95,12 @@ class _Transport:
             match each.message:
                 case JSONRPCRequest() if len(self._running) >= ACTIVE:
                     reason = f"{ACTIVE} requests are open already"
-                    self._tasks.start_soon(self._refuse, each.message, LIMITED, reason)
+                    self._tasks.start_soon(self._send, _error(each.message, LIMITED, reason))
                 case JSONRPCRequest():
                     scope = self._running[each.message.id] = anyio.CancelScope()
                     self._tasks.start_soon(self._ask, each.message, scope)
                 case JSONRPCNotification(method="notifications/cancelled", params=params):
-                    # The outer request is cancelled with it, and that the client gets to hear.
+                    # This cancels the request to the client, too.
                     scope = self._running.get((params or {}).get("requestId", ""))
                     if scope is not None:
                         scope.cancel()
@@ -139,25 +123,32 @@ class _Transport:
             logger.warning("MCP server %s: a notification was left out", self.server_id)
 
     async def _ask(self, request: JSONRPCRequest, scope: anyio.CancelScope) -> None:
+        name = next(self._transports.names)
+        params: dict[str, Json] = {
+            "serverId": self.server_id,
+            "requestId": name,
+            "method": request.method,
+        }
+        if request.params is not None:
+            params["params"] = request.params
+        self._transports.requests[self.server_id, name] = (self, request)
         try:
             with scope:
-                answer = _answer(request, await self._transports.ask(self, request))
-                await self._to_session.send(SessionMessage(answer))
+                carrier = await self._transports.client.request(METHOD, params)
+                await self._send(_answer(request, carrier))
         except RequestFailedError as refusal:
-            await self._refuse(request, refusal.code, refusal.message)
+            await self._send(_error(request, refusal.code, refusal.message))
         except ConnectionClosedError as problem:
-            await self._refuse(request, CONNECTION_CLOSED, str(problem))
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            logger.debug("an answer came after the session")
+            await self._send(_error(request, CONNECTION_CLOSED, str(problem)))
         finally:
+            del self._transports.requests[self.server_id, name]
             del self._running[request.id]
 
-    async def _refuse(self, request: JSONRPCRequest, code: int, reason: str) -> None:
-        refusal = _error(request, code, reason)
+    async def _send(self, answer: JSONRPCResponse | JSONRPCError) -> None:
         try:
-            await self._to_session.send(SessionMessage(refusal))
+            await self._to_session.send(SessionMessage(answer))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            logger.debug("a refusal came after the session")
+            logger.debug("an answer came after the session")
 
 
 def _answer(request: JSONRPCRequest, carrier: Json) -> JSONRPCResponse | JSONRPCError:
