@@ -151,7 +151,7 @@ class McpServerSettings:
     servers: Mapping[str, Mapping[str, Json]] = setting(
         {}, SERVER_TABLES, "MCP servers of every session, see docs/mcp.md", is_secret=True
     )
-    """As written in the file; references to variables are not replaced yet."""
+    """As the file has them, `env` and `headers` as tables; references are not replaced yet."""
     allowed_servers: tuple[str, ...] = setting(
         (), list_of(), "ids of the servers that may be used; [] allows all"
     )

@@ -105,20 +105,12 @@ def build_mcp(mcp: McpServerSettings, environment: Mapping[str, str]) -> McpSett
     return McpSettings(servers, mcp.allowed_servers, limits)
 
 
-def _expanded(value: Json, environment: Mapping[str, str], where: str) -> Json:
-    """Return `value` with variables in place of the references in all its strings."""
-    if isinstance(value, str):
-
-        def variable(found: re.Match[str]) -> str:
-            if found[1] not in environment:
-                raise _UnsetVariableError(f"{where}: the variable {found[1]} is not set")
-            return environment[found[1]]
-
-        return REFERENCE.sub(variable, value)
-    if isinstance(value, list):
-        values = cast("list[Json]", value)
-        return [_expanded(each, environment, f"{where}.{at}") for at, each in enumerate(values)]
-    if isinstance(value, dict):
-        pairs = cast("dict[str, Json]", value).items()
-        return {name: _expanded(each, environment, f"{where}.{name}") for name, each in pairs}
-    return value
+def _expanded(pairs: Json, environment: Mapping[str, str], where: str) -> dict[str, str]:
+    """Return names and values, with variables in place of the references in the values."""
+    expanded: dict[str, str] = {}
+    for name, text in cast("dict[str, str]", pairs).items():
+        for variable in REFERENCE.findall(text):
+            if variable not in environment:
+                raise _UnsetVariableError(f"{where}.{name}: the variable {variable} is not set")
+        expanded[name] = REFERENCE.sub(lambda found: environment[found[1]], text)
+    return expanded

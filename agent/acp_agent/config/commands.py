@@ -98,11 +98,12 @@ def write_template(path: Path, *, overwrite: bool) -> None:
             if overwrite:
                 draft.replace(path)
             else:
-                path.hardlink_to(draft)
+                try:
+                    path.hardlink_to(draft)
+                except FileExistsError:
+                    raise InvalidFileError(f"{path} exists; --force overwrites it") from None
         finally:
             draft.unlink(missing_ok=True)
-    except FileExistsError:
-        raise InvalidFileError(f"{path} exists; --force overwrites it") from None
     except (OSError, ValueError) as error:
         reason = describe_os_error(error) if isinstance(error, OSError) else str(error)
         raise InvalidFileError(f"{path} cannot be written: {reason}") from None

@@ -195,11 +195,9 @@ def _line(path: str, value: Json, origin: str) -> str:
 def _redacted(name: str, value: Json) -> Json:
     """Return a member of an MCP server without what may be a secret."""
     match name, value:
-        case ("env" | "headers", dict()):
-            pairs = cast("dict[str, Json]", value)
+        case "env" | "headers", dict():
+            pairs = cast("dict[str, str]", value)
             return {each: _redacted_text(text) for each, text in pairs.items()}
-        case ("env" | "headers", _):
-            return HIDDEN
         case "args", list():
             return _redacted_arguments(cast("list[Json]", value))
         case "url", str():
@@ -214,11 +212,10 @@ def _redacted(name: str, value: Json) -> Json:
             return value
 
 
-def _redacted_text(text: Json) -> Json:
+def _redacted_text(text: str) -> str:
     """Return a text that only refers to variables as it is, any other one hidden."""
-    if isinstance(text, str) and REFERENCE.search(text):
-        return text if REFERENCE.sub("", text).strip().lower() in _SCHEMES else HIDDEN
-    return HIDDEN
+    bare = REFERENCE.sub("", text)
+    return text if bare != text and bare.strip().lower() in _SCHEMES else HIDDEN
 
 
 def _redacted_arguments(arguments: list[Json]) -> list[Json]:

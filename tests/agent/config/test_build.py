@@ -87,7 +87,7 @@ def test_variables_are_filled_in_where_secrets_stand() -> None:
         },
         "web": {
             "url": "https://x",
-            "headers": [{"name": "Authorization", "value": "Bearer ${TOKEN}"}],
+            "headers": {"Authorization": "Bearer ${TOKEN}"},
         },
     }
     assert mcp({"TOKEN": "t", "EMPTY": ""}, servers=servers) == [
