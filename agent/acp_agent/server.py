@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from acp_agent.continuum.mcp_bridge import Bridge
 from acp_agent.handlers.base import Handlers
-from acp_agent.handlers.params import Params, dict_or_empty, invalid_params
+from acp_agent.handlers.params import Params, invalid_params
 from acp_agent.handlers.v1 import HandlersV1
 from acp_agent.handlers.v2 import HandlersV2
 from acp_agent.services import AgentServices
@@ -26,7 +26,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.json_values import is_finite
+from acp_protocol.json_values import as_object, is_finite
 from acp_protocol.jsonrpc import Json, Notification, Request
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class AgentServer:
     async def handle_notification(self, notification: Notification) -> None:
         """Handle a notification of the client; before `initialize` it is ignored."""
         if self._handlers is not None:
-            self._handlers.notified(notification.method, dict_or_empty(notification.params))
+            self._handlers.notified(notification.method, as_object(notification.params))
 
     def cancel_all(self) -> None:
         """Cancel every running turn; their prompts end with `cancelled`."""
@@ -125,7 +125,7 @@ class AgentServer:
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "initialize comes too late")
-        requested = dict_or_empty(request.params)
+        requested = as_object(request.params)
         version = self._negotiate(requested)
         _check_id(request, version)
         if self._handlers is not None and version < self._handlers.version:
@@ -179,8 +179,8 @@ def _read(request: Request, version: int) -> Params:
     row = find_method(request.method, version, kind="request")
     if row is not None and row.sent_by == "agent":
         # A dialect uses this name for a request in the other direction.
-        return dict_or_empty(request.params)
+        return as_object(request.params)
     params, errors = parse_params(request.method, request.params, version, kind="request")
     if wrong := [str(error) for error in errors if not error.is_tolerated]:
         raise invalid_params("; ".join(wrong))
-    return dict_or_empty(params)
+    return as_object(params)

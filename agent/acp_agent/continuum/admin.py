@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 PREFIX: Final = "/admin/acp"
 MAX_CONNECTIONS: Final = 16
 """Connections at once; further ones wait until one of these is closed."""
+ACCEPT_RETRY_S: Final = 0.1
 HEAD_BYTES: Final = 16 * 1024
 MIN_TOKEN_CHARS: Final = 16
 _TOKEN_BYTES: Final = 32
@@ -278,7 +279,13 @@ async def serve_admin(opened: AdminSocket, agent: Agent, *, timeout_s: float = 2
         async with listener, BackgroundTasks() as tasks:
             while True:
                 await slots.acquire()
-                tasks.start_soon(serve, await listener.accept())
+                try:
+                    tasks.start_soon(serve, await listener.accept())
+                except OSError as error:
+                    # Such as too many open files, which must not end the agent.
+                    logger.error("status endpoints: %s", describe_os_error(error))  # noqa: TRY400
+                    slots.release()
+                    await anyio.sleep(ACCEPT_RETRY_S)
 
 
 async def _respond_to(stream: ByteStream, respond: Responder) -> None:

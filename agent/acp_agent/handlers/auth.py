@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from acp_agent.handlers.params import CONTINUUM, Handler, Params, dict_or_empty, invalid_params
+from acp_agent.handlers.params import CONTINUUM, Handler, Params, invalid_params
 from acp_agent.models.providers import SettingsError
 from acp_agent.models.routed import ProviderModel
 from acp_agent.models.types import ModelFailedError
@@ -22,6 +22,7 @@ from acp_agent.updates.v1 import Notifier
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handler import Response
+from acp_protocol.json_values import get_object
 from acp_protocol.jsonrpc import Json
 
 STUB: Final = "stub"
@@ -135,7 +136,7 @@ class AuthHandlers:
         method = next((each for each in self._offered if each.id == id_), None)
         before = self._state()
         if method is None and self._mode == "keys":
-            if CONTINUUM in dict_or_empty(params.get("_meta")):
+            if CONTINUUM in get_object(params, "_meta"):
                 # Its clients expect that every attempt succeeds; this one changes nothing.
                 return {}
             none = "" if self._methods else "; there is none at all"

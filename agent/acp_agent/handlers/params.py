@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import anyio
 
@@ -13,6 +13,7 @@ from acp_agent.models.types import Model, takes_images
 from acp_agent.options import MODE, MODE_ALIASES, SessionOption
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.json_values import get_object
 from acp_protocol.jsonrpc import Json
 
 Params: TypeAlias = Mapping[str, Json]
@@ -32,11 +33,6 @@ IMAGE_LIMIT: Final = 20 * 2**20
 def invalid_params(reason: str) -> RequestFailedError:
     """Return the error for invalid params; `reason` names the field."""
     return RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {reason}")
-
-
-def dict_or_empty(value: Json) -> Params:
-    """Return `value` if it is an object, else an empty one."""
-    return cast("Params", value) if isinstance(value, dict) else {}
 
 
 def markers(names: Sequence[str]) -> dict[str, Json]:
@@ -86,13 +82,13 @@ async def _directory(name: str, field: str) -> Path:
 
 def has_placed_cwd(params: Params) -> bool:
     """Return whether `cwd` was added by us, because the dialect of the client has none."""
-    meta = dict_or_empty(params.get("_meta"))
-    return any(dict_or_empty(meta.get(name)).get("isPlaced") is True for name in PLACED_DIALECTS)
+    meta = get_object(params, "_meta")
+    return any(get_object(meta, name).get("isPlaced") is True for name in PLACED_DIALECTS)
 
 
 def continuum_fields(params: Params) -> Params:
     """Return the fields of the Continuum dialect in `_meta`."""
-    return dict_or_empty(dict_or_empty(params.get("_meta")).get(CONTINUUM))
+    return get_object(get_object(params, "_meta"), CONTINUUM)
 
 
 def prompt_blocks(params: Params, model: Model) -> list[Params]:

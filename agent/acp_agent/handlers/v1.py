@@ -15,7 +15,6 @@ from acp_agent.handlers.params import (
     CONTINUUM,
     Params,
     continuum_fields,
-    dict_or_empty,
     markers,
     option_value,
     prompt_blocks,
@@ -28,6 +27,7 @@ from acp_agent.sessions.session import Session
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.updates.v1 import SessionUpdates, new_message_id
+from acp_protocol.json_values import get_object
 from acp_protocol.jsonrpc import Json
 
 
@@ -46,12 +46,12 @@ class HandlersV1(SessionHandlers):
 
     def initialized(self, params: Params) -> Json:
         """Store the capabilities of the client; return those of the agent."""
-        capabilities = dict_or_empty(params.get("clientCapabilities"))
+        capabilities = get_object(params, "clientCapabilities")
         self.elicitation_modes = supported_modes(capabilities)
-        has_terminal = dict_or_empty(capabilities.get("auth")).get("terminal") is True
-        self.client_files = dict_or_empty(capabilities.get("fs"))
+        has_terminal = get_object(capabilities, "auth").get("terminal") is True
+        self.client_files = get_object(capabilities, "fs")
         self.has_terminals = capabilities.get("terminal") is True
-        session = dict_or_empty(capabilities.get("session"))
+        session = get_object(capabilities, "session")
         self._shows_notices = session.get("notices") is not None
         self._shows_compactions = session.get("compaction") is not None
         methods = ["list", "close", "resume", "delete", "additionalDirectories"]

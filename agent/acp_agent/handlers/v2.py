@@ -18,7 +18,6 @@ from anyio.abc import TaskGroup
 from acp_agent.elicitation import SessionClient, supported_modes
 from acp_agent.handlers.params import (
     Params,
-    dict_or_empty,
     invalid_params,
     markers,
     prompt_blocks,
@@ -34,6 +33,7 @@ from acp_agent.updates.v2 import SessionUpdatesV2, call_of
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.handler import Response
+from acp_protocol.json_values import get_object
 from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
@@ -53,9 +53,9 @@ class HandlersV2(SessionHandlers):
 
     def initialized(self, params: Params) -> Json:
         """Return the capabilities of the agent; files and terminals are its own in this version."""
-        capabilities = dict_or_empty(params.get("capabilities"))
+        capabilities = get_object(params, "capabilities")
         self.elicitation_modes = supported_modes(capabilities)
-        has_terminal = dict_or_empty(capabilities.get("auth")).get("terminal") is not None
+        has_terminal = get_object(capabilities, "auth").get("terminal") is not None
         methods = ["delete", "additionalDirectories"]
         servers = ["stdio", "http"]
         if self.is_unstable:

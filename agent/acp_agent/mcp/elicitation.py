@@ -8,7 +8,6 @@ Source: MCP, Elicitation; ACP, Elicitation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
@@ -18,7 +17,6 @@ from acp_agent.tools.ask import check_form, check_url
 from acp_agent.tools.call import ToolFailedError
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.json_values import as_texts, get_object
-from acp_protocol.jsonrpc import Json
 
 WIDTH: Final = 2000
 """Characters of what a server says to the user."""
@@ -41,15 +39,9 @@ async def answered(
         return ElicitResult(action="decline")
     if reply.action != "accept":
         return ElicitResult(action="decline" if reply.action == "decline" else "cancel")
-    return ElicitResult(action="accept", content=_content(reply.content))
-
-
-def _content(held: Mapping[str, Json]) -> dict[str, str | int | float | bool | list[str] | None]:
-    """Return what stands in the form, without what no form holds."""
-    content: dict[str, str | int | float | bool | list[str] | None] = {}
-    for name, value in held.items():
-        if isinstance(value, str | int | float | bool):
-            content[name] = value
-        elif isinstance(value, list):
-            content[name] = as_texts(value)
-    return content
+    content: dict[str, str | int | float | bool | list[str] | None] = {
+        name: as_texts(value) if isinstance(value, list) else value
+        for name, value in reply.content.items()
+        if isinstance(value, str | int | float | bool | list)
+    }
+    return ElicitResult(action="accept", content=content)

@@ -70,7 +70,13 @@ class RestoredSession:
     def add(self, event: Event) -> None:
         match event["what"]:
             case "entry":
-                self._add_entry(read_entry(event["entry"], self.texts))
+                entry = read_entry(event["entry"], self.texts)
+                self.history.append(entry)
+                self.pending_prompt = None
+                if isinstance(entry, Summary):
+                    summary = [{"type": "text", "text": entry.summary}]
+                    completed = {"status": "completed", "summary": summary}
+                    self.open_compactions = dict.fromkeys(self.open_compactions, completed)
             case "user":
                 self.pending_prompt = read_prompt(event["blocks"], self._cwd)
             case "call":
@@ -83,25 +89,15 @@ class RestoredSession:
                 self.open_compactions[event["id"]] = {"status": "cancelled"}
             case "compaction":
                 self.open_compactions.pop(event["id"], None)
-            case "tool":
-                self._update_call(event["id"], event["members"])
+            case "tool" if event["members"].get("status") in _FINAL:
+                self.open_calls.pop(event["id"], None)
+            case "tool" if event["id"] in self.open_calls:
+                content = event["members"].get("content")
+                if isinstance(content, list):
+                    self.open_calls[event["id"]] = cast("list[Json]", content)
             case _:
                 pass
         self.texts.add(event)
-
-    def _add_entry(self, entry: HistoryItem) -> None:
-        self.history.append(entry)
-        self.pending_prompt = None
-        if isinstance(entry, Summary):
-            summary = [{"type": "text", "text": entry.summary}]
-            for id_ in self.open_compactions:
-                self.open_compactions[id_] = {"status": "completed", "summary": summary}
-
-    def _update_call(self, call_id: str, members: Mapping[str, Json]) -> None:
-        if members.get("status") in _FINAL:
-            self.open_calls.pop(call_id, None)
-        elif call_id in self.open_calls and isinstance(members.get("content"), list):
-            self.open_calls[call_id] = cast("list[Json]", members["content"])
 
     def streamed(self) -> tuple[ModelEvent, ...]:
         """Return what the model has streamed since its last entry."""

@@ -307,6 +307,21 @@ async def test_what_is_no_request_is_refused(sent: bytes, status: bytes) -> None
             assert (await stream.receive()).split()[1] == status
 
 
+async def test_connection_that_cannot_be_accepted_does_not_end_the_agent(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    accept = socket.socket.accept
+
+    def fail_once(listener: socket.socket) -> tuple[socket.socket, object]:
+        monkeypatch.setattr(socket.socket, "accept", accept)
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(socket.socket, "accept", fail_once)
+    async with serving_admin() as opened, admin_client(opened) as client:
+        assert (await client.get("/admin/acp/status")).status_code == 200
+    assert "status endpoints: too many open files" in caplog.text
+
+
 class FailingAgent:
     services = AgentServices()
     version = None
