@@ -112,7 +112,7 @@ BAD_PARAMS: list[tuple[str, Json, str]] = [
             "cwd": "/",
             "mcpServers": [{"type": "http", "name": "x", "url": "file:///etc", "headers": []}],
         },
-        "params.mcpServers.0.url is no http or https address",
+        "params.mcpServers.0.url: must be an http or https address",
     ),
     ("session/list", {"cursor": "x"}, "cursor"),
     ("session/prompt", {"prompt": []}, "params.sessionId is missing"),
