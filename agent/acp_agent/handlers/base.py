@@ -1,10 +1,14 @@
-"""What the handlers of both versions share: opening, using and closing sessions.
+"""What the handlers of both versions share: opening, using, closing, and listing sessions.
 
 `AgentServer` creates the handlers of the negotiated version in `initialize`.
+
+Source: ACP, Session Setup; Session List; Session Delete; the unstable archive, status and title of
+sessions.
 """
 
 from __future__ import annotations
 
+import os.path
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -32,8 +36,14 @@ from acp_agent.models.types import takes_images
 from acp_agent.services import AgentServices
 from acp_agent.sessions.manager import SessionManager
 from acp_agent.sessions.restore import restore
-from acp_agent.sessions.session import Session, SessionSetup, session_not_found
-from acp_agent.store.database import SessionRecord
+from acp_agent.sessions.session import (
+    INFO,
+    Session,
+    SessionSetup,
+    session_info,
+    session_not_found,
+)
+from acp_agent.store.database import SessionQuery, SessionRecord, decode_cursor, encode_cursor
 from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog
 from acp_agent.tools.registry import builtin_tools
@@ -42,6 +52,7 @@ from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handler import Response
+from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
@@ -49,6 +60,9 @@ NAME: Final = "acp-agent"
 """The name of the agent for programs."""
 PAGE_SIZE: Final = 50
 """Sessions in one list of stored sessions."""
+MAX_TITLE_LENGTH: Final = 200
+SUSPENDED_META: Final[Json] = {NAME: {"asleep": True}}
+"""Marks a suspended session in `_meta`."""
 
 
 class Handlers(ABC):
@@ -79,12 +93,20 @@ class Handlers(ABC):
             "session/close": self._close_session,
             "session/set_config_option": self._set_config_option,
             "session/prompt": self._prompt,
+            "session/list": self._list,
+            "session/delete": self._delete,
             **self.auth.handlers,
         }
         """By method; `initialize` is none of them."""
         if self.is_unstable:
-            self.handlers["session/fork"] = self._fork_session
-            self.handlers |= ProviderHandlers(services.models).handlers
+            self.handlers |= {
+                "session/fork": self._fork_session,
+                "session/archive": self._archive,
+                "session/unarchive": self._unarchive,
+                "session/status": self._status,
+                "session/set_title": self._set_title,
+                **ProviderHandlers(services.models).handlers,
+            }
 
     @abstractmethod
     def initialized(self, params: Params) -> Json:
@@ -392,6 +414,110 @@ class Handlers(ABC):
         with self.sessions.starting(session.id):
             await session.servers.change(setup.servers, self.mcp_client, setup.directories)
         session.setup = replace(session.setup, servers=setup.servers)
+
+    async def _list(self, params: Params) -> Json:
+        cwd = params.get("cwd")
+        if cwd is not None and not Path(cwd).is_absolute():
+            raise invalid_params("cwd is no absolute path")
+        archived = params.get("archived") if self.is_unstable else None
+        if archived is None:
+            archived = "exclude"
+        if archived not in ("exclude", "include", "only"):
+            raise invalid_params(f"archived: {archived!r} is not supported")
+        query = SessionQuery(_normal(cwd) if cwd is not None else None, archived)
+        if (cursor := params.get("cursor")) is not None:
+            query = decode_cursor(cursor, query)
+            if query is None:
+                raise invalid_params("cursor: it was not given for this list")
+        size = self.page_size
+        records = await self.store.retry(partial(self.store.page, query, size + 1))
+        page = records[:size]
+        result: dict[str, Json] = {"sessions": [self._list_entry(record) for record in page]}
+        if len(records) > len(page):
+            result["nextCursor"] = encode_cursor(page[-1], query)
+        return result
+
+    def _list_entry(self, record: SessionRecord) -> dict[str, Json]:
+        entry: dict[str, Json] = {
+            "sessionId": record.id,
+            "cwd": record.cwd,
+            "title": record.title,
+            "updatedAt": record.updated,
+        }
+        if record.directories:
+            entry["additionalDirectories"] = list(record.directories)
+        if self.is_unstable:
+            entry["archived"] = record.is_archived
+        if record.id in self.sessions.suspended:
+            entry["_meta"] = SUSPENDED_META
+        return entry
+
+    async def _delete(self, params: Params) -> Json:
+        session_id: str = params["sessionId"]
+        await self.sessions.close(session_id)
+        # Deleting a session that is not there succeeds.
+        if (record := self.store.get(session_id)) is not None:
+            await self._change_closed(record, partial(self.store.delete, record.number))
+        return {}
+
+    async def _archive(self, params: Params) -> Json:
+        session_id: str = params["sessionId"]
+        self.record_of(session_id)
+        await self.sessions.close(session_id)
+        record = self.record_of(session_id)
+        archive = partial(self.store.change, record.number, is_archived=1)
+        await self._change_closed(record, archive)
+        return {}
+
+    async def _unarchive(self, params: Params) -> Json:
+        record = self.record_of(params["sessionId"])
+        await self.store.retry(partial(self.store.change, record.number, is_archived=0))
+        return {}
+
+    async def _status(self, params: Params) -> Json:
+        record = self.record_of(params["sessionId"])
+        if not self.store.locks.is_taken(record.number):
+            return {"status": "saved"}
+        result: dict[str, Json] = {"status": "open"}
+        is_suspended = record.id in self.sessions.suspended
+        if is_suspended:
+            result["_meta"] = SUSPENDED_META
+        if self.version >= 2:
+            if (session := self.sessions.awake.get(record.id)) is not None:
+                result["state"] = self.state(session)
+            elif is_suspended:
+                result["state"] = {"state": "idle"}
+        return result
+
+    async def _set_title(self, params: Params) -> Json:
+        record = self.record_of(params["sessionId"])
+        words = " ".join(params["title"].split())
+        title = escape_controls(words)[:MAX_TITLE_LENGTH].strip()
+        if not title:
+            raise invalid_params("title is empty")
+        await self.store.retry(partial(self.store.change, record.number, title=title, is_named=1))
+        if (session := self.sessions.awake.get(record.id)) is not None:
+            await session.send_title()
+        elif record.id in self.sessions.suspended:
+            # It need not wake for this.
+            updates = SessionUpdates(self.client, record.id)
+            await updates.send(INFO, session_info(self.record_of(record.id)))
+        return {"title": title}
+
+    async def _change_closed(self, record: SessionRecord, work: Callable[[], None]) -> None:
+        """Run `work` on a session that is not open, and is not opened meanwhile."""
+        if not self.store.take(record.number):
+            raise open_elsewhere(record.id)
+        try:
+            with self.sessions.change(record.id):
+                await self.store.retry(work)
+        finally:
+            self.store.locks.release(record.number)
+
+
+def _normal(cwd: str) -> str:
+    """Return the path of a directory as it is stored, whether or not it still exists."""
+    return os.path.normpath(cwd)
 
 
 def open_elsewhere(session_id: str) -> RequestFailedError:

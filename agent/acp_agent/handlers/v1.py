@@ -10,7 +10,7 @@ from functools import partial
 from anyio.abc import TaskGroup
 
 from acp_agent.elicitation import SessionClient, supported_modes
-from acp_agent.handlers.base import session_busy
+from acp_agent.handlers.base import Handlers, session_busy
 from acp_agent.handlers.params import (
     CONTINUUM,
     Params,
@@ -19,7 +19,6 @@ from acp_agent.handlers.params import (
     option_value,
     prompt_blocks,
 )
-from acp_agent.handlers.sessions import SessionHandlers
 from acp_agent.models.demo import DemoModel
 from acp_agent.options import MODE, MODEL, options_for
 from acp_agent.services import AgentServices
@@ -31,7 +30,7 @@ from acp_protocol.json_values import get_object
 from acp_protocol.jsonrpc import Json
 
 
-class HandlersV1(SessionHandlers):
+class HandlersV1(Handlers):
     """Handles the methods of version 1."""
 
     version = 1

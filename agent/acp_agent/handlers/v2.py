@@ -16,13 +16,13 @@ from typing import cast
 from anyio.abc import TaskGroup
 
 from acp_agent.elicitation import SessionClient, supported_modes
+from acp_agent.handlers.base import Handlers
 from acp_agent.handlers.params import (
     Params,
     invalid_params,
     markers,
     prompt_blocks,
 )
-from acp_agent.handlers.sessions import SessionHandlers
 from acp_agent.services import AgentServices
 from acp_agent.sessions.session import Session
 from acp_agent.store.database import StoreError
@@ -39,7 +39,7 @@ from acp_protocol.jsonrpc import Json
 logger = logging.getLogger(__name__)
 
 
-class HandlersV2(SessionHandlers):
+class HandlersV2(Handlers):
     """Handles the methods of version 2."""
 
     version = 2
