@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 from acp_agent.models.types import Effort, Model, SupportsEffort
 from acp_agent.permissions.decide import MODES, POLICIES
-from acp_agent.permissions.grants import PolicyId
+from acp_agent.permissions.policy import PolicyId
 
 MODE: Final = "mode"
 MODEL: Final = "model"

@@ -10,7 +10,7 @@ from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import Model
 from acp_agent.permissions.audit import AuditLog
-from acp_agent.permissions.grants import PermissionPolicy
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.settings import Settings
 from acp_agent.store.database import SessionStore
 from acp_agent.tools.call import Tool

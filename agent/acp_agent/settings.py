@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from acp_agent.models.settings import ModelSettings
-from acp_agent.permissions.grants import PolicyId
-from acp_agent.permissions.policy import PolicyRule
+from acp_agent.permissions.policy import PolicyId, PolicyRule
 from acp_agent.setting_types import (
     BOOLEAN,
     COUNT,

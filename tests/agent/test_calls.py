@@ -12,8 +12,7 @@ import pytest
 
 from acp_agent.models.types import ToolSpec
 from acp_agent.permissions.audit import AuditLog
-from acp_agent.permissions.grants import PermissionPolicy
-from acp_agent.permissions.policy import PolicyRule
+from acp_agent.permissions.policy import PermissionPolicy, PolicyRule
 from acp_agent.services import AgentServices
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
 from acp_agent.tools.registry import builtin_tools

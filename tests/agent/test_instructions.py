@@ -17,8 +17,7 @@ from acp_agent.models.types import (
     ToolSpec,
 )
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionPolicy
-from acp_agent.permissions.policy import Effect, PolicyRule
+from acp_agent.permissions.policy import Effect, PermissionPolicy, PolicyRule
 from acp_agent.services import AgentServices
 from acp_agent.settings import settings_with
 from acp_agent.tools.files import read_tool

@@ -23,8 +23,7 @@ from acp_agent.models.types import (
     ToolSpec,
 )
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionPolicy
-from acp_agent.permissions.policy import PolicyRule
+from acp_agent.permissions.policy import PermissionPolicy, PolicyRule
 from acp_agent.store import events
 from acp_agent.store.database import SessionStore
 from acp_agent.store.log import SessionLog

@@ -14,7 +14,7 @@ from acp_agent.models.providers import SettingsError
 from acp_agent.models.types import Model
 from acp_agent.net import PrivateHosts
 from acp_agent.permissions.audit import AuditLog
-from acp_agent.permissions.grants import PermissionPolicy
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.services import AgentServices
 from acp_agent.settings import McpServerSettings, Settings
 from acp_agent.store.database import SessionStore, StoreError

@@ -318,7 +318,7 @@ def _sentence(error: ErrorDetails) -> str:
         case "missing":
             return "is missing"
         case "string_type":
-            return "must be a non-empty string"
+            return "must be a string"
         case "list_type" if path[:1] != ("mcp",):
             return f"must be a list of tables, as in [[{spelled(path)}]]"
         case "dict_type" if path == ("mcp", "servers"):

@@ -60,7 +60,9 @@ def as_toml(loaded: LoadedSettings) -> str:
     for path, value, origin in _rows(loaded):
         if path == _SERVERS:
             for id_, server in cast("Mapping[str, Mapping[str, Json]]", value).items():
-                tables += ["", f"[mcp.servers.{_key(id_)}]  # {_printable(origin)}"]
+                # The origin is the first one's: the file has the others behind it.
+                comment = "" if "[mcp.servers." in "".join(tables) else f"  # {_printable(origin)}"
+                tables += ["", f"[mcp.servers.{_key(id_)}]{comment}"]
                 tables += [f"{_key(name)} = {toml(each)}" for name, each in server.items()]
         elif path == _RULES and value:
             for rule in cast("list[Mapping[str, Json]]", value):

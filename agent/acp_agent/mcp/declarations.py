@@ -17,7 +17,6 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    StringConstraints,
     ValidationError,
     model_validator,
 )
@@ -62,10 +61,24 @@ def _check_id(id_: str) -> str:
     return id_
 
 
-_Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]+$")]
-_Argument = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-_Name = Annotated[str, StringConstraints(pattern=r"^[^\x00\r\n=]+$")]
-_Value = Annotated[str, StringConstraints(pattern=r"^[^\x00\r\n]*$")]
+def _without(not_allowed: str, *, may_be_empty: bool = True) -> AfterValidator:
+    def check(value: str) -> str:
+        if not value and not may_be_empty:
+            raise ValueError("must not be empty")
+        if any(each in value for each in not_allowed):
+            raise ValueError(
+                f"must not contain {', '.join(_SPELLED[each] for each in not_allowed)}"
+            )
+        return value
+
+    return AfterValidator(check)
+
+
+_SPELLED: Final = {"\0": "NUL", "\r": "CR", "\n": "LF", "=": "="}
+_Text = Annotated[str, _without("\0", may_be_empty=False)]
+_Argument = Annotated[str, _without("\0")]
+_Name = Annotated[str, _without("\0\r\n=", may_be_empty=False)]
+_Value = Annotated[str, _without("\0\r\n")]
 _Pairs = Annotated[dict[_Name, _Value], BeforeValidator(_as_table)]
 ServerId = Annotated[str, AfterValidator(_check_id)]
 

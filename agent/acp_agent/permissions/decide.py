@@ -14,8 +14,14 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from acp_agent.permissions.audit import Decision, Verdict
-from acp_agent.permissions.grants import Grant, PermissionPolicy, PolicyId, grants_for
-from acp_agent.permissions.policy import PolicyRule, deciding_rule, strictest
+from acp_agent.permissions.grants import Grant, grants_for
+from acp_agent.permissions.policy import (
+    PermissionPolicy,
+    PolicyId,
+    PolicyRule,
+    deciding_rule,
+    strictest,
+)
 from acp_agent.tools.call import PreparedCall, SideEffect
 from acp_agent.tools.subject import Subject, path_subject
 from acp_protocol.json_values import get
@@ -60,7 +66,7 @@ class SessionPermissions:
         self.mode: ModeId = "ask"
         self.settings = rules or PermissionPolicy()
         self._cwd = cwd.resolve() if cwd is not None else None
-        self._home = self._cwd.parts if self._cwd is not None else ()
+        self._cwd_parts = self._cwd.parts if self._cwd is not None else ()
         self.policy: PolicyId = self.settings.default_policy
         self.grants: dict[Grant, Verdict] = {}
         """What the user allowed or rejected always."""
@@ -76,7 +82,7 @@ class SessionPermissions:
         kind = call.kind
         if self.mode == "architect" and kind not in _PLANNING:
             return Decision("forbidden", "mode")
-        rule = self._standing(call)
+        rule = self._matching_rule(call)
         if rule is not None and rule.decision == "deny":
             return Decision("forbidden", "rules", str(rule))
         remembered = self._remembered(call)
@@ -90,12 +96,12 @@ class SessionPermissions:
             return Decision("allow", "rules", str(rule)) if rule.decision == "allow" else None
         return self._by_kind(kind)
 
-    def _standing(self, call: PreparedCall) -> PolicyRule | None:
+    def _matching_rule(self, call: PreparedCall) -> PolicyRule | None:
         """Return the rule about what a call touches, or a stricter one about what it does."""
 
         def found(kind: ToolKind, subjects: Sequence[Subject]) -> PolicyRule | None:
             return deciding_rule(
-                self.settings.rules, kind, subjects, self._home, is_tree=call.is_tree
+                self.settings.rules, kind, subjects, self._cwd_parts, is_tree=call.is_tree
             )
 
         rules = [found(call.kind, call.touched)]
@@ -110,7 +116,7 @@ class SessionPermissions:
         and so is what a rule asks about, unless the call itself was asked about by that rule.
         """
         rules, cwd = self.settings.rules, self._cwd or Path("/")
-        answered = deciding_rule(rules, kind, [path_subject(cwd, path)], self._home)
+        answered = deciding_rule(rules, kind, [path_subject(cwd, path)], self._cwd_parts)
         is_free = not rules and "reject" not in self.grants.values()
 
         def may_show(file: Path) -> bool:
@@ -124,7 +130,7 @@ class SessionPermissions:
     def _may_show(self, kind: ToolKind, found: Subject, answered: PolicyRule | None) -> bool:
         # The lines that a search finds are read.
         for each in dict.fromkeys((kind, "read") if kind == "search" else (kind,)):
-            rule = deciding_rule(self.settings.rules, each, [found], self._home)
+            rule = deciding_rule(self.settings.rules, each, [found], self._cwd_parts)
             verdicts = {
                 verdict for grant, verdict in self.grants.items() if grant.covers(each, found)
             }

@@ -1,4 +1,4 @@
-"""The permissions that the configuration sets, and the grants that a user's "always" makes.
+"""The grants that a user's "always" makes.
 
 A grant allows or rejects, for one session, calls of a kind that touch one thing, as in
 `edit src/**` or `execute git status`.
@@ -9,14 +9,11 @@ Source: Continuum Router, "Permissions"; ACP, Tool Calls, "Requesting Permission
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-from acp_agent.permissions.policy import PolicyRule
 from acp_agent.tools.subject import DISPLAY_WIDTH, Subject
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.schema.words import ToolKind
-
-PolicyId: TypeAlias = Literal["allow_read", "ask_always", "allow_all"]
 
 _TREE: Final = "**"
 _PLURALS: Final[dict[ToolKind, str]] = {
@@ -31,7 +28,7 @@ _PLURALS: Final[dict[ToolKind, str]] = {
     "switch_mode": "changes of the mode",
     "other": "other calls",
 }
-_PLAIN: Final = frozenset(
+_READ_ONLY_PROGRAMS: Final = frozenset(
     {("basename",), ("cat",), ("cmp",), ("cut",), ("df",), ("diff",), ("dirname",)}
     | {("du",), ("echo",), ("grep",), ("head",), ("ls",), ("pwd",), ("readlink",), ("realpath",)}
     | {("rg",), ("stat",), ("tail",), ("true",), ("wc",), ("which",)}
@@ -43,25 +40,11 @@ _PLAIN: Final = frozenset(
 test runners all take a program or a project from their arguments (`go test -exec`, `cargo
 --config`, `npm --script-shell`).
 """
-_SHUT: Final = {"git": ("--o",), "rg": ("--pre", "--hostname-bin")}
+_UNSAFE_ARGUMENTS: Final = {"git": ("--o",), "rg": ("--pre", "--hostname-bin")}
 """How arguments begin that make a plain program write a file or run another one.
 
 Git takes `--output` in any command that shows differences, shortened as well.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class PermissionPolicy:
-    """What the configuration decides; the user's own "always" comes before it."""
-
-    default_policy: PolicyId = "allow_read"
-    """Decides where no list names the kind, until the session chooses another policy."""
-    auto_allow: frozenset[ToolKind] = frozenset()
-    """Kinds that the user is not asked about."""
-    always_ask: frozenset[ToolKind] = frozenset()
-    """Kinds that the user is asked about, whatever mode and policy say."""
-    rules: tuple[PolicyRule, ...] = ()
-    """Rules that come before the lists; the first one that fits decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +67,10 @@ class Grant:
         if not self.is_prefix:
             return words == known
         # Below the session's directory lies nothing that has to be named absolutely.
-        is_far = subject.area == "path" and bool(words) and words[0] == "/" and known[:1] != ("/",)
-        return words[: len(known)] == known and not is_far and not _is_shut(subject)
+        is_outside = (
+            subject.area == "path" and bool(words) and words[0] == "/" and known[:1] != ("/",)
+        )
+        return words[: len(known)] == known and not is_outside and not _has_unsafe_argument(subject)
 
     def __str__(self) -> str:
         """Spell the grant out, so that a user who agrees knows to what."""
@@ -129,14 +114,14 @@ def grants_for(kind: ToolKind, subject: Subject) -> list[Grant]:
         narrow = Grant(kind, subject)
     else:
         narrow = Grant(kind, Subject("path", tuple(folder)), is_prefix=True)
-    is_far = subject.words[0] == "/"
-    return [narrow] if is_far else [narrow, everything]
+    is_outside = subject.words[0] == "/"
+    return [narrow] if is_outside else [narrow, everything]
 
 
 def _for_command(kind: ToolKind, subject: Subject) -> Grant:
     for known in (subject.words[:1], subject.words[:2]):
         # A program named by its path is another one than that of the system.
-        if known in _PLAIN and not _is_shut(subject):
+        if known in _READ_ONLY_PROGRAMS and not _has_unsafe_argument(subject):
             return Grant(kind, Subject("command", known, subject.directory), is_prefix=True)
     return Grant(kind, subject)
 
@@ -146,9 +131,9 @@ def _place(subject: Subject) -> str:
     return single_line(subject.directory, DISPLAY_WIDTH)
 
 
-def _is_shut(subject: Subject) -> bool:
+def _has_unsafe_argument(subject: Subject) -> bool:
     """Whether an argument of a command makes it more than the plain program that it names."""
     if subject.area != "command" or not subject.words:
         return False
     program, *arguments = subject.words
-    return any(each.startswith(_SHUT.get(program, ())) for each in arguments)
+    return any(each.startswith(_UNSAFE_ARGUMENTS.get(program, ())) for each in arguments)

@@ -1,4 +1,4 @@
-"""Rules about tool calls that decide before the user is asked; the operator of the agent sets them.
+"""What the configuration decides about tool calls: rules, and a policy for calls that no rule fits.
 
 A rule is compared with a call's kind and with each thing that the call touches. The first rule that
 fits a thing decides about it. A call that touches several things is denied if one of them is, asked
@@ -28,6 +28,7 @@ from acp_agent.tools.subject import Subject, SubjectType
 from acp_protocol.schema.words import ToolKind
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
+PolicyId: TypeAlias = Literal["allow_read", "ask_always", "allow_all"]
 AREAS: Final[dict[str, SubjectType]] = {"path": "path", "command": "command", "name": "name"}
 """What a rule may match besides a kind: a file, a command, or the name of a host or tool."""
 _ANY_PARTS: Final = "**"
@@ -49,10 +50,10 @@ class PolicyRule:
     """None: whatever the call touches."""
     pattern: str = ""
 
-    def fits(self, kind: ToolKind, subject: Subject, home: Sequence[str] = ()) -> bool:
+    def fits(self, kind: ToolKind, subject: Subject, cwd_parts: Sequence[str] = ()) -> bool:
         """Return whether a call of `kind` that touches `subject` is meant.
 
-        `home` is the session's directory, part by part, which relative subjects are below.
+        `cwd_parts` is the session's directory, part by part, which relative subjects are below.
         """
         if self.kind not in (None, kind):
             return False
@@ -63,10 +64,10 @@ class PolicyRule:
         if self.area == "name":
             return self._fits_name(kind, " ".join(subject.words))
         if self.area == "command":
-            return self._fits_command(subject, home)
-        return len(path_parts(self.pattern)) in self._places(subject.words, home)
+            return self._fits_command(subject, cwd_parts)
+        return len(path_parts(self.pattern)) in self._places(subject.words, cwd_parts)
 
-    def may_fit_below(self, kind: ToolKind, directory: Subject, home: Sequence[str]) -> bool:
+    def may_fit_below(self, kind: ToolKind, directory: Subject, cwd_parts: Sequence[str]) -> bool:
         """Return whether it denies or asks about a path in `directory` that the move changes.
 
         A pattern such as `*.pem` fits wherever a file is, so it still holds where the file goes.
@@ -77,7 +78,7 @@ class PolicyRule:
         pattern = path_parts(self.pattern)
         named = next((at for at, part in enumerate(pattern) if part != _ANY_PARTS), len(pattern))
         first = named + 1 if named else 0
-        places = self._places(directory.words, home)
+        places = self._places(directory.words, cwd_parts)
         return any(first <= place < len(pattern) for place in places)
 
     @property
@@ -95,7 +96,7 @@ class PolicyRule:
                 pattern = _USUAL.sub("", pattern)
         return any(_is_like(each, pattern) for each in names)
 
-    def _fits_command(self, subject: Subject, home: Sequence[str]) -> bool:
+    def _fits_command(self, subject: Subject, cwd_parts: Sequence[str]) -> bool:
         pattern, words = command_words(self.pattern), subject.words
         if self.decision == "allow":
             # A program with a relative path is another one in another directory.
@@ -106,25 +107,25 @@ class PolicyRule:
         # What is denied by a program's name is denied by its path as well, and the other way.
         return any(
             _fits((meant, *pattern[1:]), (named, *words[1:]), _ANY_WORDS)
-            for meant in _programs(pattern, home)
-            for named in _programs(words, home, subject.directory)
+            for meant in _programs(pattern, cwd_parts)
+            for named in _programs(words, cwd_parts, subject.directory)
         )
 
-    def _places(self, words: tuple[str, ...], home: Sequence[str]) -> set[int]:
+    def _places(self, words: tuple[str, ...], cwd_parts: Sequence[str]) -> set[int]:
         """Return which parts of the pattern may come next behind the path `words`.
 
         Its length is among them if it fits; without any, nothing below fits either.
         """
         pattern = path_parts(self.pattern)
-        is_far, is_open = words[:1] == ("/",), pattern[:1] in {("/",), (_ANY_PARTS,)}
-        if pattern[:1] == ("/",) and not is_far:
-            words = (*home, *words)
+        is_outside, is_open = words[:1] == ("/",), pattern[:1] in {("/",), (_ANY_PARTS,)}
+        if pattern[:1] == ("/",) and not is_outside:
+            words = (*cwd_parts, *words)
         if self.decision != "allow":
             # On some disks both spellings lead to one file.
-            pattern, words, home = _folded(pattern), _folded(words), _folded(home)
-        if is_far and not is_open:
+            pattern, words, cwd_parts = _folded(pattern), _folded(words), _folded(cwd_parts)
+        if is_outside and not is_open:
             # Below the session's directory, which may lie below what is named.
-            is_above = self.decision != "allow" and tuple(home[: len(words)]) == words
+            is_above = self.decision != "allow" and tuple(cwd_parts[: len(words)]) == words
             return {0} if is_above else set()
         return _places(pattern, words, _ANY_PARTS)
 
@@ -133,11 +134,25 @@ class PolicyRule:
         return " ".join(filter(None, (self.decision, self.kind, self.pattern)))
 
 
+@dataclass(frozen=True, slots=True)
+class PermissionPolicy:
+    """What the configuration decides; the user's own "always" comes before it."""
+
+    default_policy: PolicyId = "allow_read"
+    """Decides where no list names the kind, until the session chooses another policy."""
+    auto_allow: frozenset[ToolKind] = frozenset()
+    """Kinds that the user is not asked about."""
+    always_ask: frozenset[ToolKind] = frozenset()
+    """Kinds that the user is asked about, whatever mode and policy say."""
+    rules: tuple[PolicyRule, ...] = ()
+    """Rules that come before the lists; the first one that fits decides."""
+
+
 def deciding_rule(
     rules: Sequence[PolicyRule],
     kind: ToolKind,
     subjects: Sequence[Subject],
-    home: Sequence[str] = (),
+    cwd_parts: Sequence[str] = (),
     *,
     is_tree: bool = False,
 ) -> PolicyRule | None:
@@ -145,7 +160,7 @@ def deciding_rule(
 
     `is_tree` is for directories that are moved with all that is in them.
     """
-    found = [_deciding(rules, kind, subject, home, is_tree) for subject in subjects]
+    found = [_deciding(rules, kind, subject, cwd_parts, is_tree) for subject in subjects]
     return strictest(found) or (found[0] if found and None not in found else None)
 
 
@@ -162,16 +177,16 @@ def _deciding(
     rules: Sequence[PolicyRule],
     kind: ToolKind,
     subject: Subject,
-    home: Sequence[str],
+    cwd_parts: Sequence[str],
     is_tree: bool,
 ) -> PolicyRule | None:
     """Return the first rule that fits `subject`, or a stricter one about what is in it."""
     first: PolicyRule | None = None
     below: list[PolicyRule] = []
     for rule in rules:
-        if is_tree and rule.may_fit_below(kind, subject, home):
+        if is_tree and rule.may_fit_below(kind, subject, cwd_parts):
             below.append(rule)
-        if rule.fits(kind, subject, home):
+        if rule.fits(kind, subject, cwd_parts):
             first = first or rule
             if not is_tree or rule.includes_everything_below:
                 break
@@ -235,12 +250,12 @@ def _is_like(word: str, pattern: str) -> bool:
     return fnmatchcase(word, pattern.replace("[", "[[]"))
 
 
-def _programs(words: Sequence[str], home: Sequence[str], place: str = "") -> set[str]:
+def _programs(words: Sequence[str], cwd_parts: Sequence[str], place: str = "") -> set[str]:
     """Return how else the program of a command run in `place` may be spelled, and as it is."""
     if not words or "/" not in words[0]:
         return {*words[:1]} or {""}
     program, name = words[0], PurePosixPath(words[0]).name
-    spelled = {program, os.path.normpath(os.path.join("/", *home, place, program))}  # noqa: PTH118
+    spelled = {program, os.path.normpath(os.path.join("/", *cwd_parts, place, program))}  # noqa: PTH118
     # A star means any number of words.
     return spelled if not name or set(name) <= {_ANY_WORDS, "?"} else {*spelled, name}
 

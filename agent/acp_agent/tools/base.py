@@ -41,6 +41,7 @@ MAX_NUMBER: Final = 10**9
 _PROBLEMS: Final = {
     "missing": "is missing",
     "string_type": "must be a string",
+    "string_unicode": "has no UTF-8 form",
     "bool_type": "must be true or false",
     "int_type": "must be a whole number",
     "float_type": "must be a number",

@@ -1,8 +1,8 @@
 """Running a program in a directory of the session.
 
 Where the client offers terminals, it runs in one of them, so that the user can watch it there;
-otherwise on this machine, and what it writes is shown as it grows. No shell reads the words: who
-wants one names it, and is asked about all that it is told.
+otherwise on this machine, and what it writes is shown as it grows. There is no shell in
+between: to use one, run it by name, and the user is asked about its whole command line.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Any, Final
 
 import anyio
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from acp_agent.terminals import ClientTerminals, ProgramExit, TerminalFailedError
 from acp_agent.tools.base import Arguments, Text, tool
@@ -96,8 +96,16 @@ TITLE_WIDTH: Final = 200
 """Characters of a command that its title shows."""
 
 
+def _as_text(value: Any) -> Any:
+    """Turn a number into text: models write `["sleep", 5]`."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
 class RunArguments(Arguments):
-    command: list[Text] = Field(min_length=1, description="The program and its arguments.")
+    command: list[Annotated[Text, BeforeValidator(_as_text)]] = Field(
+        min_length=1, description="The program and its arguments."
+    )
     cwd: Text | None = Field(
         None, description="The directory to run in; without it, the session's."
     )

@@ -101,7 +101,7 @@ def settings(text: str) -> SettingsFile:
         ),
         (
             "mcp.servers.a = { command = 'x', env = { 'K=secret' = '' } }",
-            "1: mcp.servers.a.env: Str",
+            "1: mcp.servers.a.env: must not contain NUL, CR, LF, =",
         ),
         ("mcp.servers = 3", "1: mcp.servers: must be a table with a table for each server"),
         ("mcp.servers.a = 3", "1: mcp.servers.a: must be a table"),

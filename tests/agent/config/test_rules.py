@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -16,8 +17,8 @@ from acp_agent.config.show import as_json, as_toml
 from acp_agent.config.source import InvalidFileError, parse_toml
 from acp_agent.config.yaml_source import parse_yaml
 from acp_agent.permissions.policy import PolicyRule
-from acp_agent.tools.call import TOOL_KINDS
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
 
 TOML = """\
 [[permissions.rules]]
@@ -191,7 +192,9 @@ def test_file_with_a_mistake_is_refused(tmp_path: Path) -> None:
 
 TABLES: st.SearchStrategy[dict[str, Json]] = st.dictionaries(
     st.sampled_from(sorted(RuleTable.model_fields)),
-    st.sampled_from([*TOOL_KINDS, "allow", "ask", "deny", "", "a/**", "'", "..", "~", 3, None, []])
+    st.sampled_from(
+        [*get_args(ToolKind), "allow", "ask", "deny", "", "a/**", "'", "..", "~", 3, None, []]
+    )
     | st.text(),
 )
 

@@ -59,6 +59,8 @@ name = "demo"
 idle_timeout = "never"
 [mcp.servers."a.b"]
 command = "x"
+[mcp.servers.second]
+command = "y"
 """
     found = layers(tmp_path, text, {"ACP_AGENT_LIMITS_SECONDS": "90"})
     shown = as_toml(found)
@@ -66,6 +68,8 @@ command = "x"
     assert 'seconds = "90s"  # ACP_AGENT_LIMITS_SECONDS\n' in shown
     assert "requests = 100  # default\n" in shown
     assert "# tokens is not set\n" in shown
+    assert f'[mcp.servers."a.b"]  # {tmp_path}/acp-agent.toml:8\n' in shown
+    assert "[mcp.servers.second]\n" in shown
     again = layers(tmp_path, shown)
     assert again.settings() == found.settings()
 

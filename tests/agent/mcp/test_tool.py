@@ -20,8 +20,7 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionPolicy
-from acp_agent.permissions.policy import Effect, PolicyRule
+from acp_agent.permissions.policy import Effect, PermissionPolicy, PolicyRule
 from acp_agent.tools.call import Outcome
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.workspace import Workspace

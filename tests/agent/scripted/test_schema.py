@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from acp_agent.config.source import InvalidFileError
@@ -9,7 +11,7 @@ from acp_agent.scripted import schema
 from acp_agent.scripted.scenario import Reaction, Scenario, read_scenario
 from acp_agent.scripted.schema import listed, nearest
 from acp_agent.scripted.steps import SendFrame
-from acp_agent.tools.call import TOOL_KINDS
+from acp_protocol.schema.words import ToolKind
 
 
 def read(text: str) -> Scenario:
@@ -110,7 +112,7 @@ def test_words_are_listed_as_in_a_sentence() -> None:
 
 
 def test_kinds_are_those_that_the_agent_has_tools_of() -> None:
-    assert set(schema.tool_kinds()) == set(TOOL_KINDS)
+    assert set(schema.tool_kinds()) == set(get_args(ToolKind))
 
 
 def test_the_words_of_both_versions_are_known_once() -> None:

@@ -65,7 +65,7 @@ async def test_null_inside_the_items_of_a_list_means_absent(workspace: Workspace
         ("write", {"isNew": True}, "there is no argument isNew"),
         ("write", {"text": None}, "the argument text is missing"),
         ("run", {"command": ["echo", None]}, r"command\[2\] must be a string"),
-        ("run", {"command": ["echo", 1]}, r"command\[2\] must be a string"),
+        ("run", {"command": ["echo", True]}, r"command\[2\] must be a string"),
         ("run", {"command": []}, "command must have at least 1 item"),
         ("run", {"command": "true"}, "command must be a list"),
         ("run", {"seconds": 3601}, "seconds must be at most 3600"),
@@ -75,6 +75,7 @@ async def test_null_inside_the_items_of_a_list_means_absent(workspace: Workspace
         ("read", {"line": 1.5}, "line must be a whole number"),
         ("read", {"line": 0}, "line must be at least 1"),
         ("read", {"path": "\ud800"}, "path has no UTF-8 form"),
+        ("read", {"\ud800": 1}, "has no UTF-8 form"),
         ("plan", {"steps": [{"status": "done"}]}, r"steps\[1\].content is missing"),
         (
             "plan",
@@ -101,3 +102,8 @@ def test_a_schema_is_short_and_whole(name: str) -> None:
     for word in ("$ref", "$defs", "anyOf", "'title'", "'default'"):
         assert word not in text
     assert TOOLS[name].offer.parameters["additionalProperties"] is False
+
+
+async def test_numbers_in_a_command_are_words(workspace: Workspace) -> None:
+    call = await TOOLS["run"].prepare({"command": ["sleep", 5, 0.5]}, workspace)
+    assert call.title == "Run sleep 5 0.5"

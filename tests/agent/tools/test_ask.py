@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.elicitation import ElicitationResult, UserElicitation
-from acp_agent.permissions.grants import PermissionPolicy
-from acp_agent.permissions.policy import PolicyRule
+from acp_agent.permissions.policy import PermissionPolicy, PolicyRule
 from acp_agent.services import AgentServices
 from acp_agent.tools.ask import ask_user_tool, open_page_tool
 from acp_agent.tools.call import ToolFailedError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionPolicy
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
 from acp_agent.tools.control_files import controlled_program
 from acp_agent.tools.registry import builtin_tools

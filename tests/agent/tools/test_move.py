@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.grants import PermissionPolicy
-from acp_agent.permissions.policy import Effect, PolicyRule
+from acp_agent.permissions.policy import Effect, PermissionPolicy, PolicyRule
 from acp_agent.tools.call import (
     Content,
     Outcome,
