@@ -116,6 +116,8 @@ class BackgroundFold(Generic[T]):
         finish: Callable[[T], object] | None = None,
         is_over: Callable[[], bool] = lambda: False,
         portion: int = PORTION,
+        pause: float = PAUSE_S,
+        poll_interval: float = LOOK,
     ) -> None:
         """Get ready; `start` begins.
 
@@ -126,6 +128,8 @@ class BackgroundFold(Generic[T]):
             finish: Tells it that nothing more comes.
             is_over: Whether nothing more comes to what is no file.
             portion: Entries after which it rests until `resume`.
+            pause: Seconds between two slices of work.
+            poll_interval: Seconds between two checks for new entries.
         """
         self._open = entries
         self._begin = begin
@@ -134,6 +138,8 @@ class BackgroundFold(Generic[T]):
         self._is_over = is_over
         self._portion = portion
         self._limit = portion
+        self._pause_s = pause
+        self._poll_interval = poll_interval
         self._inbox: SimpleQueue[Query[T, Any] | None] = SimpleQueue()
         """Queries; None only wakes the thread."""
         self._thread: threading.Thread | None = None
@@ -198,7 +204,7 @@ class BackgroundFold(Generic[T]):
                     query.run(fold)
                 continue
             fold, is_busy = self._work(fold)
-            wait_s = PAUSE_S if is_busy else LOOK
+            wait_s = self._pause_s if is_busy else self._poll_interval
         if isinstance(self._entries, IndexedRecording):
             self._entries.close()
         # What this fold has kept is garbage from here on.

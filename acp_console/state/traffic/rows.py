@@ -87,8 +87,9 @@ def size_of(entries: EntrySequence, row: int) -> int:
     return len(entry.data) if isinstance(entry, Frame) else 0
 
 
-def read_row(entries: EntrySequence, row: int) -> TrafficRow:
-    if (size := size_of(entries, row)) > LARGE:
+def read_row(entries: EntrySequence, row: int, *, max_size: int = LARGE) -> TrafficRow:
+    """Return the row; of an entry of more than `max_size` bytes only what the index knows."""
+    if (size := size_of(entries, row)) > max_size:
         method = ""
         if isinstance(entries, IndexedRecording):
             method = single_line(entries.row_info(row).method or "", 60)

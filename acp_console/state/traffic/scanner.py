@@ -29,8 +29,10 @@ NOWHERE: Final = -1
 class TrafficScanner:
     """Works for one view."""
 
-    def __init__(self, view: TrafficModel) -> None:
+    def __init__(self, view: TrafficModel, *, step_bytes: int = PIECE) -> None:
+        """Scan for `view`, reading at most `step_bytes` of its recording at a time."""
         self._view = view
+        self._step_bytes = step_bytes
         self._recording = view.entries if isinstance(view.entries, IndexedRecording) else None
         self._scan: Iterator[None] | None = None
         self._search: Iterator[int | None] | None = None
@@ -75,7 +77,7 @@ class TrafficScanner:
 
     def _advance(self, recording: IndexedRecording) -> None:
         before = len(recording)
-        recording.index_more(PIECE)
+        recording.index_more(self._step_bytes)
         if len(recording) < before:
             self._was_replaced = True
             self._scan = self._search = None

@@ -91,8 +91,15 @@ class FrameDetail(Vertical):
     tree_view = getters.query_one("#tree-value", JsonTree)
     tree_place = getters.query_one("#tree-or-note", ContentSwitcher)
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+    def __init__(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002 - Textual's word
+        max_shown: int = SHOWN,
+    ) -> None:
+        """Show an entry; of its text at most `max_shown` characters."""
         super().__init__(id=id)
+        self._max_shown = max_shown
         self._subject = DetailSubject(None)
         self._filled: set[str] = set()
 
@@ -189,10 +196,10 @@ class FrameDetail(Vertical):
                 note = ""
                 if self._subject.entry is None:
                     note = self._subject.problem or NOTHING
-                elif len(text) > SHOWN:
-                    left = format_number(len(text) - SHOWN)
+                elif len(text) > self._max_shown:
+                    left = format_number(len(text) - self._max_shown)
                     note = f"… {left} more characters: {WHOLE_KEY} shows all of it"
-                self.query_one("#raw-text", TextLines).show(text[:SHOWN], note=note)
+                self.query_one("#raw-text", TextLines).show(text[: self._max_shown], note=note)
             case "pretty":
                 self._fill_pretty("pretty-text", self._subject.entry)
             case _:
@@ -205,8 +212,8 @@ class FrameDetail(Vertical):
             lines.show("", note=self._subject.problem or problem or NOTHING)
             return
         text, is_cut = shortened(value)
-        shown = escape_controls(text[:SHOWN])
-        is_cut = is_cut or len(text) > SHOWN
+        shown = escape_controls(text[: self._max_shown])
+        is_cut = is_cut or len(text) > self._max_shown
         note = f"… shortened: {WHOLE_KEY} shows all of it" if is_cut else ""
         lines.show(shown, is_json=True, note=note)
 

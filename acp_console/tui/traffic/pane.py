@@ -91,9 +91,14 @@ class TrafficPane(Vertical):
         annotations: Annotations | None = None,
         *,
         id: str | None = None,  # noqa: A002 - Textual's word
+        slice_s: float = SLICE,
     ) -> None:
-        """Show `entries`, and what `annotations` know of them; None: those `extend` hands over."""
+        """Show `entries`, and what `annotations` know of them; None: those `extend` hands over.
+
+        `slice_s` is how long it works in the background before it takes keys again.
+        """
         super().__init__(id=id)
+        self._slice_s = slice_s
         self._entries = EntryList() if entries is None else entries
         self._view = TrafficModel(self._entries, annotations)
         self._row: int | None = None
@@ -170,7 +175,7 @@ class TrafficPane(Vertical):
         if self._rests:
             self._rests -= 1
             return
-        is_busy = self._work.run(SLICE)
+        is_busy = self._work.run(self._slice_s)
         self._begin_anew()
         found = self._work.take_found()
         if found is not None:

@@ -82,7 +82,14 @@ class Reactions:
 class Player:
     """One connection on which a scenario is played, with versions up to `newest` at least."""
 
-    def __init__(self, scenario: Scenario, stage: ScriptIo, newest: int = 1) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        stage: ScriptIo,
+        newest: int = 1,
+        *,
+        close_timeout: float = CLOSE_TIMEOUT_S,
+    ) -> None:
         scenario = scenario.model_copy(update={"protocol": max(newest, scenario.protocol)})
         # A string is hashed alike in every run; this is not about secrets.
         rules = [
@@ -92,6 +99,7 @@ class Player:
         speech = frame_codec(scenario.framing, scenario.dialect)
         self.connection = ConnectionState(stage, rules, speech)
         self._scenario = scenario
+        self._close_timeout = close_timeout
         self._reactions = Reactions(scenario)
         self._responses = Responses(self.connection, scenario)
         self._request_runs: list[RequestRun] = []
@@ -108,7 +116,7 @@ class Player:
             self._start(tasks, lambda: self._begin(tasks))
             await self._read(incoming, tasks)
             connection.leave()
-            with anyio.move_on_after(CLOSE_TIMEOUT_S) as closing:
+            with anyio.move_on_after(self._close_timeout) as closing:
                 while self._running:
                     self._settled = anyio.Event()
                     await self._settled.wait()

@@ -30,13 +30,16 @@ class PatternTimeoutError(AcpError):
 class BoundedRegex(Generic[AnyStr]):
     """A regular expression whose searches have a timeout."""
 
-    def __init__(self, pattern: AnyStr, *, ignores_case: bool = False) -> None:
-        """Compile `pattern`.
+    def __init__(
+        self, pattern: AnyStr, *, ignores_case: bool = False, timeout: float = TIMEOUT_S
+    ) -> None:
+        """Compile `pattern`; a search of a short text takes at most `timeout` seconds.
 
         Raises:
             PatternError: it is invalid.
         """
         self._pattern = compile_pattern(pattern, ignore_case=ignores_case)
+        self._timeout = timeout
         self._timeouts = 0
         self._cache: OrderedDict[AnyStr, bool | None] = OrderedDict()
 
@@ -75,7 +78,7 @@ class BoundedRegex(Generic[AnyStr]):
                 raise
             self._store(text, found)
         if found is None:
-            raise PatternTimeoutError(_timeout_message(len(text)))
+            raise self._timeout_error(text)
         return found
 
     def _store(self, text: AnyStr, found: bool | None) -> None:
@@ -97,15 +100,16 @@ class BoundedRegex(Generic[AnyStr]):
                 "its pattern has timed out too often and is not used any more"
             )
         try:
-            return function(*texts, timeout=_timeout(len(texts[-1])), concurrent=True)
+            return function(*texts, timeout=self._timeout_for(texts[-1]), concurrent=True)
         except TimeoutError:
             self._timeouts += 1
-            raise PatternTimeoutError(_timeout_message(len(texts[-1]))) from None
+            raise self._timeout_error(texts[-1]) from None
 
+    def _timeout_for(self, text: AnyStr) -> float:
+        return self._timeout + len(text) / CHARACTERS_PER_S
 
-def _timeout(length: int) -> float:
-    return TIMEOUT_S + length / CHARACTERS_PER_S
-
-
-def _timeout_message(length: int) -> str:
-    return f"its pattern takes longer than {_timeout(length):.1f} s, and counts as not found"
+    def _timeout_error(self, text: AnyStr) -> PatternTimeoutError:
+        timeout = self._timeout_for(text)
+        return PatternTimeoutError(
+            f"its pattern takes longer than {timeout:.1f} s, and counts as not found"
+        )

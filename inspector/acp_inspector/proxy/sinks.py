@@ -99,10 +99,20 @@ class ObservedSink:
 class MemoryLog:
     """Lines in memory: a sink and a log in one."""
 
-    def __init__(self, header: Header, limit: int = MAX_MEMORY_BYTES) -> None:
+    def __init__(
+        self,
+        header: Header,
+        limit: int = MAX_MEMORY_BYTES,
+        *,
+        large_frame: int = LARGE_FRAME,
+        max_read: int = CHUNK_BYTES,
+    ) -> None:
+        """Keep `limit` bytes of lines, and no copy of a frame of `large_frame` bytes or more."""
         self.first_number = 1
         self.time_offset = 0.0
         self._limit = limit
+        self._large_frame = large_frame
+        self._max_read = max_read
         self._lock = threading.Lock()
         self._header = encode_header(header)
         self._offsets: deque[int] = deque()
@@ -116,7 +126,7 @@ class MemoryLog:
     def write(self, entries: Iterable[Entry]) -> None:
         parts: list[Part] = []
         size = 0
-        for part in EntryBatch.of(entries).encoded():
+        for part in EntryBatch.of(entries).encoded(self._large_frame):
             parts.append(part)
             size += len(part)
             if size >= BLOCK_BYTES and part.endswith(b"\n"):
@@ -127,8 +137,8 @@ class MemoryLog:
 
     def _keep(self, parts: list[Part]) -> None:
         # A copy of a large line would be as large.
-        is_large = any(len(part) >= LARGE_FRAME for part in parts)
-        pieces = list(join_small_parts(parts)) if is_large else [b"".join(parts)]
+        is_large = any(len(part) >= self._large_frame for part in parts)
+        pieces = list(join_small_parts(parts, self._large_frame)) if is_large else [b"".join(parts)]
         with self._lock:
             self._blocks.append(len(pieces))
             for piece in pieces:
@@ -154,7 +164,7 @@ class MemoryLog:
                 return b"", at
             index = bisect_right(self._offsets, at) - 1
             piece, begin = self._pieces[index], at - self._offsets[index]
-            data = bytes(memoryview(piece)[begin : begin + CHUNK_BYTES])
+            data = bytes(memoryview(piece)[begin : begin + self._max_read])
         return data, at + len(data)
 
 

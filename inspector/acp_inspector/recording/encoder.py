@@ -113,8 +113,11 @@ class EntryBatch:
             item.seq + len(item.lines) - 1 if isinstance(item, FrameRun) else item.seq
         ), item.time
 
-    def encoded(self) -> Iterator[Part]:
-        """Yield the encoded lines in parts, each built on demand."""
+    def encoded(self, large_frame: int = LARGE_FRAME) -> Iterator[Part]:
+        """Yield the encoded lines in parts, each built on demand.
+
+        The JSON of a frame of `large_frame` bytes or more is a part of its own and is not copied.
+        """
         short: list[FrameRun] = []
         for item in self._items:
             if isinstance(item, FrameRun) and item.is_short and len(short) < MAX_GROUP:
@@ -126,8 +129,7 @@ class EntryBatch:
             if isinstance(item, FrameRun):
                 for part in item.parts():
                     yield _encoded_runs([part])
-            elif isinstance(item, Frame) and len(item.data) >= LARGE_FRAME and is_json(item.data):
-                # In parts, so that its JSON is not copied.
+            elif isinstance(item, Frame) and len(item.data) >= large_frame and is_json(item.data):
                 yield b'{"n":%d,"t":%.6f,"from":"%b","msg":' % (
                     item.seq,
                     item.time,
@@ -169,11 +171,14 @@ def _enveloped(runs: Sequence[FrameRun]) -> bytes:
     return b"".join(envelopes) % tuple(values)
 
 
-def join_small_parts(parts: Iterable[Part]) -> Iterator[Part]:
-    """Yield `parts` with small ones joined, so that there are fewer to hash and write."""
+def join_small_parts(parts: Iterable[Part], large: int = LARGE_FRAME) -> Iterator[Part]:
+    """Yield `parts` with small ones joined, so that there are fewer to hash and write.
+
+    Parts of `large` bytes or more are yielded as they are.
+    """
     small: list[Part] = []
     for part in parts:
-        is_long = len(part) >= LARGE_FRAME
+        is_long = len(part) >= large
         if not is_long:
             small.append(part)
         if small and (is_long or len(part) >= SMALL_PART or len(small) == MAX_SMALL_PARTS):

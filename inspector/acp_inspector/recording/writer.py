@@ -330,11 +330,12 @@ class AppendState:
     """Whether the last line has its newline."""
 
 
-def read_append_state(descriptor: int) -> AppendState | None:
+def read_append_state(descriptor: int, *, max_line: int | None = None) -> AppendState | None:
     """Return how to append to a file; None if its first line is no header of a recording.
 
     If the digest of the last footer is right, only the footer and the last entry are decoded;
-    otherwise every line is indexed.
+    otherwise every line is indexed, except lines longer than `max_line` bytes, `MAX_LINE` by
+    default.
 
     Raises:
         OSError: the file cannot be read.
@@ -346,7 +347,7 @@ def read_append_state(descriptor: int) -> AppendState | None:
     first = read(0, line_end(read, 0, min(size, MAX_HEADER)))
     if not isinstance(_decoded(first), Header):
         return None
-    return _state_by_footer(read, size) or _state_by_lines(read, size)
+    return _state_by_footer(read, size) or _state_by_lines(read, size, max_line)
 
 
 def _state_by_footer(read: ReadAt, size: int) -> AppendState | None:
@@ -385,7 +386,7 @@ def _last_entry(read: ReadAt, end: int) -> tuple[int, float]:
     return 0, 0.0
 
 
-def _state_by_lines(read: ReadAt, size: int) -> AppendState:
+def _state_by_lines(read: ReadAt, size: int, max_line: int | None) -> AppendState:
     import hashlib
 
     from acp_inspector.recording.index import LineKind, RecordingIndex
@@ -399,7 +400,7 @@ def _state_by_lines(read: ReadAt, size: int) -> AppendState:
             digest.update(piece)
             yield piece
 
-    for block in line_blocks(hashed(pieces_between(read, 0, size))):
+    for block in line_blocks(hashed(pieces_between(read, 0, size)), max_line):
         if isinstance(block, SkippedLine):
             continue
         begin = block.rfind(b"\n") + 1

@@ -22,7 +22,13 @@ from acp_inspector.recording.format import (
     decode_line,
     members_of,
 )
-from acp_inspector.recording.reader import LINE_TOO_LONG, SkippedLine, read_header, stream_lines
+from acp_inspector.recording.reader import (
+    LINE_TOO_LONG,
+    MAX_LINE,
+    SkippedLine,
+    read_header,
+    stream_lines,
+)
 from acp_inspector.recording.writer import atomic_replacement
 from acp_inspector.redaction.detector import SecretDetector, SecretMatch
 from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError, chosen_rules
@@ -92,6 +98,7 @@ def redact_recording(
     rules: Iterable[str] = (),
     environment: Mapping[str, str] = os.environ,
     overwrite: bool = False,
+    max_line: int = MAX_LINE,
 ) -> RedactionReport:
     """Copy `source` to `target` without its secrets; all else stays byte for byte.
 
@@ -101,6 +108,7 @@ def redact_recording(
         rules: Names of rules, each of which must find something; all rules if empty.
         environment: Variables; the values of those with secret names are replaced.
         overwrite: Replace `target` if it exists.
+        max_line: Longest line to search, in bytes.
 
     Raises:
         RecordingError: a file cannot be read or written, is no recording, has a line that is too
@@ -110,7 +118,7 @@ def redact_recording(
     """
     requested = tuple(rules)
     detector = SecretDetector(chosen_rules(requested), environment)
-    learned = _learn(source, detector)
+    learned = _learn(source, detector, max_line)
     if missed := [name for name in requested if name not in learned.known.matched]:
         raise UnmatchedRuleError(
             f"nothing was written: the rule {missed[0]!r} finds nothing in {source}"
@@ -124,11 +132,14 @@ def redact_recording(
         atomic_replacement(target, overwrite=overwrite) as part,
         open(os.open(part, flags, _PRIVATE), "wb") as out,  # noqa: PTH123 - a descriptor
     ):
-        _copy(lines, out, detector, placeholders, learned.cuts, applied)
+        searched = stream_lines(lines, max_line)
+        _copy(searched, out, detector, placeholders, learned.cuts, applied)
     return RedactionReport(applied, placeholders.secrets_by_rule(), dict(placeholders.replaced))
 
 
-def leftovers(path: Path, *, environment: Mapping[str, str] = os.environ) -> Iterator[Leftover]:
+def leftovers(
+    path: Path, *, environment: Mapping[str, str] = os.environ, max_line: int = MAX_LINE
+) -> Iterator[Leftover]:
     """Yield the secrets in the file at `path`, which may be any kind of text.
 
     Raises:
@@ -146,7 +157,7 @@ def leftovers(path: Path, *, environment: Mapping[str, str] = os.environ) -> Ite
 
     with open_whole(path) as lines:
         skipped = 0
-        for number, line in enumerate(stream_lines(lines), start=1):
+        for number, line in enumerate(stream_lines(lines, max_line), start=1):
             if isinstance(line, SkippedLine):
                 skipped = skipped or number
                 continue
@@ -194,7 +205,7 @@ class _LearnedSecrets:
                 self.cuts.setdefault(line, []).append(cut)
 
 
-def _learn(source: Path, detector: SecretDetector) -> _LearnedSecrets:
+def _learn(source: Path, detector: SecretDetector, max_line: int) -> _LearnedSecrets:
     """Find the secrets of a recording.
 
     Raises:
@@ -203,7 +214,7 @@ def _learn(source: Path, detector: SecretDetector) -> _LearnedSecrets:
     learned, streams = _LearnedSecrets(PlaceholderMap(), 0, {}), StreamDetector(detector)
     number = 0
     with open_whole(source) as lines:
-        for number, line in enumerate(stream_lines(lines), start=1):
+        for number, line in enumerate(stream_lines(lines, max_line), start=1):
             if isinstance(line, SkippedLine):
                 raise _too_long(source, number)
             if number == 1 and not isinstance(decode_line(line.rstrip(b"\n")), Header):
@@ -219,7 +230,7 @@ def _learn(source: Path, detector: SecretDetector) -> _LearnedSecrets:
 
 
 def _copy(
-    lines: BinaryIO,
+    lines: Iterable[bytes | SkippedLine],
     out: BinaryIO,
     detector: SecretDetector,
     placeholders: PlaceholderMap,
@@ -227,7 +238,7 @@ def _copy(
     applied: tuple[str, ...],
 ) -> None:
     before, after = hashlib.sha256(), hashlib.sha256()
-    for number, line in enumerate(stream_lines(lines), start=1):
+    for number, line in enumerate(lines, start=1):
         if isinstance(line, SkippedLine):
             raise RecordingError(f"line {number} has become too long to be searched")
         text = line.decode(errors=_ERRORS)

@@ -139,8 +139,10 @@ class ChildProcess:
         stdin: FdSendStream,
         stdout: FdReceiveStream,
         mark: ProcessMarker | None,
+        guard: OrphanGuard,
     ) -> None:
         self._mark = mark
+        self._guard = guard
         self._process = process
         self._tail = StderrTail()
         self._stderr_done = anyio.Event()
@@ -188,7 +190,7 @@ class ChildProcess:
             os.killpg(self.pid, 0)
         except ProcessLookupError:
             self._is_group_empty = True
-            GUARD.unwatch(self.pid)
+            self._guard.unwatch(self.pid)
             return False
         except PermissionError:
             return False
@@ -244,7 +246,7 @@ class ChildProcess:
         with anyio.move_on_after(grace, shield=True):
             await self._process.aclose()
         # From now on nothing notices when its id is reused.
-        GUARD.unwatch(self.pid)
+        self._guard.unwatch(self.pid)
         return self.exit_code
 
     async def read_stderr(self, on_stderr: Callable[[bytes], object] | None) -> None:
@@ -286,19 +288,21 @@ async def spawn(
     grace: float = GRACE,
     is_joined: bool = False,
     is_marked: bool = False,
+    guard: OrphanGuard = GUARD,
 ) -> AsyncGenerator[ChildProcess]:
     """Start `command` (no shell) in a process group of its own; end it with the block.
 
     `on_stderr` gets stderr as it comes, in chunks. `grace` is in seconds, see `ChildProcess.stop`.
     `is_joined` makes the child write stderr into the pipe of stdout, so that their order is kept.
     `is_marked` also ends processes that leave the group (on Linux; see `ProcessMarker`).
+    `guard` ends the group if this process dies first.
 
     Raises:
         AgentStartError: the command could not be started; the message says why, in one sentence.
     """
     command = tuple(command)
     mark = ProcessMarker() if is_marked else None
-    child = await _start(command, cwd, env, mark, stderr=STDOUT if is_joined else PIPE)
+    child = await _start(command, cwd, env, mark, guard, stderr=STDOUT if is_joined else PIPE)
     async with BackgroundTasks() as tasks:
         tasks.start_soon(child.read_stderr, on_stderr)
         tasks.start_soon(child.close_when_exited)
@@ -313,6 +317,7 @@ async def _start(
     cwd: Path | None,
     env: Mapping[str, str] | None,
     mark: ProcessMarker | None,
+    guard: OrphanGuard,
     *,
     stderr: int,
 ) -> ChildProcess:
@@ -340,7 +345,7 @@ async def _start(
             )
         except (OSError, ValueError) as problem:
             raise agent_start_error(command[0], problem) from None
-        GUARD.watch(process.pid)
+        guard.watch(process.pid)
         ours.pop_all()
     writer, reader = FdSendStream(outgoing), FdReceiveStream(incoming)
-    return ChildProcess(process, command, writer, reader, mark)
+    return ChildProcess(process, command, writer, reader, mark, guard)

@@ -34,7 +34,7 @@ _NEW_DIRECTORY_MODE: Final = 0o777
 _NO_DIRECTORY: Final = "it is no directory"
 _IRREGULAR: Final = "it is no regular file"
 _DOT: Final = "."
-_DESCRIPTOR_PATHS: Final = Path("/proc/self/fd")
+DESCRIPTORS: Final = Path("/proc/self/fd")
 """The paths of open descriptors on Linux; missing elsewhere."""
 _NEW_FILE_MODE: Final = 0o666
 _MOVE_INTO_ITSELF: Final = "a directory cannot be moved into itself"
@@ -83,8 +83,15 @@ class SandboxedFiles:
     outside or the disk refuses, and `FileMissingError` if there is no such file.
     """
 
-    def __init__(self, roots: Sequence[Path], *, size_limit: int = SIZE_LIMIT) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        *,
+        size_limit: int = SIZE_LIMIT,
+        descriptors: Path = DESCRIPTORS,
+    ) -> None:
         self._size_limit = size_limit
+        self._descriptors = descriptors
         self._roots = tuple(PurePosixPath(root.resolve()) for root in roots)
         self._spellings = {PurePosixPath(root.absolute()): root.resolve() for root in roots}
 
@@ -123,7 +130,7 @@ class SandboxedFiles:
         systems the directory is checked, but may be replaced afterwards.
         """
         with self.open_path(path) as directory:
-            held = _DESCRIPTOR_PATHS / str(directory)
+            held = self._descriptors / str(directory)
             yield held if held.is_dir() else self.directory(path)
 
     def check_inside(self, path: str) -> None:

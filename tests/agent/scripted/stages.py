@@ -13,7 +13,7 @@ import anyio.lowlevel
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from acp_agent.scripted.faults import ProcessExit
-from acp_agent.scripted.player import Player
+from acp_agent.scripted.player import CLOSE_TIMEOUT_S, Player
 from acp_agent.scripted.scenario import read_scenario
 from acp_agent.scripted.wire import ScriptIo
 from acp_inspector.journal import Journal
@@ -241,12 +241,13 @@ async def played(
     offers: Json = None,
     opens: bool = True,
     seed: int | None = None,
+    close_timeout: float = CLOSE_TIMEOUT_S,
 ) -> AsyncGenerator[Client]:
     """Play a scenario to a client that has opened a session; at the end, the client leaves."""
     client = Client()
     scenario, _ = read_scenario(text, "it.toml", seed)
     stage = ScriptIo(client.pipe, client.shown.append, client.fates.append, client.sleep)
-    client.player = Player(scenario, stage, version)
+    client.player = Player(scenario, stage, version, close_timeout=close_timeout)
     with anyio.fail_after(LIMIT):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.player.play, client.source)

@@ -260,8 +260,8 @@ async def test_what_is_required_and_never_played_is_told() -> None:
 async def test_who_does_not_read_does_not_keep_it_from_leaving(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("acp_agent.scripted.player.CLOSE_TIMEOUT_S", 0.01)
-    async with played("[[prompt]]\nsteps = [{ text = 'a' }]") as client:
+    text = "[[prompt]]\nsteps = [{ text = 'a' }]"
+    async with played(text, close_timeout=0.01) as client:
 
         async def never(item: bytes) -> None:
             while client.pipe.is_open:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_inspector.filter import patterns
 from acp_inspector.recording.reader import read_recording
 from tests.console.cli.test_studies import SLOW, slow_recording
 from tests.console.conftest import Call
@@ -98,10 +97,7 @@ def test_two_turns_of_one_recording_can_be_compared(call: Call) -> None:
 
 
 @pytest.mark.parametrize("option", ["--ignore", "--only-left", "--only-right"])
-def test_a_slow_pattern_is_warned_of(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
-) -> None:
-    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
+def test_a_slow_pattern_is_warned_of(call: Call, tmp_path: Path, option: str) -> None:
     file = str(slow_recording(tmp_path))
     done = call("diff", option, SLOW, file, file)
     assert f"{option} {SLOW}: its pattern" in done.err

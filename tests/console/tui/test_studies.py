@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from acp_console.state import analysis as studies
 from acp_console.state.analysis import AnalysisFolds, BackgroundFold, Query
 from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.filter.entries import EntryList
+from acp_inspector.filter.entries import ENTRY_TYPES, EntryList
 from acp_inspector.journal import Entry
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.indexed import IndexedRecording
@@ -37,11 +37,8 @@ class Seen:
         self.is_over = True
 
 
-@pytest.fixture(autouse=True)
-def brief_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look again at once."""
-    monkeypatch.setattr(studies, "LOOK", 0.005)
-    monkeypatch.setattr(studies, "PAUSE_S", 0.0)
+brisk_fold = partial(BackgroundFold, pause=0.0, poll_interval=0.005)
+"""Folds without pauses."""
 
 
 def answered(folding: BackgroundFold[Any], question: Callable[[Any], Any]) -> Query[Any, Any]:
@@ -74,7 +71,7 @@ def until(folding: BackgroundFold[Any], holds: Callable[[], object]) -> None:
 
 def test_everything_is_read_in_order_and_then_it_is_over() -> None:
     said = EntryList(talk())
-    seen = BackgroundFold(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
+    seen = brisk_fold(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
     seen.start()
     until(seen, lambda: seen.progress.is_finished)
     assert answered(seen, lambda fold: fold.numbers).result == list(range(1, 11))
@@ -86,7 +83,7 @@ def test_everything_is_read_in_order_and_then_it_is_over() -> None:
 def test_what_comes_later_is_read_on() -> None:
     whole = talk()
     said = EntryList(whole[:4])
-    seen = BackgroundFold(lambda: said, Seen, Seen.take)
+    seen = brisk_fold(lambda: said, Seen, Seen.take)
     seen.start()
     until(seen, lambda: seen.progress.read == 4)
     said.extend(whole[4:])
@@ -98,7 +95,7 @@ def test_what_comes_later_is_read_on() -> None:
 def test_what_comes_after_the_end_begins_it_anew() -> None:
     whole = talk()
     said = EntryList(whole[:4])
-    seen = BackgroundFold(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
+    seen = brisk_fold(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
     seen.start()
     until(seen, lambda: seen.progress.is_finished)
     said.extend(whole[4:])
@@ -111,7 +108,7 @@ def test_a_fold_that_cannot_begin_is_told_and_nobody_waits_for_it() -> None:
     def begin() -> Seen:
         raise LookupError("no rule")
 
-    told = BackgroundFold(lambda: EntryList(), begin, Seen.take)
+    told = brisk_fold(lambda: EntryList(), begin, Seen.take)
     told.start()
     end = time.monotonic() + LIMIT
     while not told.progress.problem and time.monotonic() < end:
@@ -122,7 +119,7 @@ def test_a_fold_that_cannot_begin_is_told_and_nobody_waits_for_it() -> None:
 
 def test_a_portion_is_read_and_no_more_until_somebody_asks() -> None:
     said = EntryList(talk())
-    seen = BackgroundFold(lambda: said, Seen, Seen.take, portion=4)
+    seen = brisk_fold(lambda: said, Seen, Seen.take, portion=4)
     seen.start()
     until(seen, lambda: seen.progress.is_paused)
     assert seen.progress.read == 4
@@ -137,7 +134,7 @@ def test_a_portion_is_read_and_no_more_until_somebody_asks() -> None:
 
 def test_it_rests_when_told_and_still_answers() -> None:
     said = EntryList()
-    seen = BackgroundFold(lambda: said, Seen, Seen.take)
+    seen = brisk_fold(lambda: said, Seen, Seen.take)
     seen.start()
     until(seen, lambda: seen.progress.is_whole)
     seen.pause()
@@ -151,7 +148,7 @@ def test_it_rests_when_told_and_still_answers() -> None:
 
 def test_one_at_which_nobody_looks_leaves_the_time_to_others() -> None:
     said = EntryList(talk())
-    seen = BackgroundFold(lambda: said, Seen, Seen.take)
+    seen = brisk_fold(lambda: said, Seen, Seen.take)
     seen.is_wanted = False
     seen.start()
     assert answered(seen, lambda fold: fold.numbers).result == []
@@ -162,7 +159,7 @@ def test_one_at_which_nobody_looks_leaves_the_time_to_others() -> None:
 
 def test_a_question_that_cannot_be_answered_is_told_and_the_next_one_is_answered() -> None:
     said = EntryList(talk())
-    seen = BackgroundFold(lambda: said, Seen, Seen.take)
+    seen = brisk_fold(lambda: said, Seen, Seen.take)
     seen.start()
     asked = answered(seen, lambda fold: fold.nothing)
     assert asked.is_done
@@ -176,7 +173,7 @@ def test_a_fold_that_breaks_down_says_so_and_stays_where_it_was() -> None:
         raise ValueError(f"entry {entry.seq} of {fold}")
 
     said = EntryList(talk())
-    seen = BackgroundFold(lambda: said, Seen, broken)
+    seen = brisk_fold(lambda: said, Seen, broken)
     seen.start()
     until(seen, lambda: seen.progress.problem)
     assert "entry 1" in seen.progress.problem
@@ -188,14 +185,14 @@ def test_a_fold_that_breaks_down_says_so_and_stays_where_it_was() -> None:
 def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError):
         IndexedRecording(tmp_path / "none")
-    seen = BackgroundFold(lambda: IndexedRecording(tmp_path / "none"), Seen, Seen.take)
+    seen = brisk_fold(lambda: IndexedRecording(tmp_path / "none"), Seen, Seen.take)
     seen.start()
     until(seen, lambda: "no such file" in seen.progress.problem.lower())
     seen.close()
 
 
 def test_a_question_that_nobody_waits_for_is_not_asked() -> None:
-    seen = BackgroundFold(EntryList, Seen, Seen.take)
+    seen = brisk_fold(EntryList, Seen, Seen.take)
     asked = seen.query(lambda _: 1)
     asked.is_discarded = True
     seen.start()
@@ -213,7 +210,7 @@ def test_a_recording_is_read_to_its_footer_and_its_end_judged() -> None:
     frames = answered(known.study, lambda study: study.statistics.total.frames).result
     study = SessionModel()
     with IndexedRecording(HELLO).index_all() as recording:
-        study.read(row for row in recording if isinstance(row, studies.ENTRY_TYPES))
+        study.read(row for row in recording if isinstance(row, ENTRY_TYPES))
     assert frames == study.statistics.total.frames > 0
     known.close()
 
@@ -222,7 +219,7 @@ def test_a_file_that_has_become_another_one_is_read_anew(tmp_path: Path) -> None
     whole = HELLO.read_bytes().splitlines(keepends=True)
     path = tmp_path / "it.acp.ndjson"
     path.write_bytes(b"".join(whole[:8]))
-    seen = BackgroundFold(lambda: IndexedRecording(path), Seen, Seen.take)
+    seen = brisk_fold(lambda: IndexedRecording(path), Seen, Seen.take)
     seen.start()
     until(seen, lambda: seen.progress.read == 7)
     path.write_bytes(b"".join(whole[:4]))

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from acp_inspector.filter import patterns
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.patterns import (
+    MAX_TIMEOUTS,
     BoundedRegex,
     PatternTimeoutError,
 )
@@ -18,11 +18,8 @@ from tests.inspector.talks import frames
 
 HOSTILE = "((a|a)+)+$"
 TEXT = "a" * 60 + "b"
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.05)
+SOON = 0.05
+"""A timeout in seconds."""
 
 
 def test_a_pattern_that_takes_too_long_is_given_up_while_others_work() -> None:
@@ -30,7 +27,7 @@ def test_a_pattern_that_takes_too_long_is_given_up_while_others_work() -> None:
     refused: list[PatternTimeoutError] = []
 
     def search() -> None:
-        pattern = BoundedRegex(HOSTILE)
+        pattern = BoundedRegex(HOSTILE, timeout=SOON)
         begun.set()
         try:
             pattern.is_found_in(TEXT)
@@ -47,8 +44,8 @@ def test_a_pattern_that_takes_too_long_is_given_up_while_others_work() -> None:
 
 
 def test_a_pattern_that_is_always_late_is_not_tried_any_more() -> None:
-    pattern = BoundedRegex(HOSTILE.encode())
-    for _ in range(patterns.MAX_TIMEOUTS):
+    pattern = BoundedRegex(HOSTILE.encode(), timeout=SOON)
+    for _ in range(MAX_TIMEOUTS):
         with pytest.raises(PatternTimeoutError, match="takes longer"):
             pattern.substitute(b"", TEXT.encode())
     with pytest.raises(PatternTimeoutError, match="timed out too often"):
@@ -100,8 +97,8 @@ def test_usual_patterns_are_not(pattern: str) -> None:
 
 
 def test_what_came_of_a_short_text_is_remembered_late_ones_too() -> None:
-    pattern = BoundedRegex(HOSTILE)
-    for _ in range(patterns.MAX_TIMEOUTS + 1):
+    pattern = BoundedRegex(HOSTILE, timeout=SOON)
+    for _ in range(MAX_TIMEOUTS + 1):
         with pytest.raises(PatternTimeoutError, match="takes longer"):
             pattern.is_found_in(TEXT)
     assert pattern.is_found_in("aaa")

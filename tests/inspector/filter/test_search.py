@@ -16,6 +16,7 @@ from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import ENTRY_TYPES, EntryList
 from acp_inspector.filter.frames import EntryFields
+from acp_inspector.filter.patterns import BoundedRegex
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import Header, encode_header
@@ -190,12 +191,12 @@ def test_patterns_run_only_in_the_slow_runner(
     elsewhere = Elsewhere()
     is_tried: list[bool] = []
 
-    def timeout(length: int) -> float:
-        # It is asked for whenever the library is called.
+    def is_found_in(self: BoundedRegex[str], text: str) -> bool:
         is_tried.append(elsewhere.is_inside)
-        return 1.0 + length
+        return find(self, text)
 
-    monkeypatch.setattr("acp_inspector.filter.patterns._timeout", timeout)
+    find = BoundedRegex[str].is_found_in
+    monkeypatch.setattr(BoundedRegex, "is_found_in", is_found_in)
     with IndexedRecording(path).index_all() as recording:
         wanted = compile_filter(expression)
         assert wanted.has_patterns

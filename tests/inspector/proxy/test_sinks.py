@@ -7,12 +7,10 @@ import tracemalloc
 from pathlib import Path
 from typing import cast
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Frame
-from acp_inspector.proxy import sinks as log_module
 from acp_inspector.proxy.sinks import (
     BLOCK_BYTES,
     ChangeNotifier,
@@ -21,7 +19,6 @@ from acp_inspector.proxy.sinks import (
     MemoryLog,
     ObservedSink,
 )
-from acp_inspector.recording import encoder
 from acp_inspector.recording.encoder import LARGE_FRAME, EntryBatch
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from acp_inspector.recording.writer import RecordingWriter
@@ -52,9 +49,8 @@ def test_what_was_written_is_read_from_the_header_on() -> None:
     )
 
 
-def fill_and_look(sizes: list[int], limit: int) -> None:
+def fill_and_look(log: MemoryLog, sizes: list[int]) -> None:
     """Write lines of these sizes, and see that what is left is whole lines, and the last ones."""
-    log = MemoryLog(HEADER, limit)
     lines: list[bytes] = []
     for n, size in enumerate(sizes, start=1):
         log.write([frame(n, size)])
@@ -71,7 +67,7 @@ def fill_and_look(sizes: list[int], limit: int) -> None:
 def test_beyond_its_bound_the_oldest_lines_are_dropped_and_the_rest_is_whole(
     sizes: list[int], limit: int
 ) -> None:
-    fill_and_look(sizes, limit)
+    fill_and_look(MemoryLog(HEADER, limit), sizes)
 
 
 def test_of_many_lines_that_were_written_at_once_the_oldest_are_dropped_too() -> None:
@@ -88,11 +84,7 @@ def test_of_many_lines_that_were_written_at_once_the_oldest_are_dropped_too() ->
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 300), max_size=30), st.integers(0, 2000))
 def test_large_lines_are_kept_and_dropped_as_others_are(sizes: list[int], limit: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        for place in (encoder, log_module):
-            patch.setattr(place, "LARGE_FRAME", 200)
-        patch.setattr(log_module, "CHUNK_BYTES", 50)
-        fill_and_look(sizes, limit)
+    fill_and_look(MemoryLog(HEADER, limit, large_frame=200, max_read=50), sizes)
 
 
 def test_a_large_line_is_kept_where_it_was_gathered() -> None:

@@ -32,10 +32,10 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def append_state(path: Path) -> AppendState | None:
+def append_state(path: Path, max_line: int | None = None) -> AppendState | None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        return read_append_state(descriptor)
+        return read_append_state(descriptor, max_line=max_line)
     finally:
         os.close(descriptor)
 
@@ -92,10 +92,7 @@ def test_what_is_no_recording_cannot_be_gone_on_with(tmp_path: Path, content: by
     assert append_state(path) is None
 
 
-def test_a_line_that_is_too_long_is_hashed_and_counts_for_nothing(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("acp_inspector.recording.reader.MAX_LINE", 4 * BLOCK)
+def test_a_line_that_is_too_long_is_hashed_and_counts_for_nothing(path: Path) -> None:
     with path.open("ab") as file:
         file.write(b"x" * (5 * BLOCK) + b"\n")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -282,18 +282,15 @@ def test_real_traffic_raises_no_false_alarm(shared: Path) -> None:
         assert list(leftovers(path, environment={})) == [], path.name
 
 
-def test_a_line_that_is_too_long_is_neither_copied_nor_reported_as_clean(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_is_too_long_is_neither_copied_nor_reported_as_clean(tmp_path: Path) -> None:
     source = written(tmp_path / "a", [Frame(1, 0.1, "agent", b'"' + shaped(1).encode() + b'"')])
     lines = source.read_bytes().splitlines(keepends=True)
     source.write_bytes(b"".join((lines[0], b"x" * 9000 + b"\n", *lines[1:])))
-    monkeypatch.setattr("acp_inspector.recording.reader.MAX_LINE", 4000)
     target = tmp_path / "b"
     with pytest.raises(RecordingError, match="line 2: the line is too long"):
-        redact_recording(source, target)
+        redact_recording(source, target, max_line=4000)
     assert not target.exists()
-    found = leftovers(source)
+    found = leftovers(source, max_line=4000)
     assert next(found).line == 3
     with pytest.raises(RecordingError, match="line 2: the line is too long"):
         list(found)

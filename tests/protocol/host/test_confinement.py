@@ -13,7 +13,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from acp_protocol.host import sandbox
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
 
 
@@ -349,17 +348,15 @@ def test_a_directory_that_was_opened_stays_the_same_whatever_takes_its_place(roo
         (root / "away").rename(root / "sub")
 
 
-def test_without_paths_to_what_is_held_a_directory_is_named(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_paths_to_what_is_held_a_directory_is_named(root: Path) -> None:
     """As on macOS."""
-    monkeypatch.setattr(sandbox, "_DESCRIPTOR_PATHS", root / "gone")
+    files = SandboxedFiles([root], descriptors=root / "gone")
     before = sorted(Path("/dev/fd").iterdir())
-    with SandboxedFiles([root]).open_parent_path(str(root / "sub")) as place:
+    with files.open_parent_path(str(root / "sub")) as place:
         assert place == (root / "sub").resolve()
-    with SandboxedFiles([root]).open_path(str(root)) as directory:
+    with files.open_path(str(root)) as directory:
         assert sorted(os.listdir(directory)) == ["notes.txt", "sub"]  # noqa: PTH208 - the same
     for name in ("gone", "notes.txt", "../root"):
-        with pytest.raises(FileRefusedError), SandboxedFiles([root]).open_path(f"{root}/{name}"):
+        with pytest.raises(FileRefusedError), files.open_path(f"{root}/{name}"):
             pass
     assert sorted(Path("/dev/fd").iterdir()) == before

@@ -11,7 +11,6 @@ import anyio
 import pytest
 
 from acp_protocol.errors import AgentStartError
-from acp_protocol.host import process
 from acp_protocol.host.orphan_guard import OrphanGuard
 from acp_protocol.host.process import ChildProcess, StderrTail, spawn
 
@@ -140,15 +139,15 @@ class Told(OrphanGuard):
             self.has_none.set()
 
 
-async def test_a_group_is_watched_until_nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_group_is_watched_until_nobody_is_left() -> None:
     """Nobody asks for that here, but its number is free for others then."""
-    monkeypatch.setattr(process, "GUARD", told := Told())
+    told = Told()
     leaving = (
         "import subprocess, sys; "
         "subprocess.Popen([sys.executable, '-c', 'import sys; sys.stdin.read()'])"
     )
     with anyio.fail_after(LIMIT):
-        async with spawn(script(leaving)) as child:
+        async with spawn(script(leaving), guard=told) as child:
             assert await child.wait() == 0
             assert told.groups == [child.pid]
             await child.stdin.aclose()
@@ -156,12 +155,10 @@ async def test_a_group_is_watched_until_nobody_is_left(monkeypatch: pytest.Monke
         assert told.groups == []
 
 
-async def test_who_cannot_be_noticed_any_more_is_watched_no_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(process, "GUARD", told := Told())
+async def test_who_cannot_be_noticed_any_more_is_watched_no_more() -> None:
+    told, sleeping = Told(), script("import time; time.sleep(1000)")
     with anyio.fail_after(LIMIT):
-        async with spawn(script("import time; time.sleep(1000)"), grace=0.2) as child:
+        async with spawn(sleeping, grace=0.2, guard=told) as child:
             assert told.groups == [child.pid]
         assert told.groups == []
 

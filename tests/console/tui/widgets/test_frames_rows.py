@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from acp_console.state.traffic import rows as module
 from acp_console.state.traffic.rows import (
     EDGE,
     TrafficRow,
@@ -79,12 +78,11 @@ def test_lines_of_a_recording_that_are_no_entries_have_rows_too(tmp_path: Path) 
         assert time_of(recording, 2) == pytest.approx(0.3)
 
 
-def test_what_is_large_is_not_read_unasked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(module, "LARGE", 60)
+def test_what_is_large_is_not_read_unasked(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     path.write_bytes(b"".join([encode_header(Header("", "", "")), *map(encode_entry, TALK)]))
     with IndexedRecording(path).index_all() as recording:
-        row = read_row(recording, 0)
+        row = read_row(recording, 0, max_size=60)
         assert (row.kind, row.method) == ("large", "")
         assert "v shows it" in row.summary
 

@@ -13,8 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
 
 from acp_console.tui import clipboard
-from acp_console.tui.traffic import pane as traffic
-from acp_console.tui.traffic.pane import TrafficPane
+from acp_console.tui.traffic.pane import SLICE, TrafficPane
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from tests.console.tui.conftest import entries, say, settled, until, update
@@ -169,8 +168,12 @@ LONG = [
 class LongApp(App[None]):
     """An app with the pane, and its first row chosen."""
 
+    def __init__(self, slice_s: float = SLICE) -> None:
+        super().__init__()
+        self._slice_s = slice_s
+
     def compose(self) -> ComposeResult:
-        yield TrafficPane()
+        yield TrafficPane(slice_s=self._slice_s)
 
     def on_mount(self) -> None:
         self.pane.table.is_following = False
@@ -372,11 +375,8 @@ async def test_a_pair_stands_side_by_side() -> None:
         await until(pilot, lambda: "Answer 4 · client · after 100.0 ms" in say(app))
 
 
-async def test_keys_are_heard_while_a_search_goes_on_and_escape_stops_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(traffic, "SLICE", 0.000_001)
-    app = LongApp()
+async def test_keys_are_heard_while_a_search_goes_on_and_escape_stops_it() -> None:
+    app = LongApp(slice_s=0.000_001)
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         app.pane.extend(LONG * 200)
         await pilot.press("end", "e")

@@ -9,8 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 
-from acp_console.tui.traffic import detail as module
-from acp_console.tui.traffic.detail import DetailSubject, FrameDetail, shortened
+from acp_console.tui.traffic.detail import SHOWN, DetailSubject, FrameDetail, shortened
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.reader import BadLine, Row
@@ -30,8 +29,12 @@ ASKED, TOLD, BROKEN = (
 class DetailApp(App[None]):
     """An app with nothing but the detail."""
 
+    def __init__(self, max_shown: int = SHOWN) -> None:
+        super().__init__()
+        self._max_shown = max_shown
+
     def compose(self) -> ComposeResult:
-        yield FrameDetail()
+        yield FrameDetail(max_shown=self._max_shown)
 
     @property
     def detail(self) -> FrameDetail:
@@ -93,9 +96,8 @@ async def test_a_pair_tells_what_is_missing() -> None:
         await until(pilot, lambda: "after 100.0 ms" in say(app))
 
 
-async def test_all_of_what_is_shortened_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SHOWN", 100)
-    app = DetailApp()
+async def test_all_of_what_is_shortened_can_be_had() -> None:
+    app = DetailApp(max_shown=100)
     async with app.run_test(size=(80, 20)) as pilot:
         app.detail.show(DetailSubject(TOLD))
         app.detail.open_tab("raw")

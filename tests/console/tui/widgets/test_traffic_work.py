@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from acp_console.state.traffic import scanner as module
 from acp_console.state.traffic.model import TrafficModel
-from acp_console.state.traffic.scanner import NOWHERE, FilterStaleness, TrafficScanner
+from acp_console.state.traffic.scanner import NOWHERE, RENEW, FilterStaleness, TrafficScanner
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.analysis.annotations import FrameNotes
-from acp_inspector.filter import patterns
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.filter.patterns import BoundedRegex
@@ -38,8 +37,7 @@ def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(module, "PIECE", 300)
+def path(tmp_path: Path) -> Path:
     path = tmp_path / "a.acp.ndjson"
     path.write_bytes(HEAD + b"".join(LINES))
     return path
@@ -49,6 +47,10 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def recording(path: Path) -> Iterator[IndexedRecording]:
     with IndexedRecording(path) as recording:
         yield recording
+
+
+scanner = partial(TrafficScanner, step_bytes=300)
+"""Reads a recording in small steps."""
 
 
 def finish(work: TrafficScanner) -> int:
@@ -61,7 +63,7 @@ def finish(work: TrafficScanner) -> int:
 
 
 def test_a_recording_is_read_piece_by_piece(recording: IndexedRecording) -> None:
-    work = TrafficScanner(TrafficModel(recording))
+    work = scanner(TrafficModel(recording))
     assert work.run(0.000_001)
     while not len(recording):
         # The header is a piece of its own.
@@ -75,7 +77,7 @@ def test_reading_filtering_and_searching_do_not_wait_for_each_other(
     recording: IndexedRecording,
 ) -> None:
     view = TrafficModel(recording)
-    work = TrafficScanner(view)
+    work = scanner(view)
     view.filter(compile_filter("n in (2..4, 20)"))
     while not len(view):
         assert work.run(0.000_001)
@@ -85,7 +87,7 @@ def test_reading_filtering_and_searching_do_not_wait_for_each_other(
 
 
 def test_a_search_tells_once_what_it_has_found(recording: IndexedRecording) -> None:
-    work = TrafficScanner(TrafficModel(recording.index_all()))
+    work = scanner(TrafficModel(recording.index_all()))
     work.search(compile_filter("n == 25"), 3, is_forward=True)
     assert work.is_searching
     finish(work)
@@ -99,7 +101,7 @@ def test_a_search_tells_once_what_it_has_found(recording: IndexedRecording) -> N
 
 
 def test_a_search_that_was_stopped_finds_nothing(recording: IndexedRecording) -> None:
-    work = TrafficScanner(TrafficModel(recording.index_all()))
+    work = scanner(TrafficModel(recording.index_all()))
     work.search(compile_filter("n == 25"), 3, is_forward=True)
     work.stop_search()
     finish(work)
@@ -108,7 +110,7 @@ def test_a_search_that_was_stopped_finds_nothing(recording: IndexedRecording) ->
 
 def test_a_file_that_grows_is_read_on(recording: IndexedRecording, path: Path) -> None:
     view = TrafficModel(recording)
-    work = TrafficScanner(view)
+    work = scanner(view)
     view.filter(compile_filter("from == agent"))
     finish(work)
     assert not work.poll()
@@ -121,7 +123,7 @@ def test_a_file_that_grows_is_read_on(recording: IndexedRecording, path: Path) -
 
 def test_a_file_that_became_shorter_is_another_one(recording: IndexedRecording, path: Path) -> None:
     view = TrafficModel(recording)
-    work = TrafficScanner(view)
+    work = scanner(view)
     view.filter(compile_filter("from == agent"))
     finish(work)
     path.write_bytes(HEAD + LINES[0])
@@ -135,7 +137,7 @@ def test_a_file_may_become_shorter_while_it_is_read(
     recording: IndexedRecording, path: Path
 ) -> None:
     view = TrafficModel(recording)
-    work = TrafficScanner(view)
+    work = scanner(view)
     view.filter(compile_filter("from == agent"))
     while len(recording) < 9:
         work.run(0.000_001)
@@ -148,7 +150,7 @@ def test_a_file_may_become_shorter_while_it_is_read(
 def test_a_file_that_cannot_be_read_on_is_told(
     recording: IndexedRecording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = TrafficScanner(TrafficModel(recording))
+    work = scanner(TrafficModel(recording))
     recording.close()
     monkeypatch.setattr(IndexedRecording, "index_more", _fail)
     assert not work.run(1.0)
@@ -168,7 +170,7 @@ def test_a_filter_looks_again_when_more_is_known_of_what_it_asks_for() -> None:
 
     def is_stale() -> bool:
         staleness.see_findings()
-        return any(staleness.take() for _ in range(module.RENEW))
+        return any(staleness.take() for _ in range(RENEW))
 
     for text, knows in [
         ("finding", lambda: view.annotations.add_findings(lint(said).findings)),
@@ -187,10 +189,7 @@ def test_a_filter_looks_again_when_more_is_known_of_what_it_asks_for() -> None:
         assert not is_stale()
 
 
-async def test_a_pattern_that_takes_too_long_is_told_below_the_rows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.02)
+async def test_a_pattern_that_takes_too_long_is_told_below_the_rows() -> None:
     app = PaneApp()
     async with app.run_test(size=(100, 24)) as pilot:
         pane = app.query_one(TrafficPane)
