@@ -109,7 +109,7 @@ def test_the_header_comes_back() -> None:
 def test_what_counts_as_json_is_what_its_reader_parses(raw: bytes) -> None:
     expected = jsonrpc.is_json(raw)
     # Often enough that the fast parser is taken, too, and so large that the one for large lines is.
-    assert {is_json(raw) for _ in range(300)} == {expected}
+    assert {is_json(raw) for _ in range(300 if len(raw) < 1 << 20 else 3)} == {expected}
     assert is_json(b" " * (1 << 20) + raw) == expected
 
 
