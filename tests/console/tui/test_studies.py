@@ -5,20 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from acp_console.state.analysis import AnalysisFolds, BackgroundFold, Query
 from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.filter.entries import ENTRY_TYPES, EntryList
+from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, EntrySequence
 from acp_inspector.journal import Entry
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.indexed import IndexedRecording
 from tests.console.tui.conftest import LIMIT
 from tests.console.tui.studied import talk
+
+T = TypeVar("T")
 
 HELLO = Path(__file__).parents[3] / "recordings" / "hello.acp.ndjson"
 
@@ -37,8 +38,17 @@ class Seen:
         self.is_over = True
 
 
-brisk_fold = partial(BackgroundFold, pause=0.0, poll_interval=0.005)
-"""Folds without pauses."""
+class BriskFold(BackgroundFold[T]):
+    """A fold that hardly pauses."""
+
+    def __init__(
+        self,
+        entries: Callable[[], EntrySequence],
+        begin: Callable[[], T],
+        take: Callable[[T, Entry], object],
+        **options: Any,
+    ) -> None:
+        super().__init__(entries, begin, take, pause=0.0, poll_interval=0.005, **options)
 
 
 def answered(folding: BackgroundFold[Any], question: Callable[[Any], Any]) -> Query[Any, Any]:
@@ -71,7 +81,7 @@ def until(folding: BackgroundFold[Any], holds: Callable[[], object]) -> None:
 
 def test_everything_is_read_in_order_and_then_it_is_over() -> None:
     said = EntryList(talk())
-    seen = brisk_fold(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
+    seen = BriskFold(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
     seen.start()
     until(seen, lambda: seen.progress.is_finished)
     assert answered(seen, lambda fold: fold.numbers).result == list(range(1, 11))
@@ -83,7 +93,7 @@ def test_everything_is_read_in_order_and_then_it_is_over() -> None:
 def test_what_comes_later_is_read_on() -> None:
     whole = talk()
     said = EntryList(whole[:4])
-    seen = brisk_fold(lambda: said, Seen, Seen.take)
+    seen = BriskFold(lambda: said, Seen, Seen.take)
     seen.start()
     until(seen, lambda: seen.progress.read == 4)
     said.extend(whole[4:])
@@ -95,7 +105,7 @@ def test_what_comes_later_is_read_on() -> None:
 def test_what_comes_after_the_end_begins_it_anew() -> None:
     whole = talk()
     said = EntryList(whole[:4])
-    seen = brisk_fold(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
+    seen = BriskFold(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
     seen.start()
     until(seen, lambda: seen.progress.is_finished)
     said.extend(whole[4:])
@@ -108,7 +118,7 @@ def test_a_fold_that_cannot_begin_is_told_and_nobody_waits_for_it() -> None:
     def begin() -> Seen:
         raise LookupError("no rule")
 
-    told = brisk_fold(lambda: EntryList(), begin, Seen.take)
+    told = BriskFold(lambda: EntryList(), begin, Seen.take)
     told.start()
     end = time.monotonic() + LIMIT
     while not told.progress.problem and time.monotonic() < end:
@@ -119,7 +129,7 @@ def test_a_fold_that_cannot_begin_is_told_and_nobody_waits_for_it() -> None:
 
 def test_a_portion_is_read_and_no_more_until_somebody_asks() -> None:
     said = EntryList(talk())
-    seen = brisk_fold(lambda: said, Seen, Seen.take, portion=4)
+    seen = BriskFold(lambda: said, Seen, Seen.take, portion=4)
     seen.start()
     until(seen, lambda: seen.progress.is_paused)
     assert seen.progress.read == 4
@@ -134,7 +144,7 @@ def test_a_portion_is_read_and_no_more_until_somebody_asks() -> None:
 
 def test_it_rests_when_told_and_still_answers() -> None:
     said = EntryList()
-    seen = brisk_fold(lambda: said, Seen, Seen.take)
+    seen = BriskFold(lambda: said, Seen, Seen.take)
     seen.start()
     until(seen, lambda: seen.progress.is_whole)
     seen.pause()
@@ -148,7 +158,7 @@ def test_it_rests_when_told_and_still_answers() -> None:
 
 def test_one_at_which_nobody_looks_leaves_the_time_to_others() -> None:
     said = EntryList(talk())
-    seen = brisk_fold(lambda: said, Seen, Seen.take)
+    seen = BriskFold(lambda: said, Seen, Seen.take)
     seen.is_wanted = False
     seen.start()
     assert answered(seen, lambda fold: fold.numbers).result == []
@@ -159,7 +169,7 @@ def test_one_at_which_nobody_looks_leaves_the_time_to_others() -> None:
 
 def test_a_question_that_cannot_be_answered_is_told_and_the_next_one_is_answered() -> None:
     said = EntryList(talk())
-    seen = brisk_fold(lambda: said, Seen, Seen.take)
+    seen = BriskFold(lambda: said, Seen, Seen.take)
     seen.start()
     asked = answered(seen, lambda fold: fold.nothing)
     assert asked.is_done
@@ -173,7 +183,7 @@ def test_a_fold_that_breaks_down_says_so_and_stays_where_it_was() -> None:
         raise ValueError(f"entry {entry.seq} of {fold}")
 
     said = EntryList(talk())
-    seen = brisk_fold(lambda: said, Seen, broken)
+    seen = BriskFold(lambda: said, Seen, broken)
     seen.start()
     until(seen, lambda: seen.progress.problem)
     assert "entry 1" in seen.progress.problem
@@ -185,14 +195,14 @@ def test_a_fold_that_breaks_down_says_so_and_stays_where_it_was() -> None:
 def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError):
         IndexedRecording(tmp_path / "none")
-    seen = brisk_fold(lambda: IndexedRecording(tmp_path / "none"), Seen, Seen.take)
+    seen = BriskFold(lambda: IndexedRecording(tmp_path / "none"), Seen, Seen.take)
     seen.start()
     until(seen, lambda: "no such file" in seen.progress.problem.lower())
     seen.close()
 
 
 def test_a_question_that_nobody_waits_for_is_not_asked() -> None:
-    seen = brisk_fold(EntryList, Seen, Seen.take)
+    seen = BriskFold(EntryList, Seen, Seen.take)
     asked = seen.query(lambda _: 1)
     asked.is_discarded = True
     seen.start()
@@ -219,7 +229,7 @@ def test_a_file_that_has_become_another_one_is_read_anew(tmp_path: Path) -> None
     whole = HELLO.read_bytes().splitlines(keepends=True)
     path = tmp_path / "it.acp.ndjson"
     path.write_bytes(b"".join(whole[:8]))
-    seen = brisk_fold(lambda: IndexedRecording(path), Seen, Seen.take)
+    seen = BriskFold(lambda: IndexedRecording(path), Seen, Seen.take)
     seen.start()
     until(seen, lambda: seen.progress.read == 7)
     path.write_bytes(b"".join(whole[:4]))
