@@ -110,6 +110,8 @@ def test_docs_list_defaults_that_differ_from_continuum_router(shared: Path) -> N
         plain = re.sub(r"[\w]+", lambda word: f'"{word[0]}"', there) if "[" in there else there
         if path != "default_model" and here.strip('"') != plain.strip('"'):
             others[path] = (plain, here)
-    section = PAGE.read_text().partition("by themselves there:")[2].partition("\n## ")[0]
+    section = (
+        PAGE.read_text().partition("other defaults in Continuum Router:")[2].partition("\n## ")[0]
+    )
     rows = re.findall(r"(?m)^\| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \|", section)
     assert {path: (there.strip('"'), here) for path, there, here in rows} == others

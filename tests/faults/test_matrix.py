@@ -104,7 +104,7 @@ WITHOUT: dict[tuple[str, str], str] = {
 """Squares that no test can fill, and why."""
 LIMITS = {
     "kill -9 of an agent that is not ours, and programs of its that leave their group": (
-        "who could still find them has been killed"
+        "only the killed agent could find them"
     ),
 }
 """What is known not to hold, and why; docs/security.md says it too."""
