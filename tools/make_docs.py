@@ -98,11 +98,13 @@ def _help(words: list[str]) -> str:
 
 def _exit_codes() -> str:
     return (
-        "## Exit codes\n\n| code | says |\n|---|---|\n"
-        "| 0 | done |\n| 1 | looked and found something: a replay that differs |\n"
+        "## Exit codes\n\n| code | meaning |\n|---|---|\n"
+        "| 0 | done |\n"
+        "| 1 | found something: lint findings, differences, secrets, a refused command; "
+        "or an internal error |\n"
         "| 2 | wrong usage, or a file that cannot be used |\n"
-        "| 3 | the agent could not be started, or died |\n"
-        "| 4 | the peer broke the protocol so that the job could not be done |\n"
+        "| 3 | the agent could not be started, or exited early |\n"
+        "| 4 | the peer refused a request or broke the protocol, so the command failed |\n"
         "| 124 | time limit |\n| 130 | interrupted |\n"
     )
 

@@ -1,3 +1,3 @@
-"""The command line: one module a command, imported only when it is called."""
+"""The command line: one module per command, imported when the command is called."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""How an agent is named on the command line: AGENT, or its command behind `--`."""
+"""The options that choose an agent: AGENT, or its command after `--`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ NEWEST: Final = 2
 
 
 class AgentCommand(click.Command):
-    """A command that takes an agent's command behind `--`; click alone would mix it in."""
+    """A command that takes an agent's command after `--`, which click cannot separate."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Set the words behind `--` aside before click reads the rest."""
+        """Remove the words after `--` before click parses the rest."""
         if SEPARATOR in args:
             at = args.index(SEPARATOR)
             ctx.meta["agent_command"] = args[at + 1 :]
@@ -27,7 +27,7 @@ class AgentCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Name the command where it stands: last."""
+        """Show the agent's command last."""
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND…]"]
 
 
@@ -35,7 +35,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def speech_options(command: Command) -> Command:
-    """Let a command say how an agent is to be spoken to; `spoken_to` takes it up."""
+    """Add `--protocol` and `--dialect` to a command."""
     protocol = click.option(
         "--protocol",
         type=click.IntRange(1, NEWEST),
@@ -46,7 +46,7 @@ def speech_options(command: Command) -> Command:
     dialect = click.option(
         "--dialect",
         type=click.Choice(SPOKEN),
-        help="How the agent speaks, if not by the published protocol; recognised by default.",
+        help="The agent's dialect; detected by default.",
     )
     return protocol(dialect(command))
 
@@ -56,18 +56,18 @@ def chosen_agent(context: click.Context, name: str | None = None) -> AgentSpec |
 
     Raises:
         UnknownAgentError: no agent has that name.
-        click.UsageError: both a name and a command were given, or `--` stands with nothing behind.
+        click.UsageError: both a name and a command were given, or nothing follows `--`.
     """
     command: Sequence[str] | None = context.meta.get("agent_command")
     if command is None:
         return find_agent(name) if name else None
     if name:
-        raise click.UsageError(f"either the agent {name!r} or a command behind --, not both")
+        raise click.UsageError(f"give either the agent {name!r} or a command after --, not both")
     if not command:
-        raise click.UsageError("behind -- stands the agent's command, but there is none")
+        raise click.UsageError("missing the agent's command after --")
     return command_agent(command)
 
 
 def agent_or_demo(context: click.Context, name: str | None = None) -> AgentSpec:
-    """Return the agent that was named, or the embedded one."""
+    """Return the agent that was named, or else the demo agent."""
     return chosen_agent(context, name) or DEMO_AGENT

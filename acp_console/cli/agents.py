@@ -10,11 +10,11 @@ from acp_console.client.agents import AGENTS
 
 
 @click.command(name="agents")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def command(*, as_json: bool) -> int:
     """List the agents that can be chosen by name.
 
-    Any other agent is given by its command: acp-console chat -- my-agent --acp
+    Start any other agent by its command: acp-console chat -- my-agent --acp
     """
     for agent in AGENTS:
         if not as_json:

@@ -1,4 +1,4 @@
-"""`acp-console chat`: the console, at the conversation."""
+"""`acp-console chat`: open the console at the chat screen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from acp_console.cli.agent_option import AgentCommand, agent_or_demo, speech_opt
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=Path(),
-    help="The session's directory; this one by default.",
+    help="The session's working directory; the current one by default.",
 )
 @click.option("--record", type=click.Path(path_type=Path), help="Record the traffic to this file.")
 @speech_options
@@ -38,7 +38,7 @@ def command(
     """  # noqa: D301 - the mark by which click keeps lines apart
     chosen = agent_or_demo(context, agent).with_protocol(protocol, dialect)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("chat needs a terminal; without one there is acp-console exec")
+        raise click.UsageError("chat needs a terminal; without one, use acp-console exec")
     from acp_console.tui.app import run_console
 
     return run_console(agent=chosen, start="chat", cwd=cwd.resolve(), record=record)

@@ -35,11 +35,11 @@ _CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (TransportError, exit_codes.AGENT),
     (AcpError, exit_codes.USAGE),
 )
-"""What each error is to the caller, the special ones before the general."""
+"""The exit code for each error, subclasses before base classes."""
 
 
 def report(problem: Exception, *, is_debug: bool = False) -> int:
-    """Say what went wrong on stderr, and return the exit code for it."""
+    """Print the error to stderr; return its exit code."""
     if is_debug and not isinstance(problem, click.ClickException):
         traceback.print_exception(problem)
     if isinstance(problem, click.ClickException):
@@ -54,8 +54,8 @@ def report(problem: Exception, *, is_debug: bool = False) -> int:
                 say(line, indent="  | ")
             return code
     say(
-        f"something went wrong that was not foreseen ({single_line(repr(problem), 200)}); "
-        "acp-console --debug … shows where"
+        f"unexpected error ({single_line(repr(problem), 200)}); "
+        "run acp-console --debug … to see where"
     )
     return exit_codes.FOUND
 
@@ -63,14 +63,14 @@ def report(problem: Exception, *, is_debug: bool = False) -> int:
 def say(text: str, *, indent: str = "acp-console: ") -> None:
     """Write to stderr, made safe to show.
 
-    Further lines stand further in, so that no text from the wire can pass for a line of ours.
+    Further lines are indented, so that untrusted text cannot imitate a line of acp-console.
     """
     shown = escape_controls(text).replace("\n", "\n" + " " * len(indent))
     sys.stderr.write(f"{indent}{shown}\n")
 
 
 class Sentences(logging.Handler):
-    """Says what is logged, without its traceback."""
+    """Prints log messages without tracebacks."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(record.getMessage())
@@ -83,8 +83,8 @@ def _sentence(problem: Exception) -> str:
             | OperationTimeoutError(stderr_tail=tail, stray_output=noise)
         ):
             quoted = single_line((noise or b"").decode(errors="replace"), 80)
-            output = f"; on stdout it said what is no message of ACP: {quoted}" if noise else ""
-            return f"{problem}{output}{'; its last words on stderr:' if tail else ''}"
+            output = f"; it wrote invalid output to stdout: {quoted}" if noise else ""
+            return f"{problem}{output}{'; the end of its stderr:' if tail else ''}"
         case RequestFailedError():
             return f"the agent refused: {problem}"
         case _:

@@ -1,6 +1,6 @@
 """`acp-console exec`: one turn without a screen.
 
-The answer goes to stdout; what is said to a person goes to stderr.
+The reply goes to stdout; messages for the user go to stderr.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DEMO_PROMPT: Final = "help"
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=Path(),
-    help="The session's directory; this one by default.",
+    help="The session's working directory; the current one by default.",
 )
 @click.option("--record", type=click.Path(path_type=Path), help="Record the traffic to this file.")
 @click.option(
@@ -49,7 +49,7 @@ DEMO_PROMPT: Final = "help"
     type=click.Choice(get_args(PermissionPolicy)),
     default="reads",
     show_default=True,
-    help="What the agent may do without a person to ask.",
+    help="What the agent may do without asking.",
 )
 @click.option(
     "--format",
@@ -57,13 +57,13 @@ DEMO_PROMPT: Final = "help"
     type=click.Choice(get_args(Format)),
     default="text",
     show_default=True,
-    help="json: each update as it came, then the end; quiet: the answer's text alone.",
+    help="json: each update as received, then the result; quiet: only the reply's text.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Time for the whole turn.",
+    help="Time limit for the whole turn.",
 )
 @speech_options
 @click.pass_context
@@ -95,9 +95,9 @@ def command(
 
 
 def run_demo_turn(agent: AgentSpec = DEMO_AGENT) -> int:
-    """Run one turn with an agent, and say on stderr that and why."""
+    """Run one turn with an agent, and explain that on stderr."""
     which = "the embedded demo agent" if agent.is_embedded_demo else agent.name
-    say(f"there is no terminal, so this is one turn with {which}, without a screen")
+    say(f"no terminal found: running one turn with {which}")
     return run_until_signal(lambda: run_turn(agent, Path.cwd(), DEMO_PROMPT))
 
 
@@ -158,13 +158,13 @@ def _words(words: tuple[str, ...]) -> tuple[str | None, str]:
         case (name, prompt):
             pass
         case _:
-            raise click.UsageError("the prompt is one argument: put it into quotes")
+            raise click.UsageError("the prompt has to be one argument: put it in quotes")
     if prompt == "-":
         prompt = sys.stdin.read()
     try:
         prompt.encode()
     except UnicodeEncodeError:
-        raise click.UsageError("the prompt is no UTF-8 text") from None
+        raise click.UsageError("the prompt is not valid UTF-8") from None
     if not prompt.strip():
         raise click.UsageError("the prompt is empty")
     return name, prompt
@@ -174,4 +174,4 @@ def _report_refusal(ask: PermissionPrompt) -> None:
     where = f", outside {ask.cwd}" if ask.paths_outside else ""
     title = single_line(ask.title, TITLE_WIDTH)
     kind = single_line(ask.kind, TITLE_WIDTH)
-    say(f"refused: {title} ({kind}{where}); --allow {strictest_policy_for(ask)} lets it through")
+    say(f"refused: {title} ({kind}{where}); --allow {strictest_policy_for(ask)} allows it")

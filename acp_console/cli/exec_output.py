@@ -1,4 +1,4 @@
-"""Prints a turn while it runs: the answer on stdout, what is said to a person on stderr."""
+"""Prints a turn while it runs: the reply to stdout, messages for the user to stderr."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TITLE_WIDTH: Final = 120
 
 
 class TurnPrinter:
-    """Observes a journal and prints what the agent says, as it says it."""
+    """Observes a journal and prints the agent's output as it arrives."""
 
     def __init__(
         self, format_: Format, on_reader_gone: Callable[[], None], dialect: Dialect | None = None
     ) -> None:
         """Print in `format_`; call `left` when the reader of our stdout has gone.
 
-        What is said in `dialect` is printed as what it means; None: recognise it.
+        Messages are translated from `dialect`; None: detect it.
         """
         self._format: Format = format_
         self._left = on_reader_gone
@@ -39,7 +39,7 @@ class TurnPrinter:
         """Ids of messages of which something was printed."""
         self._calls: set[str] = set()
         self.is_read = True
-        """Whether somebody still reads our stdout."""
+        """Whether the reader of stdout is still there."""
 
     def show(self, entry: Entry) -> None:
         if not isinstance(entry, Frame):

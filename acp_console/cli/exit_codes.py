@@ -1,4 +1,4 @@
-"""Exit codes, and what each says."""
+"""The exit codes and their meanings."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Final
 
 DONE: Final = 0
 FOUND: Final = 1
-"""Looked and found something: findings, differences, failed cases."""
+"""Found something: lint findings, differences, secrets, a refused command; or an internal error."""
 USAGE: Final = 2
 """Wrong usage, or a file that cannot be used."""
 AGENT: Final = 3
-"""The agent could not be started, or died."""
+"""The agent could not be started, or exited early."""
 PEER: Final = 4
-"""The peer broke the protocol so that the job could not be done."""
+"""The peer refused a request or broke the protocol, so the command failed."""
 TIME_LIMIT: Final = 124
 INTERRUPTED: Final = 130

@@ -1,4 +1,4 @@
-"""The commands as click sees them: names and help lines now, modules when called."""
+"""The click group: knows names and help lines, and imports a command's module when called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from acp_console.client.agents import DEMO_AGENT, command_agent
 
 PROGRAM: Final = "acp-console"
 COMPLETION: Final = "_ACP_CONSOLE_COMPLETE"
-"""The variable by which a shell asks what could come next."""
+"""The variable that a shell sets to ask for completions."""
 
 COMMANDS: Final = {
     "chat": "Chat with an agent in the terminal.",
@@ -39,11 +39,11 @@ COMMANDS: Final = {
     "agents": "List the known agents.",
     "agent": "Run an ACP agent on stdio (same as acp-agent).",
 }
-"""Name and one line of help of each command; its module is imported when it is called."""
+"""Name and help line of each command."""
 MODULES: Final = {"import": "import_"}
-"""Modules of commands whose names are words of Python."""
+"""Modules of commands whose names are Python keywords."""
 WITHOUT_CLICK: Final = frozenset({"proxy", "agent"})
-"""Commands that read their words themselves."""
+"""Commands that parse their own arguments."""
 
 
 def load(name: str) -> click.Command:
@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command; of those that do without click, no more than its line."""
+        """Return the command; for one without click, a stub with its help line."""
         del ctx
         if cmd_name in WITHOUT_CLICK:
             return click.Command(cmd_name, short_help=COMMANDS[cmd_name])
@@ -77,13 +77,14 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Everything after -- is the agent's command: acp-console chat -- my-agent --acp",
 )
-@click.option("--debug", is_flag=True, help="Show tracebacks; put it before the command.")
+@click.option("--debug", is_flag=True, help="Show tracebacks; goes before the command.")
 @click.option("--version", is_flag=True, help="Show the version and the built-in ACP schema.")
 @click.pass_context
 def console(context: click.Context, *, debug: bool, version: bool) -> int:
     """Chat with, inspect, record and replay agents that speak the Agent Client Protocol.
 
-    Without a command: the console, or without a terminal one turn with the demo agent.
+    Without a command, this starts the console. If there is no terminal, it runs one turn with the
+    demo agent.
     """
     del debug
     if version or context.invoked_subcommand is not None:

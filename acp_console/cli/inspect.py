@@ -1,4 +1,4 @@
-"""`acp-console inspect`: look at recordings."""
+"""`acp-console inspect`: browse recordings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def command(*, files: tuple[Path, ...]) -> int:
     acp-console inspect session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("inspect needs a terminal; without one there is acp-console show")
+        raise click.UsageError("inspect needs a terminal; without one, use acp-console show")
     from acp_console.state.sources import FileSource
     from acp_console.tui.app import run_watch
 

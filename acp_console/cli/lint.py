@@ -1,4 +1,4 @@
-"""`acp-console lint`: what in a recording breaks the protocol, and what to do about it."""
+"""`acp-console lint`: check recordings against the rules of the protocol."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ Format: TypeAlias = Literal["text", "json", "sarif", "junit"]
 FailOn: TypeAlias = Literal["error", "warning", "info", "never"]
 
 KEPT: Final = 1000
-"""Findings that are kept of each rule and file; what goes beyond is counted."""
+"""Findings kept for each rule and file; further ones are only counted."""
 VERSION: Final = 1
-"""Of the JSON that is printed."""
+"""Version of the JSON output."""
 
 
 @dataclass(slots=True)
 class _Linted:
-    """What came of one file."""
+    """The result for one file."""
 
     report: LintReport
     faults: list[BadLine] = field(default_factory=list[BadLine])
     """The first lines that could not be read."""
     unread: int = 0
-    """How many there are of them."""
+    """The number of all lines that could not be read."""
 
     def fails(self, fail_on: FailOn) -> bool:
         is_damaged = bool(self.unread) and _faults_fail(fail_on)
@@ -66,18 +66,22 @@ class _Linted:
     type=click.Choice(get_args(FailOn)),
     default="error",
     show_default=True,
-    help="Exit with 1 when a finding is at least that grave. Heuristics never count.",
+    help="Exit with 1 if a finding is at least that severe. Heuristics never count.",
 )
 @click.option(
-    "--unstable", is_flag=True, help="Judge what is not stable yet, instead of naming it."
+    "--unstable",
+    is_flag=True,
+    help="Check unstable parts of the protocol instead of only reporting their use.",
 )
 @click.option(
-    "--dialect", type=click.Choice(list(DIALECTS)), help="Judge frames by what they mean in it."
+    "--dialect",
+    type=click.Choice(list(DIALECTS)),
+    help="Translate frames from this dialect before checking.",
 )
-@filter_option('Show only what is proven by frames that EXPR means, such as "session == s1".')
+@filter_option('Show only findings whose frames match EXPR, such as "session == s1".')
 @click.option("--all", "is_all", is_flag=True, help="Show every finding of every rule.")
 @click.option(
-    "--rules", is_flag=True, help="List the rules instead; FILE... may name some of them."
+    "--rules", is_flag=True, help="List the rules and exit; FILE... may name some of them."
 )
 def command(
     *,
@@ -92,8 +96,8 @@ def command(
 ) -> int:
     """Check recordings against the rules of the protocol.
 
-    Each finding names the rule, the frames that prove it, and what to do. The
-    summary counts the rules that had nothing to check.
+    Each finding names the rule, the frames that prove it, and the fix. The summary
+    counts the rules that had nothing to check.
 
     \b
     acp-console lint session.acp.ndjson
@@ -104,7 +108,7 @@ def command(
     if rules:
         return print_rules([str(file) for file in files], format_)
     if not files:
-        raise click.UsageError("name a recording, or ask for --rules")
+        raise click.UsageError("missing FILE: name a recording, or use --rules")
     wanted = parse_filter(text)
     limit = None if is_all else KEPT
     linted = {
@@ -115,11 +119,11 @@ def command(
     warn_about_filter(wanted)
     for file, each in linted.items():
         if each.report.is_joined:
-            say(f"{file}: frames were joined by their lengths; #n is the line where one begins")
+            say(f"{file}: frames were joined by Content-Length; #n is the line where one begins")
         for name in sorted(each.report.dialects):
-            say(f"{file} sounds like {name}; --dialect {name} judges what is meant")
+            say(f"{file} looks like the dialect {name}; use --dialect {name}")
         for rule, problem in each.report.failed.items():
-            say(f"{rule} could not be judged, by a mistake of ours: {problem}")
+            say(f"{rule} could not be checked because of a bug: {problem}")
     has_failed = any(each.fails(fail_on) for each in linted.values())
     return exit_codes.FOUND if has_failed else exit_codes.DONE
 
@@ -131,7 +135,7 @@ def fails(finding: Finding, fail_on: FailOn) -> bool:
 
 
 def _faults_fail(fail_on: FailOn) -> bool:
-    """Return whether lines that cannot be read make the command fail: they count as a warning."""
+    """Return whether unreadable lines make the command fail: they count as warnings."""
     return fail_on in {"warning", "info"}
 
 
@@ -159,7 +163,7 @@ def _lint(
 
 
 def _meant(file: Path, wanted: Filter, dialect: str | None) -> set[int]:
-    """Return the frames that a filter means, which is known once all of them were read."""
+    """Return the numbers of the frames that match a filter; reads the whole file."""
     spoken = None if dialect is None else open_dialect(dialect)
     exchanges, decoder = Exchanges(), Decoder(spoken)
 
@@ -223,7 +227,7 @@ def _print(
 def lint_json(
     reports: Mapping[str, LintReport], faults: Mapping[str, Sequence[BadLine]]
 ) -> dict[str, Json]:
-    """Return reports as JSON, and what could not be read, by the names of the files."""
+    """Return the reports and the unreadable lines of all files as JSON."""
     findings = [
         _finding_json(file, each) for file, report in reports.items() for each in report.findings
     ]

@@ -1,4 +1,4 @@
-"""Prints the rules that recordings are held against."""
+"""Prints the lint rules."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def print_rules(names: Sequence[str], format_: str) -> int:
     """Print the rules of these names in full, or a line for each rule.
 
     Raises:
-        click.UsageError: there is no rule of that name, or no such format for rules.
+        click.UsageError: the rule or the format is unknown.
     """
     if format_ not in {"text", "json"}:
         raise click.UsageError(f"rules are listed as text or json, not as {format_}")
     unknown = [name for name in names if name.upper() not in rules()]
     if unknown:
-        raise click.UsageError(f"there is no rule {unknown[0]}; --rules lists all")
+        raise click.UsageError(f"unknown rule {unknown[0]}; --rules lists all rules")
     wanted = [rules()[name.upper()] for name in names] or list(rules().values())
     if format_ == "json":
         click.echo(ascii_json({"rules": [rule_json(rule) for rule in wanted]}))
@@ -75,8 +75,8 @@ def _description(rule: LintRule) -> str:
     kind = rule.severity or "withdrawn"
     facts = [
         f"{rule.id}  {rule.text}",
-        f"  {kind}, on the part of the {rule.side}; version {versions}; {FAMILIES[rule.family]}",
-        f"  stands on: {BASES[rule.basis]} ({rule.source})",
+        f"  {kind}, at fault: {rule.side}; version {versions}; {FAMILIES[rule.family]}",
+        f"  based on: {BASES[rule.basis]} ({rule.source})",
     ]
     fix = registry().implemented.get(rule.id)
     if fix is not None:
@@ -84,5 +84,5 @@ def _description(rule: LintRule) -> str:
     elif rule.severity is not None:
         facts.append("  not checked yet")
     if rule.is_unstable:
-        facts.append("  checked with --unstable alone")
+        facts.append("  checked only with --unstable")
     return "\n".join(facts)

@@ -1,4 +1,4 @@
-"""Prints what a linter found, for a person to read."""
+"""Prints a lint report as text."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from acp_inspector.lint.engine import Finding, LintReport
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 SHOWN: Final = 3
-"""Findings that are shown of each rule, unless all are asked for."""
+"""Findings shown for each rule, without `--all`."""
 FRAMES: Final = 6
-"""Frames that are named of each finding."""
+"""Frames named for each finding, at most."""
 COLOURS: Final[dict[Severity, str]] = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
 def print_report(file: str, report: LintReport, *, is_all: bool) -> None:
-    """Print a report: its findings, the gravest first, and what was looked at."""
+    """Print a report: its findings, the most severe first, and the rule coverage."""
     counts = ", ".join(
         f"{report.counts[each]} {severity_word(each, report.counts[each])}"
         for each in GRAVEST_FIRST
@@ -52,7 +52,7 @@ def print_report(file: str, report: LintReport, *, is_all: bool) -> None:
     click.echo()
     exercised, applied = rule_coverage(report)
     failed = len(report.failed.keys() - report.exercised)
-    broken = f"; {failed} could not be judged" if failed else ""
+    broken = f"; {failed} could not be checked" if failed else ""
     click.echo(
         f"{exercised} of {applied} rules applied to this recording; "
         f"the other {applied - exercised - failed} had nothing to check{broken}"

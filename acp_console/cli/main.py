@@ -1,4 +1,4 @@
-"""The command `acp-console`: which command runs, and where errors become sentences."""
+"""The entry point of `acp-console`: dispatches commands and reports errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         code = exit_codes.INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has enough; what is still buffered has nowhere to go.
+        # The reader of stdout has left: discard what is still buffered.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = exit_codes.DONE
     except Exception as problem:  # noqa: BLE001 - the top of the command line: errors become sentences
@@ -34,7 +34,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
 def _dispatch(words: list[str], *, is_debug: bool) -> int:
     match words:
         case ["proxy", *rest]:
-            # Started by editors, once for each session: nothing is imported that it does not need.
+            # Started by editors for each session: import only what it needs.
             from acp_console.cli.proxy import run_command
 
             return run_command(rest)

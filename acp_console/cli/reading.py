@@ -1,4 +1,4 @@
-"""What commands that read a whole recording share: the reading, the filter, the tables."""
+"""Shared by commands that read a whole recording: reading, filters, tables."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from acp_inspector.recording.reader import BadLine, read_lines
 Command = TypeVar("Command", bound=Callable[..., object])
 
 UNKNOWN_FIELDS: Final = ("finding", "rule", "held", "edited")
-"""Fields that a study does not know: lint and the proxy do."""
+"""Fields that `SessionModel` does not provide."""
 _WIDE: Final = 10_000
-"""Columns where no terminal is: a table takes what it needs."""
+"""Width without a terminal: enough for any table."""
 
 
 def filter_option(about: str) -> Callable[[Command], Command]:
-    """Let a command take `--filter EXPR`; it comes as the parameter `text`."""
+    """Add `--filter EXPR` to a command; its parameter is `text`."""
     return click.option("--filter", "text", default="", metavar="EXPR", help=about)
 
 
 def parse_filter(
     text: str, *, option: str = "--filter", unknown_fields: Collection[str] = ()
 ) -> Filter:
-    """Return the filter that was typed.
+    """Compile a filter from the command line.
 
     Args:
-        text: What was typed.
-        option: Where.
+        text: The expression.
+        option: The name of the option.
         unknown_fields: Fields that have no value here; a filter on them would never match.
 
     Raises:
-        click.UsageError: it cannot be understood, and the error shows where; or asks for what is
-            not known.
+        click.UsageError: it is invalid, and the error shows where; or it uses a field that is
+            not available.
     """
     try:
         wanted = compile_filter(text)
@@ -56,7 +56,7 @@ def parse_filter(
         raise click.UsageError(f"{option}: {problem}\n\n  {picture}") from None
     if unknown := sorted(wanted.fields.intersection(unknown_fields)):
         names = ", ".join(f"`{name}`" for name in unknown)
-        raise click.UsageError(f"{option}: not known here: {names}; show and lint know it")
+        raise click.UsageError(f"{option}: not available here: {names}; use it with show or lint")
     return wanted
 
 
@@ -67,7 +67,7 @@ def warn_about_filter(wanted: Filter, *, option: str = "--filter") -> None:
 
 
 def read_entries(file: Path) -> Iterator[Entry]:
-    """Yield the entries of a recording; say on stderr what could not be read."""
+    """Yield the entries of a recording; report unreadable lines on stderr."""
     for line in read_lines(file):
         if isinstance(line, BadLine):
             say(f"{file}, line {line.line}: {line.reason}")
@@ -78,12 +78,12 @@ def read_entries(file: Path) -> Iterator[Entry]:
 def read_study(
     file: Path, wanted: Filter | None = None, *, until: int | None = None
 ) -> SessionModel:
-    """Return what is known of a recording.
+    """Return the session model of a recording.
 
     Args:
         file: The recording.
-        wanted: Statistics count the frames that it means; None: all.
-        until: The last entry that is read; None: all are.
+        wanted: Statistics count only frames that match it; None: all.
+        until: The last entry to read; None: all.
     """
     study = SessionModel()
     entries = read_entries(file)
@@ -94,7 +94,7 @@ def read_study(
         return study
     exchanges = study.exchanges
     if "pending" in wanted.fields:
-        # Whether a question was answered is known at the end only.
+        # Which requests have a response is known only at the end.
         exchanges = read_study(file, until=until).exchanges
 
     def counts(frame: Frame) -> bool:
@@ -142,10 +142,10 @@ def console() -> Console:
 
 
 def print_table(layout: Layout, rows: Sequence[Sequence[str]]) -> None:
-    """Print rows below the names of their columns.
+    """Print rows as a table with a heading.
 
-    A column in which no row has anything is left out. On a terminal so are those that do not fit;
-    which ones is written to stderr.
+    Empty columns are left out. On a terminal, columns that do not fit are left out too, and named
+    on stderr.
     """
     table = TableText(layout, rows)
     where = console()
@@ -157,11 +157,11 @@ def print_table(layout: Layout, rows: Sequence[Sequence[str]]) -> None:
         else:
             click.echo(line.plain.rstrip())
     if hidden := table.fit(width).hidden:
-        say(f"no room for: {', '.join(hidden)}; a wider terminal has it, and --format json")
+        say(f"no room for: {', '.join(hidden)}; use a wider terminal or --format json")
 
 
 def print_plainly(shown: RenderableType) -> None:
-    """Print on a terminal as it is there, and anywhere else without what fills lines up."""
+    """Print as is to a terminal, and without trailing spaces to anything else."""
     where = console()
     if where.is_terminal:
         where.print(shown)

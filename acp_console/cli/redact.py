@@ -1,4 +1,4 @@
-"""`acp-console redact`: a recording without its secrets, fit to be given away."""
+"""`acp-console redact`: copy a recording without its secrets, to share it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ REPORT_VERSION: Final = 1
 @click.command(name="redact")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="Where it goes."
+    "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="File to write."
 )
 @click.option(
     "--rule",
     "rules",
     multiple=True,
     metavar="NAME",
-    help=f"Only this rule, which must find something; several may be given: {', '.join(RULES)}.",
+    help=f"Apply only this rule (repeatable); it must find something. Rules: {', '.join(RULES)}.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @click.option(
@@ -37,15 +37,15 @@ REPORT_VERSION: Final = 1
     type=click.Choice(get_args(Format)),
     default="text",
     show_default=True,
-    help="Of the report.",
+    help="Format of the report.",
 )
 def command(
     *, file: Path, out: Path, rules: tuple[str, ...], overwrite: bool, format_: Format
 ) -> int:
-    """Write the recording FILE without its secrets; nothing else of it changes.
+    """Copy the recording FILE without its secrets; nothing else changes.
 
-    Each distinct secret becomes a placeholder such as «secret:3», the same one wherever it stands.
-    Secrets in the values of this process's environment variables are found as well.
+    Each distinct secret becomes a placeholder such as «secret:3», the same one everywhere.
+    Values of secret environment variables of this process are replaced as well.
 
     \b
     acp-console redact session.acp.ndjson -o public.acp.ndjson

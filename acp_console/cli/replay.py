@@ -43,7 +43,7 @@ from acp_protocol.host.sanitize import escape_controls
     default=STEP_TIMEOUT,
     show_default=True,
     metavar="SECONDS",
-    help="Time for each wait.",
+    help="Time limit for each expected message.",
 )
 @click.option(
     "--allow-redacted",

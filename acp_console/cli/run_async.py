@@ -1,4 +1,4 @@
-"""The event loop of a command, and how a signal ends it."""
+"""Runs a command in an event loop, and ends it on a signal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acp-console scan`: the secrets that are left in a file, none of which it shows."""
+"""`acp-console scan`: find the secrets in files without printing them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ EXCERPT_WIDTH: Final = 80
     type=click.Choice(get_args(Format)),
     default="text",
     show_default=True,
-    help="json: one object with everything that was found.",
+    help="json: one object with all findings.",
 )
 def command(*, files: tuple[Path, ...], format_: Format) -> int:
     """Search FILE... for secrets: recordings, exports, any text.
 
-    Exits with 1 when there are any, and with 0 when there are none. What it prints has a
-    placeholder in the place of each secret.
+    Exits with 1 if it finds any, and with 0 if not. The output shows a placeholder instead of each
+    secret.
 
     \b
     acp-console scan public.acp.ndjson
@@ -57,5 +57,5 @@ def command(*, files: tuple[Path, ...], format_: Format) -> int:
     if format_ == "json":
         click.echo(ascii_json({"findings": findings, "counts": dict(counts)}))
     elif not counts:
-        say(f"nothing was found in {len(files)} {'file' if len(files) == 1 else 'files'}")
+        say(f"no secret found in {len(files)} {'file' if len(files) == 1 else 'files'}")
     return exit_codes.FOUND if counts else exit_codes.DONE

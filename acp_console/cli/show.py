@@ -1,4 +1,4 @@
-"""`acp-console show`: what a recording holds, as a table, as JSON or as the exact bytes."""
+"""`acp-console show`: print a recording as a table, as JSON or as its exact bytes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class OtherRow:
 
 Shown: TypeAlias = FrameRow | OtherRow
 Found: TypeAlias = tuple[Entry, Callable[[], Shown]]
-"""An entry, and what makes its row."""
+"""An entry, and a function that makes its row."""
 
 FIELDS: Final[dict[str, Callable[[Shown], Json]]] = {
     "n": lambda row: row.n,
@@ -107,7 +107,7 @@ _MIN_SUMMARY: Final = 20
     "text",
     default="",
     metavar="EXPR",
-    help='Only frames that match EXPR: text, or such as "method ~ fs/ and latency > 1s".',
+    help='Only frames that match EXPR: a text, or an expression such as "method ~ fs/".',
 )
 @click.option(
     "--fields", default="", metavar="A,B", help=f"Fields to show: {', '.join(FIELDS)}, {FINDINGS}."
@@ -118,7 +118,7 @@ _MIN_SUMMARY: Final = 20
     type=click.Choice(get_args(Format)),
     default="table",
     show_default=True,
-    help="json: one object a line; raw: the exact bytes.",
+    help="json: one object per line; raw: the exact bytes.",
 )
 @click.option("--count", is_flag=True, help="Print only the number of frames.")
 @click.option(
@@ -166,9 +166,9 @@ def command(
     if view is not None:
         for option, is_given in (("fields", fields), ("count", count), ("follow", follow)):
             if is_given:
-                raise click.UsageError(f"--{option} is for frames: leave it out, or --view")
+                raise click.UsageError(f"--{option} cannot be combined with --view")
         if format_ == "raw":
-            raise click.UsageError("a view has no raw bytes: --format table or json")
+            raise click.UsageError("--view cannot be printed as raw: use --format table or json")
         return print_view(view, ViewRequest(file, wanted, at, since, format_ == "json"))
     if at is not None or since is not None:
         raise click.UsageError("--at and --since need --view")
@@ -182,12 +182,14 @@ def _print_frames(
     for name in names:
         if name not in (*FIELDS, FINDINGS):
             known_names = ", ".join((*FIELDS, FINDINGS))
-            raise click.UsageError(f"there is no field {name!r}; there are: {known_names}")
+            raise click.UsageError(f"unknown field {name!r}; fields: {known_names}")
     has_findings = FINDINGS in names
     if count and follow:
-        raise click.UsageError("what is followed has no count: it has no end")
+        raise click.UsageError("--count cannot be combined with --follow")
     if follow and (has_findings or wanted.needs_notes):
-        raise click.UsageError("turns and findings are known of whole recordings alone")
+        raise click.UsageError(
+            "--follow cannot show or filter by turns and findings: they need the whole recording"
+        )
     known = annotate(file, wanted, has_findings=has_findings)
     found = _follow(file, wanted) if follow else _find(file, wanted, known)
     if count:
@@ -289,7 +291,7 @@ def _other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
 
 def _write_bytes(entries: Iterable[Entry], *, is_followed: bool) -> None:
     if sys.stdout.isatty():
-        raise click.UsageError("raw bytes do not belong on a terminal: redirect them")
+        raise click.UsageError("--format raw does not print to a terminal: redirect stdout")
     for entry in entries:
         match entry:
             case Frame(data=raw, line_ending=end):
@@ -306,7 +308,7 @@ def _write_bytes(entries: Iterable[Entry], *, is_followed: bool) -> None:
 def _print_table(
     rows: Iterable[Shown], names: list[str], known: Annotations, *, is_followed: bool
 ) -> None:
-    """Print aligned columns; on a terminal the summary is cut so that a frame keeps to its line.
+    """Print aligned columns; on a terminal the summary is cut so that a frame fits on one line.
 
     While following, when later values are unknown, the columns have fixed widths.
     """

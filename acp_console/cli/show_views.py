@@ -1,4 +1,4 @@
-"""What `acp-console show --view NAME` prints instead of frames."""
+"""Prints the views of `acp-console show --view NAME`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def print_view(view: View, request: ViewRequest) -> int:
     if request.since is not None and view != "conversation":
         raise click.UsageError("--since needs --view conversation")
     if not request.filter.is_empty and view != "exchanges":
-        raise click.UsageError(f"--filter chooses frames or exchanges, and {view} is of all frames")
+        raise click.UsageError(
+            f"--filter cannot be combined with --view {view}, which needs all frames"
+        )
     VIEWS[view](read_study(request.file, until=request.at), request)
     return exit_codes.DONE
 

@@ -47,7 +47,7 @@ VERSION: Final = 1
     type=click.Choice(get_args(By)),
     default="method",
     show_default=True,
-    help="What each line counts.",
+    help="What each row counts.",
 )
 @filter_option('Count only frames that match EXPR, such as "session == s1 and t < 60s".')
 @click.option(
@@ -105,7 +105,7 @@ def statistics_json(study: SessionModel, by: By) -> dict[str, Json]:
     return {"acp_stats": VERSION, "by": by, "total": total, "rows": rows}
 
 
-# Machines
+# JSON
 
 
 def _method_json(tally: MethodStatistics) -> dict[str, Json]:
@@ -172,5 +172,5 @@ def _durations_json(durations: Histogram) -> dict[str, Json]:
 
 
 def _rounded(seconds: float | None) -> float | None:
-    """Return a time to the microsecond: recordings are no finer."""
+    """Return a time rounded to microseconds, the resolution of recordings."""
     return None if seconds is None else round(seconds, 6)

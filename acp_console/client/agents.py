@@ -1,4 +1,4 @@
-"""The agents that can be chosen, and how each is started."""
+"""The agents that can be chosen, and the commands that start them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class UnknownAgentError(AcpError):
 
 
 class SignInRequiredError(AcpError):
-    """The agent wants to know who its user is before it does anything."""
+    """The agent requires authentication first."""
 
     def __init__(self, refusal: RequestFailedError, methods: tuple[str, ...]) -> None:
-        ways = ", ".join(methods) or "nothing that it names"
+        ways = ", ".join(methods) or "no method"
         super().__init__(
             f"the agent asks you to sign in first ({refusal.message}); "
-            f"it offers: {ways}. Do so with its own command and try again"
+            f"it offers: {ways}. Sign in with its own command and try again"
         )
         self.methods = methods
-        """Names of the ways that the agent offers; untrusted."""
+        """Names of the auth methods that the agent offers; untrusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ DEMO_AGENT: Final = AgentSpec(
     name="demo",
     title="Demo agent",
     command=(sys.executable, "-m", "acp_agent", "--no-config"),
-    description="no key, no network, yet it truly reads, searches, edits and runs",
+    description="reads, searches, edits and runs for real, without key or network",
 )
 AGENTS: Final = (DEMO_AGENT,)
 
@@ -89,7 +89,7 @@ def find_agent(name: str) -> AgentSpec:
             return agent
     known = ", ".join(agent.name for agent in AGENTS)
     raise UnknownAgentError(
-        f"there is no agent {name!r}; known are: {known}. Give any other one as a command after --"
+        f"unknown agent {name!r}; known agents: {known}. Give other agents as a command after --"
     )
 
 

@@ -38,12 +38,12 @@ SCOPES: Final[dict[Scope, str]] = {
     "statistics": "Analysis: statistics",
     "capabilities": "Analysis: capabilities",
 }
-"""Where a command is possible, by its name on screens."""
+"""The title of each scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command of the user."""
+    """A command that the user can run by a key."""
 
     id: str
     key: str
@@ -59,121 +59,125 @@ class Command:
 _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     "everywhere": (
         Command("console.help", "f1", "help", "Help", "Explain this screen"),
-        Command("console.quit", "ctrl+q", "quit", "Quit", "Leave; an agent of this chat ends"),
+        Command("console.quit", "ctrl+q", "quit", "Quit",
+                "Quit; this also stops the agent of the chat"),
     ),
     "home": (
         Command("home.open", "enter", "open", "Chat", "Chat with the chosen agent"),
     ),
     "chat": (
-        Command("chat.traffic", "f2", "traffic", "Traffic", "Show or hide the frames beside it"),
+        Command("chat.traffic", "f2", "traffic", "Traffic",
+                "Show or hide the traffic next to the chat"),
         Command("chat.alone", "f4", "alone", "Wide",
-                "Show the traffic over the whole width, or the chat beside it"),
+                "Switch between traffic alone and traffic next to the chat"),
         Command("chat.cancel", "escape", "cancel", "Stop", "Stop the running turn"),
-        Command("chat.restart", "f5", "restart", "Restart", "Start the agent anew", False),
-        Command("chat.home", "f3", "home", "Agents", "Leave for the list of agents"),
+        Command("chat.restart", "f5", "restart", "Restart", "Restart the agent", False),
+        Command("chat.home", "f3", "home", "Agents", "Go back to the list of agents"),
     ),
     "watch": (
-        Command("watch.next", "f3", "next_source", "Next", "Look at the next proxy or recording"),
+        Command("watch.next", "f3", "next_source", "Next", "Show the next proxy or recording"),
         Command("watch.intercept", "f2", "intercept", "Intercept", "Hold and change frames"),
     ),
     "traffic": (
-        Command("frames.filter", "slash", "filter", "Filter", "Show only what a filter means"),
+        Command("frames.filter", "slash", "filter", "Filter", "Show only what matches a filter"),
         Command("frames.unfilter", "escape", "unfilter", "All",
-                "Stop a search; show everything", False),
-        Command("frames.follow", "f", "follow", "Follow", "Keep the newest row in sight"),
-        Command("frames.detail", "enter", "detail", "Look", "Go to what the row holds", False),
-        Command("frames.tree", "1", "tab('tree')", "Tree", "Look at it as a tree", False),
-        Command("frames.raw", "2", "tab('raw')", "Raw", "Look at its exact bytes", False),
-        Command("frames.spelled", "3", "tab('pretty')", "Pretty", "Look at it spelled out", False),
+                "Stop a search, or clear the filter", False),
+        Command("frames.follow", "f", "follow", "Follow", "Follow the newest row"),
+        Command("frames.detail", "enter", "detail", "Look", "Go to the details of the row", False),
+        Command("frames.tree", "1", "tab('tree')", "Tree", "Show the frame as a tree", False),
+        Command("frames.raw", "2", "tab('raw')", "Raw", "Show its exact bytes", False),
+        Command("frames.spelled", "3", "tab('pretty')", "Pretty", "Show its JSON indented", False),
         Command("frames.pair", "4", "tab('pair')", "Pair",
-                "Look at request and response side by side", False),
-        Command("frames.whole", "v", "whole", "Whole", "Show all of what is shortened", False),
-        Command("frames.answer", "a", "jump", "Answer", "Jump to the answer or question"),
+                "Show request and response side by side", False),
+        Command("frames.whole", "v", "whole", "Whole", "Show a shortened value in full", False),
+        Command("frames.answer", "a", "jump", "Answer", "Jump to the response or request"),
         Command("frames.permission", "P", "permission", "Permission",
                 "Jump to the tool call's permission, or back", False),
         Command("frames.error", "e", "trouble(True)", "Error", "Jump to the next error", False),
         Command("frames.error_before", "E", "trouble(False)", "Error before",
-                "Jump to the error before", False),
+                "Jump to the previous error", False),
         Command("frames.finding", "x", "go_to_finding(True)", "Finding",
-                "Jump to the next row that lint has found something about", False),
+                "Jump to the next row with a lint finding", False),
         Command("frames.finding_before", "X", "go_to_finding(False)", "Finding before",
-                "Jump to the one before", False),
-        Command("frames.mark", "m", "mark", "Mark", "Mark the row, or no longer", False),
+                "Jump to the previous row with a lint finding", False),
+        Command("frames.mark", "m", "mark", "Mark", "Mark or unmark the row", False),
         Command("frames.next_mark", "n", "go_to_mark(True)", "Next",
                 "Jump to the next mark", False),
         Command("frames.mark_before", "N", "go_to_mark(False)", "Before",
-                "Jump to the mark before", False),
+                "Jump to the previous mark", False),
         Command("frames.session", "s", "same('session')", "Session",
                 "Show only the same session", False),
         Command("frames.tool", "t", "same('tool_call')", "Tool call",
                 "Show only the same tool call", False),
         Command("frames.copy", "c", "copy('raw')", "Copy", "Copy the exact bytes"),
-        Command("frames.pretty", "C", "copy('pretty')", "Copy JSON", "Copy it spelled out", False),
+        Command("frames.pretty", "C", "copy('pretty')", "Copy JSON",
+                "Copy the frame as indented JSON", False),
         Command("frames.path", "y", "copy('path')", "Copy path",
-                "Copy the path of the place in the tree", False),
+                "Copy the path of the chosen value in the tree", False),
         Command("frames.as_filter", "w", "copy('filter')", "Copy filter",
-                "Copy a filter for such rows, or for the place in the tree", False),
+                "Copy a filter for rows like this, or for the chosen value", False),
     ),
     "inspection": (
         Command("frames.findings", "5", "analyse('findings')", "Findings",
-                "Look at what breaks the protocol"),
+                "Show what breaks the protocol"),
         Command("frames.here", "6", "analyse('here')", "Here",
-                "Look at the conversation as it was at the chosen frame", False),
+                "Show the conversation as of the chosen frame", False),
         Command("frames.waterfall", "7", "analyse('waterfall')", "Waterfall",
-                "Look at questions and answers over time", False),
+                "Show requests and responses over time", False),
         Command("frames.statistics", "8", "analyse('statistics')", "Statistics",
-                "Look at counts, sizes and times", False),
+                "Show counts, sizes and times", False),
         Command("frames.waiting", "9", "analyse('waiting')", "Waiting",
-                "Look at who waits for whom", False),
+                "Show who waits for whom", False),
         Command("frames.capabilities", "0", "analyse('capabilities')", "Capabilities",
-                "Look at what was claimed, and what was used", False),
+                "Show which capabilities were claimed and used", False),
     ),
     "traffic of a chat": (
         Command("chat.back", "f2", "screen.traffic", "Chat",
-                "Back to the chat; the traffic stays as it is"),
+                "Go back to the chat; the traffic stays open"),
     ),
     "intercept": (
-        Command("hold.release", "r", "release", "Release", "Let the frame go as it is"),
+        Command("hold.release", "r", "release", "Release", "Send the frame unchanged"),
         Command("hold.edit", "e", "edit", "Edit", "Change the frame, then send it"),
         Command("hold.discard", "x", "discard", "Discard",
                 "Drop the frame; a request gets an error response"),
-        Command("hold.answer", "a", "answer", "Answer", "Answer a request by hand"),
-        Command("hold.delay", "w", "delay", "Delay", "Send it after a delay", False),
-        Command("hold.duplicate", "d", "duplicate", "Twice", "Send it twice", False),
-        Command("hold.keep", "k", "keep", "Keep", "More time: the countdowns begin anew", False),
+        Command("hold.answer", "a", "answer", "Answer", "Write the response to a request"),
+        Command("hold.delay", "w", "delay", "Delay", "Send the frame after a delay", False),
+        Command("hold.duplicate", "d", "duplicate", "Twice", "Send the frame twice", False),
+        Command("hold.keep", "k", "keep", "Keep", "Restart the countdowns", False),
         Command("hold.lose", "X", "lose", "Lose", "Drop the frame without a response", False),
-        Command("hold.all", "R", "release_all", "All", "Release everything"),
-        Command("hold.break", "b", "break", "Break", "Write which frames to hold", False),
-        Command("hold.pause", "p", "pause", "Pause", "Hold everything, or no longer"),
-        Command("hold.inject", "i", "inject", "Inject", "Send a frame of your own to a side"),
-        Command("hold.clear", "delete", "clear", "Clear", "Take the newest breakpoint away", False),
+        Command("hold.all", "R", "release_all", "All", "Release all held frames"),
+        Command("hold.break", "b", "break", "Break", "Add a breakpoint", False),
+        Command("hold.pause", "p", "pause", "Pause", "Start or stop holding every frame"),
+        Command("hold.inject", "i", "inject", "Inject",
+                "Send a new frame to the client or the agent"),
+        Command("hold.clear", "delete", "clear", "Clear", "Remove the newest breakpoint", False),
     ),
     "analysis": (
-        Command("analysis.open", "enter", "open", "Frame", "Show it in the traffic"),
-        Command("analysis.leave", "escape", "leave", "Traffic", "Back to the traffic"),
+        Command("analysis.open", "enter", "open", "Frame", "Show the frame in the traffic"),
+        Command("analysis.leave", "escape", "leave", "Traffic", "Go back to the traffic"),
         Command("analysis.before", "left", "step(-1)", "Before",
-                "Look at how it was a row before", False),
+                "Show the state one row earlier", False),
         Command("analysis.after", "right", "step(1)", "After",
-                "Look at how it was a row later", False),
-        Command("analysis.portion", "p", "portion", "Stop/go", "Read no further, or go on reading"),
+                "Show the state one row later", False),
+        Command("analysis.portion", "p", "portion", "Stop/go", "Pause or continue the analysis"),
     ),
     "findings": (
-        Command("findings.errors", "e", "severity('error')", "Errors", "Show errors, or hide them"),
+        Command("findings.errors", "e", "severity('error')", "Errors", "Show or hide errors"),
         Command("findings.warnings", "w", "severity('warning')", "Warnings",
-                "Show warnings, or hide them", False),
+                "Show or hide warnings", False),
         Command("findings.infos", "i", "severity('info')", "Infos",
-                "Show infos, or hide them", False),
+                "Show or hide infos", False),
     ),
     "waterfall": (
         Command("waterfall.zoom", "z", "zoom", "Zoom",
-                "Zoom into what the line shows, or back to everything"),
+                "Zoom in on the chosen row, or back out"),
     ),
     "statistics": (
-        Command("statistics.by", "b", "by", "By", "Count by method, by session, by turn"),
+        Command("statistics.by", "b", "by", "By", "Group by method, session or turn"),
     ),
     "capabilities": (
         Command("capabilities.every", "a", "every", "All",
-                "Show also what was neither claimed nor used, or not"),
+                "Show or hide capabilities neither claimed nor used"),
     ),
 }
 # fmt: on
@@ -183,24 +187,24 @@ COMMANDS: Final = tuple(
 )
 
 SIGNS: Final = (
-    ("E W I", "A rule was broken here: error, warning, info; 5 tells which"),
-    ("e w i", "Helps to prove that one was broken elsewhere"),
+    ("E W I", "A rule was broken here: error, warning, info; 5 shows which"),
+    ("e w i", "Part of a finding in another row"),
     ("◆", "Marked by you"),
     ("→ ← ·", "From the client, from the agent, from neither"),
     ("? = !", "Request, result, error"),
-    ("✗ ‖", "No message or not readable; stderr"),
+    ("✗ ‖", "Not a valid message; stderr"),
 )
-"""What precedes the rows of the traffic, and what each means."""
+"""The signs before the rows of the traffic, and their meanings."""
 
 EDITOR_KEYS: Final = (
     ("enter", "Send the prompt"),
     ("ctrl+j", "New line in the prompt"),
     ("up / down", "Earlier prompts, in an empty editor"),
-    ("1 … 9", "Answer a permission prompt"),
+    ("1 … 9", "Answer a permission request"),
     ("tab", "Next part of the screen"),
-    ("ctrl+p", "Palette: every command, and the themes"),
+    ("ctrl+p", "Palette: all commands and themes"),
 )
-"""What the parts of the chat do by themselves."""
+"""Keys that widgets of the chat handle themselves."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:

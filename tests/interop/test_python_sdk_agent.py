@@ -50,7 +50,7 @@ def test_what_is_allowed_is_done_through_our_file_service(
 def test_what_is_refused_is_not_done(place: Path) -> None:
     done = console("exec", "--allow", "reads", "--cwd", str(place), "edit it", "--", *AGENT)
     assert (done.returncode, done.stdout) == (0, "chosen: stop\n")
-    assert "refused: Edit greeting.txt (edit); --allow edits lets it through" in done.stderr
+    assert "refused: Edit greeting.txt (edit); --allow edits allows it" in done.stderr
     assert (place / "greeting.txt").read_text() == "hello\n"
 
 

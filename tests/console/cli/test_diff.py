@@ -107,4 +107,4 @@ def test_a_slow_pattern_is_warned_of(call: Call, tmp_path: Path, option: str) ->
 def test_fields_unknown_to_a_comparison_are_refused(call: Call, option: str) -> None:
     done = call("diff", option, "finding >= warning or held", EDIT, EDIT)
     assert done.code == exit_codes.USAGE
-    assert f"{option}: not known here: `finding`, `held`" in done.err
+    assert f"{option}: not available here: `finding`, `held`" in done.err

@@ -133,7 +133,7 @@ def test_what_is_refused_is_told_with_the_way_to_allow_it(agent: Agent, call: Ca
     done = call("exec", "go", "--", *agent(CAREFUL))
     assert (done.code, done.out) == (exit_codes.DONE, "no\n")
     assert done.err.splitlines()[1] == (
-        "acp-console: refused: Run make (execute); --allow all lets it through"
+        "acp-console: refused: Run make (execute); --allow all allows it"
     )
 
 
@@ -264,7 +264,7 @@ def test_an_agent_that_exits_at_once(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent(script))
     assert (done.code, done.out) == (exit_codes.AGENT, "")
     assert done.err.splitlines() == [
-        "acp-console: the agent exited with code 7; its last words on stderr:",
+        "acp-console: the agent exited with code 7; the end of its stderr:",
         "  | one",
         "  | two: no ␛[1mkey",
     ]
@@ -283,7 +283,7 @@ def test_an_agent_that_prints_garbage_and_leaves(agent: Agent, call: Call) -> No
     assert done.code == exit_codes.AGENT
     assert done.err == (
         "acp-console: the agent exited with code 0; "
-        "on stdout it said what is no message of ACP: usage: ␛[1magent [file]\n"
+        "it wrote invalid output to stdout: usage: ␛[1magent [file]\n"
     )
 
 
@@ -293,7 +293,7 @@ def test_an_agent_that_prints_garbage_and_stays(agent: Agent, call: Call) -> Non
     assert done.code == exit_codes.TIME_LIMIT
     assert done.err == (
         "acp-console: the response to initialize took longer than 0.5 s; "
-        "on stdout it said what is no message of ACP: Ready.\n"
+        "it wrote invalid output to stdout: Ready.\n"
     )
 
 
@@ -315,7 +315,7 @@ def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
     done = call("exec", "--timeout", "1", "hello", "--", *command)
     assert (done.code, done.out) == (exit_codes.TIME_LIMIT, "well\n")
     assert done.err.splitlines() == [
-        "acp-console: the turn took longer than 1 s; its last words on stderr:",
+        "acp-console: the turn took longer than 1 s; the end of its stderr:",
         "  | hm",
     ]
 
@@ -359,9 +359,9 @@ hear("never")
     [
         ([], "missing PROMPT, e.g."),
         (["  "], "the prompt is empty"),
-        (["nobody", "hello"], "there is no agent 'nobody'; known are: demo"),
-        (["a", "b", "c"], "put it into quotes"),
-        (["hello", "--"], "there is none"),
+        (["nobody", "hello"], "unknown agent 'nobody'; known agents: demo"),
+        (["a", "b", "c"], "put it in quotes"),
+        (["hello", "--"], "missing the agent's command after --"),
         (["demo", "hello", "--", "cat"], "not both"),
         (["--timeout", "0", "hello"], "--timeout"),
         (["--allow", "everything", "hello"], "--allow"),
@@ -369,7 +369,7 @@ hear("never")
         (["--cwd", "/no/such/place", "hello"], "--cwd"),
         (["--record", "/no/such/place/it", "hello"], "cannot record to /no/such/place/it"),
         (["\udcff", "hello"], "there is no agent"),
-        (["\udcff"], "the prompt is no UTF-8 text"),
+        (["\udcff"], "the prompt is not valid UTF-8"),
     ],
 )
 def test_a_wrong_call_is_told_what_is_wrong(call: Call, words: list[str], sentence: str) -> None:

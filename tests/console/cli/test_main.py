@@ -52,8 +52,7 @@ def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call
     assert done.code == exit_codes.DONE
     assert "demo agent" in done.out
     assert done.err == (
-        "acp-console: there is no terminal, so this is one turn with the embedded demo agent, "
-        "without a screen\n"
+        "acp-console: no terminal found: running one turn with the embedded demo agent\n"
     )
 
 
@@ -66,7 +65,7 @@ def test_without_a_terminal_a_command_gets_its_turn_too(agent: Agent, call: Call
 def test_chat_needs_a_terminal_and_says_what_does_not(call: Call) -> None:
     done = call("chat")
     assert done.code == exit_codes.USAGE
-    assert "chat needs a terminal; without one there is acp-console exec" in done.err
+    assert "chat needs a terminal; without one, use acp-console exec" in done.err
 
 
 def test_nothing_behind_the_dashes_is_wrong_usage(call: Call) -> None:

@@ -62,4 +62,4 @@ def test_what_asks_for_nothing_reads_nothing(tmp_path: Path) -> None:
 def test_what_is_followed_has_no_findings(call: Call, recording: Path) -> None:
     done = call("show", "--follow", "--filter", "finding", str(recording))
     assert done.code == exit_codes.USAGE
-    assert "whole recordings alone" in done.err
+    assert "they need the whole recording" in done.err

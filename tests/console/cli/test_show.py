@@ -186,7 +186,7 @@ def test_an_expression_reaches_the_terminal_as_what_can_be_shown(
 def test_an_unknown_field_is_reported_with_the_known_ones(call: Call, recording: Path) -> None:
     done = call("show", "--fields", "n,color", str(recording))
     assert done.code == exit_codes.USAGE
-    assert "there is no field 'color'; there are: n, t, from" in done.err
+    assert "unknown field 'color'; fields: n, t, from" in done.err
 
 
 def test_a_recording_that_was_cut_is_shown_as_far_as_it_goes(call: Call, recording: Path) -> None:

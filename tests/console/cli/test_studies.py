@@ -156,7 +156,7 @@ def test_every_command_shows_the_same_mistake_in_the_same_way(
 def test_what_a_study_does_not_know_is_refused_and_not_silently_absent(call: Call) -> None:
     done = call("stats", "--filter", "finding or turn == 1", str(EDIT))
     assert done.code == exit_codes.USAGE
-    assert "--filter: not known here: `finding`; show and lint know it" in done.err
+    assert "--filter: not available here: `finding`; use it with show or lint" in done.err
     done = call("show", "--view", "exchanges", "--filter", "turn == 1 or rule", str(EDIT))
     assert done.code == exit_codes.DONE
     assert "session/prompt" in done.out

@@ -10,7 +10,7 @@ def test_the_demo_agent_is_found_by_its_name() -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(UnknownAgentError, match="no agent 'nope'; known are: demo"):
+    with pytest.raises(UnknownAgentError, match="unknown agent 'nope'; known agents: demo"):
         find_agent("nope")
 
 

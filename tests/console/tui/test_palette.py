@@ -74,7 +74,7 @@ async def test_tabs_and_the_commands_of_the_open_one_are_offered() -> None:
         await pilot.press("ctrl+p")
         await until(pilot, lambda: app.screen.query(Input))
         await pilot.press(*"Analysis: Statistics")
-        await until(pilot, lambda: "Look at counts, sizes and times" in say(app))
+        await until(pilot, lambda: "Show counts, sizes and times" in say(app))
         await pilot.press("down", "enter")
         await until(pilot, lambda: "by [method]" in say(app))
         assert "statistics.by" in offered(app)
@@ -82,7 +82,7 @@ async def test_tabs_and_the_commands_of_the_open_one_are_offered() -> None:
         await pilot.press("ctrl+p")
         await until(pilot, lambda: app.screen.query(Input))
         await pilot.press(*"Analysis: By")
-        await until(pilot, lambda: "Count by method, by session, by turn" in say(app))
+        await until(pilot, lambda: "Group by method, session or turn" in say(app))
         await pilot.press("down", "enter")
         await until(pilot, lambda: "[session]" in say(app))
 
