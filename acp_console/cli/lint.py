@@ -233,7 +233,7 @@ def lint_json(
     ]
     every = list(reports.values())
     exercised = frozenset[str]().union(*(each.exercised for each in every))
-    applied = frozenset[str]().union(*(each.applied for each in every))
+    applied = frozenset[str]().union(*(each.applicable for each in every))
     failed = {rule: problem for each in every for rule, problem in each.failed.items()}
     return {
         "acp_lint": VERSION,

@@ -75,7 +75,7 @@ def read_entries(file: Path) -> Iterator[Entry]:
             yield line
 
 
-def read_study(
+def read_session_model(
     file: Path, wanted: Filter | None = None, *, until: int | None = None
 ) -> SessionModel:
     """Return the session model of a recording.
@@ -95,7 +95,7 @@ def read_study(
     exchanges = study.exchanges
     if "pending" in wanted.fields:
         # Which requests have a response is known only at the end.
-        exchanges = read_study(file, until=until).exchanges
+        exchanges = read_session_model(file, until=until).exchanges
 
     def counts(frame: Frame) -> bool:
         return wanted.matches(EntryFields(frame, exchanges, notes=study.notes()))

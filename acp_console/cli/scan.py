@@ -11,7 +11,7 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import say
 from acp_console.cli.exec_output import ascii_json
-from acp_inspector.redaction.files import leftovers
+from acp_inspector.redaction.files import find_secrets
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 Format: TypeAlias = Literal["text", "json"]
@@ -45,7 +45,7 @@ def command(*, files: tuple[Path, ...], format_: Format) -> int:
     findings: list[dict[str, object]] = []
     counts: Counter[str] = Counter()
     for file in files:
-        for found in leftovers(file):
+        for found in find_secrets(file):
             counts[found.rule] += 1
             excerpt = single_line(found.excerpt, EXCERPT_WIDTH)
             if format_ == "text":

@@ -12,7 +12,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.exec_output import ascii_json
-from acp_console.cli.reading import annotate, print_table, read_study, warn_about_filter
+from acp_console.cli.reading import annotate, print_table, read_session_model, warn_about_filter
 from acp_console.render.capabilities import CAPABILITIES, capability_cells
 from acp_console.render.tables import Layout
 from acp_console.render.transcript import change_lines, transcript_lines
@@ -68,7 +68,7 @@ def print_view(view: View, request: ViewRequest) -> int:
         raise click.UsageError(
             f"--filter cannot be combined with --view {view}, which needs all frames"
         )
-    VIEWS[view](read_study(request.file, until=request.at), request)
+    VIEWS[view](read_session_model(request.file, until=request.at), request)
     return exit_codes.DONE
 
 

@@ -15,7 +15,7 @@ from acp_console.cli.reading import (
     filter_option,
     parse_filter,
     print_table,
-    read_study,
+    read_session_model,
 )
 from acp_console.render.statistics import (
     TABLES,
@@ -66,7 +66,7 @@ def command(*, file: Path, by: By, text: str, format_: Format) -> int:
     acp-console stats --by turn session.acp.ndjson
     acp-console stats --by session --filter 'from == agent' --format json session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
-    study = read_study(file, parse_filter(text, unknown_fields=UNKNOWN_FIELDS))
+    study = read_session_model(file, parse_filter(text, unknown_fields=UNKNOWN_FIELDS))
     if format_ == "json":
         click.echo(ascii_json(statistics_json(study, by)))
     else:

@@ -65,11 +65,11 @@ class AgentConnection:
         self.auth_methods: tuple[Json, ...] = ()
         """As the agent gave them, not validated."""
         self._child = child
-        self._host = handlers
+        self._handlers = handlers
 
     @property
     def title(self) -> str:
-        """What the agent calls itself, or what we call it; untrusted."""
+        """The agent's own name, or else its configured title; untrusted."""
         for key in ("title", "name"):
             name = self.agent_info.get(key)
             if isinstance(name, str) and name:
@@ -86,7 +86,7 @@ class AgentConnection:
         """
         try:
             answer = await self._watched(
-                self.connection.request("initialize", self._hello(), timeout=timeout)
+                self.connection.request("initialize", self._initialize_params(), timeout=timeout)
             )
         except RequestFailedError as refusal:
             if refusal.code != UNSUPPORTED_VERSION:
@@ -102,7 +102,7 @@ class AgentConnection:
             )
         if version == 1:
             self.connection.disallow_batches()
-        self.version = self._host.version = version
+        self.version = self._handlers.version = version
         info, able = (
             ("agentInfo", "agentCapabilities") if version == 1 else ("info", "capabilities")
         )
@@ -110,23 +110,23 @@ class AgentConnection:
         self.capabilities = _object(members.get(able) or {}, "initialize")
         self.auth_methods = tuple(as_list(members.get("authMethods")))
 
-    def _hello(self) -> dict[str, Json]:
+    def _initialize_params(self) -> dict[str, Json]:
         us = {"name": "acp-console", "title": "acp-console", "version": VERSION}
-        first = {"clientInfo": us, "clientCapabilities": self._host.capabilities}
-        # Asked before the answer is known: who speaks version 1 only finds its own members.
+        first = {"clientInfo": us, "clientCapabilities": self._handlers.capabilities}
+        # The version is not known yet: an agent with version 1 finds the fields of version 1.
         second: dict[str, Json] = (
             {"info": us, "capabilities": {}} if self.spec.max_protocol_version > 1 else {}
         )
         return {"protocolVersion": self.spec.max_protocol_version, **first, **second}
 
     async def new_session(self, cwd: Path) -> Mapping[str, Json]:
-        """Open a session in the absolute directory `cwd`; return the agent's whole answer.
+        """Open a session in the absolute directory `cwd`; return the whole result.
 
         Raises:
-            SignInRequiredError: the agent wants to know who its user is.
+            SignInRequiredError: the agent requires authentication.
             RequestFailedError: the agent refused for another reason.
             RemoteProtocolError: the response names no session.
-            AgentExitedError: it ended instead of answering.
+            AgentExitedError: it exited instead of responding.
         """
         servers: dict[str, Json] = {"mcpServers": []} if self.version == 1 else {}
         params = {"cwd": str(cwd)} | servers
@@ -134,47 +134,47 @@ class AgentConnection:
         members = _object(answer, "session/new")
         session_id = members.get("sessionId")
         if not isinstance(session_id, str):
-            raise RemoteProtocolError("the agent's answer to session/new names no session")
-        self._host.open_session(session_id, cwd)
+            raise RemoteProtocolError("the agent's response to session/new has no sessionId")
+        self._handlers.open_session(session_id, cwd)
         return members
 
     async def prompt(self, session_id: str, prompt: str | Sequence[Json]) -> Mapping[str, Json]:
-        """Send a text or content blocks; return why the turn ended, when it has.
+        """Send a text or content blocks; when the turn has ended, return its result.
 
-        That is the agent's answer, or in version 2 the state that ends the turn.
+        That is the agent's response, or in version 2 the state update that ends the turn.
 
         Raises:
-            SignInRequiredError: the agent wants to know who its user is.
+            SignInRequiredError: the agent requires authentication.
             RequestFailedError: the agent answered with another error.
             RemoteProtocolError: the response has no stop reason.
-            AgentExitedError: it ended instead of answering.
+            AgentExitedError: it exited instead of responding.
         """
-        self._host.begin_turn(session_id)
+        self._handlers.begin_turn(session_id)
         blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else list(prompt)
         params = {"sessionId": session_id, "prompt": blocks}
         answer = await self._watched(self.connection.request("session/prompt", params))
         members = _object(answer, "session/prompt")
         if self.version >= 2:
             return await self._watched(
-                self._host.turns.wait_for_end(session_id, members, self.connection)
+                self._handlers.turns.wait_for_end(session_id, members, self.connection)
             )
         if not isinstance(members.get("stopReason"), str):
-            raise RemoteProtocolError("the agent's answer to session/prompt has no stopReason")
+            raise RemoteProtocolError("the agent's response to session/prompt has no stopReason")
         return members
 
     async def cancel(self, session_id: str) -> None:
-        """Ask the agent to stop the running turn; the prompt's answer still comes."""
-        self._host.cancel_turn(session_id)
+        """Ask the agent to stop the running turn; the prompt's response still comes."""
+        self._handlers.cancel_turn(session_id)
         await self._watched(self.connection.notify("session/cancel", {"sessionId": session_id}))
 
     async def wait_closed(self) -> AcpError:
-        """Return, as a value, why the connection ended, once it has."""
+        """Wait until the connection has ended; return the reason."""
         await self.connection.wait_closed()
         return await self._ending()
 
     async def _ending(self) -> AcpError:
         if (problem := self.connection.frame_error) is not None:
-            return RemoteProtocolError(f"the agent sent what is left unread: {problem}")
+            return RemoteProtocolError(f"the agent sent an unreadable frame: {problem}")
         code: int | None = None
         with anyio.move_on_after(1):
             code = await self._child.wait()
@@ -195,7 +195,7 @@ class AgentConnection:
             raise SignInRequiredError(refusal, tuple(filter(None, names))) from None
 
     def unreadable_output(self) -> bytes | None:
-        """Return the first line of the agent's stdout that was no message; None when all were."""
+        """Return the first line of the agent's stdout that is not a message, if any."""
         return next(
             (fault.data for fault in self.connection.violations if fault.data.strip()), None
         )
@@ -210,7 +210,7 @@ async def connect_agent(
     handlers: ClientHandlers,
     start_timeout: float = START_TIMEOUT_S,
 ) -> AsyncGenerator[AgentConnection]:
-    """Start an agent, agree on the protocol, and end the agent with the block.
+    """Start an agent and initialize the connection; stop the agent at the end of the block.
 
     Raises:
         AgentStartError: its command could not be started.
@@ -221,7 +221,7 @@ async def connect_agent(
         has_batches = spec.dialect == BATCHES
         handlers.turns.names_messages = not has_batches
         try:
-            transport = _spoken(child, spec, journal)
+            transport = _open_transport(child, spec, journal)
             connecting = Connection(transport, handlers, allow_batches=has_batches)
             async with handlers, connecting as connection:
                 link = AgentConnection(spec, child, connection, handlers)
@@ -240,8 +240,8 @@ async def connect_agent(
             journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
 
 
-def _spoken(child: ChildProcess, spec: AgentSpec, journal: Journal) -> Transport:
-    """Return a transport in official words, whose journal has what is really said."""
+def _open_transport(child: ChildProcess, spec: AgentSpec, journal: Journal) -> Transport:
+    """Return a transport for the published protocol; the journal gets the actual bytes."""
 
     def observed(framing: Framing | None) -> Transport:
         pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
@@ -254,9 +254,9 @@ def _spoken(child: ChildProcess, spec: AgentSpec, journal: Journal) -> Transport
 
 
 def _no_version(data: Json, newest: int) -> str:
-    """Return a sentence on the versions of both sides, and what to do where that helps."""
+    """Return an error message with the versions of both sides, and a hint if there is one."""
     versions = get_list(data, "supported")
-    theirs = ", ".join(map(repr, versions)) or "none that we know"
+    theirs = ", ".join(map(repr, versions)) or "none known"
     ours = "version 1" if newest == 1 else f"versions 1 to {newest}"
     hint = "; --protocol 2 asks for version 2" if 2 in versions and newest < 2 else ""
     return f"the agent speaks protocol version {theirs}; this client speaks {ours}{hint}"
@@ -264,5 +264,5 @@ def _no_version(data: Json, newest: int) -> str:
 
 def _object(value: Json, method: str) -> Mapping[str, Json]:
     if not isinstance(value, dict):
-        raise RemoteProtocolError(f"the agent's answer to {method} is no object")
+        raise RemoteProtocolError(f"the agent's response to {method} is not an object")
     return cast("dict[str, Json]", value)

@@ -1,7 +1,7 @@
-"""Who decides what an agent may do.
+"""Decides on permission requests.
 
-Decided by the structured kind of what is asked and the paths it names, never by a title: an agent
-writes its titles itself.
+Decisions use the kind of the tool call and its paths, never the title: an agent chooses its titles
+freely.
 
 Source: ACP, Tool Calls, "Requesting Permission".
 """
@@ -28,7 +28,7 @@ _KINDS: Final[dict[PermissionPolicy, frozenset[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class PermissionOption:
-    """One of the answers that the agent offers."""
+    """One of the options that the agent offers."""
 
     id: str
     name: str
@@ -37,7 +37,7 @@ class PermissionOption:
 
 @dataclass(frozen=True, slots=True)
 class PermissionPrompt:
-    """An agent's question for consent."""
+    """A permission request of an agent."""
 
     request_id: RequestId
     session_id: str
@@ -55,7 +55,7 @@ class PermissionPrompt:
 
     @property
     def title(self) -> str:
-        """What the agent calls it: untrusted, and nothing to decide by."""
+        """The title that the agent gives it: untrusted, so not used for decisions."""
         title = self.tool_call.get("title")
         return title if isinstance(title, str) else self.kind
 
@@ -103,7 +103,7 @@ class Decider(Protocol):
 
 
 class PolicyDecider:
-    """Decides without a person; `on_refusal` gets what it refuses."""
+    """Decides without asking the user; calls `on_refusal` with each refused request."""
 
     def __init__(
         self, allowed: PermissionPolicy, on_refusal: Callable[[PermissionPrompt], None]
@@ -156,11 +156,11 @@ def parse_permission_request(
 
 
 def requested_tool_call(params: Json, version: int = 1) -> Mapping[str, Json] | None:
-    """Return the tool call that consent is asked for; None when nothing is named.
+    """Return the tool call that needs permission; None if there is none.
 
-    Version 2 asks for a tool call, for a command, or by a title alone: a command counts as a call
-    that executes it, and what is not told apart counts as "other". What only the other version
-    knows is not looked at: consent must not be had for one thing and used for another.
+    Version 2 names a tool call, a command, or only a title: a command counts as a call of kind
+    "execute", anything else as "other". Fields of the other version are ignored, so that a request
+    cannot show one subject and get permission for another.
     """
     match params:
         case {"toolCall": call} if version == 1:
@@ -182,9 +182,9 @@ def requested_tool_call(params: Json, version: int = 1) -> Mapping[str, Json] | 
 def merge_tool_call(
     call: Mapping[str, Json], update: Mapping[str, Json], version: int = 1
 ) -> dict[str, Json]:
-    """Return a tool call after an update: what is absent stays as it was.
+    """Return a tool call after an update: absent fields are unchanged.
 
-    So does what is null, but in version 2 null takes it away.
+    Null fields are unchanged too, but in version 2 null removes a field.
     """
     changed = {**call, **{name: value for name, value in update.items() if value is not None}}
     if version < 2:

@@ -78,7 +78,7 @@ class TurnTracker:
         """
         message_id = response.get("messageId")
         if not isinstance(message_id, str) and self.names_messages:
-            raise RemoteProtocolError("the agent's answer to session/prompt has no messageId")
+            raise RemoteProtocolError("the agent's response to session/prompt has no messageId")
         session = self._sessions.setdefault(session_id, _Session())
         # The echo may have come before the answer, and then the end of the turn too.
         start = _place_of(session.updates, message_id)

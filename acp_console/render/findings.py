@@ -14,7 +14,7 @@ GRAVEST_FIRST: Final[tuple[Severity, ...]] = tuple(reversed(SEVERITIES))
 
 
 def sort_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the gravest findings first, then by rule and as they came."""
+    """Return the most severe findings first, then by rule and in order of occurrence."""
     return sorted(findings, key=lambda each: (GRAVEST_FIRST.index(each.severity), each.rule.id))
 
 
@@ -31,4 +31,4 @@ def frame_numbers(finding: Finding, most: int) -> str:
 
 def rule_coverage(report: LintReport) -> tuple[int, int]:
     """Return how many rules had something to check, and how many there are."""
-    return len(report.exercised & report.applied), len(report.applied)
+    return len(report.exercised & report.applicable), len(report.applicable)

@@ -40,7 +40,7 @@ _INDENT: Final = "  "
 
 
 def transcript_lines(snapshot: SessionSnapshot) -> Iterator[str]:
-    """Yield a session as a person reads it: what surrounds it, then all that was said."""
+    """Yield a session as text: session info first, then all items."""
     around = snapshot.info
     state = "busy" if snapshot.info.is_busy else "closed" if around.is_closed else "ready"
     parts = [f"session {snapshot.session_id}", f"version {snapshot.version}", state]
@@ -57,7 +57,7 @@ def transcript_lines(snapshot: SessionSnapshot) -> Iterator[str]:
 
 
 def item_lines(item: Item) -> Iterator[str]:
-    """Yield one item; what has several lines goes on further in."""
+    """Yield one item; its further lines are indented."""
     match item:
         case TextItem():
             yield from _text(item)

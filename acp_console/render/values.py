@@ -1,4 +1,4 @@
-"""Single values as a person reads them, the same on the command line and on screens."""
+"""Formats single values, the same on the command line and on screens."""
 
 from __future__ import annotations
 

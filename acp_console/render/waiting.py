@@ -11,7 +11,7 @@ from acp_console.render.values import cell_text, format_seconds
 from acp_inspector.analysis.wait_graph import PendingWait, WaitGraph
 
 MAX_DEPTH: Final = 30
-"""Waits below each other that are written."""
+"""Levels of nested waits that are shown."""
 _WAITED_FOR: Final = {
     "user": "you",
     "hold": "the user who paused it",
@@ -44,7 +44,7 @@ def wait_sentence(wait: PendingWait, graph: WaitGraph) -> str:
 
 
 def wait_tree(graph: WaitGraph) -> Iterator[WaitLine]:
-    """Yield each that waits, and below it what it waits for in turn."""
+    """Yield each wait, and nested below it the waits that it depends on."""
     for root in graph.roots:
         yield from _branch(root, graph, frozenset(), "")
 

@@ -1,4 +1,4 @@
-"""What a screen shows of many entries, computed in a thread so that keys never wait for it.
+"""Folds over many entries, computed in a thread so that the screen stays responsive.
 
 A fold belongs to its thread. Queries run there between two steps, and return values that do not
 change afterwards: the screen and the thread share no lock.
@@ -30,19 +30,19 @@ T = TypeVar("T")
 A = TypeVar("A")
 
 SLICE: Final = 0.004
-"""Seconds that are worked before the screen may have the interpreter."""
+"""Seconds of work before the thread releases the interpreter to the screen."""
 PAUSE_S: Final = 0.004
-"""Seconds that it may have it for."""
+"""Seconds for which it is released."""
 LOOK: Final = 0.1
-"""Seconds between two looks at whether more has come."""
+"""Seconds between two polls for new entries."""
 PIECE: Final = 1 << 19
-"""Bytes of a recording that are looked at in one step."""
+"""Bytes of a recording that are indexed in one step."""
 ROWS: Final = 32
-"""Rows that are taken before the clock is looked at."""
+"""Rows that are read between two checks of the clock."""
 SETTLED: Final = 16_384
 """Rows after which what they have left behind is taken for lasting."""
 PORTION: Final = 500_000
-"""Entries that are read without being asked to go on: each costs memory as long as one looks."""
+"""Entries that are read before the fold pauses: each one costs memory."""
 KEPT: Final = 200
 """Findings that are kept of each rule."""
 
@@ -66,8 +66,8 @@ class Query(Generic[T, A]):
         try:
             self.result = self.function(fold)
         except Exception as problem:
-            # The border of a worker: the query reports the problem, and the next one may succeed.
-            logger.exception("a question about a fold could not be answered")
+            # Boundary of a worker, catch everything: the next query may succeed.
+            logger.exception("a query of a fold failed")
             self.problem = f"{type(problem).__name__}: {problem}"
         self.cost = time.monotonic() - began
         self.is_done = True
@@ -75,37 +75,37 @@ class Query(Generic[T, A]):
 
 @dataclass(slots=True)
 class Progress:
-    """How far a fold has come. Written by its thread alone, read by anybody."""
+    """The progress of a fold. Written only by its thread, read by any."""
 
     read: int = 0
     """Rows that were read."""
     known: int = 0
-    """Rows that are there, as far as is known."""
+    """Known rows."""
     is_whole: bool = False
-    """Whether no more than `known` are there now."""
+    """Whether `known` counts all current rows."""
     is_paused: bool = False
-    """Somebody has to ask it to go on."""
+    """Whether it waits for `resume`."""
     is_finished: bool = False
-    """Nothing more comes, and what was missing at the end is known."""
+    """Whether all entries were read and `finish` has run."""
     is_closed: bool = False
     renewals: int = 0
-    """How often it began anew, because these were other entries."""
+    """How often it restarted because the entries were replaced."""
     problem: str = ""
-    """Why it cannot be read on."""
+    """Why reading failed; empty if it did not."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether there is more to be read."""
+        """Whether there is more to read."""
         return not self.problem and (self.read < self.known or not self.is_whole)
 
     @property
     def is_busy(self) -> bool:
-        """Whether it reads on as soon as it may."""
+        """Whether it is reading."""
         return self.is_behind and not self.is_paused and not self.is_closed
 
 
 class BackgroundFold(Generic[T]):
-    """Folds entries in a thread of its own, as far as they have come."""
+    """Folds entries in its own thread as they arrive."""
 
     def __init__(
         self,
@@ -119,15 +119,15 @@ class BackgroundFold(Generic[T]):
         pause: float = PAUSE_S,
         poll_interval: float = LOOK,
     ) -> None:
-        """Get ready; `start` begins.
+        """Prepare; `start` starts the thread.
 
         Args:
-            entries: Opens what is read; called by the thread, which closes a file.
-            begin: Makes an empty fold.
-            take: Gives it the next entry.
-            finish: Tells it that nothing more comes.
-            is_over: Whether nothing more comes to what is no file.
-            portion: Entries after which it rests until `resume`.
+            entries: Opens the entries; called by the thread, which closes them if they are a file.
+            begin: Creates an empty fold.
+            take: Adds the next entry to the fold.
+            finish: Called when there are no more entries.
+            is_over: Whether a source that is not a file has ended.
+            portion: Entries after which it pauses until `resume`.
             pause: Seconds between two slices of work.
             poll_interval: Seconds between two checks for new entries.
         """
@@ -146,7 +146,7 @@ class BackgroundFold(Generic[T]):
         self._entries: EntrySequence | None = None
         self.progress = Progress()
         self.is_wanted = True
-        """Whether somebody looks at it: else it leaves the time to others, and still answers."""
+        """Whether it is shown; if not, it yields to other folds, but still runs queries."""
 
     def start(self) -> None:
         if self._thread is None:
@@ -189,7 +189,7 @@ class BackgroundFold(Generic[T]):
             fold = self._begin()
         except Exception as problem:
             # The border of a worker: `progress` reports the problem.
-            logger.exception("a fold could not be begun")
+            logger.exception("a fold could not be started")
             self.progress.problem = f"{type(problem).__name__}: {problem}"
             return
         wait_s = 0.0
@@ -220,7 +220,7 @@ class BackgroundFold(Generic[T]):
             self.progress.problem = str(problem)
         except Exception as problem:
             # The border of a worker: a fold that breaks down must not take the screen with it.
-            logger.exception("a fold broke down at row %d", self.progress.read)
+            logger.exception("a fold failed at row %d", self.progress.read)
             self.progress.problem = f"{type(problem).__name__}: {problem}"
         return fold, False
 

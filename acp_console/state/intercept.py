@@ -1,4 +1,4 @@
-"""What a user does to the traffic of a running proxy, in a thread of its own.
+"""Sends intercept commands to a running proxy from a thread.
 
 The screen sends commands and reads the state; it never waits for a socket.
 """
@@ -21,7 +21,7 @@ from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Message
 
 POLL_INTERVAL_S: Final = 0.25
-"""Seconds between two looks at the proxy's state."""
+"""Seconds between two polls of the proxy's state."""
 RETRY_INTERVAL_S: Final = 1.0
 """Seconds after which a proxy that did not answer is asked again."""
 RESPONSE_TIMEOUT_S: Final = 60.0
@@ -40,7 +40,7 @@ class HeldFrame:
     seq: int
     side: Side
     seconds_left: float
-    """Seconds until it leaves by itself."""
+    """Seconds until the proxy releases it."""
     queued_behind: int
     """Frames that wait behind it."""
     raw: bytes
@@ -65,7 +65,7 @@ class InterceptState:
     """Whether the proxy answers."""
     is_paused: bool = False
     limit: float = 60.0
-    """Seconds after which a held frame leaves by itself."""
+    """Seconds after which the proxy releases a held frame."""
     breakpoints: tuple[tuple[int, str], ...] = ()
     """Number and filter of each."""
     held_frames: tuple[HeldFrame, ...] = field(default=())
@@ -163,7 +163,7 @@ class InterceptClient:
         if command is None:
             self._is_closed = True
         else:
-            self.refusals.append("the proxy does not answer")
+            self.refusals.append("the proxy does not respond")
 
     def _attend(self, attachment: ProxyClient) -> bool:
         """Run the next command, if one comes soon; return whether to go on."""

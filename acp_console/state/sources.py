@@ -1,6 +1,6 @@
-"""Where a screen gets the traffic of others from: a running proxy, or a recording.
+"""The sources of traffic for the watch screen: a running proxy, or a recording.
 
-A recording is looked at where it lies. To a proxy a thread listens, and a screen takes what has
+A recording is read in place. To a proxy a thread listens, and a screen takes what has
 come at its own pace; while its queue is full, only the thread waits.
 """
 
@@ -20,13 +20,13 @@ from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError
 
 POLL_INTERVAL_S: Final = 0.5
-"""Seconds between two looks at whether a proxy is there."""
+"""Seconds between two checks whether a proxy still runs."""
 MAX_QUEUED: Final = 10_000
 """Entries that are read before the screen has taken those before them."""
 
 
 class TrafficSource(Protocol):
-    """Traffic that somebody else has, or had, in a process or in a file."""
+    """The traffic of a running proxy or of a recording."""
 
     @property
     def title(self) -> str: ...
@@ -60,7 +60,7 @@ class ProxySource:
         return recording
 
     def lines(self) -> Iterator[RecordingLine]:
-        """Yield what it has recorded and then what it records."""
+        """Yield the entries so far, then new ones as they are recorded."""
         try:
             self._attachment = ProxyClient(self.proxy.path)
         except OSError:
@@ -91,7 +91,7 @@ class FileSource:
 
 
 class ProxyWatcher:
-    """A thread that knows whether a proxy is still there."""
+    """A thread that checks whether a proxy still runs."""
 
     header: Header | None = None
     unreadable = 0
@@ -107,7 +107,7 @@ class ProxyWatcher:
         threading.Thread(target=self._run, name="presence", daemon=True).start()
 
     def take(self, most: int) -> list[Entry]:
-        """Return nothing: what is said is read from the file."""
+        """Return nothing: the entries are read from the file."""
         del most
         return []
 
@@ -122,7 +122,7 @@ class ProxyWatcher:
 
 
 class ProxyReader:
-    """A thread that listens to a proxy, and what it has heard."""
+    """A thread that reads entries from a proxy."""
 
     def __init__(self, source: ProxySource) -> None:
         self._source = source
@@ -130,11 +130,11 @@ class ProxyReader:
         self._is_closed = False
         self.header: Header | None = None
         self.unreadable = 0
-        """Lines that say nothing we know."""
+        """Number of lines that could not be parsed."""
         self.problem: AcpError | None = None
         """Why it could not be read, if it could not."""
         self.is_over = False
-        """Nothing more will come; what has come may still wait to be taken."""
+        """Whether the proxy has ended; entries may still wait for `take`."""
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="reading", daemon=True).start()

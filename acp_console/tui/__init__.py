@@ -1,3 +1,3 @@
-"""The screens: the only rooms that know Textual."""
+"""The screens: the only package that imports Textual."""
 
 __all__: list[str] = []

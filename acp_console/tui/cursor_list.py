@@ -19,7 +19,7 @@ def foreground_style(widget: Widget, component: str) -> Style:
     """Return colour, weight and slant of a component of a widget, and no background.
 
     Muted colours are mixed with the ground of the widget, which a partial style does not know:
-    written with that they would shine, or not be seen in a light theme.
+    used directly, they would be too bright, or invisible in a light theme.
     """
     found = widget.get_component_rich_style(component)
     return Style(color=found.color, bold=found.bold, italic=found.italic)
@@ -29,7 +29,7 @@ _CACHED_LINES: Final = 512
 
 
 class CursorList(ScrollView, can_focus=True):
-    """Any number of lines, drawn where they are seen; subclasses draw them."""
+    """Any number of lines; only visible ones are drawn, by subclasses."""
 
     DEFAULT_CSS = """
     CursorList {
@@ -54,7 +54,7 @@ class CursorList(ScrollView, can_focus=True):
         self.drawn: LRUCache[tuple[int, bool], Strip] = LRUCache(_CACHED_LINES)
         """Lines as they were drawn, by their place and whether the cursor stood there."""
 
-    # What each list says for itself.
+    # Overridden by each list.
 
     @property
     def count(self) -> int:
@@ -69,7 +69,7 @@ class CursorList(ScrollView, can_focus=True):
     def lay_out(self) -> None:
         self.virtual_size = Size(self.width, self.count)
 
-    # What all of them do alike.
+    # Shared by all lists.
 
     @property
     def width(self) -> int:
@@ -92,7 +92,7 @@ class CursorList(ScrollView, can_focus=True):
         self.refresh()
 
     def notify_style_update(self) -> None:
-        """Draw everything anew: the theme may be another one."""
+        """Redraw everything: the theme may have changed."""
         self.drawn.clear()
         super().notify_style_update()
 

@@ -1,4 +1,4 @@
-"""What the keys do."""
+"""The help screen: all keys."""
 
 from __future__ import annotations
 

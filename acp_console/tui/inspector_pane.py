@@ -1,4 +1,4 @@
-"""The traffic of a connection and what is known of it: side by side, or one in place of the other.
+"""The traffic of a connection and its analysis, side by side or one at a time.
 
 It stands in the chat and on the screen of proxies and recordings alike. The rows stay as they are
 while the analysis is looked at: filter, cursor and marks.
@@ -28,7 +28,7 @@ from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError
 
 WIDE: Final = 140
-"""Columns from which on the analysis stands beside the traffic, and not in its place."""
+"""From this many columns on, the analysis is shown next to the traffic, not instead of it."""
 POLL_INTERVAL_S: Final = 0.1
 """Seconds between two looks at what is looked at."""
 
@@ -106,7 +106,7 @@ class InspectorPane(Horizontal):
         return self.traffic.problem
 
     def focus_content(self) -> None:
-        """Go to where somebody looked last: to the analysis, or to the rows."""
+        """Focus the part that had the focus last: the analysis or the rows."""
         if self.has_class("-analysed"):
             self.analysis.open.focus_content()
         else:
@@ -163,11 +163,11 @@ class InspectorPane(Horizontal):
         return (self.studies.linter,)
 
     def _status_parts(self) -> list[str]:
-        """Return what is known of the rows, and of how many."""
+        """Return the annotations' progress as text."""
         parts: list[str] = []
         study, linter = self.studies.study.progress, self.studies.linter.progress
         if MODEL_FIELDS & self.traffic.needs and study.is_behind:
-            parts.append(f"turns known of {format_number(study.read)}")
+            parts.append(f"turns analysed up to {format_number(study.read)}")
         found = self.studies.annotations.finding_count
         if found or (linter.read and not linter.is_behind):
             parts.append(plural(found, "finding"))

@@ -47,7 +47,7 @@ class StderrChunk:
 
 @dataclass(frozen=True, slots=True)
 class JournalEvent:
-    """An event beside the frames: spawn, exit, a mark."""
+    """An event that is not a frame: spawn, exit, a mark."""
 
     seq: int
     time: float
@@ -64,7 +64,7 @@ Entry: TypeAlias = Frame | StderrChunk | JournalEvent
 
 
 class Sink(Protocol):
-    """Where the recorder writes: a file, or memory."""
+    """The destination of a recorder: a file, or memory."""
 
     first_number: int
     time_offset: float
@@ -132,7 +132,7 @@ class Journal:
             try:
                 observer(entry)
             except Exception:
-                # The border to an observer: it must never stop the traffic.
+                # Boundary to an observer, catch everything: it must never stop the traffic.
                 logger.exception("an observer of the journal failed and was removed")
                 self._observers.remove(observer)
 

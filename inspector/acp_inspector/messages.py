@@ -1,4 +1,4 @@
-"""The decoded view of a frame: what everything above the journal reads instead of its bytes.
+"""The decoded view of a frame, which all code above the journal reads instead of its bytes.
 
 A `Decoder` takes the frames of one connection in order and knows its dialect; a `DecodedFrame` is
 parsed once, when the first of its properties needs it. It has two readings:
@@ -58,12 +58,12 @@ _KINDS: Final[dict[type[Message], FrameKind]] = {
 
 
 class DecodedFrame:
-    """A frame and what it says; parsed when the first property needs it, and only once."""
+    """A frame and its content; parsed once, when the first property needs it."""
 
     __slots__ = ("_message", "_messages", "_value", "frame", "request", "request_frame")
 
     def __init__(self, frame: Frame, message: Message | None = None) -> None:
-        """Look at `frame`; `message` is what it says, if the caller has read it already."""
+        """Decode `frame`; `message` is its message, if the caller has parsed it already."""
         self.frame = frame
         self.request: Request | None = None
         """The request that it responds to, once `Exchanges.pair` has found it."""
@@ -96,7 +96,7 @@ class DecodedFrame:
 
     @property
     def message(self) -> Message:
-        """Its message by the rules of JSON-RPC; `Malformed` if it breaks them."""
+        """Its message by the rules of JSON-RPC; `InvalidMessage` if it breaks them."""
         if self._message is None:
             value = self.value
             if self._message is None:
@@ -109,7 +109,7 @@ class DecodedFrame:
 
     @property
     def apparent_kind(self) -> FrameKind:
-        """What it looks like, whatever rules of JSON-RPC it breaks: for checks that go on."""
+        """The kind it looks like even if it breaks rules of JSON-RPC; for further checks."""
         if isinstance(self.value, list):
             return "batch"
         members = self.members
@@ -188,7 +188,7 @@ class DecodedFrame:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What it means in the published protocol; see the module."""
+        """Its meaning in the published protocol; see the module docstring."""
         if self._messages is None:
             self._messages = (self.message,)
         return self._messages
@@ -219,7 +219,7 @@ class Decoder:
         self._dialect = self._chosen
         self._recognition = DialectDetector()
         self._earlier: deque[Frame] = deque(maxlen=2 * MAX_FRAMES)
-        """Frames that the dialect has not read yet, should one be recognised."""
+        """Frames kept for the dialect, until one is recognised."""
 
     def decode(self, frame: Frame) -> DecodedFrame:
         decoded = DecodedFrame(frame)

@@ -1,4 +1,4 @@
-"""Which rows of the traffic are shown, and what is known of them; nothing here draws."""
+"""The rows of the traffic pane after filtering, and their annotations, without drawing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEPT_ROWS: Final = 2048
 _SEEN: Final = 200
 """Sessions, methods and tools that are remembered for completion."""
 NEAR: Final = 1 << 12
-"""Rows that are looked at around the cursor before those further away."""
+"""Rows around the cursor that are filtered before the others."""
 MAX_HIDDEN: Final = 1000
 """Rows hidden by the filter that are passed over in search of one that is not."""
 
@@ -50,7 +50,7 @@ def own_thread(*, poll_interval_s: float = 0.002) -> RunSlow:
 
 
 class TrafficModel:
-    """Rows by their position among those that a filter lets through."""
+    """The rows that match a filter, by position."""
 
     def __init__(self, entries: EntrySequence, annotations: Annotations | None = None) -> None:
         """Show `entries`, and what `annotations` know of them."""
@@ -59,7 +59,7 @@ class TrafficModel:
         self.wanted = compile_filter("")
         self._scan: FilterSearch | None = None
         self._next: FilterSearch | None = None
-        """What will be shown once it has looked at everything."""
+        """The filter that will apply once all rows are checked."""
         self._marks: dict[int, int] = {}
         self._kept: dict[int, TrafficRow] = {}
         self.seen: dict[str, dict[str, None]] = {"method": {}, "session": {}}
@@ -130,7 +130,7 @@ class TrafficModel:
         return entry.seq if isinstance(entry, ENTRY_TYPES) else 0
 
     def entry_at(self, row: int) -> Row:
-        """Return what stands in a row.
+        """Return the content of a row.
 
         Raises:
             AcpError: it cannot be read.
@@ -145,18 +145,18 @@ class TrafficModel:
         self._scan = None if wanted.is_empty else self._new_scan()
 
     def renew(self) -> None:
-        """Look for the same again, as something about entries has changed that were looked at."""
+        """Run the same filter again, because annotations of checked entries changed."""
         if self._scan is not None:
             self._next = self._new_scan()
 
     def forget(self) -> None:
-        """Begin anew: these are other entries."""
+        """Restart: the entries were replaced."""
         self._kept.clear()
         self._marks.clear()
         self.filter(self.wanted)
 
     def run(self) -> Iterator[None]:
-        """Look for what is wanted, step by step, among what has not been looked at."""
+        """Filter the rows that were not checked yet, step by step."""
         while (scan := self._next or self._scan) is not None and self.is_behind:
             yield from scan.steps()
             if scan is self._next:
@@ -164,13 +164,13 @@ class TrafficModel:
 
     @property
     def is_behind(self) -> bool:
-        """Whether there is something that the filter has not come to."""
+        """Whether there are rows that the filter has not checked yet."""
         scan = self._next or self._scan
         return scan is not None and (scan is self._next or scan.position < len(self.entries))
 
     @property
     def looked_at(self) -> int:
-        """How many rows the filter has come to."""
+        """How many rows the filter has checked."""
         return len(self.entries) if self._scan is None else self._scan.position
 
     def _new_scan(self) -> FilterSearch:
@@ -180,7 +180,7 @@ class TrafficModel:
     def scan_from(
         self, row: int, wanted: Filter, *, is_forward: bool, near: int = NEAR
     ) -> Iterator[int | None]:
-        """Look for the next row that `wanted` means; yield None after each step, then the row.
+        """Search the next row that matches `wanted`; yield None after each step, then the row.
 
         Nothing is yielded at the end if there is none.
         """
@@ -244,14 +244,14 @@ class TrafficModel:
         return self.annotations.notes(entry, is_marked=entry.seq in self._marks)
 
     def finding_at(self, position: int) -> str:
-        """Return the letter of what lint found at a position; empty if it found nothing."""
+        """Return the letter of the lint finding at a position; empty if there is none."""
         if not self.annotations.finding_counts:
             return ""
         row = self.at(position)
         return self.annotations.mark(row.seq) if row.seq else ""
 
     def found_beside(self, row: int, *, is_next: bool) -> int | None:
-        """Return the next row that is shown about which something was found, or the one before."""
+        """Return the next, or the previous, shown row with a lint finding."""
         n = self.row(row).seq
         numbers = self.annotations.after(n) if is_next else self.annotations.before(n)
         for found in islice(numbers, MAX_HIDDEN):
@@ -264,7 +264,7 @@ class TrafficModel:
         return bool(self._marks) and self.row_at(position) in self._marks.values()
 
     def mark(self, row: int) -> bool | None:
-        """Mark a row, or no longer; return whether it is marked now. None: it cannot be."""
+        """Mark or unmark a row; return whether it is marked now, None if it cannot be."""
         n = self.row(row).seq
         if not n:
             return None

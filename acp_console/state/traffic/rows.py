@@ -1,4 +1,4 @@
-"""What the table says of one row, and how that is laid out for a width."""
+"""The cells of one row of the traffic table, and their layout for a width."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from acp_inspector.recording.reader import BadLine, Row
 from acp_protocol.host.sanitize import single_line
 
 LARGE: Final = 8 << 20
-"""Bytes of a frame from which on it is not read before somebody asks for it."""
+"""Frames of at least this many bytes are read only on demand."""
 MAX_SUMMARY: Final = 200
 MIDDLE: Final = 70
 """Columns from which on time, latency and size are shown too."""
@@ -27,7 +27,7 @@ WIDE: Final = 130
 WIDEST: Final = 170
 """Columns from which on id and session have one, too."""
 OPEN: Final = "open"
-"""What stands in place of the latency of a question that waits."""
+"""Shown instead of the latency of a pending request."""
 MARK: Final = "◆"
 EDGE: Final = 3
 """Columns before the number: for what somebody marked, and for what lint found."""
@@ -61,7 +61,7 @@ class TrafficRow:
     latency: float | None = None
     """Seconds since the request, for a response."""
     is_open: bool = False
-    """A question without an answer."""
+    """Whether it is a request without a response."""
     size: int = 0
     """Bytes."""
 
@@ -93,7 +93,7 @@ def read_row(entries: EntrySequence, row: int, *, max_size: int = LARGE) -> Traf
         method = ""
         if isinstance(entries, IndexedRecording):
             method = single_line(entries.row_info(row).method or "", 60)
-        summary = "too large to be read unasked: v shows it"
+        summary = "too large to show here: press v"
         return TrafficRow(0, time_of(entries, row), "", "large", summary, method, size=size)
     entry: Row = entries[row]
     match entry:
@@ -159,7 +159,7 @@ def head_text(width: int, digits: int) -> str:
 
 
 def row_text(row: TrafficRow, width: int, digits: int, *, delta: float) -> str:
-    """Return one row as a line, behind its edge; narrow ones leave columns out."""
+    """Return one row as a line, without its signs; narrow ones leave columns out."""
     latency = OPEN if row.is_open else "" if row.latency is None else _delta(row.latency)
     number = str(row.seq) if row.seq else ""
     if width < MIDDLE:

@@ -1,4 +1,4 @@
-"""What is done in the background of the traffic: reading on, filtering, searching.
+"""The background work of the traffic pane: reading, filtering, searching.
 
 All of it goes in small steps on the loop of the screen: keys are heard between any two, nothing
 needs a lock, and leaving off is forgetting. Patterns alone, of which one step may take long, are
@@ -19,11 +19,11 @@ from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError
 
 PIECE: Final = 1 << 17
-"""Bytes of a recording that are looked at in one step."""
+"""Bytes of a recording that are indexed in one step."""
 RENEW: Final = 5
-"""Looks after which a filter is renewed that has to do with what came later."""
+"""Polls between re-runs of a filter that depends on later entries."""
 NOWHERE: Final = -1
-"""What a search has found that has found nothing."""
+"""The result of a search without a match."""
 
 
 class TrafficScanner:
@@ -37,19 +37,19 @@ class TrafficScanner:
         self._scan: Iterator[None] | None = None
         self._search: Iterator[int | None] | None = None
         self._sought: Filter | None = None
-        """What was looked for last."""
+        """The last search."""
         self._found: int | None = None
         self._was_replaced = False
         self.problem: AcpError | None = None
-        """Why the recording cannot be read on, if it cannot."""
+        """Why reading the recording failed, if it did."""
 
     def run(self, seconds: float) -> bool:
-        """Work for so long at most; return whether there is more to do."""
+        """Work for at most this long; return whether there is more to do."""
         end = time.monotonic() + seconds
         is_busy = True
         while is_busy and time.monotonic() < end:
             try:
-                # Each of them, as none may wait for another.
+                # Run each of them: none may wait for another.
                 is_busy = any([self._read_on(), self._filter_on(), self._search_on()])
             except AcpError as problem:
                 self.problem = problem
@@ -71,7 +71,7 @@ class TrafficScanner:
         return len(recording) != before or not recording.is_complete
 
     def take_replaced(self) -> bool:
-        """Tell, once, whether the recording has become another one."""
+        """Return, once, whether the recording was replaced."""
         was_replaced, self._was_replaced = self._was_replaced, False
         return was_replaced
 
@@ -84,7 +84,7 @@ class TrafficScanner:
             self._view.forget()
 
     def status(self) -> list[str]:
-        """Return in words what is shown, and how far everything is."""
+        """Return the row counts and the progress as text."""
         view, every = self._view, len(self._view.entries)
         is_filtered = not view.wanted.is_empty
         count = (
@@ -123,7 +123,7 @@ class TrafficScanner:
         self._search = None
 
     def take_found(self) -> int | None:
-        """Return the row that was found, once; `NOWHERE` if there is none, None while looking."""
+        """Return the row that was found, once; `NOWHERE` if none, None while searching."""
         found, self._found = self._found, None
         return found
 
@@ -168,7 +168,7 @@ class TrafficScanner:
 
 
 class FilterStaleness:
-    """Whether more has become known of rows that the filter of a view has looked at already."""
+    """Tracks whether new information affects rows that a filter has already checked."""
 
     def __init__(self, view: TrafficModel) -> None:
         self._view = view
@@ -176,11 +176,11 @@ class FilterStaleness:
         self._judged = self._studied = self._looks = 0
 
     def see_growth(self) -> None:
-        """Take note of new rows: questions that waited may have been answered."""
+        """Record new rows: they may respond to pending requests."""
         self._is_stale = self._is_stale or "pending" in self._view.wanted.fields
 
     def see_findings(self) -> None:
-        """See whether lint or a study has found out something."""
+        """Check whether there are new annotations."""
         known, needs = self._view.annotations, self._view.wanted.fields
         if known.findings_revision != self._judged and LINT_FIELDS & needs:
             self._is_stale = True
@@ -189,7 +189,7 @@ class FilterStaleness:
         self._judged, self._studied = known.findings_revision, known.entries_revision
 
     def take(self) -> bool:
-        """Tell, once and now and then, whether the filter has to look again."""
+        """Return, once and only every few polls, whether the filter must run again."""
         self._looks += 1
         if self._looks % RENEW or self._view.is_behind:
             return False

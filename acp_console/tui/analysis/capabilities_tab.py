@@ -1,4 +1,4 @@
-"""What each side claimed, what was used of it, and what came of that."""
+"""Shows the capabilities that each side claimed, their use, and its outcome."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ SIGNS: Final[dict[Mark, tuple[str, str]]] = {
     "extension": ("+", "info"),
     "unknown": ("?", "warning"),
 }
-"""The sign before each mark, and how both are written."""
+"""The sign before each mark, and the style of both."""
 CLAIM: Final = CAPABILITIES.columns.index("claimed")
 CLAIM_WIDTH: Final = 16
-"""Columns of a claim: most are true or an empty object, and the frame shows the others."""
+"""Columns of a claim: most are true or an empty object; the frame shows longer ones."""
 PATH_WIDTH: Final = 36
-"""Columns that the path of a capability keeps before counts are left out."""
+"""Minimum columns for the path of a capability; with fewer, counts are hidden."""
 MOST: Final = 2000
-"""Capabilities that are shown."""
+"""Capabilities shown, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What was claimed and used."""
+    """The capabilities that were claimed or used."""
 
     version: int
     rows: tuple[AnalysisRow, ...]
-    """What was."""
+    """Capabilities claimed or used."""
     idle: tuple[AnalysisRow, ...]
-    """What was neither claimed nor used."""
+    """Capabilities neither claimed nor used."""
     contradictions: int
 
 
@@ -56,17 +56,17 @@ class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
 
     def show(self, answer: Claims) -> None:
         heading = f"Version {answer.version}: {plural(answer.contradictions, 'contradiction')}"
-        how = "are shown too" if self.shows_every else "are hidden, a shows"
-        self.show_heading(f"{heading} · {len(answer.idle)} neither claimed nor used {how}")
+        how = "shown too" if self.shows_every else "hidden, a shows them"
+        self.show_heading(f"{heading} · {len(answer.idle)} neither claimed nor used: {how}")
         rows = (*answer.rows, *answer.idle) if self.shows_every else answer.rows
         if rows:
             self.show_table(CAPABILITIES, rows, least=PATH_WIDTH)
         else:
-            self.show_note("Nothing was claimed and nothing used.")
+            self.show_note("No capability was claimed or used.")
 
     def action_every(self) -> None:
         self.shows_every = not self.shows_every
-        self.again()
+        self.show_again()
 
 
 def claims_of(study: SessionModel) -> Claims:

@@ -1,4 +1,4 @@
-"""What breaks the protocol: the findings, the gravest first, and what to do about each."""
+"""Lists lint findings, the most severe first, and how to fix each."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from acp_inspector.lint.engine import Finding, Linter
 from acp_protocol.host.sanitize import single_line
 
 NAMED: Final = 8
-"""Frames that are named of each finding."""
+"""Frames named in the explanation of a finding, at most."""
 IN_LINE: Final = 2
-"""Those that are named in its line."""
+"""Frames named in the line of a finding, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a linter had found when it was asked."""
+    """A linter's findings at the time of the query."""
 
     findings: tuple[Finding, ...]
-    """The gravest first, then by rule and as they came."""
+    """The most severe first, then by rule and in order of occurrence."""
     counts: Counter[Severity]
     omitted: int
     """Findings that were counted but not kept."""
     exercised: int
     applied: int
     failed: tuple[str, ...]
-    """Rules that broke down."""
+    """Rules that raised an exception."""
 
 
 class FindingsTab(AnalysisTab[Linter, Found]):
@@ -87,10 +87,10 @@ class FindingsTab(AnalysisTab[Linter, Found]):
             self.show_note(self._why_empty(answer))
 
     def select_entry(self, n: int | None) -> None:
-        """Go to the finding that broke at entry `n`, or that it helps to prove."""
+        """Go to the finding that was raised at entry `n`, or one that names it."""
         self._aim = n
         if self.answer is not None:
-            self.again()
+            self.show_again()
 
     def _go_to_aim(self, found: Sequence[Finding]) -> None:
         n = self._aim
@@ -105,7 +105,7 @@ class FindingsTab(AnalysisTab[Linter, Found]):
         self.shown = frozenset(
             each for each in SEVERITIES if (each in self.shown) != (each == severity)
         )
-        self.again()
+        self.show_again()
 
     @on(LineList.CursorMoved)
     def explain(self, event: LineList.CursorMoved) -> None:
@@ -125,24 +125,24 @@ class FindingsTab(AnalysisTab[Linter, Found]):
         ]
         heading = " · ".join(parts)
         if found.omitted:
-            heading += f" · {format_number(found.omitted)} more of the same not kept"
+            heading += f" · {format_number(found.omitted)} more of the same rules not kept"
         coverage = f"{found.exercised} of {found.applied} rules applied to this recording"
         if found.failed:
-            coverage += f" · broke down: {', '.join(found.failed)}"
+            coverage += f" · failed: {', '.join(found.failed)}"
         if not self.folding.progress.is_finished and not self.folding.progress.is_behind:
-            coverage += " · not over: what may still come is not missed yet"
+            coverage += " · connection open: missing messages are not reported yet"
         return f"{heading}\n{coverage}"
 
     def _why_empty(self, found: Found) -> str:
         if found.findings:
             return "No finding of these severities. e, w and i show and hide them."
         if self.folding.progress.is_behind:
-            return "Nothing found so far."
-        return "Nothing found by the rules that applied to this recording."
+            return "No finding so far."
+        return "The rules that applied to this recording found nothing."
 
 
 def findings_of(linter: Linter) -> Found:
-    """Return what a linter has found, in an order for people."""
+    """Return a linter's findings, sorted for display."""
     report = linter.report
     return Found(
         tuple(sort_findings(report.findings)),

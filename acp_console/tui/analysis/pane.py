@@ -18,13 +18,13 @@ from acp_console.tui.analysis.capabilities_tab import CapabilitiesTab
 from acp_console.tui.analysis.findings_tab import FindingsTab
 from acp_console.tui.analysis.state_tab import StateTab
 from acp_console.tui.analysis.statistics_tab import StatisticsTab
-from acp_console.tui.analysis.tab import AnalysisTab, Moment, progress_text
+from acp_console.tui.analysis.tab import AnalysisTab, TimePoint, progress_text
 from acp_console.tui.analysis.waiting_tab import WaitingTab
 from acp_console.tui.analysis.waterfall_tab import WaterfallTab
 from acp_console.tui.commands import bindings
 
 POLL_INTERVAL_S: Final = 0.1
-"""Seconds between two looks at whether something is to be asked or was answered."""
+"""Seconds between two polls for new queries and results."""
 TITLES: Final = {
     "findings": "5 Findings",
     "here": "6 Here",
@@ -33,11 +33,11 @@ TITLES: Final = {
     "waiting": "9 Waiting",
     "capabilities": "0 Capabilities",
 }
-"""What each tab is called, behind the key that opens it."""
+"""The title of each tab, after the key that opens it."""
 
 
 class AnalysisPane(Vertical):
-    """Shows what is known of a connection; only the open tab is computed."""
+    """Shows the analysis of a connection; only the open tab is computed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("analysis")
     DEFAULT_CSS = """
@@ -63,14 +63,14 @@ class AnalysisPane(Vertical):
     tabs = getters.query_one("#analysis-tabs", TabbedContent)
 
     class Closed(Message):
-        """Somebody wants to go back to the traffic."""
+        """The user wants to go back to the traffic."""
 
     @dataclass
     class Stepped(Message):
-        """Somebody wants another row of the traffic to be looked at."""
+        """The user wants to move to another row of the traffic."""
 
         step: int
-        """How many rows later."""
+        """The number of rows to move."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class AnalysisPane(Vertical):
         super().__init__(id=id)
         self._studies = studies
         self.chosen: int | None = None
-        """The entry that is looked at in the traffic; None: the newest."""
+        """The entry chosen in the traffic; None: the newest."""
         self.now: float | None = None
-        """Seconds since the journal began, where time goes on; None: nothing more comes."""
+        """Seconds since the journal began, if it is live; None if it has ended."""
         self._progress = ""
         self._tabs: dict[str, AnalysisTab[Any, Any]] = {}
 
@@ -107,11 +107,11 @@ class AnalysisPane(Vertical):
         self.set_interval(POLL_INTERVAL_S, self.look)
 
     def open_tab(self, name: str, *, at: int | None = None) -> None:
-        """Open one of `TITLES`, and go there: to what is about entry `at`, if there is such."""
+        """Open the tab `name`, one of `TITLES`, and select the line about entry `at`."""
         self.tabs.active = f"analysis-{name}"
         self.open.select_entry(at)
         self.look()
-        # It can have the focus once it is shown.
+        # It can take the focus only after it is shown.
         self.call_after_refresh(self.open.focus_content)
 
     @property
@@ -121,7 +121,7 @@ class AnalysisPane(Vertical):
 
     @property
     def open_name(self) -> str:
-        """Which of `TITLES` that is."""
+        """The name of the open tab, one of `TITLES`."""
         return self.tabs.active.removeprefix("analysis-") or "findings"
 
     def look(self) -> None:
@@ -129,12 +129,12 @@ class AnalysisPane(Vertical):
             return
         tab = self.open
         self._studies.share(tab.folding)
-        tab.look(Moment(self.chosen, self.now))
-        verb = "checked" if isinstance(tab, FindingsTab) else "studied"
+        tab.poll(TimePoint(self.chosen, self.now))
+        verb = "checked" if isinstance(tab, FindingsTab) else "analysed"
         progress = progress_text(tab.folding.progress, verb)
         if progress != self._progress:
             self._progress = progress
-            # As text: a path stands in it, and no markup.
+            # As plain text: it may hold a path, which is not markup.
             self.border_subtitle = Text(progress)
             self.refresh_bindings()
 
@@ -144,13 +144,13 @@ class AnalysisPane(Vertical):
         self.look()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to stop or to go on only while there is something to read."""
+        """Offer to pause or continue only while there is something to read."""
         del parameters
         return action != "portion" or (bool(self._tabs) and self.open.folding.progress.is_behind)
 
     def action_open(self) -> None:
         if not self.open.choose():
-            self.notify("This line is about no frame", severity="warning")
+            self.notify("This line belongs to no frame", severity="warning")
 
     def action_leave(self) -> None:
         self.post_message(self.Closed())

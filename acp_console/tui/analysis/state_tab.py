@@ -1,4 +1,4 @@
-"""The conversation as it stood after the chosen frame, and what this frame did to it."""
+"""Shows the conversation as of the chosen frame, and what that frame changed."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from acp_inspector.analysis.state_diff import StateChange, state_changes
 from acp_protocol.host.sanitize import single_line
 
 ITEMS: Final = 100
-"""Items that are shown of each session, the last ones."""
+"""Items shown of each session, at most: the last ones."""
 SESSIONS: Final = 20
-"""Sessions that are shown, those first that the frame is about."""
+"""Sessions shown, at most; those that the frame changed come first."""
 ITEM_LINES: Final = 40
-"""Lines of one item."""
+"""Lines shown of one item, at most."""
 CHANGES: Final = 50
-"""Changes that are shown."""
+"""Changes shown, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateAtFrame:
-    """How everything stood."""
+    """The state after an entry."""
 
     n: int
-    """After which entry."""
+    """The entry."""
     studied: int
-    """The last entry that was studied."""
+    """The last entry that was analysed."""
     changes: tuple[Line, ...]
     lines: tuple[Line, ...]
 
@@ -55,17 +55,17 @@ class StateTab(AnalysisTab[SessionModel, StateAtFrame]):
         if self.moment.n is not None and self.moment.n > answer.studied:
             self.show_heading(f"After frame {format_number(self.moment.n)}")
             self.show_note(
-                f"Not there yet: {format_number(answer.studied)} is the last that was studied."
+                f"Not analysed yet: the analysis has reached {format_number(answer.studied)}."
             )
             return
         self.show_heading(
-            f"After frame {format_number(answer.n)} (← → go on); + and * is what it changed"
+            f"After frame {format_number(answer.n)} (← → to step); + and * mark its changes"
         )
         self.show_wrapped((*answer.changes, Line((("", ""),)), *answer.lines))
 
 
 def state_at_frame(study: SessionModel, n: int | None) -> StateAtFrame:
-    """Return how everything stood after an entry; None: after the last."""
+    """Return the state after entry `n`; None: after the last."""
     n = study.n if n is None else n
     if n > study.n:
         return StateAtFrame(n, study.n, (), ())
@@ -90,7 +90,7 @@ def _session(snapshot: SessionSnapshot) -> Iterable[Line]:
     yield Line((("strong", next(transcript_lines(snapshot))),))
     left = max(len(snapshot.items) - ITEMS, 0)
     if left:
-        yield _muted(f"  … {format_number(left)} items before")
+        yield _muted(f"  … {format_number(left)} earlier items")
     for item in snapshot.items[left:]:
         shown = list(islice(item_lines(item), ITEM_LINES + 1))
         for place, text in enumerate(shown[:ITEM_LINES]):

@@ -1,4 +1,4 @@
-"""What the tabs of the analysis have in common: lines, tables, and how they ask for both."""
+"""The base of the analysis tabs: lines, tables, and the queries for them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from acp_console.state.analysis import BackgroundFold, Progress, Query
 from acp_console.tui.cursor_list import CursorList, foreground_style
 
 STYLES: Final = ("muted", "strong", "error", "warning", "info", "good", "accent")
-"""Ways to write a part of a line, beside the plain one."""
+"""Styles of a part of a line, besides the plain one."""
 NARROWEST: Final = 16
-"""Columns in which a text is wrapped, at least; where there are fewer, it is cut."""
+"""Minimum columns for wrapping a text; with fewer, it is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,15 @@ class Line:
     """One line; every text is safe to show."""
 
     parts: tuple[tuple[str, str], ...]
-    """How each part is written, one of `STYLES` or nothing, and its text."""
+    """The style of each part, one of `STYLES` or empty, and its text."""
     target: int | str | None = None
-    """What it leads to: the number of an entry, or a filter."""
+    """The target of the line: the number of an entry, or a filter."""
     key: object = None
     """Identifies the line among other lines."""
 
 
 def wrap_lines(lines: Sequence[Line], width: int) -> list[Line]:
-    """Return lines whose last part goes on in further lines where the width ends."""
+    """Return the lines with their last part wrapped to the width."""
     wrapped: list[Line] = []
     for line in lines:
         *before, (style, text) = line.parts
@@ -57,9 +57,9 @@ def wrap_lines(lines: Sequence[Line], width: int) -> list[Line]:
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:
-    """Yield pieces that are no wider, cut between words where that is possible."""
+    """Yield pieces of at most this width, cut between words if possible."""
     while text:
-        # No character is narrower than none: more need not be measured.
+        # Measure only a prefix: a piece rarely has more than two characters per column.
         piece = chop_cells(text[: 2 * width], width)[0]
         cut = len(piece)
         if cut < len(text):
@@ -69,7 +69,7 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
 
 
 class LineList(CursorList):
-    """Shows lines; the cursor stays on what it stands on when others take their place."""
+    """Shows lines; the cursor stays on the same line when the lines are replaced."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"line-list--{name}" for name in (*STYLES, "cursor")}
     DEFAULT_CSS = """
@@ -105,7 +105,7 @@ class LineList(CursorList):
 
     @dataclass
     class CursorMoved(Message):
-        """The cursor stands on another line."""
+        """The cursor moved to another line."""
 
         list: LineList
 
@@ -118,7 +118,7 @@ class LineList(CursorList):
 
     @dataclass
     class Opened(Message):
-        """Somebody clicked the line on which the cursor stood already."""
+        """The user clicked the line under the cursor."""
 
         list: LineList
 
@@ -126,10 +126,10 @@ class LineList(CursorList):
         super().__init__(id=id)
         self._lines: Sequence[Line] = ()
         self.has_cursor = True
-        """Whether a line can be chosen; a sentence in place of lines cannot."""
+        """Whether a line can be chosen; False if a note is shown instead of lines."""
 
     def show(self, lines: Sequence[Line], *, has_cursor: bool = True) -> None:
-        """Show other lines; without `has_cursor`, they are a sentence of which none is chosen."""
+        """Replace the lines; without `has_cursor`, they are a note, and none can be chosen."""
         self.has_cursor = has_cursor
         before = self.chosen
         above = self.cursor - self.scroll_offset.y
@@ -196,17 +196,17 @@ class AnalysisRow:
 
     cells: tuple[str, ...]
     target: int | str | None = None
-    """What it leads to."""
+    """The target of the row."""
     style: str = ""
-    """How its last cell is written."""
+    """The style of its last cell."""
 
 
 def table_lines(
     layout: Layout, rows: Sequence[AnalysisRow], width: int, *, least: int = MIN_FLEXIBLE_WIDTH
 ) -> tuple[list[Line], tuple[str, ...]]:
-    """Return a heading and `rows` for a width, and the columns for which there is no room.
+    """Return a heading and `rows` for a width, and the hidden columns.
 
-    The flexible column keeps `least` columns before others are left out.
+    Columns are hidden if the flexible one would get fewer than `least` characters.
     """
     table = TableText(layout, [row.cells for row in rows], min_flexible_width=least)
     fit = table.fit(width)
@@ -224,23 +224,23 @@ T = TypeVar("T")
 A = TypeVar("A")
 
 QUERY_TIMEOUT_S: Final = 0.2
-"""Seconds between two questions about what goes on."""
-SHARE: Final = 5
-"""A question that is costly waits so many times what the last one took."""
+"""Minimum seconds between two queries while the fold changes."""
+COST_FACTOR: Final = 5
+"""The next query waits at least this many times as long as the last one took."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """What a tab is about."""
+class TimePoint:
+    """The point in time that a tab shows."""
 
     n: int | None = None
-    """The entry after which; None: the newest."""
+    """The entry; None: the newest."""
     now: float | None = None
-    """Seconds since the journal began, where time goes on; None: nothing more comes."""
+    """Seconds since the journal began, if it is live; None if it has ended."""
 
 
 class AnalysisTab(Vertical, Generic[T, A]):
-    """Lines about a fold, asked for again whenever it or the chosen entry has changed."""
+    """Lines about a fold, queried again whenever the fold or the chosen entry changes."""
 
     DEFAULT_CSS = """
     AnalysisTab {
@@ -259,7 +259,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
     @dataclass
     class TargetChosen(Message):
-        """Somebody wants to see in the traffic what a line is about."""
+        """The user wants to see the target of a line in the traffic."""
 
         target: int | str
         """The number of an entry, or a filter."""
@@ -267,34 +267,34 @@ class AnalysisTab(Vertical, Generic[T, A]):
     def __init__(self, folding: BackgroundFold[T]) -> None:
         super().__init__()
         self.folding = folding
-        self.moment = Moment()
+        self.moment = TimePoint()
         self._query: Query[T, A] | None = None
         self._query_key: object = self
         self._seen: object = None
         self._not_before = 0.0
         self.answer: A | None = None
-        """What was answered last."""
+        """The last result."""
 
     def compose(self) -> ComposeResult:
         yield Static(classes="tab-head", markup=False)
         yield LineList()
 
     def on_mount(self) -> None:
-        self.show_note("One moment …")
+        self.show_note("Loading …")
 
     def on_unmount(self) -> None:
         if self._query is not None:
             self._query.is_discarded = True
 
-    # What each tab says for itself.
+    # Overridden by each tab.
 
     @abstractmethod
     def query_function(self) -> Callable[[T], A]:
-        """Return what to ask the fold."""
+        """Return the function to run on the fold."""
 
     @abstractmethod
     def show(self, answer: A) -> None:
-        """Show what was answered."""
+        """Show a result."""
 
     def query_key(self) -> object:
         return None
@@ -303,28 +303,28 @@ class AnalysisTab(Vertical, Generic[T, A]):
         return False
 
     def select_entry(self, n: int | None) -> None:
-        """Put the cursor on what is about entry `n`, if there is something like that."""
+        """Put the cursor on the line about entry `n`, if there is one."""
         del n
 
-    # Asking.
+    # Queries.
 
-    def look(self, moment: Moment) -> None:
-        """See whether something is to be asked or was answered; to be called again and again."""
+    def poll(self, moment: TimePoint) -> None:
+        """Show a finished query and start the next if needed; called periodically."""
         self.moment = moment
         self.folding.start()
         query, now = self._query, time.monotonic()
         if query is not None and query.is_done:
             self._query = None
-            self._not_before = now + max(QUERY_TIMEOUT_S, query.cost * SHARE)
+            self._not_before = now + max(QUERY_TIMEOUT_S, query.cost * COST_FACTOR)
             if query.problem:
                 self.show_note(f"This could not be computed: {query.problem}")
             elif query.result is not None:
                 self.answer = query.result
-                self.again()
+                self.show_again()
         if self.answer is None and self.folding.progress.problem:
             self.show_note(f"This could not be computed: {self.folding.progress.problem}")
         if not self.folding.progress.read and self.folding.progress.is_busy:
-            # What is known of nothing is not worth a word.
+            # Nothing has been read yet.
             return
         key, state = self.query_key(), self._state()
         is_wanted = key != self._query_key or (state != self._seen and now >= self._not_before)
@@ -332,26 +332,26 @@ class AnalysisTab(Vertical, Generic[T, A]):
             self._query_key, self._seen = key, state
             self._query = self.folding.query(self.query_function())
 
-    def again(self) -> None:
-        """Show what was answered last in another way."""
+    def show_again(self) -> None:
+        """Show the last result again, e.g. after a resize."""
         if self.answer is not None and not self.folding.progress.read:
             self.show_heading("")
-            self.show_note("Nothing has been said yet.")
+            self.show_note("No traffic yet.")
         elif self.answer is not None:
             self.show(self.answer)
 
     def show_heading(self, head: str) -> None:
-        """Say in a line what the lines below are."""
+        """Show a heading above the lines."""
         self.query_one(".tab-head", Static).update(head)
 
     def show_wrapped(self, lines: Sequence[Line], *, has_cursor: bool = True) -> None:
-        """Show lines that go on where the width ends."""
+        """Show lines, wrapped to the width."""
         self.lines.show(wrap_lines(lines, self.lines.width), has_cursor=has_cursor)
 
     def show_table(
         self, layout: Layout, rows: Sequence[AnalysisRow], *, least: int = MIN_FLEXIBLE_WIDTH
     ) -> tuple[str, ...]:
-        """Show a table; return the columns for which there is no room."""
+        """Show a table; return the hidden columns."""
         lines, hidden = table_lines(layout, rows, self.lines.width, least=least)
         self.lines.show(lines)
         if self.lines.cursor == 0:
@@ -359,10 +359,10 @@ class AnalysisTab(Vertical, Generic[T, A]):
         return hidden
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self.again)
+        self.call_after_refresh(self.show_again)
 
     def show_note(self, note: str) -> None:
-        """Show a sentence in place of lines."""
+        """Show a note instead of lines."""
         self.show_wrapped([Line((("muted", note),))], has_cursor=False)
 
     def _state(self) -> object:
@@ -371,14 +371,14 @@ class AnalysisTab(Vertical, Generic[T, A]):
             return progress.renewals
         return progress.read, progress.renewals, progress.is_finished
 
-    # Choosing.
+    # Choosing a line.
 
     def focus_content(self) -> None:
-        """Go to the lines."""
+        """Move the focus to the lines."""
         self.lines.focus()
 
     def choose(self) -> bool:
-        """Show in the traffic what the line is about; return whether it is about something."""
+        """Show the target of the chosen line in the traffic; return whether it has one."""
         line = self.lines.chosen
         if line is None or line.target is None:
             return False
@@ -392,11 +392,11 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
 
 def progress_text(progress: Progress, verb: str) -> str:
-    """Return how far a fold has come, in words; empty if it is where the traffic is."""
+    """Return the progress of a fold as text; empty if it has read all the traffic."""
     if progress.problem:
         return f"stopped at {format_number(progress.read)}: {progress.problem}"
     if not progress.is_behind:
         return ""
     known = format_number(progress.known) + ("" if progress.is_whole else "+")
     text = f"{verb} {format_number(progress.read)} of {known} frames"
-    return f"{text}, p goes on" if progress.is_paused else f"{text}, p stops"
+    return f"{text}, p continues" if progress.is_paused else f"{text}, p pauses"

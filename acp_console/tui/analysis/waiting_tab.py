@@ -1,4 +1,4 @@
-"""Who waits for whom, since when and for what: after the chosen frame, or now."""
+"""Shows who waits for whom, since when and for what: after the chosen frame, or now."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Who waited."""
+    """Who waits for whom after entry `n`."""
 
     n: int
     studied: int
@@ -27,7 +27,7 @@ class Waiting:
 
 
 class WaitingTab(AnalysisTab[SessionModel, Waiting]):
-    """Shows each that waits, and below it what it waits for in turn."""
+    """Shows each wait, and nested below it the waits that it depends on."""
 
     def query_function(self) -> Callable[[SessionModel], Waiting]:
         n = self.moment.n
@@ -48,10 +48,10 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
         if answer.n > answer.studied:
             self.show_heading(f"{then.capitalize()}")
             self.show_note(
-                f"Not there yet: {format_number(answer.studied)} is the last that was studied."
+                f"Not analysed yet: the analysis has reached {format_number(answer.studied)}."
             )
             return
-        when = "now" if is_now else f"{then} (← → go on)"
+        when = "now" if is_now else f"{then} (← → to step)"
         if not answer.waits:
             self.show_heading(f"{when.capitalize()}: no request is pending")
             self.show_note("Every request has its response.")
@@ -64,13 +64,13 @@ def waiting(study: SessionModel, n: int | None, now: float | None) -> Waiting:
     """Return who waited.
 
     Args:
-        study: What is known.
-        n: After which entry; None: the last one.
-        now: Seconds since the journal began, where time goes on; None: as of that entry.
+        study: The analysis of the session.
+        n: The entry after which to look; None: the last one.
+        now: Seconds since the journal began, if it is live; None: the time of that entry.
     """
     if n is not None and n > study.n:
         return Waiting(n, study.n, 0, ())
-    # Clocks may differ, but nothing has come before its time.
+    # Clocks may differ, but now is never before the last entry.
     graph = study.waiting(n, None if now is None else max(study.at, now))
     shown = (Line((("error", f"✗ {text}"),), frame) for text, frame in alarms(graph))
     lines = list(islice(chain(shown, map(_line, wait_tree(graph))), MOST + 1))

@@ -11,7 +11,7 @@ from rich.cells import set_cell_size
 from textual.binding import BindingType
 
 from acp_console.render.values import arrow, format_number, format_seconds, plural
-from acp_console.tui.analysis.tab import AnalysisTab, Line, Moment
+from acp_console.tui.analysis.tab import AnalysisTab, Line, TimePoint
 from acp_console.tui.commands import bindings
 from acp_inspector.analysis.conversation import Conversation, SessionTurn
 from acp_inspector.analysis.exchanges import Exchange
@@ -101,12 +101,12 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
     _zoom: Bar | None = None
     _middle: int | None = None
 
-    def look(self, moment: Moment) -> None:
+    def look(self, moment: TimePoint) -> None:
         near = self._middle or 0
         is_far = moment.n is None or abs(moment.n - near) > MOST // 2
         if is_far or self._middle is None:
             self._middle = moment.n
-        super().look(moment)
+        super().poll(moment)
 
     def query_function(self) -> Callable[[SessionModel], Waterfall]:
         n = self._middle
@@ -142,7 +142,7 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
             self._zoom = None
         else:
             self._zoom = bars[self.lines.cursor] if self.lines.cursor < len(bars) else None
-        self.again()
+        self.show_again()
 
 
 def _key(bar: Bar) -> tuple[int, int]:

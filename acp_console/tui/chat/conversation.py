@@ -79,7 +79,7 @@ def changes_text(changes: Sequence[Json]) -> Text:
             case {"operation": str(operation), "path": str(path)}:
                 lines.append(single_line(f"{operation} {path}", 160))
             case _:
-                lines.append("a change that cannot be read")
+                lines.append("an unreadable change")
     return Text("\n".join(lines[:LINES]), "bold")
 
 
@@ -111,7 +111,7 @@ CONTENT_LINES: Final = 16
 
 
 class UserView(Static):
-    """What the user said."""
+    """A message of the user."""
 
     def __init__(self, item: UserMessage) -> None:
         super().__init__(classes="item user")
@@ -123,7 +123,7 @@ class UserView(Static):
 
 
 class AgentView(Markdown):
-    """What the agent said, as Markdown that grows."""
+    """A message of the agent, as growing Markdown."""
 
     def __init__(self, item: AgentMessage) -> None:
         # Begun empty: Textual appends rightly only to what was appended.
@@ -139,7 +139,7 @@ class AgentView(Markdown):
 
 
 class ThoughtView(Collapsible):
-    """What the agent thought, folded."""
+    """A thought of the agent, collapsed."""
 
     def __init__(self, item: Thought) -> None:
         self._body = Static(classes="thought-text", markup=False)
@@ -154,7 +154,7 @@ class ThoughtView(Collapsible):
 
 
 class PlanView(Static):
-    """The plan, as a list whose steps get done."""
+    """The plan, as a list of steps."""
 
     def __init__(self, item: PlanItem) -> None:
         super().__init__(classes="item plan")
@@ -172,7 +172,7 @@ class PlanView(Static):
 
 
 class ToolCallView(Vertical):
-    """A tool call: what it is, how far it is, and what it brought."""
+    """A tool call: title, status and output."""
 
     def __init__(self, item: ToolCallItem, timing: PermissionTiming) -> None:
         super().__init__(classes="item tool")
@@ -211,7 +211,7 @@ class ToolCallView(Vertical):
 
 
 class TurnEndView(Static):
-    """The end of a turn, where it is worth a word."""
+    """The end of a turn, if it is not a normal one."""
 
     def __init__(self, item: TurnEnd) -> None:
         super().__init__(classes="item turn-end")
@@ -226,7 +226,7 @@ class TurnEndView(Static):
 
 
 class NoticeView(Static):
-    """A line worth knowing."""
+    """A one-line notice."""
 
     def __init__(self, item: Notice) -> None:
         super().__init__(classes="item notice")

@@ -1,4 +1,4 @@
-"""Where prompts are written."""
+"""The editor for prompts."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class PermissionView(Vertical, can_focus=True):
 
     @dataclass
     class Typed(Message):
-        """The user typed what is no choice, and probably begins a message."""
+        """The user typed a key that is no option, probably the start of a prompt."""
 
         character: str
 
@@ -72,7 +72,7 @@ class PermissionView(Vertical, can_focus=True):
         super().__init__(classes="permission")
         self.permission = permission
         self.had_focus = False
-        """Whether it had the focus once; then it takes it only if the user wants it to."""
+        """Whether it had the focus before; then only the user can focus it again."""
         self._ids = [string(option, "optionId") for option in permission.options]
         self._timing = timing
         self._settled_at = self._keys_from = timing.clock() + timing.settle_s
@@ -97,7 +97,7 @@ class PermissionView(Vertical, can_focus=True):
         self.query_one(".question", Static).update(UNFOCUSED)
 
     def on_key(self, event: Key) -> None:
-        """Choose by number; what is no choice goes to the editor."""
+        """Choose by number; other keys go to the editor."""
         character = event.character
         if character is None or not event.is_printable:
             return

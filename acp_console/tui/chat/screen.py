@@ -1,4 +1,4 @@
-"""The chat: a conversation with one agent, and its traffic beside it."""
+"""The chat screen: a conversation with one agent, and its traffic next to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from acp_console.tui.inspector_pane import InspectorPane
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 WIDE: Final = 120
-"""Columns from which on the traffic stands beside the chat, and not in its place."""
+"""From this many columns on, the traffic is shown next to the chat, not instead of it."""
 WELCOME_DEMO = """\
 This is the demo agent. It needs no key and no network, and what it does is real.
 

@@ -1,4 +1,4 @@
-"""The first screen: which agents there are."""
+"""The first screen: the list of agents."""
 
 from __future__ import annotations
 

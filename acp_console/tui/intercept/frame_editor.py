@@ -1,4 +1,4 @@
-"""Where frames are edited, with what is wrong with them said at once."""
+"""An editor for frames that shows errors as the user types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import ErrorResponse, InvalidMessage, Request, SuccessResponse
 
 Remarks: TypeAlias = Callable[[bytes], Sequence[str]]
-"""What there is to say about a frame that is JSON, a phrase each."""
+"""Returns remarks on a frame that is valid JSON."""
 
 _KINDS: Final[dict[type[jsonrpc.Message], str]] = {
     Request: "request",
@@ -32,7 +32,7 @@ _KINDS: Final[dict[type[jsonrpc.Message], str]] = {
 }
 
 LONG = 200_000
-"""Bytes of a frame that is not compared with the schema at every key."""
+"""Larger frames, in bytes, are not checked against the schema at every key."""
 
 
 def on_edit(original: jsonrpc.Message) -> Remarks:
@@ -95,7 +95,7 @@ REMARKS: Final = 3
 
 
 class FrameEditor(Vertical):
-    """A text, and below it whether it is JSON, or where it is none."""
+    """A text area, and below it whether the text is valid JSON, or the error."""
 
     DEFAULT_CSS = """
     FrameEditor {
@@ -133,20 +133,20 @@ class FrameEditor(Vertical):
         return self.area.text
 
     def write(self, text: str) -> None:
-        """Put another text in the place of what stands there; it can be undone."""
+        """Replace the whole text; this can be undone."""
         end = self.area.document.end
         self.area.replace(text, (0, 0), end, maintain_selection_offset=False)
         self.area.move_cursor((0, 0))
 
     def go_to_flaw(self) -> None:
-        """Move the cursor to where the text is no JSON."""
+        """Move the cursor to the syntax error."""
         self.check_now()
         if self.flaw is not None:
             self.area.move_cursor((self.flaw.line - 1, self.flaw.column - 1), center=True)
             self.area.focus()
 
     def check_now(self) -> SyntaxProblem | None:
-        """Return what is wrong with the text as it is now."""
+        """Return the syntax error of the current text; None if there is none."""
         if self._waiting is not None:
             self._waiting.stop()
             self._waiting = None
@@ -170,7 +170,7 @@ class FrameEditor(Vertical):
         check = self.query_one("#frame-check", Static)
         check.set_class(self.flaw is not None, "-wrong")
         if self.flaw is not None:
-            check.update(Content(f"✗ no JSON, {self.flaw}\n{self.flaw.picture}"))
+            check.update(Content(f"✗ invalid JSON, {self.flaw}\n{self.flaw.picture}"))
         else:
             raw = minify(text)
             remarks = list(self._remarks(raw))
@@ -179,7 +179,7 @@ class FrameEditor(Vertical):
                 lines.append(f"! and {len(remarks) - REMARKS} more")
             check.update(
                 Content.assemble(
-                    f"✓ JSON, leaves as one line of {format_number(len(raw))} bytes",
+                    f"✓ valid JSON, sent as one line of {format_number(len(raw))} bytes",
                     *[(f"\n{line}", "$text-warning") for line in lines],
                 )
             )

@@ -1,4 +1,4 @@
-"""Interfering with a running proxy: breakpoints, what they hold, and how long it still waits."""
+"""Intercepts frames of a running proxy: breakpoints, held frames and their countdowns."""
 
 from __future__ import annotations
 
@@ -40,39 +40,39 @@ from acp_protocol.jsonrpc import (
 )
 
 EDITABLE: Final = 2**17
-"""Bytes of a frame that can be edited on a screen; with more, every key would be felt."""
+"""Bytes of a frame that can be edited on a screen; larger ones make typing slow."""
 SOON: Final = 10.0
-"""Seconds that are left when a countdown becomes urgent."""
+"""A countdown with fewer seconds left is shown as urgent."""
 LOW: Final = 32
-"""Lines of a screen below which it is low."""
+"""A screen with fewer lines counts as low."""
 CELLS: Final = 10
 """Cells of a full countdown."""
 SHOWN: Final = 16_384
 """Characters of a held frame that are drawn."""
 PARTS: Final = "#break-filter, #breakpoints, #struck, #holds, #held-frame, #held-text"
-"""What the pane is made of."""
+"""Selectors of the pane's widgets."""
 EMPTY: Final = """\
-Nothing is held, and nothing will be: there is no breakpoint yet.
+Nothing is held: there is no breakpoint yet.
 
- 1  {write} which frames shall wait, and press Enter:
+ 1  {write} a filter for frames to hold, and press Enter:
       method == session/prompt
       from == agent and method == session/request_permission
- 2  The next such frame stops here for up to {limit:.0f} s, with all behind it.
- 3  You release, edit, answer, delay or discard it, by one key each.
+ 2  The next matching frame is held for up to {limit:.0f} s, with all behind it.
+ 3  Release, edit, answer, delay or discard it with one key.
 
-{leave}p holds whatever comes.  i sends a frame of your own, to either side."""
+{leave}p holds every frame.  i sends a new frame to the client or the agent."""
 WAITING: Final = """\
-No frame is held. What matches a breakpoint will wait here for up to {limit:.0f} s.
+No frame is held. Frames that match a breakpoint wait here for up to {limit:.0f} s.
 
-{leave}Delete takes the newest breakpoint away, or the one chosen above; {again} another."""
+{leave}Delete removes the chosen breakpoint, or else the newest; {again} another."""
 PAUSED: Final = """\
-Everything that comes is held, both ways. Nothing has come yet; {end} ends that."""
+Every frame is held, in both directions. None has arrived yet; {end} stops holding."""
 GONE: Final = """\
-The proxy has ended, or does not answer: nothing is held any more."""
+The proxy has ended or does not respond: nothing is held any more."""
 
 
 class InterceptPane(Vertical):
-    """Shows what a proxy holds, and lets a person decide."""
+    """Shows the frames that a proxy holds, and lets the user decide on them."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("intercept")
 
@@ -113,7 +113,7 @@ class InterceptPane(Vertical):
         self._shown_breakpoints: str | None = None
         self._offered: frozenset[str] | None = None
         self._known: dict[str, Json] = {}
-        """What a frame of one's own begins with: the session that was held last."""
+        """Values to fill into a new frame: the session of the last held frame."""
 
     def compose(self) -> ComposeResult:
         yield FilterInput(
@@ -132,17 +132,17 @@ class InterceptPane(Vertical):
         self.sync()
 
     def on_resize(self) -> None:
-        """Take less of a low screen, where the rows beside it would have no room."""
+        """Take less of a low screen, to leave room for the traffic."""
         self.set_class(self.screen.size.height < LOW, "-low")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer only what can be done now, and no letters where letters are written."""
+        """Offer only what can be done now, and no letter keys while the user types a filter."""
         del parameters
         return action not in _COMMANDS or action in self._possible()
 
     @property
     def _is_writing(self) -> bool:
-        """Whether letters go into the line on top, and are no keys."""
+        """Whether the user types into the filter, so that letters are not keys."""
         return bool(self.query("#break-filter")) and self.filter.has_focus
 
     def _possible(self) -> frozenset[str]:
@@ -155,21 +155,21 @@ class InterceptPane(Vertical):
         return frozenset(possible)
 
     def _offer(self) -> None:
-        """Let the footer be drawn anew, if it offers something else: that costs a lot."""
+        """Redraw the footer, but only if the offered keys changed: it is slow."""
         possible = self._possible()
         if possible != self._offered:
             self._offered = possible
             self.refresh_bindings()
 
     def sync(self) -> None:
-        """Show the newest state and what was refused; do nothing until all parts are mounted."""
+        """Show the newest state and refusals; do nothing until all widgets are mounted."""
         while self._desk.refusals:
             refusal = single_line(self._desk.refusals.popleft(), 200)
             self.notify(refusal, severity="error", markup=False)
         state, width = self._desk.state, self.size.width
         if state is self._shown and width == self._width:
             return
-        # They come, and go, one after the other.
+        # The widgets are mounted and removed one by one.
         if len(self.query(PARTS)) < PARTS.count("#"):
             return
         for hold in state.held_frames:
@@ -220,7 +220,9 @@ class InterceptPane(Vertical):
     def action_discard(self) -> None:
         hold = self._hold()
         if hold is not None and isinstance(hold.message, SuccessResponse | ErrorResponse):
-            self.notify("It was a response: its requester goes on waiting", severity="warning")
+            self.notify(
+                "That was a response: the requester keeps waiting for it", severity="warning"
+            )
         self._do("discard")
 
     def action_lose(self) -> None:
@@ -287,14 +289,14 @@ class InterceptPane(Vertical):
 
     def _refuse_edit(self, reason: str) -> None:
         self.notify(
-            f"Frame cannot be edited here: {single_line(reason, 120)}. "
-            "A shell can: acp-console attach --ask",
+            f"This frame cannot be edited here: {single_line(reason, 120)}. "
+            "Use acp-console attach --ask",
             severity="error",
             markup=False,
         )
 
     def _decide(self, action: Callable[[Any], object]) -> Callable[[Any], None]:
-        """Return what runs the action with what a screen returns, unless that is nothing."""
+        """Return a callback that runs the action with a screen's result, unless it is None."""
 
         def decide(given: Any) -> None:
             if given is not None:
@@ -323,7 +325,7 @@ class InterceptPane(Vertical):
             self.points.display = bool(state.breakpoints)
         struck = [f"{single_line(name, 30)} ×{count}" for name, count in state.rule_counts.items()]
         parts = [
-            *(["everything is held"] if state.is_paused else []),
+            *(["holding every frame"] if state.is_paused else []),
             *([f"rules and add-ons: {'  ·  '.join(struck)}"] if struck else []),
         ]
         shown_text = "\n".join(parts)
@@ -349,7 +351,7 @@ class InterceptPane(Vertical):
                 self.holds.replace_option_prompt_at_index(place, self._line(hold, state))
         least = min((hold.seconds_left for hold in state.held_frames), default=0.0)
         self.border_subtitle = Content(
-            f"{len(ids)} held · {least:.0f} s left, k for more · F1 has all keys" if ids else ""
+            f"{len(ids)} held · {least:.0f} s left, k for more · F1 shows all keys" if ids else ""
         )
 
     def _line(self, hold: HeldFrame, state: InterceptState) -> Content:
@@ -367,7 +369,7 @@ class InterceptPane(Vertical):
         )
 
     def _show_chosen(self) -> None:
-        """Draw the chosen frame, or what to do when there is none; only where it has changed."""
+        """Show the chosen frame, or a hint if there is none; only if it has changed."""
         state, hold = self._shown, self._hold()
         if state is None:
             return
@@ -390,7 +392,7 @@ _COMMANDS: Final = _ALWAYS | _HELD | {"clear"}
 
 
 def _empty(state: InterceptState, writes: bool) -> str:
-    """Return what to do when nothing is held, in the words for where the keys go now."""
+    """Return the hint for when no frame is held, with the keys that work now."""
     text = WAITING if state.breakpoints else EMPTY
     if state.presence == "gone" or state.is_paused:
         text = GONE if state.presence == "gone" else PAUSED

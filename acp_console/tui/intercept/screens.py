@@ -43,40 +43,42 @@ from acp_protocol.schema.method_spec import MethodSpec
 POLL_INTERVAL_S: Final = 0.25
 """Seconds between two looks."""
 EXTEND_BELOW: Final = 0.5
-"""Share of the limit: who types while less is left gets all of it again."""
+"""Share of the limit: typing while less is left restarts the countdown."""
 
 
 class Countdown:
-    """Looks at one hold, and asks for more time as long as somebody is at work."""
+    """Watches one held frame, and extends its time while the user types."""
 
     def __init__(self, desk: InterceptClient, number: int, text: str) -> None:
         self._desk = desk
         self._number = number
         self._text = text
         self.has_left = False
-        """Whether there is nothing left to decide."""
+        """Whether the frame is no longer held."""
 
     def look(self, text: str) -> str:
         state = self._desk.state
         hold = state.find_held(self._number)
         self.has_left = hold is None
         if hold is None:
-            gone = "the proxy is gone" if state.presence == "gone" else "it has left as it was"
+            gone = (
+                "the proxy is gone" if state.presence == "gone" else "the frame is no longer held"
+            )
             return f"{gone}; Esc goes back"
         if text != self._text and hold.seconds_left < state.limit * EXTEND_BELOW:
-            # Somebody is at work: the frame must not leave under their hands.
+            # The user is typing: the frame must stay held.
             self._desk.send_command("keep")
         self._text = text
-        return f"leaves as it was in {hold.seconds_left:.0f} s; typing gives more time"
+        return f"sent unchanged in {hold.seconds_left:.0f} s; typing extends this"
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What shall leave in place of the frame."""
+    """The bytes to send instead of the frame."""
 
     raw: bytes
     is_forced: bool
-    """Whether it leaves even if it is no JSON."""
+    """Whether to send them even if they are not valid JSON."""
 
 
 T = TypeVar("T")
@@ -98,7 +100,7 @@ class FrameScreen(ModalScreen[T]):
 
 
 class HeldFrameScreen(FrameScreen[T]):
-    """Decides about a held frame, and shows how long there is for that."""
+    """Decides on a held frame, and shows the time left."""
 
     def __init__(self, desk: InterceptClient, hold: HeldFrame, text: str) -> None:
         super().__init__()
@@ -113,7 +115,7 @@ class HeldFrameScreen(FrameScreen[T]):
     def may_send(self) -> bool:
         """Return whether the frame is still held; notify the user if it is not."""
         if self._countdown.has_left:
-            self.notify("This frame has left as it was", severity="error")
+            self.notify("This frame is no longer held", severity="error")
         return not self._countdown.has_left
 
     def _count_down(self) -> None:
@@ -122,12 +124,12 @@ class HeldFrameScreen(FrameScreen[T]):
 
 
 class EditScreen(HeldFrameScreen[Edited | None]):
-    """Returns the new frame on one line; None: it stays held as it is."""
+    """Returns the new frame on one line; None: it stays held unchanged."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "send", "Send", priority=True),
         Binding("f4", "flaw", "To the error", priority=True),
-        Binding("f8", "force", "Send as it stands", priority=True),
+        Binding("f8", "force", "Send as is", priority=True),
         Binding("escape", "leave", "Keep it held", priority=True),
     ]
 
@@ -155,7 +157,7 @@ class EditScreen(HeldFrameScreen[Edited | None]):
             self.action_flaw()
 
     def action_force(self) -> None:
-        """Send the text, valid or not; several lines leave as one."""
+        """Send the text, valid or not; several lines are joined into one."""
         if not self.may_send():
             return
         text = self.editor.text
@@ -169,7 +171,7 @@ class EditScreen(HeldFrameScreen[Edited | None]):
 Kind: TypeAlias = Literal["result", "error"]
 
 ERROR: Final[Json] = {"code": jsonrpc.INTERNAL_ERROR, "message": "refused by hand"}
-"""An error to begin with."""
+"""The error that the editor starts with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ class AnswerScreen(HeldFrameScreen[HandmadeResponse | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "send", "Answer", priority=True),
         Binding("f5", "kind", "Result or error", priority=True),
-        Binding("f4", "flaw", "To the mistake", priority=True),
+        Binding("f4", "flaw", "To the error", priority=True),
         Binding("escape", "leave", "Keep it held", priority=True),
     ]
 
@@ -205,8 +207,8 @@ class AnswerScreen(HeldFrameScreen[HandmadeResponse | None]):
 
     def compose(self) -> ComposeResult:
         options = ", ".join(f"{id_} ({name})" for id_, name in self._options)
-        offered = f"; offered are {options}" if options else ""
-        request_line = f"{self._request.method} is answered by hand{offered}"
+        offered = f"; options: {options}" if options else ""
+        request_line = f"response to {self._request.method}{offered}"
         with Vertical(id="answer-box", classes="desk-box"):
             yield Static(single_line(request_line, 300), markup=False)
             yield FrameEditor(self._written["result"], self._remarks)
@@ -244,7 +246,7 @@ class AnswerScreen(HeldFrameScreen[HandmadeResponse | None]):
 
 
 def _options(request: Request) -> list[tuple[str, str]]:
-    """Return id and name of the options that a question for consent offers."""
+    """Return id and name of the options of a permission request."""
     if request.method != "session/request_permission":
         return []
     return [
@@ -255,11 +257,11 @@ def _options(request: Request) -> list[tuple[str, str]]:
 
 
 BEGIN: Final = "5"
-"""Seconds that are offered."""
+"""The default delay in seconds."""
 
 
 class DelayScreen(ModalScreen[float | None]):
-    """Returns the seconds; None: nothing is decided."""
+    """Returns the seconds; None: the user went back."""
 
     CSS_PATH = "delay.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -275,7 +277,9 @@ class DelayScreen(ModalScreen[float | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="delay-box"):
-            yield Static("It leaves by itself after so many seconds, and what waits behind it too.")
+            yield Static(
+                "The frame is sent after this many seconds, and then the frames behind it."
+            )
             yield Input(BEGIN, id="delay-seconds", compact=True)
             yield Static(id="delay-check", markup=False)
         yield Footer()
@@ -319,7 +323,7 @@ class ComposeScreen(FrameScreen[None]):
         Binding("f5", "side", "Other side", priority=True),
         Binding("f9", "keep_id", "Whose id", priority=True),
         Binding("f4", "flaw", "To the error", priority=True),
-        Binding("f8", "force", "Send as it stands", priority=True),
+        Binding("f8", "force", "Send as is", priority=True),
         Binding("escape", "leave", "Back", priority=True),
     ]
 
@@ -327,7 +331,7 @@ class ComposeScreen(FrameScreen[None]):
     history = getters.query_one("#compose-sent", OptionList)
 
     def __init__(self, desk: InterceptClient, known: Mapping[str, Json] | None = None) -> None:
-        """Fill what is begun with the values that are `known`, by the names of members."""
+        """Fill new frames with the `known` values, by field name."""
         super().__init__()
         self._desk = desk
         self._known = known or {}
@@ -338,7 +342,7 @@ class ComposeScreen(FrameScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="compose-box", classes="desk-box"):
             yield Select[MethodSpec](
-                _choices("client"), prompt="Begin with a method", id="compose-method", compact=True
+                _choices("client"), prompt="Choose a method", id="compose-method", compact=True
             )
             yield Static(id="compose-way", markup=False)
             yield FrameEditor(NEW_FRAME, on_call)
@@ -346,7 +350,7 @@ class ComposeScreen(FrameScreen[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        self.box.border_title = "Send a frame of your own"
+        self.box.border_title = "Send a new frame"
         self._show_direction()
         self.methods.focus()
         self.history.display = False
@@ -365,7 +369,9 @@ class ComposeScreen(FrameScreen[None]):
         try:
             self.editor.write(pretty(sent.text.encode()))
         except NotEditableError as problem:
-            self.notify(f"It cannot be edited here: {problem}", severity="error", markup=False)
+            self.notify(
+                f"This frame cannot be edited here: {problem}", severity="error", markup=False
+            )
         if sent.side != self._side:
             self.action_side()
         self.editor.area.focus()
@@ -404,9 +410,9 @@ class ComposeScreen(FrameScreen[None]):
     def _show_direction(self) -> None:
         to = opposite(self._side)
         whose = (
-            "its id stays, and its response goes to the other side"
+            "the id is kept, and the response goes to the other side"
             if self._keeps_id
-            else "it gets an id of its own, and its response comes here"
+            else "the proxy sets a new id, and the response is shown here"
         )
         self.query_one("#compose-way", Static).update(
             Content.assemble(
@@ -456,9 +462,9 @@ def _outcome(sent: InjectedFrame) -> str:
     if sent.error:
         return f"✗ {sent.error}"
     if not sent.is_over:
-        return "… waits for an answer"
+        return "… waiting for the response"
     if sent.response is None:
-        return "sent" if sent.id is None else "✗ no answer came"
+        return "sent" if sent.id is None else "✗ no response"
     answer = jsonrpc.read_message(sent.response)
     match answer:
         case SuccessResponse(result=result):

@@ -1,4 +1,4 @@
-"""One row of the traffic, looked at closely: as a tree, as bytes, spelled out, and as a pair."""
+"""The details of one row: as a tree, as bytes, as indented JSON, and as a pair."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ VALUE_SHOWN: Final = 1000
 """Characters of one value that are spelled out."""
 ITEMS_SHOWN: Final = 500
 """Members of one value that are spelled out."""
-NOTHING: Final = "Nothing is chosen."
-TOO_DEEP: Final = "nested too deeply to be spelled out; the bytes stand under Raw"
+NOTHING: Final = "No row is chosen."
+TOO_DEEP: Final = "nested too deeply to be shown as JSON; see the bytes under Raw"
 WHOLE_KEY: Final = "v"
 
 
 @dataclass(frozen=True, slots=True)
 class DetailSubject:
-    """What is looked at."""
+    """The row that is shown."""
 
     entry: Row | None
     request: Frame | None = None
@@ -46,11 +46,11 @@ class DetailSubject:
 
 
 def subject_of(view: TrafficModel, row: int | None) -> DetailSubject:
-    """Return what there is to look at in a row, which is not read where it is large."""
+    """Return the content of a row; a large frame is not read."""
     if row is None:
         return DetailSubject(None)
     if (size := size_of(view.entries, row)) > LARGE:
-        text = f"This frame has {format_number(size / 2**20)} MB: {WHOLE_KEY} reads and shows it."
+        text = f"This frame has {format_number(size / 2**20)} MB: press {WHOLE_KEY} to show it."
         return DetailSubject(None, problem=text)
     try:
         return DetailSubject(view.entry_at(row), *view.pair_of(row))
@@ -139,7 +139,7 @@ class FrameDetail(Vertical):
         self._fill()
 
     def focus_content(self) -> None:
-        """Go to what the open tab holds."""
+        """Move the focus into the open tab."""
         for widget in self.query(f"#{self.tabs.active}").first().query("JsonTree, TextLines"):
             if widget.display and widget.is_on_screen:
                 widget.focus()
@@ -147,18 +147,18 @@ class FrameDetail(Vertical):
 
     @property
     def json_path(self) -> str:
-        """Where the cursor of the tree stands, as filters spell it; empty without one."""
+        """The path of the chosen value in the tree, as in filters; empty if there is none."""
         place = self._place()
         return "" if place is None else str(place)
 
     @property
     def json_value(self) -> Json:
-        """What stands there."""
+        """The value at that path."""
         place = self._place()
         return None if place is None else place.value
 
     def whole(self) -> tuple[str, bool]:
-        """Return all of what is shortened here, safe to show, and whether it is JSON."""
+        """Return the full text of a shortened value, safe to show, and whether it is JSON."""
         entry = self._subject.entry
         place = self._place()
         if place is not None and self.tabs.active == "tree":
@@ -171,7 +171,7 @@ class FrameDetail(Vertical):
         return (raw_text(entry), False) if problem else (escape_controls(pretty_json(value)), True)
 
     def pretty(self) -> str:
-        """Return what is shown, spelled out, all of it."""
+        """Return the whole frame as indented JSON."""
         value, problem = _value(self._subject.entry)
         return raw_text(self._subject.entry) if problem else pretty_json(value)
 
@@ -198,7 +198,7 @@ class FrameDetail(Vertical):
                     note = self._subject.problem or NOTHING
                 elif len(text) > self._max_shown:
                     left = format_number(len(text) - self._max_shown)
-                    note = f"… {left} more characters: {WHOLE_KEY} shows all of it"
+                    note = f"… {left} more characters: {WHOLE_KEY} shows all"
                 self.query_one("#raw-text", TextLines).show(text[: self._max_shown], note=note)
             case "pretty":
                 self._fill_pretty("pretty-text", self._subject.entry)
@@ -214,7 +214,7 @@ class FrameDetail(Vertical):
         text, is_cut = shortened(value)
         shown = escape_controls(text[: self._max_shown])
         is_cut = is_cut or len(text) > self._max_shown
-        note = f"… shortened: {WHOLE_KEY} shows all of it" if is_cut else ""
+        note = f"… shortened: {WHOLE_KEY} shows all" if is_cut else ""
         lines.show(shown, is_json=True, note=note)
 
     def _fill_pair(self) -> None:
@@ -224,18 +224,18 @@ class FrameDetail(Vertical):
         if request is None:
             head.update("Question")
             answer.update("Answer")
-            self.query_one("#pair-question", TextLines).show("", note="Neither asks nor answers.")
+            self.query_one("#pair-question", TextLines).show("", note="Not a request or response.")
             self.query_one("#pair-answer", TextLines).show("")
             return
-        head.update(f"Question {request.seq} · {request.side} · {request.time:.3f} s")
+        head.update(f"Request {request.seq} · {request.side} · {request.time:.3f} s")
         self._fill_pretty("pair-question", request)
         if response is None:
             answer.update("Answer")
-            self.query_one("#pair-answer", TextLines).show("", note="Has not come.")
+            self.query_one("#pair-answer", TextLines).show("", note="No response yet.")
             return
         latency = (response.time - request.time) * 1000
         answer.update(
-            f"Answer {response.seq} · {response.side} · after {format_number(latency, 1)} ms"
+            f"Response {response.seq} · {response.side} · after {format_number(latency, 1)} ms"
         )
         self._fill_pretty("pair-answer", response)
 
@@ -310,7 +310,7 @@ def _value(entry: Row | None) -> tuple[Json, str]:
             except (ValueError, RecursionError) as problem:
                 return None, escape_controls(f"{problem}: the bytes stand under Raw")
         case StderrChunk():
-            return None, "stderr is text: it stands under Raw"
+            return None, "stderr is text: see it under Raw"
         case BadLine(reason=reason):
             return None, escape_controls(reason)
         case JournalEvent() | Header() | Footer():

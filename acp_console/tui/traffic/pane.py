@@ -34,9 +34,9 @@ from acp_inspector.journal import Entry
 from acp_protocol.errors import AcpError
 
 TROUBLE: Final = "error or malformed"
-"""What one looks for when something went wrong."""
+"""The filter for errors."""
 SLICE: Final = 0.010
-"""Seconds that are worked in the background at once, between two looks at the keys."""
+"""Seconds of background work between two checks for keys."""
 PAUSE: Final = 0.013
 """Seconds from one such slice to the next."""
 RESTS: Final = 2
@@ -102,9 +102,9 @@ class TrafficPane(Vertical):
         self._entries = EntryList() if entries is None else entries
         self._view = TrafficModel(self._entries, annotations)
         self._row: int | None = None
-        """The row that is looked at."""
+        """The row that is shown in the details."""
         self._anchor: int | None = None
-        """The one that was looked at last: where to come back to."""
+        """The last chosen row, to return to."""
         self._sought: int | None = None
         """The row to go to once the filter has come to it."""
         self._was_open = False
@@ -119,7 +119,7 @@ class TrafficPane(Vertical):
     def compose(self) -> ComposeResult:
         with Vertical(id="frame-list"):
             yield FilterInput(
-                "Filter: words, or such as  method ~ fs/ and latency > 1s",
+                "Filter: text, or e.g.  method ~ fs/ and latency > 1s",
                 id="frame-filter",
                 seen=self._view.known,
                 history=FilterHistory(),
@@ -187,7 +187,7 @@ class TrafficPane(Vertical):
             self._sync()
 
     def _begin_anew(self) -> None:
-        """Forget what was shown, if the recording has become another one."""
+        """Start over if the recording was replaced."""
         if self._work.take_replaced():
             self._row = self._anchor = self._sought = None
             self.table.show(0)
@@ -270,10 +270,10 @@ class TrafficPane(Vertical):
         self.bar.input.focus()
 
     def action_unfilter(self) -> None:
-        """Go back to the rows, stop looking for something, or show everything again.
+        """Go back to the rows, stop the search, or clear the filter.
 
         Raises:
-            SkipAction: there is nothing of that: the key may mean something else elsewhere.
+            SkipAction: none of these applies, so the key may have another meaning.
         """
         if self.detail.has_focus_within:
             self.table.focus()
@@ -296,7 +296,7 @@ class TrafficPane(Vertical):
         row = self._chosen()
         other = None if row is None else self._view.other_of(row)
         if other is None:
-            self.notify("This row has no answer or question here", severity="warning")
+            self.notify("No matching request or response is shown", severity="warning")
         else:
             self._arrive(other)
 
@@ -304,7 +304,7 @@ class TrafficPane(Vertical):
         facts = self._facts()
         wanted = "" if facts is None else permission_filter(facts)
         if not wanted:
-            self.notify("This row is about no tool call", severity="warning")
+            self.notify("This row belongs to no tool call", severity="warning")
             return
         # It mostly follows the call.
         is_forward = "update ==" not in wanted
@@ -334,7 +334,7 @@ class TrafficPane(Vertical):
         marks = self._view.marks
         others = [row for row in marks if (row > at if is_next else row < at)] or marks
         if not others:
-            self.notify("Nothing is marked: m marks a row", severity="warning")
+            self.notify("No row is marked: press m to mark one", severity="warning")
         else:
             self._arrive(others[0 if is_next else -1])
 
@@ -385,7 +385,7 @@ class TrafficPane(Vertical):
     # Inside.
 
     def _chosen(self) -> int | None:
-        """Return the row under the cursor, and look at it: keys may be ahead of messages."""
+        """Return the row under the cursor, and show it: keys may be ahead of messages."""
         position = self.table.cursor
         row = self._view.row_at(position) if 0 <= position < len(self._view) else None
         if row != self._row:
@@ -406,9 +406,9 @@ class TrafficPane(Vertical):
     def _arrive(self, row: int) -> None:
         position = None if row == NOWHERE else self._view.position_of(row)
         if row == NOWHERE:
-            self.notify("There is none in this direction", severity="warning")
+            self.notify("No more in this direction", severity="warning")
         elif position is None:
-            self.notify("The filter hides it: Esc shows everything", severity="warning")
+            self.notify("The filter hides this row: press Esc to clear it", severity="warning")
         else:
             self._sought = None
             self.table.go_to(position)
@@ -436,8 +436,8 @@ class TrafficPane(Vertical):
         box.border_title = "Traffic"
         box.border_subtitle = Content(" · ".join(parts))
         if not len(self._entries):
-            self.table.instead = "Nothing has been said yet."
+            self.table.instead = "No traffic yet."
         elif self._view.is_behind:
-            self.table.instead = "Looking …"
+            self.table.instead = "Searching …"
         else:
-            self.table.instead = "No row matches. Esc shows everything."
+            self.table.instead = "No row matches. Esc clears the filter."

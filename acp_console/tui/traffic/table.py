@@ -1,4 +1,4 @@
-"""The frames, one a line, read and drawn only where they are seen."""
+"""The frames, one per line; only visible ones are read and drawn."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class FrameTable(CursorList):
         self.is_following = True
         self._has_open = False
         self.has_moved = False
-        """Whether a person has moved the cursor; its reader resets it."""
+        """Whether the user has moved the cursor; the reader of this flag resets it."""
         self._found = (0, "")
         self.digits = DIGITS
         """Columns of the number."""
@@ -136,7 +136,7 @@ class FrameTable(CursorList):
             self.redraw()
 
     def sync_findings(self) -> None:
-        """Draw anew, if something else was found about what is seen."""
+        """Redraw if findings of visible rows changed."""
         top = self.scroll_offset.y
         seen = range(top, min(top + self.size.height, self._count))
         letters = "".join(self._rows.finding_at(position) or " " for position in seen)

@@ -1,4 +1,4 @@
-"""A JSON value as a tree, of which only what is unfolded is built."""
+"""A JSON value as a tree; only expanded nodes are built."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class JsonTree(Tree[JsonNode]):
 
     @property
     def place(self) -> JsonNode | None:
-        """What the cursor stands on."""
+        """The node under the cursor."""
         node = self.cursor_node
         return node.data if node is not None and self.root.children else None
 

@@ -1,4 +1,4 @@
-"""The traffic of others: of a running proxy as it happens, or of a recording."""
+"""The watch screen: the live traffic of a running proxy, or a recording."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 
 POLL_INTERVAL_S: Final = 0.05
-"""Seconds between two looks at what has come."""
+"""Seconds between two polls for new entries."""
 LAST: Final = 4
-"""Rows at the end of a recording in which its end is looked for."""
+"""Rows at the end of a recording that are searched for the exit event."""
 MOST: Final = 2000
-"""Entries that are taken in one look, so that keys are heard in between."""
+"""Entries that are taken in one poll, so that keys stay responsive."""
 
 
 class WatchScreen(Screen[None]):
-    """Shows what goes, or went, over somebody else's wire."""
+    """Shows the traffic of proxies and recordings."""
 
     CSS_PATH = "watch.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("watch")
@@ -73,7 +73,7 @@ class WatchScreen(Screen[None]):
         self.set_interval(POLL_INTERVAL_S, self._take)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to go on, and to interfere, only where there is something to do it to."""
+        """Offer the next source only if there are several, and intercept only for a proxy."""
         del parameters
         if action == "intercept":
             return isinstance(self._sources[self._place], ProxySource)
@@ -103,7 +103,7 @@ class WatchScreen(Screen[None]):
     async def action_next_source(self) -> None:
         self._is_switching = True
         await self.query(InterceptPane).remove()
-        # What is shown reads from what is closed then.
+        # The widgets read from the source, so remove them before it is closed.
         await self.query("#body > *").remove()
         self._leave()
         self._place = (self._place + 1) % len(self._sources)
@@ -133,11 +133,11 @@ class WatchScreen(Screen[None]):
         )
         await self.query_one("#body").mount(inspection)
         pane = inspection.traffic
-        # What is over is read from its beginning, what goes on from its newest frame.
+        # A finished source is shown from its beginning, a live one from its newest frame.
         pane.goes_on = pane.table.is_following = source.is_live
         self.refresh_bindings()
         if not source.is_live and pane.table.cursor > 0:
-            # Its index was kept, and all of it is there at once.
+            # Its index was cached, so all rows are there at once.
             pane.table.go_to(0)
         pane.table.focus()
         self._show_status()
@@ -170,7 +170,7 @@ class WatchScreen(Screen[None]):
         for entry in entries:
             if isinstance(entry, JournalEvent) and entry.name == "exit":
                 how = [f"{name} {value}" for name, value in entry.data.items()]
-                self._ending = f"the agent ended: {', '.join(how)}"
+                self._ending = f"the agent exited: {', '.join(how)}"
 
     def _show_status(self) -> None:
         source = self._sources[self._place]
@@ -203,7 +203,7 @@ class WatchScreen(Screen[None]):
         return None if shown is None else shown.header
 
     def _now(self) -> float | None:
-        """Return the seconds since the journal began, where it goes on."""
+        """Return the seconds since the journal began; None if it is not live."""
         header = self._header()
         if self._reading is None or self._reading.is_over or header is None:
             return None
@@ -220,4 +220,4 @@ class WatchScreen(Screen[None]):
             return "○ ended" if self._reading.is_over else "● live"
         if self._recording is None or not self._recording.is_complete:
             return "… reading"
-        return "■ recording" if self._recording.footer is not None else "■ recording, not ended"
+        return "■ recording" if self._recording.footer is not None else "■ recording, not closed"

@@ -1,4 +1,4 @@
-"""What is known of frames beside their content: turn, protocol version, findings, interventions.
+"""Annotations of frames: turn, protocol version, findings, interventions.
 
 Filters ask for it, and tables show it. `Annotations` is filled from two sides, which may be two
 threads: findings come from lint, everything else from a `SessionModel` and from the events of a
@@ -21,15 +21,15 @@ Severity: TypeAlias = Literal["error", "warning", "info"]
 Intervention: TypeAlias = Literal["held", "released", "edited"]
 
 MAX_ENTRY: Final = 1 << 24
-"""Entry number from which on nothing is noted: numbers come from files."""
+"""Entries from this number on get no notes: numbers come from files and may be huge."""
 LINT_FIELDS: Final = frozenset({"finding", "rule"})
 """Fields of filters that need the findings of lint."""
 MODEL_FIELDS: Final = frozenset({"turn", "schema", "held", "edited"})
 """Fields of filters that need everything else."""
 SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
-"""From the lightest to the gravest."""
+"""From the least to the most severe."""
 SEVERITY_LETTERS: Final[dict[Severity, str]] = {"error": "E", "warning": "W", "info": "I"}
-"""What marks a frame that breaks a rule; a small letter marks one that helps to prove it."""
+"""The mark of a frame that breaks a rule; lower case marks one that helps to prove it."""
 
 _MARKS: Final = (
     "",
@@ -70,7 +70,7 @@ class RuleViolation:
 
 @dataclass(frozen=True, slots=True)
 class FrameNotes:
-    """What is known about an entry beside its content."""
+    """The annotations of an entry."""
 
     turn: int | None = None
     """Number of the turn that it belongs to, from 1."""
@@ -91,7 +91,7 @@ class _Rule(Protocol):
 
 
 class _Finding(Protocol):
-    """A finding of lint; this package does not know lint."""
+    """A lint finding; this package does not import lint."""
 
     @property
     def rule(self) -> _Rule: ...

@@ -1,4 +1,4 @@
-"""The capability matrix: what each side claimed, what was used of it, and what came of that.
+"""The capability matrix: the capabilities each side claimed, their uses, and the outcomes.
 
 Methods have their capability in the method table of the schema. `used_by_call` and
 `used_by_answer` know the capabilities for a part of a message: a kind of block in a prompt, a kind
@@ -71,7 +71,7 @@ FEATURES: Final[Mapping[int, tuple[str, ...]]] = {
 
 
 def features_of_call(method: str, params: Json, version: int) -> set[str]:
-    """Return the capabilities that a request or notification makes use of by what it holds."""
+    """Return the capabilities that the content of a request or notification uses."""
     if method == "session/prompt":
         return set(_prompt(params, version))
     if method in OPENING_METHODS:
@@ -85,7 +85,7 @@ def features_of_call(method: str, params: Json, version: int) -> set[str]:
 
 
 def features_of_response(method: str, result: Json, version: int) -> set[str]:
-    """Return the capabilities that a response makes use of."""
+    """Return the capabilities that a response uses."""
     if method == "initialize":
         kinds = {string(each, "type") for each in get_list(result, "authMethods")}
         return {f"{CLIENT}.auth.terminal"} if "terminal" in kinds else set()
@@ -133,13 +133,13 @@ Mark: TypeAlias = Literal[
     "used without a claim", "claimed and refused", "never used", "extension", "unknown", ""
 ]
 MAX_CLAIM_DEPTH: Final = 10
-"""Levels of claims within claims that are looked into."""
+"""Levels of nested claims that are read."""
 _AUTH: Final = "authMethods"
 
 
 @dataclass(slots=True)
 class Capability:
-    """One capability, and what happened to it."""
+    """One capability, its claim and its uses."""
 
     side: Side
     """The side that claims it."""
@@ -153,7 +153,7 @@ class Capability:
     claimed_in: int | None = None
     """The frame of the claim."""
     used: int = 0
-    """How often the other side made use of it."""
+    """How often the other side used it."""
     first_used: int | None = None
     """The frame of the first time."""
     worked: int = 0
@@ -165,7 +165,7 @@ class Capability:
 
     @property
     def mark(self) -> Mark:
-        """Why it deserves a second look; empty if it does not."""
+        """A remark, e.g. "never used"; empty if there is none."""
         if self.used and not self.is_claimed:
             return "used without a claim"
         if self.is_claimed and self.refused:

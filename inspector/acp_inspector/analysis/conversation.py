@@ -49,7 +49,7 @@ _OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
 
 @dataclass(slots=True)
 class Cursor:
-    """The position of a model: what it has read last."""
+    """The position of a model: the entry that it has read last."""
 
     n: int = 0
     """Number of the frame."""
@@ -138,7 +138,7 @@ class SessionError:
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """What is known of a session beside its items."""
+    """The state of a session apart from its items."""
 
     cwd: str | None = None
     opened_by: str | None = None
@@ -245,7 +245,7 @@ Spoken = TypeVar("Spoken", UserMessage, AgentMessage, Thought, SessionMessage)
 
 @dataclass(frozen=True, slots=True)
 class ConversationChange:
-    """What one frame did to a conversation; `item` None: to its surroundings only."""
+    """A change of a conversation by one frame; `item` None: only session info changed."""
 
     session_id: str
     item: Item | None
@@ -253,7 +253,7 @@ class ConversationChange:
 
 
 class Conversation:
-    """The state of a session: its items, and what surrounds them."""
+    """The state of a session: its items, and its modes, options and commands."""
 
     def __init__(self, session_id: str, version: int = 1, cursor: Cursor | None = None) -> None:
         self.session_id = session_id

@@ -121,7 +121,7 @@ class FrameSelector(Protocol):
 
 @dataclass(slots=True)
 class Ignore:
-    """What is not compared: the frames of a selector, or a place in every message."""
+    """An exclusion from the comparison: frames, or a path in every message."""
 
     text: str
     """As the user wrote it."""

@@ -86,7 +86,7 @@ class ExchangeFault:
     exchange: Exchange | None
     """The one that is meant, if known."""
     why: str
-    """In a few words."""
+    """The reason in a few words."""
 
 
 PairedMessage: TypeAlias = tuple[Message, Exchange | None]

@@ -216,7 +216,7 @@ class FilterSearch:
 
 
 class _IndexTable:
-    """What the index decides of an expression, without a look at a line: no, yes or unknown.
+    """Evaluates an expression by the index alone, without reading a line: no, yes or unknown.
 
     All that it knows of a row, but for its time and method, fits into a byte: the kind of the line,
     and flags. The expression is evaluated once for each of these bytes.

@@ -54,7 +54,7 @@ NIL: Final = LispSymbol("nil")
 
 
 class LispReader:
-    """Reads one expression after the other; labels hold from each to the next."""
+    """Reads expressions one by one; labels stay defined from each to the next."""
 
     def __init__(self) -> None:
         self._labels: dict[str, Lisp] = {}
@@ -62,7 +62,7 @@ class LispReader:
         self._at = 0
 
     def read(self, text: str) -> Lisp:
-        """Return the expression that `text` spells.
+        """Return the expression in `text`.
 
         Raises:
             ValueError: it spells none.

@@ -1,4 +1,4 @@
-"""The formats that can be imported, and which of them a file is in."""
+"""The formats that can be imported, and their detection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from acp_inspector.importers.model import Item
 from acp_inspector.recording.format import RecordingError
 
 Clock: TypeAlias = Literal["none", "start", "1970"]
-"""The moment from which a source counts its seconds, if it does."""
+"""The time at which a source starts counting seconds, if it is relative."""
 
 _REWRITTEN: Final = "it holds parsed messages, which are encoded anew: not byte for byte"
 _NO_TIMES: Final = "it has no times: all are 0"
@@ -40,7 +40,7 @@ class Format:
 
     name: str
     about: str
-    """What it is, in the words of its users."""
+    """A short description for users."""
     recognises: Callable[[bytes], bool]
     """Returns whether a file that begins with these bytes is in this format."""
     read: Callable[[BinaryIO], Iterator[Item]]

@@ -190,7 +190,7 @@ def _times(
         id_ = message.get("id")
         is_answer = id_ is not None and "method" not in message and jsonrpc.is_request_id(id_)
         bounds.append(request_times.get(jsonrpc.id_key(id_)) if is_answer else None)
-    # What has no question of its own is put before the next thing that has one.
+    # A message without a request of its own goes before the next one that has one.
     ahead: float | None = None
     for place in reversed(range(len(bounds))):
         ahead = bounds[place] = ahead if bounds[place] is None else bounds[place]

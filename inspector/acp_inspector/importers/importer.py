@@ -1,4 +1,4 @@
-"""Makes a recording of a file of another tool, one message at a time."""
+"""Converts a file of another tool to a recording, one message at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OURS: Final = b'{"acp_recording"'
 
 
 class NoMessageError(RecordingError):
-    """A file holds nothing that its format would, whatever else it may hold."""
+    """The file holds no message in its format."""
 
 
 @dataclass(slots=True)

@@ -50,7 +50,7 @@ ORPHAN: Final = "responses that fit no request, or requests of both sides"
 
 
 class SideGuesser:
-    """Follows a conversation and guesses who sends what."""
+    """Follows a conversation and guesses the sender of each message."""
 
     def __init__(self) -> None:
         self._open: list[tuple[Side, RequestId, type]] = []
@@ -100,7 +100,7 @@ class SideGuesser:
 
 # acpx and plain messages
 #
-# Messages, one a line, with nothing around them: as acpx keeps them, and anybody's `tee`.
+# Messages, one per line, with nothing around them: as written by acpx or `tee`.
 #
 # Source: acpx, docs/2026-02-27-acpx-session-model.md, "ACP Stream Contract".
 
@@ -129,7 +129,7 @@ def read_plain(file: BinaryIO) -> Iterator[Item]:
 
 # Captures
 #
-# Captures of `{"t", "dir", "line"}`, one a line.
+# Captures of `{"t", "dir", "line"}`, one per line.
 #
 # `t` is seconds, `dir` one of `c2a`, `a2c` and `stderr`, `line` what was said, `b64` the same where
 # it is not UTF-8, `noeol` says that it did not end, `proc` is the n-th start of the agent.

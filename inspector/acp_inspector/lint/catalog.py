@@ -1,7 +1,7 @@
 """Every rule of the linter, as the table beside this module lists them.
 
 The table is the catalogue: what a rule says, its severity, and its basis. The checks
-are Python functions in `rules`, joined to it by their id. A rule keeps its id for ever; one that
+are Python functions in `rules`, joined to it by their id. A rule keeps its id forever; one that
 the protocol took back stays in the table as withdrawn.
 """
 

@@ -1,7 +1,7 @@
-"""One frame as rules see it: its content, and the state before it.
+"""The context of a check: the content of a frame, and the state before it.
 
-Rules are lenient where a reader would give up: a request without `"jsonrpc"` is still one, so that
-a single mistake does not hide everything after it.
+Rules are lenient where a parser would fail: a request without `"jsonrpc"` still counts as one, so
+that one mistake does not hide the next ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Kind: TypeAlias = Literal["request", "notification", "result", "failure", "batch
 Place: TypeAlias = tuple[str, dict[str, Json]]
 """The path of an object in a message, and the object."""
 Violation: TypeAlias = tuple[str, str]
-"""What is wrong, and the path of the place."""
+"""The text of a problem, and its path."""
 
 INITIALIZE: Final = ("initialize", "proxy/initialize")
 """Methods that negotiate the version."""
@@ -47,16 +47,16 @@ BODIES: Final[dict[Kind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A rule was broken."""
+    """A violation of a rule."""
 
     text: str
-    """What was wrong with what, in one sentence."""
+    """The problem in one sentence."""
     frames: tuple[int, ...]
     """The frames that prove it, oldest first."""
     severity: Severity | None = None
     """Set if it differs from the severity of the rule."""
     path: str = ""
-    """Where in the message, if it is about one place: `params.update.content`."""
+    """The path in the message, if there is one, e.g. `params.update.content`."""
 
 
 CheckResult: TypeAlias = tuple[Problem, ...] | None
@@ -241,7 +241,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class EndContext:
-    """The end of the recording, as rules see it."""
+    """The end of the recording, for checks."""
 
     state: LintState
     point: Point

@@ -1,7 +1,7 @@
 """Checks the traffic of one connection against the rules, entry by entry.
 
-For each frame, the checks that concern it look at it by the state before; then the state is
-updated. Which checks concern a frame is worked out once for each kind of message (`registry`).
+For each frame, the checks for its kind run against the state before it; then the state is
+updated. The checks for a kind of message are computed once (`registry`).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from acp_protocol.framing import Side
 logger = logging.getLogger(__name__)
 
 BROAD: Final = ("ACP-L046", "ACP-L047", "ACP-L371", "ACP-L376", "ACP-L377", "ACP-L378", "ACP-L381")
-"""Rules about any place of any message, the broadest first.
+"""Rules about any path of any message, the broadest first.
 
-Of several that speak of the same place only the last speaks, and it too is silent where a rule
-about that very place says it better.
+If several report the same path, only the last one is kept; none is kept if a specific rule also
+reports that path.
 """
 
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
@@ -38,7 +38,7 @@ SIDES: Final[tuple[Side, ...]] = ("client", "agent")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A breach of a rule."""
+    """A violation of a rule."""
 
     rule: LintRule
     severity: Severity
@@ -54,10 +54,10 @@ class Finding:
 
 @dataclass(slots=True)
 class LintReport:
-    """What came of holding a connection against the rules."""
+    """The result of checking a connection against the rules."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
-    """As far as they are kept; see `omitted`."""
+    """The findings that were kept; see `omitted`."""
     counts: Counter[Severity] = field(default_factory=Counter[Severity])
     """All findings by severity, kept or not."""
     omitted: Counter[str] = field(default_factory=Counter[str])
@@ -67,22 +67,22 @@ class LintReport:
     dialects: set[str] = field(default_factory=set[str])
     """Dialects recognized although none was selected."""
     is_joined: bool = False
-    """Lines were joined to frames by the lengths before them, as the dialect has it."""
+    """Whether lines were joined to frames by Content-Length, as the dialect requires."""
     exercised: set[str] = field(default_factory=set[str])
-    """Rules that had something to look at."""
-    applied: frozenset[str] = frozenset()
-    """Rules that would have been looked at, had there been anything."""
+    """Rules that had something to check."""
+    applicable: frozenset[str] = frozenset()
+    """Rules that could apply to the recording, whether or not they had something to check."""
     failed: dict[str, str] = field(default_factory=dict[str, str])
-    """Rules whose check broke down, with what it said; a mistake of ours."""
+    """Rules whose check raised an exception (a bug), with the exception as text."""
 
     @property
     def idle(self) -> frozenset[str]:
-        """Rules that had nothing to look at: that they found nothing says nothing."""
-        return self.applied - self.exercised - self.failed.keys()
+        """Rules that had nothing to check: no finding is no evidence of compliance."""
+        return self.applicable - self.exercised - self.failed.keys()
 
 
 class Linter:
-    """Judges one connection; entries are fed in order."""
+    """Checks one connection; entries are fed in order."""
 
     def __init__(
         self,
@@ -95,10 +95,10 @@ class Linter:
         """Begin.
 
         Args:
-            unstable: parts of the protocol that are not stable yet are allowed, and judged.
-            dialect: judge frames by what they mean in this dialect.
-            limit: findings that are kept of each rule; all, if None.
-            counts: tells which findings the report has; all, if None.
+            unstable: allow and check the unstable parts of the protocol.
+            dialect: translate frames from this dialect before checking.
+            limit: maximum number of findings kept for each rule; None: all.
+            counts: selects the findings for the report; None: all.
 
         Raises:
             LocalProtocolError: there is no dialect of this name.
@@ -108,14 +108,14 @@ class Linter:
         self._limit = limit
         self._counts = counts
         self._kept: Counter[str] = Counter()
-        self.report = LintReport(applied=_applied(unstable=unstable))
+        self.report = LintReport(applicable=_applicable_rules(unstable=unstable))
         self._begin()
         has_lengths = self._dialect is not None and self._dialect.framing == "headers"
-        self._joining = Reframer() if has_lengths else None
+        self._reframer = Reframer() if has_lengths else None
 
     def _begin(self) -> None:
-        self._dialect = None if self._dialect_name is None else _opened(self._dialect_name)
-        self._recognition = DialectDetector() if self._dialect is None else None
+        self._dialect = None if self._dialect_name is None else _open_dialect(self._dialect_name)
+        self._detector = DialectDetector() if self._dialect is None else None
         self._state = LintState(unstable=self._unstable)
         self._last = Point(0, 0.0)
         self._exit: JournalEvent | None = None
@@ -127,24 +127,24 @@ class Linter:
         return self._state.version
 
     def feed(self, entry: Entry) -> tuple[Finding, ...]:
-        """Judge an entry and return what is new."""
-        if self._joining is None:
-            return self._whole(entry)
-        whole = self._joining.feed(entry)
-        self.report.is_joined = self._joining.has_reframed
-        return tuple(found for each in whole for found in self._whole(each))
+        """Check an entry and return the new findings."""
+        if self._reframer is None:
+            return self._feed_entry(entry)
+        whole = self._reframer.feed(entry)
+        self.report.is_joined = self._reframer.has_reframed
+        return tuple(found for each in whole for found in self._feed_entry(each))
 
-    def _whole(self, entry: Entry) -> tuple[Finding, ...]:
+    def _feed_entry(self, entry: Entry) -> tuple[Finding, ...]:
         if isinstance(entry, Frame):
             self._last = Point(entry.seq, entry.time)
-            return self._noted(self._any_frame(entry))
+            return self._collect(self._feed_frame(entry))
         is_next = isinstance(entry, JournalEvent) and entry.begins_connection
         before = self._end_of_the_last() if is_next else ()
         self._last = Point(entry.seq, entry.time)
-        return before + self._noted(self._beside(entry))
+        return before + self._collect(self._check_event(entry))
 
     def _end_of_the_last(self) -> tuple[Finding, ...]:
-        """Finish with one connection where the next one begins, of which nothing is known yet.
+        """Finish a connection when the next one begins.
 
         The recorder may have been killed, so no event marks the end.
         """
@@ -155,9 +155,9 @@ class Linter:
         return before
 
     def finish(self) -> tuple[Finding, ...]:
-        """Judge what is missing, now that nothing more comes, and return what is new."""
-        left = () if self._joining is None else self._joining.finish()
-        return (*(found for each in left for found in self._whole(each)), *self._end())
+        """Check for missing messages at the end of the recording; return the new findings."""
+        left = () if self._reframer is None else self._reframer.finish()
+        return (*(found for each in left for found in self._feed_entry(each)), *self._end())
 
     def _end(self) -> tuple[Finding, ...]:
         code = self._exit.data.get("code") if self._exit is not None else None
@@ -166,13 +166,13 @@ class Linter:
         version = self._state.version
         for each in registry().end_checks:
             if applies(rules()[each.rule], version, unstable=self._unstable):
-                problems = self._looked(each.rule, lambda look=each.look: look(ending))
+                problems = self._run_check(each.rule, lambda look=each.look: look(ending))
                 found += [self._finding(each.rule, each.fix, one) for one in problems or ()]
         if version is not None:
             self.report.versions.add(version)
-        return self._noted(found)
+        return self._collect(found)
 
-    def _noted(self, found: list[Finding]) -> tuple[Finding, ...]:
+    def _collect(self, found: list[Finding]) -> tuple[Finding, ...]:
         if not found:
             return ()
         for each in found:
@@ -186,19 +186,19 @@ class Linter:
                 self.report.omitted[each.rule.id] += 1
         return tuple(found)
 
-    def _any_frame(self, frame: Frame) -> list[Finding]:
+    def _feed_frame(self, frame: Frame) -> list[Finding]:
         if self._dialect is not None:
             meant = self._dialect.read(frame.data, frame.side).forward
-            return [each for raw in meant for each in self._frame(replace(frame, data=raw))]
-        if self._recognition is not None:
-            recognized = self._recognition.feed(frame.data, frame.side)
+            return [each for raw in meant for each in self._check_frame(replace(frame, data=raw))]
+        if self._detector is not None:
+            recognized = self._detector.feed(frame.data, frame.side)
             if recognized is not None:
                 self.report.dialects.add(recognized)
-            if recognized is not None or all(map(self._recognition.is_settled, SIDES)):
-                self._recognition = None
-        return self._frame(frame)
+            if recognized is not None or all(map(self._detector.is_settled, SIDES)):
+                self._detector = None
+        return self._check_frame(frame)
 
-    def _frame(self, frame: Frame) -> list[Finding]:
+    def _check_frame(self, frame: Frame) -> list[Finding]:
         context = Context(frame, self._state)
         kind = kind_of(context)
         checks = checks_for(kind, unstable=self._unstable)
@@ -206,8 +206,8 @@ class Linter:
         found = self._check(context, checks)
         try:
             self._track(context, checks)
-        except Exception as problem:  # noqa: BLE001 - a border: one message must not end all
-            self._broken("bookkeeping", problem)
+        except Exception as problem:  # noqa: BLE001 - boundary: one message must not end all
+            self._report_failure("bookkeeping", problem)
         return _without_repetition(found) if len(found) > 1 else found
 
     def _check(self, context: Context, checks: CheckSet) -> list[Finding]:
@@ -216,8 +216,8 @@ class Linter:
         for each in checks.checks:
             try:
                 problems = each.look(context)
-            except Exception as problem:  # noqa: BLE001 - a border: one check must not end all
-                self._broken(each.rule, problem)
+            except Exception as problem:  # noqa: BLE001 - boundary: one check must not end all
+                self._report_failure(each.rule, problem)
                 continue
             if problems is not None:
                 exercised.add(each.rule)
@@ -235,12 +235,14 @@ class Linter:
             for tracker in checks.trackers:
                 tracker.update(context)
 
-    def _beside(self, entry: StderrChunk | JournalEvent) -> list[Finding]:
+    def _check_event(self, entry: StderrChunk | JournalEvent) -> list[Finding]:
         found: list[Finding] = []
         for each in registry().event_checks:
             rule = rules()[each.rule]
             if not rule.is_unstable or self._unstable:
-                problems = self._looked(each.rule, lambda look=each.look: look(entry, self._state))
+                problems = self._run_check(
+                    each.rule, lambda look=each.look: look(entry, self._state)
+                )
                 found += [self._finding(each.rule, each.fix, one) for one in problems or ()]
         for tracker in registry().event_trackers:
             tracker.update(entry, self._state)
@@ -250,17 +252,17 @@ class Linter:
             self._is_over = self._is_over or entry.name in {"exit", "eof"}
         return found
 
-    def _looked(self, rule: str, look: Callable[[], CheckResult]) -> CheckResult:
+    def _run_check(self, rule: str, look: Callable[[], CheckResult]) -> CheckResult:
         try:
             problems = look()
-        except Exception as problem:  # noqa: BLE001 - a border: one check must not end all
-            self._broken(rule, problem)
+        except Exception as problem:  # noqa: BLE001 - boundary: one check must not end all
+            self._report_failure(rule, problem)
             return None
         if problems is not None:
             self.report.exercised.add(rule)
         return problems
 
-    def _broken(self, rule: str, problem: Exception) -> None:
+    def _report_failure(self, rule: str, problem: Exception) -> None:
         if rule not in self.report.failed:
             logger.error("%s broke down at entry %d", rule, self._last.seq, exc_info=problem)
             self.report.failed[rule] = f"{type(problem).__name__}: {problem}"
@@ -274,7 +276,7 @@ class Linter:
 def lint(
     entries: Iterable[Entry], *, unstable: bool = False, dialect: str | None = None
 ) -> LintReport:
-    """Hold a whole recording against the rules; see `Linter`."""
+    """Check a whole recording against the rules; see `Linter`."""
     linter = Linter(unstable=unstable, dialect=dialect)
     for entry in entries:
         linter.feed(entry)
@@ -283,13 +285,13 @@ def lint(
 
 
 @cache
-def _applied(*, unstable: bool) -> frozenset[str]:
+def _applicable_rules(*, unstable: bool) -> frozenset[str]:
     implemented = registry().implemented
     return frozenset(id_ for id_ in implemented if unstable or not rules()[id_].is_unstable)
 
 
 def _without_repetition(found: list[Finding]) -> list[Finding]:
-    """Leave out what a broad rule says of a place of which a narrower one has spoken."""
+    """Drop findings of broad rules for paths that a narrower rule also reports."""
     narrowest: dict[str, int] = {}
     for each in found:
         narrowest[each.path] = max(narrowest.get(each.path, 0), _narrowness(each))
@@ -301,8 +303,8 @@ def _narrowness(finding: Finding) -> int:
     return BROAD.index(id_) if id_ in BROAD else len(BROAD)
 
 
-def _opened(name: str) -> Dialect:
-    # Dialects are rare, and what they bring along is not.
+def _open_dialect(name: str) -> Dialect:
+    # Imported late: dialects are rare, and their modules are slow to import.
     from acp_protocol.dialects.registry import open_dialect
 
     return open_dialect(name)

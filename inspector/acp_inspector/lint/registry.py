@@ -1,4 +1,4 @@
-"""How a lint check is written, and which checks look at which message.
+"""Registers lint checks, and selects the checks for each message.
 
     @check("ACP-L328", on.request("elicitation/create"), mode="form")
     @check("ACP-L329", on.request("elicitation/create"), mode="url")
@@ -39,7 +39,7 @@ class Check:
     """Finds violations of one rule in a frame, in an event, or at the end of a recording."""
 
     place: tuple[str, int, int]
-    """Where it is defined; checks look in this order."""
+    """Where it is defined; checks run in this order."""
     rule: str
     look: Callable[..., CheckResult]
     fix: str
@@ -100,7 +100,7 @@ def check(
 
 
 def check_at_end(rule: str, *, fix: str | None = None, **arguments: Any) -> Callable[[Look], Look]:
-    """Make a function the check of a rule that is violated by what never came."""
+    """Make a function the check of a rule that a missing message violates."""
     return _register(_REGISTRY.end_checks, rule, fix, arguments)
 
 
@@ -129,7 +129,7 @@ def _register(
 def each_of(
     places: Callable[[Context], Iterable[Place]],
 ) -> Callable[[Callable[..., Iterable[Violation]]], Callable[..., CheckResult]]:
-    """Make a function that yields what is wrong with one object, and where, a check of all.
+    """Make a function that yields the problems of one object a check of all such objects.
 
     The check does not apply to messages that have none of these objects.
     """
@@ -195,7 +195,7 @@ def registry() -> Registry:
 
 
 class MessageKind(NamedTuple):
-    """What the messages that the same checks look at have in common."""
+    """The key of messages that get the same checks."""
 
     version: int | None
     side: Side
@@ -239,7 +239,7 @@ def kind_of(context: Context) -> MessageKind:
 
 @cache
 def checks_for(kind: MessageKind, *, unstable: bool) -> CheckSet:
-    """Return what looks at messages of a kind."""
+    """Return the checks and trackers for messages of a kind."""
     triggers = triggers_of(kind)
     checks = [
         each
@@ -256,7 +256,7 @@ def checks_for(kind: MessageKind, *, unstable: bool) -> CheckSet:
 
 
 def triggers_of(kind: MessageKind) -> frozenset[Trigger]:
-    """Return all that messages of a kind trigger."""
+    """Return everything that messages of a kind trigger."""
     return frozenset(_triggers(kind))
 
 

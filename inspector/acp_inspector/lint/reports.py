@@ -1,7 +1,7 @@
 """Findings as JUnit XML: one suite for each file, one test for each rule.
 
 A rule that nothing in the recording exercised is skipped. One whose check
-broke down is an error.
+raised an exception is an error.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def junit_report(
                 _add(case, "error", text, message=text.split("\n")[0], type="recording")
             else:
                 _add(case, "system-out", text)
-        for id_ in sorted(report.applied):
+        for id_ in sorted(report.applicable):
             found = [each for each in report.findings if each.rule.id == id_]
             broken = report.failed.get(id_)
             failures = [each for each in found if fails(each)]
@@ -72,7 +72,7 @@ def junit_report(
                     case, "system-out", "\n".join(_line(each) for each in found if not fails(each))
                 )
         suite.attrib.update(
-            tests=str(len(report.applied) + 1),
+            tests=str(len(report.applicable) + 1),
             failures=str(failed),
             skipped=str(skipped),
             errors=str(int(faults_fail and bool(unread)) + len(report.failed)),

@@ -162,11 +162,11 @@ class SeenSession:
 
 
 class LintState:
-    """One connection so far."""
+    """The state of one connection so far."""
 
     def __init__(self, *, unstable: bool = False) -> None:
         self.unstable = unstable
-        """Whether the parts of the protocol that are not stable yet are allowed here."""
+        """Whether the unstable parts of the protocol are allowed."""
         self.version: int | None = None
         """The negotiated version; 1 if a connection goes on without `initialize`."""
         self.initialize: SentRequest | None = None
@@ -201,7 +201,7 @@ class LintState:
         self._own: dict[type, Any] = {}
 
     def of(self, kind: type[Own]) -> Own:
-        """Return what one subject keeps for itself, begun when it is first asked for."""
+        """Return the private state of one subject; create it on first use."""
         try:
             return self._own[kind]
         except KeyError:
@@ -211,8 +211,8 @@ class LintState:
     def assumed_version(self, side: Side) -> int | None:
         """Return the version by which to read a call before any was agreed upon.
 
-        Who goes on without `initialize` is taken for version 1, who goes on in spite of its failure
-        for what it asked for.
+        A client that goes on without `initialize` counts as version 1; one that goes on after it
+        failed counts as the version it asked for.
         """
         if self.initialize is None:
             return 1
@@ -221,7 +221,7 @@ class LintState:
         wanted = self.initialize.params.get("protocolVersion")
         return 2 if type(wanted) is int and wanted >= 2 else 1
 
-    def twin(self, side: Side, id_: RequestId) -> SentRequest | None:
+    def request_with_other_id_type(self, side: Side, id_: RequestId) -> SentRequest | None:
         """Return the request of `side` that waits with the same id in another type."""
         if isinstance(id_, int):
             return self.requests.get((side, *id_key(str(id_))))
@@ -238,7 +238,7 @@ class LintState:
             yield from later
 
     def add_request(self, key: IdKey, ask: SentRequest) -> None:
-        """Take note of a request."""
+        """Record a request."""
         self.newest = ask
         if self.requests.setdefault(key, ask) is not ask:
             self.later.setdefault(key, deque()).append(ask)
@@ -246,7 +246,7 @@ class LintState:
             self._open.setdefault(way, {})[id(ask)] = ask
 
     def close(self, key: IdKey) -> None:
-        """Take note of a response to the request with an id.
+        """Record the response to the request with an id.
 
         Peers answer in order more often than not: the oldest of one id is the likeliest.
         """
@@ -284,8 +284,8 @@ class LintState:
     def claims(self, side: Side, path: str) -> bool:
         """Return whether `side` claimed the capability at `path`.
 
-        True where version 1 has a boolean, an object elsewhere: who reads one for the other takes
-        it for a denial.
+        The claim is true where version 1 has a boolean, and an object elsewhere; any other value
+        counts as not claimed.
         """
         value = self.claim(side, path)
         if self.version != 2 and path in FLAGS[side]:

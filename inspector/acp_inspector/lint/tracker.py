@@ -1,7 +1,7 @@
-"""Carries the state on: what each message adds to what is known of the connection.
+"""Updates the state of the connection with each message.
 
-Called after all checks have judged the message by the state before it. Nothing here finds fault:
-what makes no sense is skipped; rules report it.
+Called after all checks have seen the message and the state before it. Nothing is reported here:
+invalid values are skipped; rules report them.
 
 Source: ACP, "Initialization", "Session Setup", "Prompt Turn", "Tool Calls", "Terminals".
 """

@@ -1,3 +1,3 @@
-"""Between a client and its agent: every byte goes on as it came, and is recorded beside the way."""
+"""Forwards every byte between a client and its agent unchanged, and records it off that path."""
 
 __all__: list[str] = []

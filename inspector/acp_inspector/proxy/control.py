@@ -71,7 +71,7 @@ MAX_COMMAND_BYTES: Final = 64 * 2**20
 WATCH_INTERVAL_S: Final = 2.0
 """Seconds between two checks whether a watching observer is still there."""
 POLL_INTERVAL_S: Final = 0.25
-"""Seconds between two checks whether an observer is still there for which a command waits."""
+"""Seconds between two checks whether the observer of a waiting command is still there."""
 CLOSE_TIMEOUT_S: Final = 0.25
 """Seconds that observers have to read the end of the recording when the proxy ends."""
 MAX_WAIT_S: Final = 3600.0
@@ -140,7 +140,7 @@ class LazyController:
             self._controller.observers_left()
 
     def finish(self) -> None:
-        """Let nothing wait any more, because the agent has ended."""
+        """Release everything that waits, because the agent has ended."""
         # Without the lock: `get` may be importing filters or running an add-on. Either it sees the
         # flag afterwards, or the controller is seen here.
         self._is_over = True

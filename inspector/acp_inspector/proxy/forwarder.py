@@ -45,7 +45,7 @@ class Forwarder(threading.Thread):
         self.is_writing = False
         """Whether it waits for a reader to take something."""
         self.writes = 0
-        """How many times something was taken."""
+        """How many writes have made progress."""
         self._has_lost_sink = False
         self._closing = os.pipe()
         """Becomes readable when the sink is closed."""

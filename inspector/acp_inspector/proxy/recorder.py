@@ -1,4 +1,4 @@
-"""Records the traffic beside its way.
+"""Records the traffic off the forwarding path.
 
 The forwarders note each chunk before they forward it. A thread of the recorder cuts the chunks into
 frames, numbers them in the order in which they were noted, and writes them. So a request always has
@@ -163,7 +163,7 @@ class Recorder:
         self._warn = warn
         self._began = clock() - writer.time_offset
         self._queue: deque[tuple[int, Callable[..., None] | None, tuple[Any, ...]]] = deque()
-        """What was noted: its size, what numbers it, and with which arguments.
+        """A queued note: its size, the function that numbers it, and its arguments.
 
         A chunk is numbered by `_cut`, given as None to save a bound method for each. Tuples are
         made faster than objects.
@@ -246,7 +246,7 @@ class Recorder:
         self, size: int, number: Callable[..., None] | None, arguments: tuple[Any, ...]
     ) -> None:
         self._queue.append((size, number, arguments))
-        # Checking costs the forwarders less than setting.
+        # Checking first costs the forwarders less than always setting.
         if not self._has_noted.is_set():
             self._has_noted.set()
 

@@ -137,7 +137,7 @@ def redact_recording(
     return RedactionReport(applied, placeholders.secrets_by_rule(), dict(placeholders.replaced))
 
 
-def leftovers(
+def find_secrets(
     path: Path, *, environment: Mapping[str, str] = os.environ, max_line: int = MAX_LINE
 ) -> Iterator[Leftover]:
     """Yield the secrets in the file at `path`, which may be any kind of text.

@@ -1,4 +1,4 @@
-"""The result of a replay, and how it is shown."""
+"""The result of a replay, and its text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ReplayResult:
     differences: tuple[StepDifference, ...]
     """The recording on the left, the live agent on the right."""
     errors: tuple[str, ...]
-    """What kept the replay from its end."""
+    """Why the replay stopped early."""
     played: int
     """Client frames that were sent."""
     compared: int

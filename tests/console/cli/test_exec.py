@@ -368,7 +368,7 @@ hear("never")
         (["--format", "xml", "hello"], "--format"),
         (["--cwd", "/no/such/place", "hello"], "--cwd"),
         (["--record", "/no/such/place/it", "hello"], "cannot record to /no/such/place/it"),
-        (["\udcff", "hello"], "there is no agent"),
+        (["\udcff", "hello"], "unknown agent"),
         (["\udcff"], "the prompt is not valid UTF-8"),
     ],
 )

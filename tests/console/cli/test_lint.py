@@ -280,7 +280,7 @@ def test_frames_are_judged_by_their_lengths_where_the_dialect_writes_them(
 def test_a_rule_that_could_not_be_judged_is_not_called_idle(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    report = LintReport(applied=frozenset({"ACP-L001", "ACP-L002", "ACP-L003"}))
+    report = LintReport(applicable=frozenset({"ACP-L001", "ACP-L002", "ACP-L003"}))
     report.exercised.add("ACP-L003")
     report.failed["ACP-L001"] = "ValueError: no"
     told = lint_json({"a": report}, {"a": []})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_console.cli.reading import print_table, read_study
+from acp_console.cli.reading import print_table, read_session_model
 from acp_console.render.tables import Layout
 from acp_console.render.values import format_seconds, format_size
 from acp_inspector.filter.compiler import compile_filter
@@ -105,7 +105,7 @@ def asked() -> int:
 
 
 def test_a_study_may_end_before_its_recording() -> None:
-    study = read_study(EDIT, until=asked())
+    study = read_session_model(EDIT, until=asked())
     assert study.n == asked()
     assert [each.request.method for each in study.exchanges.open()] == [
         *("session/prompt", "session/request_permission")
@@ -113,7 +113,7 @@ def test_a_study_may_end_before_its_recording() -> None:
 
 
 def test_a_filter_that_needs_the_end_knows_it() -> None:
-    study = read_study(EDIT, compile_filter("pending"), until=asked())
+    study = read_session_model(EDIT, compile_filter("pending"), until=asked())
     assert study.statistics.total.frames == 2
 
 

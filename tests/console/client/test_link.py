@@ -139,7 +139,7 @@ tell(id=hear("session/new")["id"], result={})
 tell(id=hear("session/prompt")["id"], result={"stopReason": None})
 """)
     async with linked(command, tmp_path) as link:
-        with pytest.raises(RemoteProtocolError, match="names no session"):
+        with pytest.raises(RemoteProtocolError, match="has no sessionId"):
             await link.new_session(tmp_path)
         with pytest.raises(RemoteProtocolError, match="no stopReason"):
             await link.prompt("s1", "hello")

@@ -162,7 +162,7 @@ def test_with_the_proxy_gone_the_desk_says_so_and_tries_again() -> None:
         until(lambda: desk.state.presence == "gone")
         desk.send_command("pause")
         until(lambda: desk.refusals)
-        assert desk.refusals.popleft() == "the proxy does not answer"
+        assert desk.refusals.popleft() == "the proxy does not respond"
     with office() as other:
         assert other.control.path == it.control.path
         until(lambda: desk.state.presence == "there")

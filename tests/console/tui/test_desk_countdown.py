@@ -25,7 +25,7 @@ def test_what_has_left_is_told_with_the_reason() -> None:
     countdown.look("")
     assert not countdown.has_left
     desk.become()
-    assert countdown.look("x") == "it has left as it was; Esc goes back"
+    assert countdown.look("x") == "the frame is no longer held; Esc goes back"
     assert countdown.has_left
     desk.state = InterceptState("gone")
     assert countdown.look("x") == "the proxy is gone; Esc goes back"

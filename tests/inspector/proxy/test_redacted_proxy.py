@@ -17,7 +17,7 @@ import pytest
 from acp_inspector.proxy.client import ProxyClient, find_proxy
 from acp_inspector.recording.format import encode_entry
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.redaction.files import leftovers
+from acp_inspector.redaction.files import find_secrets
 from acp_inspector.redaction.patterns import RULES
 
 KEY = "sk-ant-" + "api03-aB3dE5gH7jK9mN1pQ3sT5"
@@ -76,7 +76,7 @@ def test_the_wire_is_untouched_and_the_recording_holds_no_secret(tmp_path: Path)
         assert KEY.encode() in process.stderr.readline()
     content = path.read_bytes()
     assert [word for word in (KEY, OWN, "hunter3-x") if word.encode() in content] == []
-    assert list(leftovers(path, environment={"MY_TOKEN": OWN})) == []
+    assert list(find_secrets(path, environment={"MY_TOKEN": OWN})) == []
     recording = read_recording(path)
     assert recording.bad_lines == ()
     assert recording.footer is not None
@@ -100,7 +100,7 @@ def test_bytes_of_every_kind_pass_as_they_are(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, data, b"")
-    assert list(leftovers(path, environment={})) == []
+    assert list(find_secrets(path, environment={})) == []
     kept = [frame.data for frame in read_recording(path).frames if frame.side == "agent"]
     assert [kept[3], kept[4], kept[5]] == [b"", noise, b"[" * 5000]
     assert len(kept) == 8

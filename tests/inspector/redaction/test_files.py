@@ -19,7 +19,7 @@ from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
-from acp_inspector.redaction.files import leftovers, redact_recording
+from acp_inspector.redaction.files import find_secrets, redact_recording
 from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError
 
 HEADER = Header(created="2026-01-01T00:00:00.000Z", tool="t", schema="s")
@@ -95,7 +95,7 @@ def test_no_canary_sings(aviary: Path, tmp_path: Path) -> None:
     assert escaped not in out.read_bytes()
     assert sum(report.secrets.values()) == 24
     assert sum(report.replaced.values()) >= 25
-    assert list(leftovers(out, environment=ENVIRONMENT)) == []
+    assert list(find_secrets(out, environment=ENVIRONMENT)) == []
 
 
 def test_it_still_reads_and_pairs_and_has_kept_everything_else(
@@ -253,7 +253,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path, content: bytes, reason:
 
 
 def test_a_leftover_is_reported_without_the_secret(aviary: Path) -> None:
-    found = list(leftovers(aviary, environment=ENVIRONMENT))
+    found = list(find_secrets(aviary, environment=ENVIRONMENT))
     assert len(found) >= 24
     assert not any("canary" in leftover.excerpt for leftover in found)
     assert (found[0].line, found[0].rule) == (1, "assignment")
@@ -264,7 +264,7 @@ def test_a_leftover_is_reported_without_the_secret(aviary: Path) -> None:
 def test_compressed_files_are_looked_into(aviary: Path, tmp_path: Path) -> None:
     packed, out, plain = tmp_path / "it.gz", tmp_path / "out", tmp_path / "plain"
     packed.write_bytes(gzip.compress(aviary.read_bytes()))
-    assert list(leftovers(packed)) == list(leftovers(aviary))
+    assert list(find_secrets(packed)) == list(find_secrets(aviary))
     redact_recording(packed, out)
     redact_recording(aviary, plain)
     assert out.read_bytes() == plain.read_bytes()
@@ -273,13 +273,13 @@ def test_compressed_files_are_looked_into(aviary: Path, tmp_path: Path) -> None:
 def test_any_text_can_be_searched(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(f"<p>hello\n<a href='https://h/?token={canary(1)}'>")
-    assert [(found.line, found.rule) for found in leftovers(page)] == [(2, "url-query")]
+    assert [(found.line, found.rule) for found in find_secrets(page)] == [(2, "url-query")]
 
 
 def test_real_traffic_raises_no_false_alarm(shared: Path) -> None:
     """These agents talked with stand-ins in a network of their own: there is no secret in it."""
     for path in sorted((shared / "traffic").glob("*.ndjson")):
-        assert list(leftovers(path, environment={})) == [], path.name
+        assert list(find_secrets(path, environment={})) == [], path.name
 
 
 def test_a_line_that_is_too_long_is_neither_copied_nor_reported_as_clean(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_line_that_is_too_long_is_neither_copied_nor_reported_as_clean(tmp_pat
     with pytest.raises(RecordingError, match="line 2: the line is too long"):
         redact_recording(source, target, max_line=4000)
     assert not target.exists()
-    found = leftovers(source, max_line=4000)
+    found = find_secrets(source, max_line=4000)
     assert next(found).line == 3
     with pytest.raises(RecordingError, match="line 2: the line is too long"):
         list(found)

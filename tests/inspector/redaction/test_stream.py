@@ -15,7 +15,7 @@ from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.redaction.detector import SecretDetector, SecretMatch
-from acp_inspector.redaction.files import leftovers, redact_recording
+from acp_inspector.redaction.files import find_secrets, redact_recording
 from acp_inspector.redaction.stream import STREAM_WINDOW
 
 KEY = "sk-ant-" + "api03-aB3dE5gH7jK9mN1pQ3sT5"
@@ -50,7 +50,7 @@ def redacted(folder: Path, entries: Sequence[Entry]) -> list[str]:
     """Return what the chunks and pieces of stderr say behind a redaction."""
     source, out = written(folder / "in", entries), folder / "out"
     redact_recording(source, out, environment={})
-    assert list(leftovers(out, environment={})) == []
+    assert list(find_secrets(out, environment={})) == []
     recording = read_recording(out)
     assert recording.bad_lines == ()
     assert recording.footer is not None
@@ -133,13 +133,13 @@ def test_a_secret_that_does_not_end_is_not_looked_at_with_each_of_its_letters(
 
     path = written(tmp_path / "in", chunks(PEM[:28], *(["aB3dE5gH7j"] * 8000)))
     monkeypatch.setattr(SecretDetector, "find", counted)
-    assert [found.line for found in leftovers(path, environment={})]
+    assert [found.line for found in find_secrets(path, environment={})]
     assert len([size for size in looked if size >= STREAM_WINDOW]) < 30
 
 
 def test_a_scan_reports_a_streamed_secret_once_with_its_line(tmp_path: Path) -> None:
     path = written(tmp_path / "in", chunks("it is ", KEY[:9], KEY[9:], " again ", KEY[:9], KEY[9:]))
-    (found,) = leftovers(path, environment={})
+    (found,) = find_secrets(path, environment={})
     assert (found.line, found.rule) == (3, "anthropic")
     assert found.excerpt == f"it is {MARK} again {MARK}"
 

@@ -72,7 +72,7 @@ def _alike(context: Context, id_: Json) -> SentRequest | None:
     """Return the request that waits with the same id in another type, unless `id_` was used."""
     if (context.side, *id_key(cast("RequestId", id_))) in context.state.responded:
         return None
-    return context.state.twin(context.side, cast("RequestId", id_))
+    return context.state.request_with_other_id_type(context.side, cast("RequestId", id_))
 
 
 @check("ACP-L350", on.response())

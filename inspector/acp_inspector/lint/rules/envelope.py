@@ -142,7 +142,9 @@ def responses_match_a_request(context: Context) -> CheckResult:
     if context.key in lines.ids or opposite(context.side) in lines.deep:
         # It may have asked in what is no message, or in one that only this reader cannot read.
         return OK
-    alike = context.state.twin(opposite(context.side), cast("RequestId", context.id))
+    alike = context.state.request_with_other_id_type(
+        opposite(context.side), cast("RequestId", context.id)
+    )
     if alike is not None:
         return context.problem(
             f"the id {quoted(context.id)} is that of request {quoted(alike.id)} in another type",

@@ -1,4 +1,4 @@
-"""Streamable HTTP: what requests and responses have to carry.
+"""Streamable HTTP: the required headers, statuses and streams of requests and responses.
 
 Source: ACP, "Streamable HTTP and WebSocket Transport" (RFD), and what the SDKs do.
 """
@@ -20,10 +20,10 @@ from acp_protocol.jsonrpc import Json
 HTTP_OK: Final = 200
 ACCEPTED: Final = 202
 REFUSED: Final = frozenset({400, 501})
-ALONE: Final = frozenset({"$/cancel_request", "mcp/message"})
-"""Messages that belong to no session, whatever they are about."""
+SESSIONLESS: Final = frozenset({"$/cancel_request", "mcp/message"})
+"""Methods whose messages belong to no session, even if they name one."""
 OPENERS: Final = frozenset({"session/new", "session/load", "initialize"})
-"""Methods whose responses come where no session is named yet."""
+"""Methods whose responses come before the client knows the session."""
 
 
 def _problem(event: JournalEvent, text: str, *since: int | None) -> tuple[Problem, ...]:
@@ -45,7 +45,7 @@ def _response(
     """Return a response's event, its status, its headers, and the exchange."""
     if not isinstance(entry, JournalEvent) or entry.name != "http_response":
         return None
-    exchange, status = state.of(Carriage).exchange(entry), entry.data.get("status")
+    exchange, status = state.of(HttpState).exchange(entry), entry.data.get("status")
     if exchange is None or not isinstance(status, int):
         return None
     return entry, status, headers(entry), exchange
@@ -105,7 +105,7 @@ def posts_are_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> C
 
 @check("ACP-L414", on.EVERY_FRAME)
 def bodies_are_empty(context: Context) -> CheckResult:
-    found = carried(context)
+    found = carrier_of(context)
     if found is None or found[0].name != "http_response" or context.side != "agent":
         return None
     exchange = found[1]
@@ -116,13 +116,13 @@ def bodies_are_empty(context: Context) -> CheckResult:
 
 @check("ACP-L415", on.EVERY_FRAME)
 def posts_name_their_connection(context: Context) -> CheckResult:
-    exchange = posted(context)
+    exchange = post_of(context)
     if exchange is None or context.method == "initialize":
         return None
     connection = exchange.headers.get(CONNECTION)
     if not connection:
         return context.problem("the POST has no Acp-Connection-Id")
-    known = context.state.of(Carriage).connections
+    known = context.state.of(HttpState).connections
     if known and connection not in known:
         return context.problem(f"no connection has the id {quoted(connection)}")
     return OK
@@ -131,7 +131,7 @@ def posts_name_their_connection(context: Context) -> CheckResult:
 @check("ACP-L416", on.response())
 @check("ACP-L416", on.call(), fix="Send Acp-Session-Id as the message has it.")
 def posts_name_their_session(context: Context) -> CheckResult:
-    exchange = posted(context)
+    exchange = post_of(context)
     if exchange is None or context.session_id is None:
         return None
     named = exchange.headers.get(SESSION)
@@ -143,11 +143,11 @@ def posts_name_their_session(context: Context) -> CheckResult:
 
 @check("ACP-L417", on.call(), on.response())
 def messages_come_on_their_stream(context: Context) -> CheckResult:
-    found = carried(context)
+    found = carrier_of(context)
     if found is None or found[0].name != "sse_event" or context.side != "agent":
         return None
     stream = found[1].headers.get(SESSION)
-    if context.method in ALONE:
+    if context.method in SESSIONLESS:
         return None
     wanted = None if context.method in OPENERS else context.session_id
     is_loose = context.request is not None and context.method not in OPENERS and stream is None
@@ -171,7 +171,7 @@ def batches_are_refused(entry: StderrChunk | JournalEvent, state: LintState) -> 
 
 @check_event("ACP-L419")
 def cookies_come_back(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    request, cookies = _request(entry), state.of(Carriage).cookies
+    request, cookies = _request(entry), state.of(HttpState).cookies
     if request is None or not cookies:
         return None
     sent = {pair.partition("=")[0].strip() for pair in request[2].get("cookie", "").split(";")}
@@ -187,14 +187,14 @@ def http_is_version_2(entry: StderrChunk | JournalEvent, state: LintState) -> Ch
     if request is None or "upgrade" in request[2]:
         return None
     version = str(request[0].data.get("version"))
-    if not version.startswith(("1", "HTTP/1", "http/1")) or state.of(Carriage).exchanges:
+    if not version.startswith(("1", "HTTP/1", "http/1")) or state.of(HttpState).exchanges:
         return OK
     return _problem(request[0], f"the connection is over {quoted(version)}")
 
 
 @check_event("ACP-L423")
 def nothing_follows_the_end(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    request, deleted = _request(entry), state.of(Carriage).deleted
+    request, deleted = _request(entry), state.of(HttpState).deleted
     if request is None or not deleted:
         return None
     connection = request[2].get(CONNECTION, "")
@@ -205,10 +205,10 @@ def nothing_follows_the_end(entry: StderrChunk | JournalEvent, state: LintState)
 
 @check("ACP-L424", on.request())
 def streams_are_open_in_time(context: Context) -> CheckResult:
-    exchange = posted(context)
+    exchange = post_of(context)
     if exchange is None or context.method == "initialize":
         return None
-    streams = [each for each in context.state.of(Carriage).exchanges.values() if each.is_stream]
+    streams = [each for each in context.state.of(HttpState).exchanges.values() if each.is_stream]
     if any(each.headers.get(CONNECTION) == exchange.headers.get(CONNECTION) for each in streams):
         return OK
     return context.problem("no stream is open that the response could come on")
@@ -221,7 +221,7 @@ def streams_have_one_reader(entry: StderrChunk | JournalEvent, state: LintState)
         return None
     names = (CONNECTION, SESSION)
     wanted = [request[2].get(name) for name in names]
-    for each in state.of(Carriage).exchanges.values():
+    for each in state.of(HttpState).exchanges.values():
         is_same = each.is_stream and [each.headers.get(name) for name in names] == wanted
         if is_same and not each.ended and (each.status or HTTP_OK) < 400:
             return _problem(request[0], "the stream has a reader already", each.n)
@@ -230,7 +230,7 @@ def streams_have_one_reader(entry: StderrChunk | JournalEvent, state: LintState)
 
 @check("ACP-L513", on.EVERY_FRAME)
 def events_hold_one_object(context: Context) -> CheckResult:
-    found = carried(context)
+    found = carrier_of(context)
     if found is None or found[0].name != "sse_event":
         return None
     if context.value:
@@ -240,7 +240,7 @@ def events_hold_one_object(context: Context) -> CheckResult:
 
 @check("ACP-L514", on.request("initialize"))
 def initialize_comes_without_connection(context: Context) -> CheckResult:
-    found = carried(context)
+    found = carrier_of(context)
     if found is None:
         return None
     exchange = found[1]
@@ -251,9 +251,9 @@ def initialize_comes_without_connection(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L516", on.call(*sorted(ALONE)))
-def lonely_messages_come_on_the_connections_stream(context: Context) -> CheckResult:
-    found = carried(context)
+@check("ACP-L516", on.call(*sorted(SESSIONLESS)))
+def sessionless_messages_use_the_connection_stream(context: Context) -> CheckResult:
+    found = carrier_of(context)
     if found is None or found[0].name != "sse_event":
         return None
     if SESSION in found[1].headers:
@@ -318,7 +318,7 @@ class HttpExchange:
 
 
 @dataclass(slots=True)
-class Carriage:
+class HttpState:
     """All that carried frames so far."""
 
     exchanges: dict[int, HttpExchange] = field(default_factory=dict[int, HttpExchange])
@@ -342,9 +342,9 @@ def headers(event: JournalEvent) -> dict[str, str]:
     return {name.lower(): value for name, value in fields.items() if isinstance(value, str)}
 
 
-def carried(context: Context) -> tuple[JournalEvent, HttpExchange] | None:
+def carrier_of(context: Context) -> tuple[JournalEvent, HttpExchange] | None:
     """Return what carries a frame; None on stdio, or if it was not recorded."""
-    carriage = context.state.of(Carriage)
+    carriage = context.state.of(HttpState)
     carrier = carriage.carrier
     if carrier is None or carrier.seq + 1 != context.seq:
         return None
@@ -352,16 +352,16 @@ def carried(context: Context) -> tuple[JournalEvent, HttpExchange] | None:
     return None if exchange is None else (carrier, exchange)
 
 
-def posted(context: Context) -> HttpExchange | None:
+def post_of(context: Context) -> HttpExchange | None:
     """Return the POST whose body a frame of the client is."""
-    found = carried(context)
+    found = carrier_of(context)
     is_post = found is not None and found[0].name == "http_request" and found[1].method == "POST"
     return found[1] if found is not None and is_post and context.side == "client" else None
 
 
 @track(on.EVERY_FRAME)
 def _keep_frame(context: Context) -> None:
-    if context.side != "client" or (found := carried(context)) is None:
+    if context.side != "client" or (found := carrier_of(context)) is None:
         return
     event, exchange = found
     if event.name == "ws_message":
@@ -377,7 +377,7 @@ def _keep_frame(context: Context) -> None:
 def _keep(entry: StderrChunk | JournalEvent, state: LintState) -> None:
     if not isinstance(entry, JournalEvent) or entry.name not in EVENTS:
         return
-    carriage = state.of(Carriage)
+    carriage = state.of(HttpState)
     carriage.carrier = entry
     if entry.name == "http_request":
         _keep_request(entry, carriage)
@@ -391,7 +391,7 @@ def _keep(entry: StderrChunk | JournalEvent, state: LintState) -> None:
         exchange.ended = True
 
 
-def _keep_request(event: JournalEvent, carriage: Carriage) -> None:
+def _keep_request(event: JournalEvent, carriage: HttpState) -> None:
     id_, method, version = (event.data.get(name) for name in ("id", "method", "version"))
     if not isinstance(id_, int) or not isinstance(method, str):
         return
@@ -405,7 +405,7 @@ def _keep_request(event: JournalEvent, carriage: Carriage) -> None:
         carriage.deleted.setdefault(header_values[CONNECTION], event.seq)
 
 
-def _keep_response(event: JournalEvent, exchange: HttpExchange, carriage: Carriage) -> None:
+def _keep_response(event: JournalEvent, exchange: HttpExchange, carriage: HttpState) -> None:
     status = event.data.get("status")
     exchange.status = status if isinstance(status, int) else None
     exchange.answer = headers(event)
@@ -429,7 +429,7 @@ PROTOCOL: Final = 1002
 
 @check("ACP-L421", on.EVERY_FRAME)
 def sockets_begin_with_initialize(context: Context) -> CheckResult:
-    found = carried(context)
+    found = carrier_of(context)
     if found is None or found[0].name != "ws_message" or context.side != "client":
         return None
     event, exchange = found
@@ -457,7 +457,7 @@ def sockets_close_with_a_reason(entry: StderrChunk | JournalEvent, state: LintSt
         return None
     if entry.data.get("from") == "client":
         return None
-    exchange, code = state.of(Carriage).exchange(entry), entry.data.get("code")
+    exchange, code = state.of(HttpState).exchange(entry), entry.data.get("code")
     if code not in CODES:
         return (Problem(f"the WebSocket is closed with {code}", (entry.seq,)),)
     first = exchange.first if exchange is not None else None

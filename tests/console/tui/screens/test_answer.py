@@ -81,7 +81,7 @@ async def test_what_is_against_the_schema_is_remarked_upon_and_what_is_no_json_s
         await until(pilot, lambda: "! result is no object" in say(app))
         app.write("{")
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "✗ no JSON" in say(app))
+        await until(pilot, lambda: "✗ invalid JSON" in say(app))
         assert app.results == []
         await pilot.press("escape")
         await until(pilot, lambda: app.results == [None])
@@ -92,7 +92,7 @@ async def test_a_request_that_has_left_meanwhile_is_told_and_not_answered() -> N
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "leaves as it was in 47 s" in say(app))
         app.desk.become()
-        await until(pilot, lambda: "it has left as it was; Esc goes back" in say(app))
+        await until(pilot, lambda: "the frame is no longer held; Esc goes back" in say(app))
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "This frame has left" in told(app))
+        await until(pilot, lambda: "This frame is no longer held" in told(app))
         assert app.results == []

@@ -44,7 +44,7 @@ async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAss
 async def test_a_method_is_chosen_by_typing_and_its_frame_begun_and_sent() -> None:
     app = ComposeApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "Begin with a method" in say(app))
+        await until(pilot, lambda: "Choose a method" in say(app))
         await pilot.press("enter")
         await until(pilot, lambda: "auth/status" in say(app))
         await pilot.press(*"session/pro", "enter")
@@ -53,7 +53,7 @@ async def test_a_method_is_chosen_by_typing_and_its_frame_begun_and_sent() -> No
         ((deed, members),) = app.desk.asked
         assert (deed, members["from"], members["force"]) == ("inject", "client", False)
         assert json.loads(members["raw"])["params"]["prompt"] == [{"type": "text", "text": ""}]
-        await until(pilot, lambda: "→ session/prompt  … waits for an answer" in say(app))
+        await until(pilot, lambda: "→ session/prompt  … waiting for the response" in say(app))
 
 
 async def test_escape_closes_the_list_of_methods_first() -> None:
@@ -73,7 +73,7 @@ async def test_the_side_and_whose_id_it_is_are_said_and_sent() -> None:
     app = ComposeApp()
     async with app.run_test(size=(120, 24)) as pilot:
         await until(pilot, lambda: "to the agent, as if the client sent it" in say(app))
-        assert "gets an id of its own" in say(app)
+        assert "sets a new id" in say(app)
         await pilot.press("f5", "f9")
         await until(
             pilot, lambda: "to the client, as if the agent sent it; its id stays" in say(app)

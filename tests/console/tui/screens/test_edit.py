@@ -112,9 +112,9 @@ async def test_a_frame_that_has_left_meanwhile_is_told_and_nothing_is_sent() -> 
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "47 s" in say(app))
         app.desk.become()
-        await until(pilot, lambda: "it has left as it was; Esc goes back" in say(app))
+        await until(pilot, lambda: "the frame is no longer held; Esc goes back" in say(app))
         await pilot.press("ctrl+s", "f8")
-        await until(pilot, lambda: "This frame has left" in told(app))
+        await until(pilot, lambda: "This frame is no longer held" in told(app))
         assert app.results == []
         await pilot.press("escape")
         await until(pilot, lambda: app.results == [None])

@@ -105,7 +105,9 @@ async def test_a_recording_that_grows_is_read_on(tmp_path: Path) -> None:
     path.write_bytes(b"".join(whole[:5]))
     app = ConsoleApp(cwd=Path(), watch=[FileSource(path)])
     async with app.run_test(size=(110, 36)) as pilot:
-        await until(pilot, lambda: "■ recording, not ended" in say(app) and "4 entries" in say(app))
+        await until(
+            pilot, lambda: "■ recording, not closed" in say(app) and "4 entries" in say(app)
+        )
         with path.open("ab") as file:
             file.writelines(whole[5:])
         await until(pilot, lambda: f"{len(whole) - 1} entries" in say(app))
@@ -203,7 +205,7 @@ async def test_a_frame_is_held_changed_and_let_go(proxy: subprocess.Popen[bytes]
         area = app.screen.query_one(TextArea)
         area.text = "{broken"
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "✗ no JSON" in say(app))
+        await until(pilot, lambda: "✗ invalid JSON" in say(app))
         area.text = '{\n  "jsonrpc": "2.0",\n  "method": "new"\n}'
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "1 held" not in say(app))
@@ -233,15 +235,15 @@ async def test_the_analysis_takes_the_place_of_the_traffic_where_there_is_little
         await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
         await pilot.press("7")
         await until(pilot, lambda: "→ session/new" in say(app))
-        assert "Filter: words" not in say(app)
+        assert "Filter: text" not in say(app)
         await pilot.press("down", "down", "enter")
-        await until(pilot, lambda: "Filter: words" in say(app))
+        await until(pilot, lambda: "Filter: text" in say(app))
         assert isinstance(app.screen, WatchScreen)
         assert app.screen.inspection.traffic.table.chosen == 4
         await pilot.press("6", "right")
         await until(pilot, lambda: "After frame 5" in say(app))
         await pilot.press("escape")
-        await until(pilot, lambda: "Filter: words" in say(app))
+        await until(pilot, lambda: "Filter: text" in say(app))
         assert app.screen.inspection.traffic.table.has_focus
 
 

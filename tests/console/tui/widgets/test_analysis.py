@@ -38,7 +38,7 @@ async def test_where_nothing_was_said_each_tab_says_so(name: str) -> None:
     app = StudiedApp([])
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab(name)
-        await until(pilot, lambda: "Nothing has been said yet." in say(app))
+        await until(pilot, lambda: "No traffic yet." in say(app))
 
 
 async def test_only_the_open_tab_is_reckoned_for() -> None:
@@ -59,7 +59,7 @@ async def test_how_far_it_has_come_is_told_and_it_stops_and_goes_on() -> None:
         await until(pilot, lambda: app.studies.study.progress.is_whole)
         app.studies.study.pause()
         app.said.extend(talk())
-        await until(pilot, lambda: "studied 0 of 10 frames, p goes on" in say(app))
+        await until(pilot, lambda: "analysed 0 of 10 frames, p continues" in say(app))
         await pilot.press("p")
         await until(pilot, lambda: "10 frames in" in say(app))
         assert "studied" not in say(app)
@@ -79,7 +79,7 @@ async def test_a_line_that_is_about_no_frame_leads_nowhere_and_escape_leads_back
     app = StudiedApp(entries())
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab("here")
-        await until(pilot, lambda: "Nothing has been said yet." in say(app))
+        await until(pilot, lambda: "No traffic yet." in say(app))
         await pilot.press("enter")
         assert not app.targets
         await pilot.press("escape")

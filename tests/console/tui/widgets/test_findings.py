@@ -64,7 +64,7 @@ async def test_a_connection_that_goes_on_is_not_judged_by_its_end() -> None:
     app = StudiedApp(talk(), is_over=False)
     async with app.run_test(size=(100, 30)) as pilot:
         app.pane.open_tab("findings")
-        await until(pilot, lambda: "not over" in say(app))
+        await until(pilot, lambda: "connection open" in say(app))
 
 
 def test_the_gravest_come_first_and_are_counted() -> None:

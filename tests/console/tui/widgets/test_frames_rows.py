@@ -84,7 +84,7 @@ def test_what_is_large_is_not_read_unasked(tmp_path: Path) -> None:
     with IndexedRecording(path).index_all() as recording:
         row = read_row(recording, 0, max_size=60)
         assert (row.kind, row.method) == ("large", "")
-        assert "v shows it" in row.summary
+        assert "press v" in row.summary
 
 
 @given(

@@ -101,7 +101,7 @@ async def test_a_narrow_footer_cuts_nothing_off() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "Answer" in footer(app))
         assert "i Inject" in footer(app)
-        assert "F1 has all keys" in say(app)
+        assert "F1 shows all keys" in say(app)
 
 
 async def test_the_footer_offers_what_can_be_done_now() -> None:
@@ -175,7 +175,7 @@ async def test_a_pause_is_shown_and_ended_by_the_same_key() -> None:
     desk = StillDesk(is_paused=True)
     app = PaneApp(desk)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "everything is held" in say(app))
+        await until(pilot, lambda: "holding every frame" in say(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.pane.holds.has_focus)
         await pilot.press("p")
@@ -187,7 +187,7 @@ async def test_an_answer_that_is_discarded_is_remarked_upon() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.pane.holds.has_focus)
         await pilot.press("x")
-        await until(pilot, lambda: "requester goes on waiting" in told(app))
+        await until(pilot, lambda: "requester keeps waiting" in told(app))
 
 
 async def test_a_breakpoint_is_written_and_asked_for() -> None:

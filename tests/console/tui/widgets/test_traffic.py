@@ -260,8 +260,8 @@ async def test_what_no_row_matches_is_told_with_the_way_back() -> None:
     app = LongApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await type_filter(pilot, "n > 99")
-        await until(pilot, lambda: "No row matches. Esc shows everything." in say(app))
-        assert "Nothing is chosen." in say(app)
+        await until(pilot, lambda: "No row matches. Esc clears the filter." in say(app))
+        assert "No row is chosen." in say(app)
         await pilot.press("escape")
         # Where the cursor is depends on whether the filter "n > 9" was applied while typing.
         await until(pilot, lambda: "47 entries" in say(app))
@@ -272,7 +272,7 @@ async def test_where_nothing_was_said_that_is_told() -> None:
     app = App[None]()
     async with app.run_test(size=(80, 24)) as pilot:
         await app.mount(TrafficPane())
-        await until(pilot, lambda: "Nothing has been said yet." in say(app))
+        await until(pilot, lambda: "No traffic yet." in say(app))
         for key in ("a", "c", "m", "n", "e", "s", "v", "P", "f"):
             await pilot.press(key)
 
@@ -308,7 +308,7 @@ async def test_jumps_lead_to_errors_and_permissions() -> None:
         await pilot.press("e")
         await until(pilot, lambda: chosen(app) == 4)
         await pilot.press("e")
-        await until(pilot, lambda: "There is none in this direction" in say(app))
+        await until(pilot, lambda: "No more in this direction" in say(app))
         await pilot.press("home", "down", "P")
         await until(pilot, lambda: chosen(app) == 3)
         await pilot.press("P")
@@ -323,7 +323,7 @@ async def test_the_other_half_may_be_hidden() -> None:
         await type_filter(pilot, "error")
         await until(pilot, lambda: "1 of 47 entries" in say(app))
         await pilot.press("a")
-        await until(pilot, lambda: "The filter hides it" in say(app))
+        await until(pilot, lambda: "The filter hides this row" in say(app))
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ async def test_a_pair_stands_side_by_side() -> None:
     app = LongApp()
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("down", "down", "4")
-        await until(pilot, lambda: "Answer 4 · client · after 100.0 ms" in say(app))
+        await until(pilot, lambda: "Response 4 · client · after 100.0 ms" in say(app))
 
 
 async def test_keys_are_heard_while_a_search_goes_on_and_escape_stops_it() -> None:

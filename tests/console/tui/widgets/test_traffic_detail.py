@@ -89,9 +89,9 @@ async def test_a_pair_tells_what_is_missing() -> None:
     async with app.run_test(size=(80, 20)) as pilot:
         app.detail.open_tab("pair")
         app.detail.show(DetailSubject(BROKEN))
-        await until(pilot, lambda: "Neither asks nor answers." in say(app))
+        await until(pilot, lambda: "Not a request or response." in say(app))
         app.detail.show(DetailSubject(ASKED, ASKED))
-        await until(pilot, lambda: "Has not come." in say(app))
+        await until(pilot, lambda: "No response yet." in say(app))
         app.detail.show(DetailSubject(ASKED, ASKED, TOLD))
         await until(pilot, lambda: "after 100.0 ms" in say(app))
 
@@ -127,7 +127,7 @@ async def test_without_a_row_nothing_is_shown() -> None:
     async with app.run_test(size=(80, 20)) as pilot:
         for tab in ("tree", "raw", "pretty"):
             app.detail.open_tab(tab)
-            await until(pilot, lambda: "Nothing is chosen." in say(app))
+            await until(pilot, lambda: "No row is chosen." in say(app))
         assert (app.detail.whole(), app.detail.pretty(), app.detail.json_path) == (
             ("", False),
             "",

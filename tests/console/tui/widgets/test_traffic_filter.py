@@ -31,7 +31,7 @@ class BarApp(App[None]):
 
     def compose(self) -> ComposeResult:
         yield FilterInput(
-            "Filter: words, or such as  method ~ fs/ and latency > 1s",
+            "Filter: text, or e.g.  method ~ fs/ and latency > 1s",
             id="frame-filter",
             seen=lambda: {"session": ["s 1"], "method": ["_mine/x"]},
             history=FilterHistory(),

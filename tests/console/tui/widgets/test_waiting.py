@@ -20,7 +20,7 @@ async def test_what_waits_stands_above_what_it_waits_for() -> None:
         app.pane.chosen = 4
         await until(pilot, lambda: "no request is pending" in say(app))
         app.pane.chosen = 40
-        await until(pilot, lambda: "Not there yet" in say(app))
+        await until(pilot, lambda: "Not analysed yet" in say(app))
 
 
 async def test_time_goes_on_while_somebody_may_answer() -> None:
