@@ -10,7 +10,6 @@ from typing import Final
 from acp_inspector.analysis.diff import Kind, StepDifference, frame_numbers, value_lines
 from acp_protocol.host.sanitize import escape_controls
 
-
 _WORDS: Final[dict[Kind, str]] = {
     "right only": "is not in the recording",
     "left only": "is missing",
