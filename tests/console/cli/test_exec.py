@@ -297,6 +297,21 @@ def test_an_agent_that_prints_garbage_and_stays(agent: Agent, call: Call) -> Non
     )
 
 
+def test_garbage_is_quoted_also_if_sending_failed_first(agent: Agent, call: Call) -> None:
+    script = """
+greet()
+opened = hear("session/new")
+os.close(0)
+tell(id=opened["id"], result={"sessionId": "s1"})
+for _ in range(1000):
+    say("x")
+print("hello")
+"""
+    done = call("exec", "hello", "--", *agent(script))
+    assert done.code == exit_codes.AGENT
+    assert "on stdout it said what is no message of ACP: hello" in done.err
+
+
 def test_garbage_between_the_messages_does_no_harm(agent: Agent, call: Call) -> None:
     script = """
 print("Welcome!")
