@@ -94,6 +94,13 @@ def test_an_early_end_is_told(agent: Agent, call: Call) -> None:
     assert done.err == "acp-console: the turn ended early: max_tokens\n"
 
 
+def test_the_agents_stderr_is_shown_where_it_is_asked_for(agent: Agent, call: Call) -> None:
+    command = agent('sys.stderr.write("warming up\\x1b\\n"); sys.stderr.flush()\n' + FRIENDLY)
+    assert call("exec", "hello", "--", *command).err == ""
+    done = call("exec", "--stderr", "hello", "--", *command)
+    assert (done.out, done.err) == ("You said *hello*.\n", "warming up␛\n")
+
+
 def test_the_prompt_may_come_from_stdin(
     agent: Agent, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,6 +330,9 @@ end(prompt)
 """
     done = call("exec", "hello", "--", *agent(script))
     assert (done.code, done.out) == (exit_codes.DONE, "fine\n")
+    assert done.err == (
+        "acp-console: ignored 3 lines of the agent's stdout: not a message of ACP\n"
+    )
 
 
 def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
@@ -376,6 +386,7 @@ hear("never")
         (["  "], "the prompt is empty"),
         (["nobody", "hello"], "there is no agent 'nobody'; known are: demo"),
         (["a", "b", "c"], "put it into quotes"),
+        (["read", "README.md"], "If 'read' begins the prompt: the prompt is one argument: put it"),
         (["hello", "--"], "there is none"),
         (["demo", "hello", "--", "cat"], "not both"),
         (["--timeout", "0", "hello"], "--timeout"),
