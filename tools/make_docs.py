@@ -99,10 +99,11 @@ def _help(words: list[str]) -> str:
 def _exit_codes() -> str:
     return (
         "## Exit codes\n\n| code | says |\n|---|---|\n"
-        "| 0 | done |\n| 1 | looked and found something: a replay that differs |\n"
+        "| 0 | done |\n| 1 | looked and found something: differences, findings, secrets, a command "
+        "that a proxy refused; or an internal error |\n"
         "| 2 | wrong usage, or a file that cannot be used |\n"
         "| 3 | the agent could not be started, or died |\n"
-        "| 4 | the peer broke the protocol so that the job could not be done |\n"
+        "| 4 | the agent answered with an error, or broke the protocol |\n"
         "| 124 | time limit |\n| 130 | interrupted |\n"
     )
 

@@ -6,12 +6,12 @@ from typing import Final
 
 DONE: Final = 0
 FOUND: Final = 1
-"""Looked and found something: findings, differences, failed cases."""
+"""Looked and found something: differences, findings, secrets; or an internal error."""
 USAGE: Final = 2
 """Wrong usage, or a file that cannot be used."""
 AGENT: Final = 3
 """The agent could not be started, or died."""
 PEER: Final = 4
-"""The peer broke the protocol so that the job could not be done."""
+"""The agent answered with an error, or broke the protocol."""
 TIME_LIMIT: Final = 124
 INTERRUPTED: Final = 130
