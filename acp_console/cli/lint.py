@@ -100,7 +100,7 @@ def command(
 
     \b
     acp-console lint session.acp.ndjson
-    acp-console lint --fail-on warning --format junit recordings/*.acp.ndjson > lint.xml
+    acp-console lint --fail-on warning --format junit *.acp.ndjson > lint.xml
     acp-console lint --filter 'session == s1' session.acp.ndjson
     acp-console lint --rules ACP-L134
     """  # noqa: D301 - the mark by which click keeps lines apart

@@ -113,11 +113,7 @@ def _measured(text: str, units: Mapping[str, int]) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acp-console proxy",
-        usage=(
-            "%(prog)s [--record FILE [--append | --overwrite] [--rotate-size BYTES] "
-            "[--rotate-age TIME]] [--redact] [--break FILTER]… [--hold-limit TIME] "
-            "[--rules FILE] [--addon FILE]… [--name NAME] [--no-control] -- COMMAND…"
-        ),
+        usage="%(prog)s [OPTIONS] -- COMMAND…",
         description="Run between an editor and its agent; record and intercept the traffic.",
         epilog="example: acp-console proxy --record session.acp.ndjson -- my-agent --acp",
     )

@@ -49,7 +49,7 @@ def command(
 
     \b
     acp-console redact session.acp.ndjson -o public.acp.ndjson
-    acp-console redact session.acp.ndjson -o public.acp.ndjson --rule github --rule key
+    acp-console redact --rule github session.acp.ndjson -o public.acp.ndjson
     acp-console scan public.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     report = redact_recording(file, out, rules=rules, overwrite=overwrite)

@@ -40,6 +40,15 @@ def test_each_command_has_help_with_an_example(
     assert "acp-" in shown.partition("sage: ")[2].partition("\n")[2]
 
 
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_into_80_columns(
+    command: str, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = call(*filter(None, [command]), "--help")
+    assert [line for line in done.out.splitlines() if len(line) > 80] == []
+
+
 @pytest.mark.parametrize("words", [["nothing"], ["--nothing"], ["exec", "--nothing", "hello"]])
 def test_what_is_not_known_is_wrong_usage(call: Call, words: list[str]) -> None:
     done = call(*words)
