@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -76,6 +77,17 @@ def test_chat_needs_a_terminal_and_says_what_does_not(call: Call) -> None:
     done = call("chat")
     assert done.code == exit_codes.USAGE
     assert "chat needs a terminal; without one there is acp-console exec" in done.err
+
+
+def test_what_is_no_recording_is_refused_before_the_screen_opens(
+    call: Call, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Page\n")
+    for file in (page, tmp_path / "nosuch"):
+        done = call("inspect", str(file))
+        assert done == call("show", str(file))
+        assert (done.code, done.err.count("\n")) == (exit_codes.USAGE, 1)
 
 
 def test_nothing_behind_the_dashes_is_wrong_usage(call: Call) -> None:
