@@ -14,7 +14,7 @@ import anyio
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, agent_or_demo, speech_options
+from acp_console.cli.agent_option import AgentCommand, Seconds, agent_or_demo, speech_options
 from acp_console.cli.errors import say
 from acp_console.cli.exec_output import TITLE_WIDTH, Format, TurnPrinter
 from acp_console.cli.run_async import run_until_signal
@@ -63,7 +63,7 @@ UNQUOTED: Final = "the prompt is one argument: put it into quotes"
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     metavar="SECONDS",
     help="Time for the whole turn.",
 )

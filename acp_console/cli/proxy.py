@@ -104,9 +104,11 @@ def _age(text: str) -> float:
 def _measured(text: str, units: Mapping[str, int]) -> float:
     """Return a number with a unit in the smallest of `units`."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.strip().lower())
-    if found is None or found[2] not in units or not float(found[1]):
+    if found is None or found[2] not in units:
         names = ", ".join(filter(None, units))
         raise argparse.ArgumentTypeError(f"{text} is not an amount; units are {names}")
+    if not float(found[1]):
+        raise argparse.ArgumentTypeError(f"{text} must be more than 0")
     return float(found[1]) * units[found[2]]
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, chosen_agent
+from acp_console.cli.agent_option import AgentCommand, Seconds, chosen_agent
 from acp_console.cli.errors import say
 from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
@@ -43,7 +43,7 @@ SHOWN: Final = 20
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     default=STEP_TIMEOUT,
     show_default=True,
     metavar="SECONDS",
