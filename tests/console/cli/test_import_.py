@@ -69,6 +69,13 @@ def test_what_is_called_what_it_is_not_is_refused(call: Call, tmp_path: Path, na
     assert not out.exists()
 
 
+def test_an_empty_file_is_said_to_be_empty(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "in").touch()
+    done = call("import", str(tmp_path / "in"), "-o", str(tmp_path / "out"))
+    assert done.code == exit_codes.USAGE
+    assert done.err == f"acp-console: cannot import {tmp_path / 'in'}: it is empty\n"
+
+
 def test_nothing_is_overwritten_unless_that_is_said(call: Call, tmp_path: Path) -> None:
     sample, out = str(SAMPLES / "zed.json"), tmp_path / "out"
     out.write_text("precious")
