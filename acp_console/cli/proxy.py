@@ -17,6 +17,7 @@ from acp_inspector.proxy.process import take_stdio
 from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy, warn
 from acp_inspector.recording.writer import WriteMode
 from acp_protocol.errors import AcpError, AgentStartError
+from acp_protocol.host.arguments import ArgumentParser
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -112,8 +113,8 @@ def _measured(text: str, units: Mapping[str, int]) -> float:
     return float(found[1]) * units[found[2]]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
         prog="acp-console proxy",
         usage="%(prog)s [OPTIONS] -- COMMAND…",
         description="Run between an editor and its agent; record and intercept the traffic.",

@@ -13,12 +13,13 @@ from acp_agent.models.providers import PROVIDERS
 from acp_agent.models.settings import MODEL
 from acp_agent.setting_types import BOOLEAN, SECONDS
 from acp_agent.settings import setting_keys
+from acp_protocol.host.arguments import ArgumentParser
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 
 def new_parser() -> argparse.ArgumentParser:
     """Return the parser for serving."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="acp-agent",
         description="An ACP agent on stdio; its built-in demo model needs no network and no key.",
         epilog="Other commands: acp-agent config show|init|check and acp-agent agent-json; see "

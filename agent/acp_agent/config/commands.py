@@ -20,6 +20,7 @@ from acp_agent.models.factory import check_settings
 from acp_agent.models.providers import SettingsError
 from acp_agent.paths import CONFIG_NAMES, ConfigPathError, config_directory, config_file
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.arguments import ArgumentParser
 
 OK: Final = 0
 INVALID: Final = 1
@@ -131,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
-    parser = argparse.ArgumentParser(prog="acp-agent")
+    parser = ArgumentParser(prog="acp-agent")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     card = add_command(
         commands, "agent-json", "print the agent's entry for registries", _agent_json

@@ -97,6 +97,23 @@ def test_check_says_whether_a_file_can_be_used(
     assert capsys.readouterr().out.startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["config", "chek"], "Did you mean 'check'?"),
+        (["config", "show", "--formt", "json"], "unrecognized arguments: --formt"),
+    ],
+)
+def test_a_mistyped_word_is_told_in_two_lines(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    with pytest.raises(SystemExit) as ending:
+        run_command(words)
+    shown = capsys.readouterr().err
+    assert (ending.value.code, shown.count("\n")) == (2, 2)
+    assert said in shown
+
+
 def test_check_knows_a_file_that_is_not_there(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,6 +57,21 @@ def test_what_is_not_known_is_wrong_usage(call: Call, words: list[str]) -> None:
     assert "nothing" in done.err
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["shw"], "show"),
+        (["proxy", "--recrd", "x", "--", "cat"], "--record"),
+        (["agent", "--modle", "x"], "--model"),
+    ],
+)
+def test_a_mistyped_word_is_told_what_was_meant(call: Call, words: list[str], meant: str) -> None:
+    done = call(*words)
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert f"Did you mean {meant!r}?" in done.err
+    assert done.err.count("\n") <= 4
+
+
 def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call) -> None:
     done = call()
     assert done.code == exit_codes.DONE
