@@ -48,18 +48,22 @@ def _show(options: argparse.Namespace) -> int:
     return OK
 
 
+def _default_path() -> Path:
+    return config_directory(os.environ) / CONFIG_NAMES[0]
+
+
 def _init(options: argparse.Namespace) -> int:
     if options.file == Path("-"):
         _print(template())
         return OK
-    path: Path = options.file or config_directory(os.environ) / CONFIG_NAMES[0]
+    path: Path = options.file or _default_path()
     write_template(path, overwrite=options.force)
     _print(f"{path}\n")
     return OK
 
 
 def _check(options: argparse.Namespace) -> int:
-    path: Path = options.file
+    path: Path = options.file or config_file(None, os.environ) or _default_path()
     if not path.exists():
         raise InvalidFileError(f"{path}: there is no such file")
     try:
@@ -144,9 +148,10 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--format", choices=("toml", "json"), default="toml", help="(default: %(default)s)"
     )
-    for command in (card, show):
-        add_config_options(command)
-        add_setting_options(command)
+    add_config_options(card)
+    add_setting_options(card, only=("model.name", "model.images"))
+    add_config_options(show)
+    add_setting_options(show)
     about = "write a file with every key and what it does, readable for you alone (0600)"
     init = add_command(commands, "init", about, _init)
     init.add_argument(
@@ -159,7 +164,13 @@ def _parser() -> argparse.ArgumentParser:
     init.add_argument("--force", action="store_true", help="overwrite the file if it exists")
     about = "report every mistake in a file; exit code 1 if there is one"
     check = add_command(commands, "check", about, _check)
-    check.add_argument("file", type=Path, metavar="FILE")
+    check.add_argument(
+        "file",
+        type=Path,
+        nargs="?",
+        metavar="FILE",
+        help="(default: the file that is read if none is named)",
+    )
     return parser
 
 
