@@ -40,10 +40,10 @@ WORKERS ?= $(shell $(BIN)/python -c 'import os; print(2 * len(os.sched_getaffini
 kills: install-dev ## kill the proxy at many more moments: make kills KILLS=500
 	@KILLS=$(or $(KILLS),500) $(BIN)/pytest -q tests/faults/test_kills.py
 
-fuzz: install-dev ## try the properties much longer with hostile input: make fuzz EXAMPLES=5000
+fuzz: install-dev ## try the properties with more input: make fuzz EXAMPLES=5000
 	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto -q tests/fuzz
 
-mutants: install-dev ## change the logic at 60 random places; the tests have to notice: make mutants SEED=2
+mutants: install-dev ## change code at random; tests must fail: make mutants SEED=2
 	@$(BIN)/python -m tools.mutants --seed $(or $(SEED),1)
 
 format: install-dev ## format the sources and mend what can be mended
@@ -53,7 +53,7 @@ format: install-dev ## format the sources and mend what can be mended
 bench: install-dev ## measure, as ratios against the floor of this machine
 	@$(BIN)/python -m benchmarks
 
-schema: install-dev ## make the shapes anew from the published schemas: make schema SCHEMAS=DIR
+schema: install-dev ## remake the types of the schemas: make schema SCHEMAS=DIR
 	@$(BIN)/python tools/make_schema.py --schemas $(SCHEMAS)
 
 recordings: install-dev ## make the recordings anew with our own agent

@@ -104,7 +104,7 @@ def _exit_codes() -> str:
         "or an internal error |\n"
         "| 2 | wrong usage, or a file that cannot be used |\n"
         "| 3 | the agent could not be started, or exited early |\n"
-        "| 4 | the peer refused a request or broke the protocol, so the command failed |\n"
+        "| 4 | the agent answered with an error, or broke the protocol |\n"
         "| 124 | time limit |\n| 130 | interrupted |\n"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -29,6 +29,21 @@ class AgentCommand(click.Command):
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Show the agent's command last."""
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND…]"]
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds above 0."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not a number of seconds above 0", param, ctx)
 
 
 Command = TypeVar("Command", bound=Callable[..., object])

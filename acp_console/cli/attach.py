@@ -42,7 +42,7 @@ def command(*, proxy: str | None, is_list: bool, is_json: bool, commands: tuple[
     acp-console proxy --name work -- my-agent --acp    # what an editor starts
     acp-console attach work
     acp-console attach --list
-    acp-console attach work --ask '{"do": "state"}'    # commands: docs/intercept.md
+    acp-console attach work --ask '{"do": "state"}'  # see docs/intercept.md
     """  # noqa: D301 - the mark by which click keeps lines apart
     if is_json and not is_list:
         raise click.UsageError("--json needs --list")

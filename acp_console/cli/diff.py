@@ -79,7 +79,7 @@ def command(
     acp-console diff before.acp.ndjson after.acp.ndjson
     acp-console diff --level shape before.acp.ndjson after.acp.ndjson
     acp-console diff --only-left 'turn == 1' --only-right 'turn == 2' A A
-    acp-console diff --ignore 'update == usage_update' --ignore '$.params.clientInfo' A B
+    acp-console diff --ignore 'update == usage_update' --ignore '$..title' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
     ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
     only_left = parse_filter(ours, option="--only-left", unknown_fields=UNKNOWN_FIELDS)

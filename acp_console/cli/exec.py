@@ -14,11 +14,11 @@ import anyio
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, agent_or_demo, speech_options
+from acp_console.cli.agent_option import AgentCommand, Seconds, agent_or_demo, speech_options
 from acp_console.cli.errors import say
 from acp_console.cli.exec_output import TITLE_WIDTH, Format, TurnPrinter
 from acp_console.cli.run_async import run_until_signal
-from acp_console.client.agents import DEMO_AGENT, AgentSpec
+from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
 from acp_console.client.connection import START_TIMEOUT_S, connect_agent
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import (
@@ -28,11 +28,13 @@ from acp_console.client.permissions import (
     strictest_policy_for,
 )
 from acp_console.client.recording import record_journal
+from acp_console.render.values import plural
 from acp_inspector.journal import Journal
 from acp_protocol.errors import OperationTimeoutError
 from acp_protocol.host.sanitize import single_line
 
 DEMO_PROMPT: Final = "help"
+UNQUOTED: Final = "the prompt is one argument: put it into quotes"
 
 
 @click.command(name="exec", cls=AgentCommand)
@@ -61,10 +63,11 @@ DEMO_PROMPT: Final = "help"
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     metavar="SECONDS",
     help="Time limit for the whole turn.",
 )
+@click.option("--stderr", "has_stderr", is_flag=True, help="Print the stderr of the agent.")
 @speech_options
 @click.pass_context
 def command(
@@ -76,6 +79,7 @@ def command(
     allow: PermissionPolicy,
     format_: Format,
     timeout: float | None,
+    has_stderr: bool,
     protocol: int,
     dialect: str | None,
 ) -> int:
@@ -87,10 +91,15 @@ def command(
     git diff | acp-console exec - -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     name, text = _words(words)
-    agent = agent_or_demo(context, name).with_protocol(protocol, dialect)
+    try:
+        agent = agent_or_demo(context, name).with_protocol(protocol, dialect)
+    except UnknownAgentError as problem:
+        raise UnknownAgentError(f"{problem}. If {name!r} begins the prompt: {UNQUOTED}") from None
     limit = math.inf if timeout is None else timeout
     return run_until_signal(
-        lambda: run_turn(agent, cwd.resolve(), text, allow, format_, record, limit)
+        lambda: run_turn(
+            agent, cwd.resolve(), text, allow, format_, record, limit, has_stderr=has_stderr
+        )
     )
 
 
@@ -109,6 +118,8 @@ async def run_turn(
     format_: Format = "text",
     record: Path | None = None,
     limit: float = math.inf,
+    *,
+    has_stderr: bool = False,
 ) -> int:
     """Start an agent, run one turn in at most `limit` seconds, and return the exit code.
 
@@ -125,7 +136,7 @@ async def run_turn(
     deadline = anyio.current_time() + limit
     journal = Journal()
     whole = anyio.CancelScope()
-    printer = TurnPrinter(format_, whole.cancel, agent.open_dialect())
+    printer = TurnPrinter(format_, whole.cancel, agent.open_dialect(), has_stderr=has_stderr)
     try:
         with whole, record_journal(journal, agent, cwd, record, warn=say):
             journal.subscribe(printer.show)
@@ -146,6 +157,9 @@ async def run_turn(
         printer.finish()
     if not printer.is_read:
         raise BrokenPipeError
+    if printer.stray_lines:
+        lines = plural(printer.stray_lines, "line")
+        say(f"ignored {lines} of the agent's stdout: not a message of ACP")
     return exit_codes.DONE
 
 
@@ -158,7 +172,7 @@ def _words(words: tuple[str, ...]) -> tuple[str | None, str]:
         case (name, prompt):
             pass
         case _:
-            raise click.UsageError("the prompt has to be one argument: put it in quotes")
+            raise click.UsageError(UNQUOTED)
     if prompt == "-":
         prompt = sys.stdin.read()
     try:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from acp_console.cli.errors import say
-from acp_inspector.journal import Entry, Frame
+from acp_inspector.journal import Entry, Frame, StderrChunk
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import as_list, get
-from acp_protocol.jsonrpc import Json, Notification
+from acp_protocol.jsonrpc import InvalidMessage, Json, Notification
 
 Format: TypeAlias = Literal["text", "json", "quiet"]
 
@@ -25,11 +26,17 @@ class TurnPrinter:
     """Observes a journal and prints the agent's output as it arrives."""
 
     def __init__(
-        self, format_: Format, on_reader_gone: Callable[[], None], dialect: Dialect | None = None
+        self,
+        format_: Format,
+        on_reader_gone: Callable[[], None],
+        dialect: Dialect | None = None,
+        *,
+        has_stderr: bool = False,
     ) -> None:
         """Print in `format_`; call `left` when the reader of our stdout has gone.
 
-        Messages are translated from `dialect`; None: detect it.
+        Messages are translated from `dialect`; None: detect it. `has_stderr` prints the agent's stderr
+        as well.
         """
         self._format: Format = format_
         self._left = on_reader_gone
@@ -38,13 +45,20 @@ class TurnPrinter:
         self._messages: set[str] = set()
         """Ids of messages of which something was printed."""
         self._calls: set[str] = set()
+        self._stderr = getincrementaldecoder("utf-8")("replace") if has_stderr else None
+        self.stray_lines = 0
+        """Lines of the agent's stdout that were no message."""
         self.is_read = True
         """Whether the reader of stdout is still there."""
 
     def show(self, entry: Entry) -> None:
+        if isinstance(entry, StderrChunk) and self._stderr is not None:
+            sys.stderr.write(escape_controls(self._stderr.decode(entry.data)))
         if not isinstance(entry, Frame):
             return
         for message in self._decoder.decode(entry).messages:
+            if isinstance(message, InvalidMessage) and entry.side == "agent":
+                self.stray_lines += bool(entry.data.strip())
             if isinstance(message, Notification) and message.method == "session/update":
                 update = get(message.params, "update")
                 if self._format == "json":

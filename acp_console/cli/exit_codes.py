@@ -12,6 +12,6 @@ USAGE: Final = 2
 AGENT: Final = 3
 """The agent could not be started, or exited early."""
 PEER: Final = 4
-"""The peer refused a request or broke the protocol, so the command failed."""
+"""The agent answered with an error, or broke the protocol."""
 TIME_LIMIT: Final = 124
 INTERRUPTED: Final = 130

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import io
 import logging
@@ -64,6 +65,19 @@ class LazyGroup(click.Group):
         if cmd_name in WITHOUT_CLICK:
             return click.Command(cmd_name, short_help=COMMANDS[cmd_name])
         return load(cmd_name) if cmd_name in COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command; name the one that was probably meant if there is none."""
+        name = args[0]
+        if (
+            close := not ctx.resilient_parsing
+            and name not in COMMANDS
+            and difflib.get_close_matches(name, COMMANDS, 1)
+        ):
+            raise click.UsageError(f"No such command {name!r}. Did you mean {close[0]!r}?", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx

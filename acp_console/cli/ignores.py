@@ -10,6 +10,7 @@ import click
 
 from acp_console.cli.errors import say
 from acp_console.cli.reading import parse_filter, warn_about_filter
+from acp_console.render.values import plural
 from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.analysis.diff import Ignore
 from acp_inspector.analysis.exchanges import Exchanges
@@ -69,12 +70,14 @@ def ignores_of(texts: Sequence[str], *, lacks: Collection[str] = ()) -> list[Ign
 
 
 def report_ignores(ignores: Sequence[Ignore]) -> bool:
-    """Report how often each applied; return whether all did."""
+    """Report how often each applied; return whether all found something to ignore."""
     for ignore in ignores:
         if isinstance(ignore.what, FilterSelector):
             warn_about_filter(ignore.what.filter, option="--ignore")
         if ignore.applied:
-            say(f"--ignore {ignore.text}: applied {ignore.applied} times")
+            say(f"--ignore {ignore.text}: applied {plural(ignore.applied, 'time')}")
+        elif ignore.covered:
+            say(f"--ignore {ignore.text}: not needed; another --ignore covers its frames")
         else:
             say(f"--ignore {ignore.text}: nothing to ignore was found; remove or correct it")
-    return all(ignore.applied for ignore in ignores)
+    return all(ignore.applied or ignore.covered for ignore in ignores)

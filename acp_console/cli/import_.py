@@ -8,6 +8,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import say
+from acp_console.render.values import plural
 from acp_inspector.importers.formats import FORMATS
 from acp_inspector.importers.importer import import_file
 from acp_protocol.host.sanitize import escape_controls
@@ -38,19 +39,19 @@ def command(*, file: Path, out: Path, format_name: str | None, overwrite: bool) 
     acp-console import --as acpx 019c.stream.ndjson -o session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     result = import_file(file, out, format_name=format_name, overwrite=overwrite)
-    counts = [f"{result.counts['frames']} frames"]
+    counts = [plural(result.counts["frames"], "frame")]
     if pieces := result.counts["stderr"]:
-        counts.append(f"{pieces} pieces of stderr")
+        counts.append(f"{plural(pieces, 'piece')} of stderr")
     if notes := result.counts["notes"]:
-        counts.append(f"{notes} notes")
+        counts.append(plural(notes, "note"))
     click.echo(f"{escape_controls(str(out))}: {', '.join(counts)} from {result.format.about}")
     # What a user should know before trusting the recording.
     for line in result.format.caveats:
         say(line)
     for guess, count in result.guesses.items():
-        say(f"guessed for {count} frames: {guess}")
+        say(f"guessed for {plural(count, 'frame')}: {guess}")
     for what, count in result.skipped.items():
-        say(f"left out: {count} {what}")
+        say(f"left out: {what} ({count})")
     if count := result.counts["broken"]:
-        say(f"{count} lines could not be read and were kept as text")
+        say(f"{plural(count, 'line')} could not be read; kept as text")
     return exit_codes.DONE

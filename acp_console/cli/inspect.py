@@ -14,7 +14,7 @@ import click
     nargs=-1,
     required=True,
     metavar="FILE…",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
 )
 def command(*, files: tuple[Path, ...]) -> int:
     """Browse the traffic in recordings.
@@ -22,9 +22,14 @@ def command(*, files: tuple[Path, ...]) -> int:
     \b
     acp-console inspect session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
+    from acp_console.state.sources import FileSource
+
+    sources = [FileSource(path) for path in files]
+    for source in sources:
+        # What is no recording is refused before the screen opens.
+        source.open().close()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("inspect needs a terminal; without one, use acp-console show")
-    from acp_console.state.sources import FileSource
     from acp_console.tui.app import run_watch
 
-    return run_watch([FileSource(path) for path in files])
+    return run_watch(sources)

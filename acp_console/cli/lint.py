@@ -15,6 +15,7 @@ from acp_console.cli.exec_output import ascii_json
 from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_text import print_report
 from acp_console.cli.reading import annotate, filter_option, parse_filter, warn_about_filter
+from acp_inspector.analysis.annotations import LINT_FIELDS
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.filter.frames import EntryFields
@@ -45,6 +46,8 @@ class _Linted:
     """The first lines that could not be read."""
     unread: int = 0
     """The number of all lines that could not be read."""
+    is_filter_idle: bool = False
+    """Whether the filter matches no frame."""
 
     def fails(self, fail_on: FailOn) -> bool:
         is_damaged = bool(self.unread) and _faults_fail(fail_on)
@@ -101,7 +104,7 @@ def command(
 
     \b
     acp-console lint session.acp.ndjson
-    acp-console lint --fail-on warning --format junit recordings/*.acp.ndjson > lint.xml
+    acp-console lint --fail-on warning --format junit *.acp.ndjson > lint.xml
     acp-console lint --filter 'session == s1' session.acp.ndjson
     acp-console lint --rules ACP-L134
     """  # noqa: D301 - the mark by which click keeps lines apart
@@ -124,6 +127,9 @@ def command(
             say(f"{file} looks like the dialect {name}; use --dialect {name}")
         for rule, problem in each.report.failed.items():
             say(f"{rule} could not be checked because of a bug: {problem}")
+    if all(each.is_filter_idle for each in linted.values()):
+        say(f"--filter {text}: no frame matches; remove or correct it")
+        return exit_codes.USAGE
     has_failed = any(each.fails(fail_on) for each in linted.values())
     return exit_codes.FOUND if has_failed else exit_codes.DONE
 
@@ -149,7 +155,9 @@ def _lint(
         limit=limit,
         counts=None if meant is None else lambda each: not meant.isdisjoint(each.frames),
     )
-    linted = _Linted(linter.report)
+    # A filter on findings matches no frame of a recording without them.
+    is_filter_idle = meant is not None and not meant and not LINT_FIELDS & wanted.fields
+    linted = _Linted(linter.report, is_filter_idle=is_filter_idle)
     for row in read_lines(file):
         if isinstance(row, BadLine):
             say(f"{file}, line {row.line}: {row.reason}")
@@ -203,8 +211,8 @@ def _print(
     faults = {file: each.faults for file, each in linted.items()}
     match format_:
         case "text":
-            for file, report in reports.items():
-                print_report(file, report, is_all=is_all)
+            for file, each in linted.items():
+                print_report(file, each.report, unread=each.unread, is_all=is_all)
         case "json":
             click.echo(ascii_json(lint_json(reports, faults)))
         case "sarif":
@@ -245,6 +253,7 @@ def lint_json(
         ],
         "counts": {word: sum(each.counts[word] for each in every) for word in SEVERITIES},
         "omitted": sum(sum(each.omitted.values()) for each in every),
+        "hidden": sum(each.hidden for each in every),
         "exercised": len(exercised & applied),
         "rules": len(applied),
         "idle": _words(sorted(applied - exercised - failed.keys())),

@@ -20,6 +20,7 @@ from acp_console.render.findings import (
     severity_word,
     sort_findings,
 )
+from acp_console.render.values import plural
 from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.engine import Finding, LintReport
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -31,12 +32,16 @@ FRAMES: Final = 6
 COLOURS: Final[dict[Severity, str]] = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
-def print_report(file: str, report: LintReport, *, is_all: bool) -> None:
+def print_report(file: str, report: LintReport, *, unread: int = 0, is_all: bool) -> None:
     """Print a report: its findings, the most severe first, and the rule coverage."""
     counts = ", ".join(
         f"{report.counts[each]} {severity_word(each, report.counts[each])}"
         for each in GRAVEST_FIRST
     )
+    if unread:
+        counts += f", {plural(unread, 'line')} unreadable"
+    if report.hidden:
+        counts += f" ({plural(report.hidden, 'finding')} hidden by --filter)"
     versions = ", ".join(f"version {version}" for version in sorted(report.versions))
     click.echo(f"{escape_controls(file)}: {counts}{f' ({versions})' if versions else ''}")
     shown: Counter[tuple[str, Severity]] = Counter()

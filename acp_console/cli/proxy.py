@@ -17,6 +17,7 @@ from acp_inspector.proxy.process import take_stdio
 from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy, warn
 from acp_inspector.recording.writer import WriteMode
 from acp_protocol.errors import AcpError, AgentStartError
+from acp_protocol.host.arguments import ArgumentParser
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -104,20 +105,18 @@ def _age(text: str) -> float:
 def _measured(text: str, units: Mapping[str, int]) -> float:
     """Return a number with a unit in the smallest of `units`."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.strip().lower())
-    if found is None or found[2] not in units or not float(found[1]):
+    if found is None or found[2] not in units:
         names = ", ".join(filter(None, units))
         raise argparse.ArgumentTypeError(f"{text} is not an amount; units are {names}")
+    if not float(found[1]):
+        raise argparse.ArgumentTypeError(f"{text} must be more than 0")
     return float(found[1]) * units[found[2]]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
         prog="acp-console proxy",
-        usage=(
-            "%(prog)s [--record FILE [--append | --overwrite] [--rotate-size BYTES] "
-            "[--rotate-age TIME]] [--redact] [--break FILTER]… [--hold-limit TIME] "
-            "[--rules FILE] [--addon FILE]… [--name NAME] [--no-control] -- COMMAND…"
-        ),
+        usage="%(prog)s [OPTIONS] -- COMMAND…",
         description="Run between an editor and its agent; record and intercept the traffic.",
         epilog="example: acp-console proxy --record session.acp.ndjson -- my-agent --acp",
     )

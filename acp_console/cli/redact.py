@@ -9,6 +9,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.exec_output import ascii_json
+from acp_console.render.values import plural
 from acp_inspector.redaction.files import redact_recording
 from acp_inspector.redaction.patterns import RULES
 from acp_protocol.host.sanitize import escape_controls
@@ -49,7 +50,7 @@ def command(
 
     \b
     acp-console redact session.acp.ndjson -o public.acp.ndjson
-    acp-console redact session.acp.ndjson -o public.acp.ndjson --rule github --rule key
+    acp-console redact --rule github session.acp.ndjson -o public.acp.ndjson
     acp-console scan public.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     report = redact_recording(file, out, rules=rules, overwrite=overwrite)
@@ -72,7 +73,7 @@ def command(
     elif not places:
         click.echo(f"{shown}: no secret was found by {len(report.rules)} rules")
     else:
-        click.echo(f"{shown}: {secrets} secrets replaced in {places} places")
+        click.echo(f"{shown}: {plural(secrets, 'secret')} replaced in {plural(places, 'place')}")
         for name in RULES:
             if name in report.replaced:
                 click.echo(f"  {name}: {report.replaced[name]}")

@@ -6,11 +6,12 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, chosen_agent
+from acp_console.cli.agent_option import AgentCommand, Seconds, chosen_agent
 from acp_console.cli.errors import say
 from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
@@ -18,6 +19,9 @@ from acp_console.cli.run_async import run_until_signal
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.player import STEP_TIMEOUT, play_as_client, prepare_workspace
 from acp_protocol.host.sanitize import escape_controls
+
+SHOWN: Final = 20
+"""Differences that are shown of each kind, unless all are asked for."""
 
 
 @click.command(name="replay", cls=AgentCommand)
@@ -39,7 +43,7 @@ from acp_protocol.host.sanitize import escape_controls
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     default=STEP_TIMEOUT,
     show_default=True,
     metavar="SECONDS",
@@ -51,6 +55,7 @@ from acp_protocol.host.sanitize import escape_controls
     help="Send placeholders where secrets were removed from the recording.",
 )
 @ignore_option
+@click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -62,6 +67,7 @@ def command(
     timeout: float,
     allow_redacted: bool,
     ignored: tuple[str, ...],
+    is_all: bool,
 ) -> int:
     """Play the client of the recording FILE against a fresh agent, and compare by meaning.
 
@@ -94,7 +100,9 @@ def command(
             ignores=ignores,
             allows_redacted=allow_redacted,
         )
-        click.echo(f"{escape_controls(file.name)}: {result.render()}")
+        click.echo(
+            f"{escape_controls(file.name)}: {result.render(limit=None if is_all else SHOWN)}"
+        )
         if result.has_agent_ended:
             return exit_codes.AGENT
         if not report_ignores(ignores):

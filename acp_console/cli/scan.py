@@ -11,6 +11,7 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import say
 from acp_console.cli.exec_output import ascii_json
+from acp_console.render.values import plural
 from acp_inspector.redaction.files import find_secrets
 from acp_protocol.host.sanitize import escape_controls, single_line
 
@@ -57,5 +58,5 @@ def command(*, files: tuple[Path, ...], format_: Format) -> int:
     if format_ == "json":
         click.echo(ascii_json({"findings": findings, "counts": dict(counts)}))
     elif not counts:
-        say(f"no secret found in {len(files)} {'file' if len(files) == 1 else 'files'}")
+        say(f"no secret found in {plural(len(files), 'file')}")
     return exit_codes.FOUND if counts else exit_codes.DONE

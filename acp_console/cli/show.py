@@ -158,7 +158,7 @@ def command(
     \b
     acp-console show session.acp.ndjson
     acp-console show --filter request_permission --format json session.acp.ndjson
-    acp-console show --filter 'from == agent and latency > 500ms' session.acp.ndjson
+    acp-console show --filter 'from == agent and latency > 1s' x.acp.ndjson
     acp-console show --follow --filter 'error or stderr' session.acp.ndjson
     acp-console show --format raw session.acp.ndjson >frames
     """  # noqa: D301 - the mark by which click keeps lines apart

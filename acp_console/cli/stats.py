@@ -64,7 +64,7 @@ def command(*, file: Path, by: By, text: str, format_: Format) -> int:
     \b
     acp-console stats session.acp.ndjson
     acp-console stats --by turn session.acp.ndjson
-    acp-console stats --by session --filter 'from == agent' --format json session.acp.ndjson
+    acp-console stats --by session --filter 'from == agent' session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     study = read_session_model(file, parse_filter(text, unknown_fields=UNKNOWN_FIELDS))
     if format_ == "json":

@@ -173,6 +173,9 @@ class AgentConnection:
         return await self._ending()
 
     async def _ending(self) -> AcpError:
+        # A send may fail before the end of the agent's output is read.
+        with anyio.move_on_after(1):
+            await self.connection.wait_closed()
         if (problem := self.connection.frame_error) is not None:
             return RemoteProtocolError(f"the agent sent an unreadable frame: {problem}")
         code: int | None = None

@@ -6,6 +6,7 @@ A flag overrides what the configuration sets; the key is the option's `dest`.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ from acp_agent.models.providers import PROVIDERS
 from acp_agent.models.settings import MODEL
 from acp_agent.setting_types import BOOLEAN, SECONDS
 from acp_agent.settings import setting_keys
+from acp_protocol.host.arguments import ArgumentParser
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 
 def new_parser() -> argparse.ArgumentParser:
     """Return the parser for serving."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="acp-agent",
         description="An ACP agent on stdio; its built-in demo model needs no network and no key.",
         epilog="Other commands: acp-agent config show|init|check and acp-agent agent-json; see "
@@ -78,8 +80,8 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_setting_options(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of settings; those that are not given have no attribute."""
+def add_setting_options(parser: argparse.ArgumentParser, only: Collection[str] = ()) -> None:
+    """Add the flags of settings, or those of some keys; those not given have no attribute."""
     groups: dict[str, Any] = {
         "model": parser.add_argument_group(
             "model", "Keys and URLs come from the environment, see docs/models.md."
@@ -88,7 +90,7 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
         "sessions": parser.add_argument_group("sessions"),
     }
     for key in setting_keys().values():
-        if key.flag is None:
+        if key.flag is None or (only and key.path not in only):
             continue
         argument: dict[str, Any]
         if key.type is BOOLEAN:

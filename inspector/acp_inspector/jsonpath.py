@@ -160,6 +160,14 @@ def _segment(found: re.Match[str]) -> Segment:
     return Member(found["name"])
 
 
+def formatted_member(name: str, dot: str = ".") -> str:
+    """Return the segment that selects the member of this name."""
+    if _PLAIN.fullmatch(name):
+        return dot + name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'["{escaped}"]'
+
+
 def _formatted(segments: Iterable[Segment]) -> Iterator[str]:
     dot = "."
     for segment in segments:
@@ -170,11 +178,8 @@ def _formatted(segments: Iterable[Segment]) -> Iterator[str]:
                 yield "[*]"
             case Index(number):
                 yield f"[{number}]"
-            case Member(name) if _PLAIN.fullmatch(name):
-                yield dot + name
             case Member(name):
-                escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-                yield f'["{escaped}"]'
+                yield formatted_member(name, dot)
         dot = "" if isinstance(segment, Descendants) else "."
 
 

@@ -20,6 +20,7 @@ from acp_agent.models.factory import check_settings
 from acp_agent.models.providers import SettingsError
 from acp_agent.paths import CONFIG_NAMES, ConfigPathError, config_directory, config_file
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.arguments import ArgumentParser
 
 OK: Final = 0
 INVALID: Final = 1
@@ -47,18 +48,22 @@ def _show(options: argparse.Namespace) -> int:
     return OK
 
 
+def _default_path() -> Path:
+    return config_directory(os.environ) / CONFIG_NAMES[0]
+
+
 def _init(options: argparse.Namespace) -> int:
     if options.file == Path("-"):
         _print(template())
         return OK
-    path: Path = options.file or config_directory(os.environ) / CONFIG_NAMES[0]
+    path: Path = options.file or _default_path()
     write_template(path, overwrite=options.force)
     _print(f"{path}\n")
     return OK
 
 
 def _check(options: argparse.Namespace) -> int:
-    path: Path = options.file
+    path: Path = options.file or config_file(None, os.environ) or _default_path()
     if not path.exists():
         raise InvalidFileError(f"{path}: there is no such file")
     try:
@@ -127,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
-    parser = argparse.ArgumentParser(prog="acp-agent")
+    parser = ArgumentParser(prog="acp-agent")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     card = add_command(
         commands, "agent-json", "print the agent's entry for registries", _agent_json
@@ -139,9 +144,10 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--format", choices=("toml", "json"), default="toml", help="(default: %(default)s)"
     )
-    for command in (card, show):
-        add_config_options(command)
-        add_setting_options(command)
+    add_config_options(card)
+    add_setting_options(card, only=("model.name", "model.images"))
+    add_config_options(show)
+    add_setting_options(show)
     about = "write a file with every key and what it does, readable for you alone (0600)"
     init = add_command(commands, "init", about, _init)
     init.add_argument(
@@ -154,7 +160,13 @@ def _parser() -> argparse.ArgumentParser:
     init.add_argument("--force", action="store_true", help="overwrite the file if it exists")
     about = "report every mistake in a file; exit code 1 if there is one"
     check = add_command(commands, "check", about, _check)
-    check.add_argument("file", type=Path, metavar="FILE")
+    check.add_argument(
+        "file",
+        type=Path,
+        nargs="?",
+        metavar="FILE",
+        help="(default: the file that is read if none is named)",
+    )
     return parser
 
 

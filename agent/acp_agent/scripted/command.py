@@ -39,7 +39,7 @@ def run_script(options: argparse.Namespace) -> int:
         return FAILED if options.check else UNUSABLE
     given = vars(options)
     if unheeded := _ignored_options(given):
-        _log(f"--script takes no account of {', '.join(unheeded)}")
+        _log(f"--script ignores {', '.join(unheeded)}")
     if options.check:
         return check_file(path)
     newest, dialect = given.get("protocol.version", 1), given.get("protocol.dialect")

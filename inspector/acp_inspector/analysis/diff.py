@@ -24,7 +24,7 @@ from acp_inspector.analysis.items import string
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.steps import JournalStep, Level, Steps
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.jsonpath import JSONPath, delete_at
+from acp_inspector.jsonpath import JSONPath, delete_at, formatted_member
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
@@ -66,7 +66,7 @@ class StepDifference:
     name: str
     """The name of the step."""
     path: str
-    """Where in the step; empty for all of it."""
+    """Where in the message, as JSONPath; empty for all of it."""
     left: Json
     right: Json
     left_frames: tuple[int, ...]
@@ -128,6 +128,8 @@ class Ignore:
     what: FrameSelector | JSONPath
     applied: int = 0
     """How often it applied."""
+    covered: int = 0
+    """How often it would have applied in frames that another one ignores."""
 
 
 def compare(
@@ -201,10 +203,14 @@ def _read(
             continue
         if frame.side not in sides:
             steps.apply(frame, study.last_paired)
-        elif not _is_ignored(ignores, frame, exchanges, notes):
-            paired = study.last_paired
-            if ignores:
-                paired = tuple((_without(message, ignores), its) for message, its in paired)
+            continue
+        paired = study.last_paired
+        is_ignored = _is_ignored(ignores, frame, exchanges, notes)
+        if ignores:
+            paired = tuple(
+                (_without(message, ignores, is_ignored=is_ignored), its) for message, its in paired
+            )
+        if not is_ignored:
             steps.apply(frame, paired)
     known = (talk.info.cwd for talk in study.conversations.sessions.values())
     cwds = sorted({each for each in (cwd, *known) if each and each != "/"}, key=len, reverse=True)
@@ -244,8 +250,11 @@ def _is_ignored(
     return is_ignored
 
 
-def _without(message: Message, ignores: Iterable[Ignore]) -> Message:
-    """Return a message without the places that are ignored, and count these."""
+def _without(message: Message, ignores: Iterable[Ignore], *, is_ignored: bool) -> Message:
+    """Return a message without the places that are ignored, and count these.
+
+    `is_ignored` says that its whole frame is.
+    """
     paths = [(ignore, ignore.what) for ignore in ignores if isinstance(ignore.what, JSONPath)]
     match message:
         case Request() | Notification():
@@ -259,7 +268,10 @@ def _without(message: Message, ignores: Iterable[Ignore]) -> Message:
     deleted = 0
     for ignore, path in paths:
         count = delete_at(whole, path)
-        ignore.applied += count
+        if is_ignored:
+            ignore.covered += count
+        else:
+            ignore.applied += count
         deleted += count
     if not deleted:
         return message
@@ -375,7 +387,8 @@ class _Comparing:
             is_same_type = id_key(one.id)[0] == id_key(other.id)[0]
             if not is_same_type or not self._agree(kind, one.id, other.id):
                 yield "id", one.id, other.id
-        yield from self._differing(one.value, other.value, "", _DEPTH)
+        for path, *values in self._differing(one.value, other.value, "$", _DEPTH):
+            yield one.path_in_message(path), values[0], values[1]
 
     def _agree(self, kind: str, one: Json, other: Json) -> bool:
         """Return whether two ids are a pair, or are reported not to be one."""
@@ -394,7 +407,7 @@ class _Comparing:
             ours, theirs = cast("dict[str, Json]", one), cast("dict[str, Json]", other)
             for name in dict.fromkeys([*ours, *theirs]):
                 values = ours.get(name, ABSENT), theirs.get(name, ABSENT)
-                member_path = f"{path}.{name}" if path else name
+                member_path = path + formatted_member(name)
                 if (
                     name in GENERATED_IDS
                     and not isinstance(values[0], dict | list)

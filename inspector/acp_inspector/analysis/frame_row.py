@@ -145,5 +145,7 @@ def _first(blocks: Json) -> str:
 
 
 def _quoted(block: Json) -> str:
-    text = string(block, "text") or f"[{string(block, 'type') or 'nothing'}]"
+    text = get(block, "text")
+    if not isinstance(text, str):
+        text = f"[{string(block, 'type') or 'nothing'}]"
     return f'"{text[:SUMMARY_WIDTH]}"'

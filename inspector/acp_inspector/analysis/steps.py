@@ -59,6 +59,13 @@ _SHAPE: Final = frozenset(
     }
 )
 """Members whose value is left on the level `shape`; of others, objects and lists of objects."""
+_UPDATE: Final = "$.params.update"
+_JOINED_PATHS: Final = {
+    **dict.fromkeys(_TEXT_CHUNKS, (("$.text", ".content.text"),)),
+    "tool call": (("$.last", ""), ("$.states", ".status")),
+    "terminal": (("$.data", ".data"),),
+}
+"""Of steps that join updates: where the parts of their value are in an update."""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,6 +84,18 @@ class JournalStep:
     id: RequestId = None
     """That of a request; None otherwise."""
     is_request: bool = False
+    root: str = "$.params"
+    """The path of `value` in its message; empty where it has none."""
+
+    def path_in_message(self, path: str) -> str:
+        """Return the path in a message of a JSONPath in `value`, as `--ignore` takes it."""
+        if self.root == _UPDATE:
+            for inner, outer in _JOINED_PATHS.get(self.name, ()):
+                rest = path.removeprefix(inner)
+                if rest != path and rest[:1] in {"", ".", "["}:
+                    # Lists are made of one value of each update.
+                    return _UPDATE + outer + (rest if inner == "$.last" else "")
+        return self.root + path.removeprefix("$")
 
 
 class Steps:
@@ -107,7 +126,8 @@ class Steps:
                     error = {"code": code, "message": text, "data": data}
                     self._answer(frame, id_, exchange, {"error": error})
                 case InvalidMessage() | Batch():
-                    self._add(frame, "malformed message", None, frame.data.decode(errors="replace"))
+                    text = frame.data.decode(errors="replace")
+                    self._add(frame, "malformed message", None, text, root="")
 
     def finished(self) -> list[JournalStep]:
         """Return the steps as they are compared."""
@@ -118,9 +138,11 @@ class Steps:
                 step.value = shape(step.value)
         return self.steps
 
-    def _add(self, frame: Frame, name: str, session: str | None, value: Json) -> JournalStep:
+    def _add(
+        self, frame: Frame, name: str, session: str | None, value: Json, root: str = "$.params"
+    ) -> JournalStep:
         turn = self._turns.get(session, 0)
-        step = JournalStep(frame.side, name, session, value, turn, [frame.seq])
+        step = JournalStep(frame.side, name, session, value, turn, [frame.seq], root=root)
         self.steps.append(step)
         self._last[frame.side, session] = step
         return step
@@ -137,13 +159,13 @@ class Steps:
         self, frame: Frame, id_: RequestId, exchange: Exchange | None, value: Mapping[str, Json]
     ) -> None:
         if exchange is None:
-            self._add(frame, "response to no request", None, {"id": id_, **value})
+            self._add(frame, "response to no request", None, {"id": id_, **value}).root = "$"
             return
         method, session = exchange.request.method, exchange.session
         if session is None and method.startswith("session/"):
             # It comes before everything else in the session that it opens.
             session = _session(value.get("result"))
-        self._add(frame, f"response to {method}", session, value)
+        self._add(frame, f"response to {method}", session, value).root = "$"
         # In version 2 the response to a prompt begins its turn, without a reason to stop.
         has_stopped = "error" in value or get(value.get("result"), "stopReason") is not None
         if method == "session/prompt" and has_stopped:
@@ -157,7 +179,7 @@ class Steps:
     def _update(self, frame: Frame, session: str | None, update: Json) -> None:
         name = string(update, "sessionUpdate") or "update of no kind"
         if self._level == "strict":
-            self._add(frame, name, session, update)
+            self._add(frame, name, session, update, _UPDATE)
         elif name in _TEXT_CHUNKS:
             self._chunk(frame, session, name, update)
         elif name in _CALL_OUTPUT and string(update, "toolCallId"):
@@ -167,7 +189,7 @@ class Steps:
         elif name in _LAST_VALUE:
             self._value(frame, session, name, update)
         else:
-            self._add(frame, name, session, update)
+            self._add(frame, name, session, update, _UPDATE)
             if name == "state_update" and string(update, "state") == "idle":
                 self._end_turn(session)
 
@@ -175,7 +197,7 @@ class Steps:
         content = get(update, "content")
         text = string(content, "text") if string(content, "type") == "text" else None
         if text is None:
-            self._add(frame, name, session, update)
+            self._add(frame, name, session, update, _UPDATE)
             return
         message_id = get(update, "messageId")
         last = self._last.get((frame.side, session))
@@ -184,7 +206,7 @@ class Steps:
             last.value["text"] += text
             last.frames.append(frame.seq)
             return
-        self._add(frame, name, session, {"messageId": message_id, "text": text})
+        self._add(frame, name, session, {"messageId": message_id, "text": text}, _UPDATE)
 
     def _call(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
         value: Json = {"toolCallId": string(update, "toolCallId"), "states": [], "last": {}}
@@ -209,7 +231,7 @@ class Steps:
         key = (session, f"{name} {next(iter(value.values()))}")
         step = self._entities.get(key)
         if step is None:
-            step = self._entities[key] = self._add(frame, name, session, value)
+            step = self._entities[key] = self._add(frame, name, session, value, _UPDATE)
         else:
             step.frames.append(frame.seq)
         return step
@@ -229,7 +251,7 @@ class Steps:
     def _value(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
         step = self._values.get((session, name))
         if step is None:
-            step = self._values[session, name] = self._add(frame, name, session, update)
+            step = self._values[session, name] = self._add(frame, name, session, update, _UPDATE)
             step.turn += session not in self._working
         else:
             step.value = update

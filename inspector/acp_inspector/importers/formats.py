@@ -50,7 +50,13 @@ class Format:
 
 
 FORMATS: Final[tuple[Format, ...]] = (
-    Format("capture", 'capture of {"t","dir","line"}', is_capture, read_capture, "start"),
+    Format(
+        "capture",
+        'capture of {"t","dir","line"}, dir c2a, a2c or stderr',
+        is_capture,
+        read_capture,
+        "start",
+    ),
     Format(
         "conductor",
         "trace of the Rust SDK's conductor",

@@ -104,6 +104,8 @@ def _format(source: Path, name: str | None) -> Format:
         raise RecordingError(f"cannot read {source}: {describe_os_error(problem)}") from None
     if head.startswith(_OURS):
         raise UnknownFormatError(f"{source} is a recording already; there is nothing to import")
+    if not head.strip() and not stream.problem:
+        raise NoMessageError(f"cannot import {source}: it is empty")
     if name is not None:
         return find_format(name)
     try:

@@ -62,6 +62,8 @@ class LintReport:
     """All findings by severity, kept or not."""
     omitted: Counter[str] = field(default_factory=Counter[str])
     """Findings beyond the number that is kept of each rule."""
+    hidden: int = 0
+    """Findings that the report was told not to have."""
     versions: set[int] = field(default_factory=set[int])
     """The protocol versions that were agreed upon."""
     dialects: set[str] = field(default_factory=set[str])
@@ -177,6 +179,7 @@ class Linter:
             return ()
         for each in found:
             if self._counts is not None and not self._counts(each):
+                self.report.hidden += 1
                 continue
             self.report.counts[each.severity] += 1
             self._kept[each.rule.id] += 1

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
-from acp_inspector.analysis.diff import StepDifference, frame_numbers, value_lines
+from acp_inspector.analysis.diff import Kind, StepDifference, frame_numbers, value_lines
 from acp_protocol.host.sanitize import escape_controls
+
+_WORDS: Final[dict[Kind, str]] = {
+    "right only": "is not in the recording",
+    "left only": "is missing",
+    "changed": "differs",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +39,11 @@ class ReplayResult:
         """Whether everything was played and nothing differs."""
         return not self.differences and not self.errors
 
-    def render(self) -> str:
-        """Return the result as text that is safe to show."""
-        return escape_controls("\n".join(self._lines()))
+    def render(self, *, limit: int | None = None) -> str:
+        """Return the result as text that is safe to show, with `limit` differences of a kind."""
+        return escape_controls("\n".join(self._lines(limit)))
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, limit: int | None) -> Iterator[str]:
         counts = f"{self.played} client frames played, {self.compared} steps compared"
         if self.unreached:
             counts += f", {self.unreached} not reached"
@@ -46,17 +54,24 @@ class ReplayResult:
         yield f"fail: {count} {'problem' if count == 1 else 'problems'}; {counts}"
         for error in self.errors:
             yield f"\n* {error}"
+        counts_by_kind: Counter[str] = Counter()
         for difference in self.differences:
-            yield from _difference_lines(difference)
+            kind = f"{difference.name} {_WORDS[difference.kind]}"
+            counts_by_kind[kind] += 1
+            if limit is None or counts_by_kind[kind] <= limit:
+                yield from _difference_lines(difference)
+        for kind, number in counts_by_kind.items():
+            if limit is not None and number > limit:
+                yield f"\n… and {number - limit} more: {kind} (--all shows them)"
 
 
 def _difference_lines(difference: StepDifference) -> Iterator[str]:
     recorded, live = map(frame_numbers, (difference.left_frames, difference.right_frames))
     match difference.kind:
         case "right only":
-            what = f" is not in the recording (live {live})"
+            what = f" {_WORDS[difference.kind]} (live {live})"
         case "left only":
-            what = f" is missing (recorded {recorded})"
+            what = f" {_WORDS[difference.kind]} (recorded {recorded})"
         case "changed":
             what = f"{f', at {difference.path}' if difference.path else ''} (recorded {recorded})"
     yield f"\n* {difference.name}{what}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import tomllib
 from pathlib import Path
@@ -95,6 +96,39 @@ def test_check_says_whether_a_file_can_be_used(
     Path("x.toml").write_text(text)
     assert run_command(["config", "check", "x.toml"]) == code
     assert capsys.readouterr().out.startswith(said)
+
+
+def test_check_takes_the_file_that_is_read(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["config", "check"]) == 2
+    assert capsys.readouterr().err == f"acp-agent: {own}: there is no such file\n"
+    own.parent.mkdir()
+    own.write_text("")
+    assert run_command(["config", "check"]) == 0
+    assert capsys.readouterr().out == f"{own}: valid\n"
+
+
+def test_agent_json_has_only_options_that_change_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run_command(["agent-json", "--help"])
+    options = set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
+    assert options == {"--config", "--no-config", "--model", "--images"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["config", "chek"], "Did you mean 'check'?"),
+        (["config", "show", "--formt", "json"], "unrecognized arguments: --formt"),
+    ],
+)
+def test_a_mistyped_word_is_told_in_two_lines(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    with pytest.raises(SystemExit) as ending:
+        run_command(words)
+    shown = capsys.readouterr().err
+    assert (ending.value.code, shown.count("\n")) == (2, 2)
+    assert said in shown
 
 
 def test_check_knows_a_file_that_is_not_there(

@@ -302,7 +302,10 @@ def test_the_documents_ask_from_a_shell_what_is_answered(
         process.stdin.close()
 
 
-@pytest.mark.parametrize("words", [("attach",), ("attach", "--json"), ("inspect", "README.md")])
+RECORDING = str(Path(__file__).parents[3] / "recordings/hello.acp.ndjson")
+
+
+@pytest.mark.parametrize("words", [("attach",), ("attach", "--json"), ("inspect", RECORDING)])
 def test_a_screen_needs_a_terminal(call: Call, alone: None, words: tuple[str, ...]) -> None:
     del alone
     outcome = call(*words)

@@ -41,7 +41,7 @@ def test_the_same_is_no_difference(call: Call) -> None:
 def test_a_difference_is_shown_with_its_frames_and_safe_to_show(call: Call, other: str) -> None:
     done = call("diff", EDIT, other)
     assert done.code == exit_codes.FOUND
-    assert "* client: response to session/request_permission at result.outcome.optionId" in done.out
+    assert "response to session/request_permission at $.result.outcome.optionId, " in done.out
     assert f"frame {chosen()} and frame {chosen()}" in done.out
     assert done.out.replace("\n", "").isprintable()
 
@@ -63,6 +63,15 @@ def test_what_is_ignored_is_counted_and_no_difference(call: Call, other: str) ->
     assert f"--ignore {place}: applied 2 times" in done.err
     done = call("diff", "--ignore", "method == session/request_permission", EDIT, other)
     assert done.code == exit_codes.DONE
+
+
+def test_an_ignore_whose_frames_another_one_ignores_is_no_mistake(call: Call, other: str) -> None:
+    place = "$.result.outcome.optionId"
+    done = call(
+        "diff", "--ignore", "method == session/request_permission", "--ignore", place, EDIT, other
+    )
+    assert done.code == exit_codes.DONE
+    assert f"--ignore {place}: not needed; another --ignore covers its frames\n" in done.err
 
 
 def test_an_ignore_that_means_nothing_fails(call: Call) -> None:

@@ -94,6 +94,13 @@ def test_an_early_end_is_told(agent: Agent, call: Call) -> None:
     assert done.err == "acp-console: the turn ended early: max_tokens\n"
 
 
+def test_the_agents_stderr_is_shown_where_it_is_asked_for(agent: Agent, call: Call) -> None:
+    command = agent('sys.stderr.write("warming up\\x1b\\n"); sys.stderr.flush()\n' + FRIENDLY)
+    assert call("exec", "hello", "--", *command).err == ""
+    done = call("exec", "--stderr", "hello", "--", *command)
+    assert (done.out, done.err) == ("You said *hello*.\n", "warming up␛\n")
+
+
 def test_the_prompt_may_come_from_stdin(
     agent: Agent, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,6 +304,21 @@ def test_an_agent_that_prints_garbage_and_stays(agent: Agent, call: Call) -> Non
     )
 
 
+def test_garbage_is_quoted_also_if_sending_failed_first(agent: Agent, call: Call) -> None:
+    script = """
+greet()
+opened = hear("session/new")
+os.close(0)
+tell(id=opened["id"], result={"sessionId": "s1"})
+for _ in range(1000):
+    say("x")
+print("hello")
+"""
+    done = call("exec", "hello", "--", *agent(script))
+    assert done.code == exit_codes.AGENT
+    assert "on stdout it said what is no message of ACP: hello" in done.err
+
+
 def test_garbage_between_the_messages_does_no_harm(agent: Agent, call: Call) -> None:
     script = """
 print("Welcome!")
@@ -308,6 +330,9 @@ end(prompt)
 """
     done = call("exec", "hello", "--", *agent(script))
     assert (done.code, done.out) == (exit_codes.DONE, "fine\n")
+    assert done.err == (
+        "acp-console: ignored 3 lines of the agent's stdout: not a message of ACP\n"
+    )
 
 
 def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
@@ -360,10 +385,12 @@ hear("never")
         ([], "missing PROMPT, e.g."),
         (["  "], "the prompt is empty"),
         (["nobody", "hello"], "unknown agent 'nobody'; known agents: demo"),
-        (["a", "b", "c"], "put it in quotes"),
+        (["a", "b", "c"], "put it into quotes"),
+        (["read", "README.md"], "If 'read' begins the prompt: the prompt is one argument: put it"),
         (["hello", "--"], "missing the agent's command after --"),
         (["demo", "hello", "--", "cat"], "not both"),
-        (["--timeout", "0", "hello"], "--timeout"),
+        (["--timeout", "0", "hello"], "'0' is not a number of seconds above 0"),
+        (["--timeout", "abc", "hello"], "'abc' is not a number of seconds above 0"),
         (["--allow", "everything", "hello"], "--allow"),
         (["--format", "xml", "hello"], "--format"),
         (["--cwd", "/no/such/place", "hello"], "--cwd"),

@@ -25,8 +25,8 @@ def test_it_says_what_it_recognised_and_what_it_guessed(call: Call, tmp_path: Pa
     assert (
         "acp-console: the sender of each message is guessed from methods and open requests" in told
     )
-    assert "acp-console: 1 lines could not be read and were kept as text" in told
-    assert sum("guessed for 1 frames" in line for line in told) == 3
+    assert "acp-console: 1 line could not be read; kept as text" in told
+    assert sum("guessed for 1 frame:" in line for line in told) == 3
     assert len(read_recording(out).frames) == 9
 
 
@@ -41,7 +41,7 @@ def test_what_was_imported_can_be_shown(call: Call, tmp_path: Path, sample: str)
 
 def test_what_was_left_out_is_told(call: Call, tmp_path: Path) -> None:
     done = call("import", str(SAMPLES / "trace.jsons"), "-o", str(tmp_path / "out"))
-    assert "left out: 2 messages between the conductor's parts" in done.err
+    assert "left out: messages between the conductor's parts (2)" in done.err
 
 
 def test_the_format_can_be_named(call: Call, tmp_path: Path) -> None:
@@ -67,6 +67,13 @@ def test_what_is_called_what_it_is_not_is_refused(call: Call, tmp_path: Path, na
     assert (done.code, done.out, done.err.count("\n")) == (exit_codes.USAGE, "", 1)
     assert "no message can be read in it" in done.err
     assert not out.exists()
+
+
+def test_an_empty_file_is_said_to_be_empty(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "in").touch()
+    done = call("import", str(tmp_path / "in"), "-o", str(tmp_path / "out"))
+    assert done.code == exit_codes.USAGE
+    assert done.err == f"acp-console: cannot import {tmp_path / 'in'}: it is empty\n"
 
 
 def test_nothing_is_overwritten_unless_that_is_said(call: Call, tmp_path: Path) -> None:

@@ -157,7 +157,9 @@ def test_a_damaged_recording_counts_as_a_warning(call: Call, tmp_path: Path) -> 
     path = write(tmp_path / "cut.acp.ndjson", talk)
     path.write_bytes(path.read_bytes() + b"{ no line\n")
     assert call("lint", str(path)).code == exit_codes.DONE
-    assert call("lint", "--fail-on", "warning", str(path)).code == exit_codes.FOUND
+    done = call("lint", "--fail-on", "warning", str(path))
+    assert done.code == exit_codes.FOUND
+    assert ": 0 errors, 0 warnings, 0 info, 1 line unreadable" in done.out
 
 
 @pytest.mark.parametrize("n", [200_000_000, 10**23])
@@ -205,6 +207,24 @@ def test_a_filter_may_ask_for_what_stands_in_no_frame(call: Call, wrong: Path) -
         found = {each["rule"] for each in json.loads(done.out)["findings"]}
         assert rules_found <= found
         assert "ACP-L008" not in found
+
+
+def test_the_summary_counts_what_a_filter_hides(call: Call, wrong: Path) -> None:
+    done = call("lint", "--filter", "n == 1", str(wrong))
+    assert done.out.startswith(f"{wrong}: 0 errors, 0 warnings, 0 info (")
+    assert " findings hidden by --filter) (version 1)\n" in done.out
+
+
+def test_a_filter_that_matches_no_frame_is_a_mistake(call: Call, wrong: Path) -> None:
+    for format_ in ("text", "json"):
+        done = call("lint", "--filter", "session == nosuch", "--format", format_, str(wrong))
+        assert done.code == exit_codes.USAGE
+        assert "--filter session == nosuch: no frame matches" in done.err
+    assert json.loads(done.out)["hidden"] > 0
+
+
+def test_a_filter_on_findings_may_match_no_frame(call: Call, wrong: Path) -> None:
+    assert call("lint", "--filter", "rule == ACP-L134", str(wrong)).code == exit_codes.DONE
 
 
 def test_a_wrong_filter_is_shown_with_its_place(call: Call, wrong: Path) -> None:

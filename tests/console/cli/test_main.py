@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,11 +41,35 @@ def test_each_command_has_help_with_an_example(
     assert "acp-" in shown.partition("sage: ")[2].partition("\n")[2]
 
 
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_into_80_columns(
+    command: str, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = call(*filter(None, [command]), "--help")
+    assert [line for line in done.out.splitlines() if len(line) > 80] == []
+
+
 @pytest.mark.parametrize("words", [["nothing"], ["--nothing"], ["exec", "--nothing", "hello"]])
 def test_what_is_not_known_is_wrong_usage(call: Call, words: list[str]) -> None:
     done = call(*words)
     assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert "nothing" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["shw"], "show"),
+        (["proxy", "--recrd", "x", "--", "cat"], "--record"),
+        (["agent", "--modle", "x"], "--model"),
+    ],
+)
+def test_a_mistyped_word_is_told_what_was_meant(call: Call, words: list[str], meant: str) -> None:
+    done = call(*words)
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert f"Did you mean {meant!r}?" in done.err
+    assert done.err.count("\n") <= 4
 
 
 def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call) -> None:
@@ -66,6 +91,17 @@ def test_chat_needs_a_terminal_and_says_what_does_not(call: Call) -> None:
     done = call("chat")
     assert done.code == exit_codes.USAGE
     assert "chat needs a terminal; without one, use acp-console exec" in done.err
+
+
+def test_what_is_no_recording_is_refused_before_the_screen_opens(
+    call: Call, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Page\n")
+    for file in (page, tmp_path / "nosuch"):
+        done = call("inspect", str(file))
+        assert done == call("show", str(file))
+        assert (done.code, done.err.count("\n")) == (exit_codes.USAGE, 1)
 
 
 def test_nothing_behind_the_dashes_is_wrong_usage(call: Call) -> None:

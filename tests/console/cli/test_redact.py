@@ -47,6 +47,12 @@ def test_the_report_counts_by_rule(call: Call, recording: Path, tmp_path: Path) 
     assert "no secret was found by" in again.out
 
 
+def test_one_secret_is_no_plural(call: Call, recording: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = call("redact", "--rule", "anthropic", str(recording), "-o", str(out))
+    assert done.out == f"{out}: 1 secret replaced in 1 place\n  anthropic: 1\n"
+
+
 def test_the_report_in_json(call: Call, recording: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = call("redact", "--format", "json", "--rule", "anthropic", str(recording), "-o", str(out))

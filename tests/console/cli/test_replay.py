@@ -109,6 +109,22 @@ hear("never")
     assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"")
 
 
+def test_many_differences_of_a_kind_are_counted_unless_all_are_asked_for(
+    recording: Path, agent: Agent, call: Call
+) -> None:
+    command = agent("""
+sys.stdout.write("garbage\\n" * 25)
+prompt = hear_prompt(); say("one, two"); end(prompt); hear("never")
+""")
+    shown, every = (
+        call("replay", *wish, str(recording), "--", *command).out for wish in ([], ["--all"])
+    )
+    assert shown.count("+ garbage\n") == 20
+    ending = "… and 5 more: malformed message is not in the recording (--all shows them)\n"
+    assert shown.endswith(ending)
+    assert every.count("+ garbage") == 25
+
+
 def test_what_is_ignored_is_no_difference_and_is_told(
     recording: Path, agent: Agent, call: Call
 ) -> None:

@@ -18,6 +18,7 @@ from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.jsonpath import parse_path
 from acp_inspector.recording.reader import read_recording
+from acp_protocol.jsonrpc import Json
 from tests.inspector.analysis.talkers import TRAFFIC, real_frames, talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
@@ -80,7 +81,10 @@ def test_how_a_text_was_cut_is_no_difference_but_strictly() -> None:
     one, other = [chunk("hello")], [chunk("hel"), chunk("lo")]
     assert told(one, other) == []
     assert told(one, other, "strict") == [
-        *("changed agent_message_chunk content.text", "right only agent_message_chunk")
+        *(
+            "changed agent_message_chunk $.params.update.content.text",
+            "right only agent_message_chunk",
+        )
     ]
 
 
@@ -91,8 +95,8 @@ def test_how_often_a_tool_call_was_touched_is_none_but_its_states_are() -> None:
     whole = [call(title="Look", status="pending"), call(status="completed")]
     assert told(whole, [call(title="Look"), call(status="pending"), whole[1]]) == []
     failed = [whole[0], call(status="failed")]
-    assert told(whole, failed) == ["changed tool call states[1]"]
-    assert told(whole, failed, "shape") == ["changed tool call states[1]"]
+    assert told(whole, failed) == ["changed tool call $.params.update.status"]
+    assert told(whole, failed, "shape") == ["changed tool call $.params.update.status"]
 
 
 def test_what_is_told_between_turns_may_race_with_the_prompt() -> None:
@@ -108,7 +112,7 @@ def test_what_is_told_between_turns_may_race_with_the_prompt() -> None:
         assert told(early, late) == told(late, early) == []
     after = [asked, chunk("x"), ended, commands[0]]
     assert told(after, [*after[:3], commands[1]]) == [
-        "changed available_commands_update availableCommands[0]"
+        "changed available_commands_update $.params.update.availableCommands[0]"
     ]
     assert told(after, after[:3]) == ["left only available_commands_update"]
     assert told([commands[0], asked], [commands[1], asked]) != []
@@ -120,7 +124,7 @@ def test_words_are_no_part_of_the_shape_but_endings_are() -> None:
 
     assert told(turn("one"), turn("two"), "shape") == []
     ending = told(turn("one"), turn("two", "refusal"), "shape")
-    assert ending == ["changed response to session/prompt result.stopReason"]
+    assert ending == ["changed response to session/prompt $.result.stopReason"]
 
 
 def test_one_more_call_in_the_middle_is_told_alone() -> None:
@@ -144,7 +148,7 @@ def test_an_id_that_stands_for_two_things_is_a_difference() -> None:
         ]
 
     assert told(twice("a"), twice("b")) == [
-        "changed session/request_permission toolCall.toolCallId"
+        "changed session/request_permission $.params.toolCall.toolCallId"
     ]
 
 
@@ -159,13 +163,31 @@ def test_sessions_are_paired_in_their_order_and_may_interleave() -> None:
     assert told(one, other) == []
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"rawOutput": {"process id": 1}}, {"rawOutput": {"process id": 2}}),
+        ({"status": "completed"}, {"status": "failed"}),
+    ],
+)
+def test_the_path_of_a_difference_is_one_to_ignore(
+    one: dict[str, Json], other: dict[str, Json]
+) -> None:
+    left, right = (
+        frames(update("tool_call_update", toolCallId="c", **members)) for members in (one, other)
+    )
+    (difference,) = found(left, right)
+    ignore = Ignore("…", parse_path(difference.path))
+    assert found(left, right, "semantic", ignore) == []
+
+
 def test_true_is_no_one_and_a_whole_float_is_an_integer() -> None:
     def sized(value: object) -> list[Said]:
         return [update("usage_update", used=value)]
 
     assert told(sized(1), sized(1.0)) == []
-    assert told(sized(1), sized(True)) == ["changed usage_update used"]
-    assert told(sized(None), sized(False)) == ["changed usage_update used"]
+    assert told(sized(1), sized(True)) == ["changed usage_update $.params.update.used"]
+    assert told(sized(None), sized(False)) == ["changed usage_update $.params.update.used"]
 
 
 def test_frames_that_a_filter_means_are_ignored_and_counted() -> None:
@@ -207,7 +229,9 @@ def test_the_directory_of_the_session_stands_for_itself() -> None:
             chunk(f"in {cwd}/notes.md, not in {cwd}-2"),
         ]
 
-    assert told(opened("/a"), opened("/tmp/b")) == ["changed agent_message_chunk text"]
+    assert told(opened("/a"), opened("/tmp/b")) == [
+        "changed agent_message_chunk $.params.update.content.text"
+    ]
     assert told(opened("/a")[:2], opened("/tmp/b")[:2]) == []
 
 
@@ -277,4 +301,4 @@ def test_two_stretches_of_one_journal_can_be_compared() -> None:
     same = compare(said, said, selectors=(turns[0], turns[1]))
     assert (same.differences, same.compared) == ((), (5, 5))
     other = compare(said, said, selectors=(turns[0], turns[2])).differences
-    assert (other[0].kind, other[0].path) == ("changed", "prompt[0].text")
+    assert (other[0].kind, other[0].path) == ("changed", "$.params.prompt[0].text")

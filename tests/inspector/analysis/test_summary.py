@@ -29,6 +29,7 @@ def row_of(*said: Said) -> FrameRow:
             "notification",
             "tool_call c1 Read a pending",
         ),
+        (chunk(""), "notification", 'agent_message_chunk ""'),
         (update("plan", entries=[1, 2]), "notification", "plan of 2 entries"),
         (update("brand_new"), "notification", "brand_new"),
         (

@@ -138,17 +138,20 @@ DIFFERENT: dict[str, tuple[list[Said], list[Said], list[str]]] = {
     "content of a tool call that is lost": (
         [CALL, *content("a", "b")],
         [CALL, *content("b")],
-        ["tool call last.content[0].content.text", "tool call last.content[1]"],
+        [
+            "tool call $.params.update.content[0].content.text",
+            "tool call $.params.update.content[1]",
+        ],
     ),
     "output of a terminal that is lost": (
         [TERMINAL, *output("YQ==", "Yg==")],
         [TERMINAL, *output("Yg==")],
-        ["terminal data[0]", "terminal data[1]"],
+        ["terminal $.params.update.data", "terminal $.params.update.data"],
     ),
     "an exit status that is another": (
         [TERMINAL, update("terminal_update", terminalId="t1", exitStatus={"exitCode": 0})],
         [TERMINAL, update("terminal_update", terminalId="t1", exitStatus={"exitCode": 1})],
-        ["terminal exitStatus.exitCode"],
+        ["terminal $.params.update.exitStatus.exitCode"],
     ),
 }
 

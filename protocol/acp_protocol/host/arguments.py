@@ -1,0 +1,24 @@
+"""argparse with errors of a line or two, for commands whose start may import nothing more."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Final, NoReturn
+
+_MISTYPED: Final = re.compile(r"(?:unrecognized arguments: |invalid choice: ')([^\s']+)")
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """Names the option or command that was probably meant, instead of all there are."""
+
+    def error(self, message: str) -> NoReturn:
+        lines = [f"{self.prog}: error: {message}", f"Try '{self.prog} --help' for help.", ""]
+        if (mistyped := _MISTYPED.search(message)) is not None:
+            from difflib import get_close_matches
+
+            known = re.findall(r"--[a-z][\w-]*", self.format_help())
+            known += re.findall(r"[a-z][\w-]*", message[mistyped.end() :])
+            if close := get_close_matches(mistyped[1], known, 1):
+                lines[0] = f"{self.prog}: error: {message}. Did you mean {close[0]!r}?"
+        self.exit(2, "\n".join(lines))
