@@ -14,7 +14,7 @@ import anyio
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, agent_or_demo, speech_options
+from acp_console.cli.agent_option import AgentCommand, agent_or_demo, record_option, speech_options
 from acp_console.cli.errors import say
 from acp_console.cli.exec_output import TITLE_WIDTH, Format, TurnPrinter
 from acp_console.cli.run_async import run_until_signal
@@ -43,7 +43,7 @@ DEMO_PROMPT: Final = "help"
     default=Path(),
     help="The session's directory; this one by default.",
 )
-@click.option("--record", type=click.Path(path_type=Path), help="Record the traffic to this file.")
+@record_option
 @click.option(
     "--allow",
     type=click.Choice(get_args(PermissionPolicy)),
