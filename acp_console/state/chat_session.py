@@ -49,6 +49,7 @@ class ChatSession:
         agent: the agent to start.
         cwd: the session's directory.
         record: where to record the traffic of all its agents.
+        after: the chat that recorded there before; its recording goes on once it is closed.
         on_change: called whenever there is something new to show; must be quick.
     """
 
@@ -58,6 +59,7 @@ class ChatSession:
         cwd: Path,
         *,
         record: Path | None = None,
+        after: ChatSession | None = None,
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self.journal = Journal()
@@ -70,11 +72,14 @@ class ChatSession:
         """A prompt that is sent once the agent is ready."""
         self.error: AcpError | None = None
         """Why the agent stopped or the last turn failed, until the next prompt."""
+        self.owns_recording = False
+        """Whether the recording is of this chat, or of one before it."""
         self.recording_failure = ""
         """Why the recording misses entries; empty while it misses none."""
         self._agent = agent
         self._cwd = cwd
         self._record = record
+        self._after = after
         self._on_change = on_change
         self._conversations = Conversations(agent.open_dialect())
         self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
@@ -88,6 +93,7 @@ class ChatSession:
         self._scope = anyio.CancelScope()
         self._agent_scope = anyio.CancelScope()
         self._is_over = anyio.Event()
+        self._is_closed = anyio.Event()
 
     # What a screen reads
 
@@ -165,6 +171,9 @@ class ChatSession:
         unsubscribe = self.journal.subscribe(changed)
         try:
             with self._scope:
+                if self._after is not None:
+                    await self._after.wait_closed()
+                    self.owns_recording, self._after = self._after.owns_recording, None
                 while True:
                     try:
                         await self._run_recorded()
@@ -179,6 +188,10 @@ class ChatSession:
         self._scope.cancel()
         with anyio.move_on_after(CLOSE_TIMEOUT_S):
             await self._is_over.wait()
+        self._is_closed.set()
+
+    async def wait_closed(self) -> None:
+        await self._is_closed.wait()
 
     async def decide(self, request: PermissionPrompt) -> str | None:
         """Wait for the user's answer; None when the turn was cancelled meanwhile."""
@@ -194,8 +207,14 @@ class ChatSession:
 
     async def _run_recorded(self) -> None:
         with record_journal(
-            self.journal, self._agent, self._cwd, self._record, warn=self._on_recording_failure
+            self.journal,
+            self._agent,
+            self._cwd,
+            self._record,
+            mode="append" if self.owns_recording else "new",
+            warn=self._on_recording_failure,
         ):
+            self.owns_recording = self._record is not None
             while True:
                 await self._run_agent()
                 await self._wait_for_restart()

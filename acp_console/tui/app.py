@@ -17,6 +17,7 @@ from textual.command import Provider
 from textual.screen import Screen
 
 from acp_console.client.agents import AGENTS, AgentSpec
+from acp_console.state.chat_session import ChatSession
 from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.permission import PermissionTiming
 from acp_console.tui.chat.screen import ChatScreen
@@ -58,6 +59,7 @@ class ConsoleApp(App[int]):
         self._start_agent = agent if start == "chat" else None
         self._cwd = cwd
         self._record = record
+        self._last_chat: ChatSession | None = None
         self._watch = watch
 
     def on_mount(self) -> None:
@@ -92,8 +94,10 @@ class ConsoleApp(App[int]):
             self.push_screen(HelpScreen())
 
     def _chat_with(self, agent: AgentSpec) -> None:
-        record, self._record = self._record, None
-        self.push_screen(ChatScreen(agent, self._cwd, record, self._timing))
+        screen = ChatScreen(agent, self._cwd, self._record, self._timing, self._last_chat)
+        if self._record is not None:
+            self._last_chat = screen.chat
+        self.push_screen(screen)
 
 
 def run_console(
@@ -105,7 +109,7 @@ def run_console(
 ) -> int:
     """Run the console until the user leaves; return the exit code.
 
-    `record` is where the traffic of the first chat is recorded.
+    `record` is where the traffic of all chats is recorded.
     """
     return _run(lambda: ConsoleApp(agent=agent, start=start, cwd=cwd, record=record))
 

@@ -72,6 +72,7 @@ class ChatScreen(Screen[None]):
         cwd: Path,
         record: Path | None = None,
         timing: PermissionTiming | None = None,
+        after: ChatSession | None = None,
     ) -> None:
         super().__init__()
         self._timing = timing or PermissionTiming()
@@ -79,7 +80,11 @@ class ChatScreen(Screen[None]):
         self._focus_timer: Timer | None = None
         self._has_warned = False
         self.chat = ChatSession(
-            agent, cwd, record=record, on_change=lambda: self.post_message(self.Changed())
+            agent,
+            cwd,
+            record=record,
+            after=after,
+            on_change=lambda: self.post_message(self.Changed()),
         )
 
     def compose(self) -> ComposeResult:

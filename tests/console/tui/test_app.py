@@ -470,3 +470,19 @@ async def test_click_on_a_permission_prompt_that_just_appeared_decides_nothing(
         await until(pilot, lambda: not app.screen.query("PermissionView Button.-active"))
         assert await pilot.click("PermissionView Button.allow")
         await until(pilot, lambda: "● ready" in say(app))
+
+
+async def test_recording_goes_on_with_the_next_agent(workplace: Path) -> None:
+    path = workplace / "it.acp.ndjson"
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, record=path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: "● ready" in say(app))
+    recording = read_recording(path)
+    assert recording.bad_lines == ()
+    assert [entry.seq for entry in recording.entries] == list(range(1, len(recording.entries) + 1))
+    names = [entry.name for entry in recording.entries if isinstance(entry, JournalEvent)]
+    assert names == ["spawn", "exit", "spawn", "exit"]
