@@ -20,14 +20,18 @@ from acp_console.client.connection import AgentConnection, connect_agent
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.recording import record_journal
+from acp_console.render.values import plural
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.analysis.items import Item, Notice, PermissionRequest, ToolCallItem
 from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentExitedError
-from acp_protocol.jsonrpc import RequestId, id_key
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import InvalidMessage, RequestId, id_key
 
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
@@ -81,7 +85,7 @@ class ChatSession:
         self._record = record
         self._after = after
         self._on_change = on_change
-        self._conversations = Conversations(agent.open_dialect())
+        self._new_connection()
         self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
         self._entries_read = 0
         self._new_entries: list[Entry] = []
@@ -225,7 +229,10 @@ class ChatSession:
 
     async def _run_agent(self) -> None:
         self._read_journal()
-        self._conversations = Conversations(self._agent.open_dialect())
+        if self.conversation is not None and self.conversation.items:
+            text = "agent restarted; it does not know the messages above"
+            self._changed_items.append(Notice("restart", text))
+        self._new_connection()
         self.session_id = self.error = None
         self.state = "starting"
         self._on_change()
@@ -313,17 +320,44 @@ class ChatSession:
             isinstance(item, ToolCallItem) and item.permission is permission for item in items
         )
 
+    def _new_connection(self) -> None:
+        self._conversations = Conversations()
+        self._decoder = Decoder(self._agent.open_dialect())
+        self._exchanges = Exchanges()
+        self._stray_lines = 0
+        self._stray_text = ""
+        self._stray_notice: Notice | None = None
+
     def _read_journal(self) -> None:
         entries = self.journal.entries[self._entries_read :]
         self._entries_read += len(entries)
         self._new_entries += entries
-        self._changed_items += [
-            change.item
-            for entry in entries
-            if isinstance(entry, Frame)
-            for change in self._conversations.apply(entry)
-            if change.item and self.session_id in {None, change.session_id}
-        ]
+        for entry in entries:
+            if not isinstance(entry, Frame):
+                continue
+            decoded = self._decoder.decode(entry)
+            is_message = not any(isinstance(each, InvalidMessage) for each in decoded.messages)
+            if entry.side == "agent" and entry.data.strip() and not is_message:
+                self._report_stray_line(entry)
+            changes = self._conversations.apply(entry, self._exchanges.pair(decoded))
+            self._changed_items += [
+                change.item
+                for change in changes
+                if change.item and self.session_id in {None, change.session_id}
+            ]
+
+    def _report_stray_line(self, frame: Frame) -> None:
+        """Add one notice for the first line that is no message; count the others in it."""
+        self._stray_lines += 1
+        if self._stray_notice is None:
+            quoted = single_line(frame.data.decode(errors="replace"), 80)
+            text = f"{self._agent.title} wrote a line to stdout that is no message: {quoted}"
+            self._stray_text = text
+            self._stray_notice = Notice("stray", text, frame.seq)
+        else:
+            more = plural(self._stray_lines - 1, "more such line")
+            self._stray_notice.rewrite(f"{self._stray_text} (and {more})", frame.seq)
+        self._changed_items.append(self._stray_notice)
 
     def _on_recording_failure(self, text: str) -> None:
         self.recording_failure = text

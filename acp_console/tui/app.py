@@ -20,7 +20,7 @@ from acp_console.client.agents import AGENTS, AgentSpec
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.permission import PermissionTiming
-from acp_console.tui.chat.screen import ChatScreen
+from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.commands import bindings
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
@@ -52,9 +52,11 @@ class ConsoleApp(App[int]):
         record: Path | None = None,
         watch: Sequence[TrafficSource] = (),
         timing: PermissionTiming | None = None,
+        stop_timeout_s: float = STOP_TIMEOUT_S,
     ) -> None:
         super().__init__()
         self._timing = timing
+        self._stop_timeout_s = stop_timeout_s
         self._agents = AGENTS if agent is None or agent in AGENTS else (agent, *AGENTS)
         self._start_agent = agent if start == "chat" else None
         self._cwd = cwd
@@ -94,7 +96,9 @@ class ConsoleApp(App[int]):
             self.push_screen(HelpScreen())
 
     def _chat_with(self, agent: AgentSpec) -> None:
-        screen = ChatScreen(agent, self._cwd, self._record, self._timing, self._last_chat)
+        screen = ChatScreen(
+            agent, self._cwd, self._record, self._timing, self._last_chat, self._stop_timeout_s
+        )
         if self._record is not None:
             self._last_chat = screen.chat
         self.push_screen(screen)
