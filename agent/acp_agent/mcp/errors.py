@@ -56,6 +56,8 @@ def reason_of(problem: BaseException, limit: float | None = None) -> str:
             return AWAY
         case ValidationError():
             return RUBBISH
+        case UnicodeEncodeError(encoding="ascii"):
+            return "is not usable: a header may contain ASCII only"
         case _:
             return f"is not usable ({type(problem).__name__})"
 
