@@ -519,7 +519,7 @@ async def test_an_agent_that_does_not_stop_can_be_restarted_says_the_screen(
         agent=command_agent(agent("hear_prompt(); hear('never')")),
         start="chat",
         cwd=workplace,
-        stop_timeout_s=0,
+        stop_timeout_s=0.01,
     )
     async with app.run_test(size=(120, 30)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
