@@ -85,6 +85,9 @@ def command(
     acp-console exec "read README.md"
     acp-console exec --format json "plan" -- my-agent --acp
     git diff | acp-console exec - -- my-agent --acp
+
+    The exit code is 0 for every turn that ends, even by a refusal or a limit: see stopReason
+    in --format json.
     """  # noqa: D301 - the mark by which click keeps lines apart
     name, text = _words(words)
     agent = agent_or_demo(context, name).with_protocol(protocol, dialect)
