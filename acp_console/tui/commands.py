@@ -147,6 +147,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("hold.pause", "p", "pause", "Pause", "Hold everything, or no longer"),
         Command("hold.inject", "i", "inject", "Inject", "Send a frame of your own to a side"),
         Command("hold.clear", "delete", "clear", "Clear", "Take the newest breakpoint away", False),
+        Command("hold.close", "f2", "screen.intercept", "Close",
+                "Release what is held, remove the breakpoints, and close this"),
     ),
     "analysis": (
         Command("analysis.open", "enter", "open", "Frame", "Show it in the traffic"),
