@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
@@ -64,6 +66,24 @@ def speech_options(command: Command) -> Command:
         help="The agent's dialect; detected by default.",
     )
     return protocol(dialect(command))
+
+
+def record_option(command: Command) -> Command:
+    """Give a command the option that names a new recording."""
+    return click.option(
+        "--record", callback=_new_file, metavar="FILE", help="Record the traffic to this new file."
+    )(command)
+
+
+def _new_file(context: click.Context, parameter: click.Parameter, name: str | None) -> Path | None:
+    """Refuse what cannot be a new file before an agent or a screen starts."""
+    if name is None:
+        return None
+    if not name:
+        raise click.BadParameter("the name is empty", context, parameter)
+    if os.path.lexists(name):
+        raise click.BadParameter(f"{name} exists already; choose another name", context, parameter)
+    return Path(name)
 
 
 def chosen_agent(context: click.Context, name: str | None = None) -> AgentSpec | None:

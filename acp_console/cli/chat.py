@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from acp_console.cli.agent_option import AgentCommand, agent_or_demo, speech_options
+from acp_console.cli.agent_option import AgentCommand, agent_or_demo, record_option, speech_options
 
 
 @click.command(name="chat", cls=AgentCommand)
@@ -18,7 +18,7 @@ from acp_console.cli.agent_option import AgentCommand, agent_or_demo, speech_opt
     default=Path(),
     help="The session's working directory; the current one by default.",
 )
-@click.option("--record", type=click.Path(path_type=Path), help="Record the traffic to this file.")
+@record_option
 @speech_options
 @click.pass_context
 def command(

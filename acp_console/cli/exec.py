@@ -14,7 +14,13 @@ import anyio
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, Seconds, agent_or_demo, speech_options
+from acp_console.cli.agent_option import (
+    AgentCommand,
+    Seconds,
+    agent_or_demo,
+    record_option,
+    speech_options,
+)
 from acp_console.cli.errors import say
 from acp_console.cli.exec_output import TITLE_WIDTH, Format, TurnPrinter
 from acp_console.cli.run_async import run_until_signal
@@ -45,7 +51,7 @@ UNQUOTED: Final = "the prompt is one argument: put it into quotes"
     default=Path(),
     help="The session's working directory; the current one by default.",
 )
-@click.option("--record", type=click.Path(path_type=Path), help="Record the traffic to this file.")
+@record_option
 @click.option(
     "--allow",
     type=click.Choice(get_args(PermissionPolicy)),
@@ -89,6 +95,9 @@ def command(
     acp-console exec "read README.md"
     acp-console exec --format json "plan" -- my-agent --acp
     git diff | acp-console exec - -- my-agent --acp
+
+    The exit code is 0 for every turn that ends, even by a refusal or a limit: see stopReason
+    in --format json.
     """  # noqa: D301 - the mark by which click keeps lines apart
     name, text = _words(words)
     try:

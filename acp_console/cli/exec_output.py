@@ -35,8 +35,8 @@ class TurnPrinter:
     ) -> None:
         """Print in `format_`; call `left` when the reader of our stdout has gone.
 
-        Messages are translated from `dialect`; None: detect it. `has_stderr` prints the agent's stderr
-        as well.
+        Messages are translated from `dialect`; None: detect it. `has_stderr` prints the stderr of
+        the agent as well.
         """
         self._format: Format = format_
         self._left = on_reader_gone

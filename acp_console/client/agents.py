@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
@@ -20,14 +20,15 @@ class UnknownAgentError(AcpError):
 class SignInRequiredError(AcpError):
     """The agent requires authentication first."""
 
-    def __init__(self, refusal: RequestFailedError, methods: tuple[str, ...]) -> None:
-        ways = ", ".join(methods) or "no method"
+    def __init__(self, refusal: RequestFailedError, methods: Mapping[str, str]) -> None:
+        ways = [f"{name} ({about})" if about else name for name, about in methods.items()]
+        offers = f". The agent offers: {', '.join(ways)}" if ways else ""
         super().__init__(
-            f"the agent asks you to sign in first ({refusal.message}); "
-            f"it offers: {ways}. Sign in with its own command and try again"
+            f"the agent wants you to log in ({refusal.message}), which acp-console cannot do yet: "
+            f"log in with the agent's own program or set its key, then start again{offers}"
         )
-        self.methods = methods
-        """Names of the auth methods that the agent offers; untrusted."""
+        self.methods = tuple(methods)
+        """Names of the ways that the agent offers; untrusted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ Source: ACP, Initialization; Session Setup; Prompt Turn.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, TypeVar, cast
@@ -191,11 +191,16 @@ class AgentConnection:
         except RequestFailedError as refusal:
             if refusal.code != AUTH_REQUIRED:
                 raise
-            names = (
+            raise SignInRequiredError(refusal, dict(self._login_methods())) from None
+
+    def _login_methods(self) -> Iterator[tuple[str, str]]:
+        """Yield the name and the description of each way to log in."""
+        for method in self.auth_methods:
+            name = (
                 get_text(method, "name") or get_text(method, "id") or get_text(method, "methodId")
-                for method in self.auth_methods
             )
-            raise SignInRequiredError(refusal, tuple(filter(None, names))) from None
+            if name:
+                yield name, get_text(method, "description") or ""
 
     def unreadable_output(self) -> bytes | None:
         """Return the first line of the agent's stdout that is not a message, if any."""

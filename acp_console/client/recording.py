@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from acp_console.client.agents import AgentSpec
-from acp_inspector.journal import Journal
+from acp_inspector.journal import Entry, Journal
 from acp_inspector.recording.format import new_header
-from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.recording.writer import RecordingWriter, WriteMode
 
 
 @contextmanager
@@ -19,6 +20,7 @@ def record_journal(
     cwd: Path,
     path: Path | None,
     *,
+    mode: WriteMode = "new",
     warn: Callable[[str], None],
 ) -> Generator[None]:
     """Record the new entries of `journal` to `path` while the block runs; no path: do nothing.
@@ -32,8 +34,13 @@ def record_journal(
     if path is None:
         yield
         return
-    writer = RecordingWriter(path, new_header(agent.command, cwd), warn=warn)
-    unsubscribe = journal.subscribe(lambda entry: writer.write([entry]))
+    writer = RecordingWriter(path, new_header(agent.command, cwd), mode=mode, warn=warn)
+
+    def write(entry: Entry) -> None:
+        number, time = entry.seq + writer.first_number - 1, entry.time + writer.time_offset
+        writer.write([replace(entry, seq=number, time=time)])
+
+    unsubscribe = journal.subscribe(write)
     try:
         yield
     finally:

@@ -29,6 +29,13 @@ def frame_numbers(finding: Finding, most: int) -> str:
     return f"… {named}" if len(finding.frames) > most else named
 
 
+def json_path(finding: Finding) -> str:
+    """Return where the finding is, as filters spell it; empty if it is nowhere in particular."""
+    steps = finding.path.split(".") if finding.path else ()
+    path = "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in steps)
+    return f"${path}" if path else ""
+
+
 def rule_coverage(report: LintReport) -> tuple[int, int]:
     """Return how many rules had something to check, and how many there are."""
     return len(report.exercised & report.applicable), len(report.applicable)

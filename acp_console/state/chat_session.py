@@ -20,14 +20,18 @@ from acp_console.client.connection import AgentConnection, connect_agent
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.recording import record_journal
+from acp_console.render.values import plural
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.analysis.items import Item, Notice, PermissionRequest, ToolCallItem
 from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentExitedError
-from acp_protocol.jsonrpc import RequestId, id_key
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import InvalidMessage, RequestId, id_key
 
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
@@ -49,6 +53,7 @@ class ChatSession:
         agent: the agent to start.
         cwd: the session's directory.
         record: where to record the traffic of all its agents.
+        after: the chat that recorded there before; its recording goes on once it is closed.
         on_change: called whenever there is something new to show; must be quick.
     """
 
@@ -58,6 +63,7 @@ class ChatSession:
         cwd: Path,
         *,
         record: Path | None = None,
+        after: ChatSession | None = None,
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self.journal = Journal()
@@ -70,13 +76,16 @@ class ChatSession:
         """A prompt that is sent once the agent is ready."""
         self.error: AcpError | None = None
         """Why the agent stopped or the last turn failed, until the next prompt."""
+        self.owns_recording = False
+        """Whether the recording is of this chat, or of one before it."""
         self.recording_failure = ""
         """Why the recording misses entries; empty while it misses none."""
         self._agent = agent
         self._cwd = cwd
         self._record = record
+        self._after = after
         self._on_change = on_change
-        self._conversations = Conversations(agent.open_dialect())
+        self._new_connection()
         self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
         self._entries_read = 0
         self._new_entries: list[Entry] = []
@@ -88,6 +97,7 @@ class ChatSession:
         self._scope = anyio.CancelScope()
         self._agent_scope = anyio.CancelScope()
         self._is_over = anyio.Event()
+        self._is_closed = anyio.Event()
 
     # What a screen reads
 
@@ -165,6 +175,9 @@ class ChatSession:
         unsubscribe = self.journal.subscribe(changed)
         try:
             with self._scope:
+                if self._after is not None:
+                    await self._after.wait_closed()
+                    self.owns_recording, self._after = self._after.owns_recording, None
                 while True:
                     try:
                         await self._run_recorded()
@@ -179,6 +192,10 @@ class ChatSession:
         self._scope.cancel()
         with anyio.move_on_after(CLOSE_TIMEOUT_S):
             await self._is_over.wait()
+        self._is_closed.set()
+
+    async def wait_closed(self) -> None:
+        await self._is_closed.wait()
 
     async def decide(self, request: PermissionPrompt) -> str | None:
         """Wait for the user's answer; None when the turn was cancelled meanwhile."""
@@ -194,8 +211,14 @@ class ChatSession:
 
     async def _run_recorded(self) -> None:
         with record_journal(
-            self.journal, self._agent, self._cwd, self._record, warn=self._on_recording_failure
+            self.journal,
+            self._agent,
+            self._cwd,
+            self._record,
+            mode="append" if self.owns_recording else "new",
+            warn=self._on_recording_failure,
         ):
+            self.owns_recording = self._record is not None
             while True:
                 await self._run_agent()
                 await self._wait_for_restart()
@@ -206,7 +229,10 @@ class ChatSession:
 
     async def _run_agent(self) -> None:
         self._read_journal()
-        self._conversations = Conversations(self._agent.open_dialect())
+        if self.conversation is not None and self.conversation.items:
+            text = "agent restarted; it does not know the messages above"
+            self._changed_items.append(Notice("restart", text))
+        self._new_connection()
         self.session_id = self.error = None
         self.state = "starting"
         self._on_change()
@@ -294,17 +320,44 @@ class ChatSession:
             isinstance(item, ToolCallItem) and item.permission is permission for item in items
         )
 
+    def _new_connection(self) -> None:
+        self._conversations = Conversations()
+        self._decoder = Decoder(self._agent.open_dialect())
+        self._exchanges = Exchanges()
+        self._stray_lines = 0
+        self._stray_text = ""
+        self._stray_notice: Notice | None = None
+
     def _read_journal(self) -> None:
         entries = self.journal.entries[self._entries_read :]
         self._entries_read += len(entries)
         self._new_entries += entries
-        self._changed_items += [
-            change.item
-            for entry in entries
-            if isinstance(entry, Frame)
-            for change in self._conversations.apply(entry)
-            if change.item and self.session_id in {None, change.session_id}
-        ]
+        for entry in entries:
+            if not isinstance(entry, Frame):
+                continue
+            decoded = self._decoder.decode(entry)
+            is_message = not any(isinstance(each, InvalidMessage) for each in decoded.messages)
+            if entry.side == "agent" and entry.data.strip() and not is_message:
+                self._report_stray_line(entry)
+            changes = self._conversations.apply(entry, self._exchanges.pair(decoded))
+            self._changed_items += [
+                change.item
+                for change in changes
+                if change.item and self.session_id in {None, change.session_id}
+            ]
+
+    def _report_stray_line(self, frame: Frame) -> None:
+        """Add one notice for the first line that is no message; count the others in it."""
+        self._stray_lines += 1
+        if self._stray_notice is None:
+            quoted = single_line(frame.data.decode(errors="replace"), 80)
+            text = f"{self._agent.title} wrote a line to stdout that is no message: {quoted}"
+            self._stray_text = text
+            self._stray_notice = Notice("stray", text, frame.seq)
+        else:
+            more = plural(self._stray_lines - 1, "more such line")
+            self._stray_notice.rewrite(f"{self._stray_text} (and {more})", frame.seq)
+        self._changed_items.append(self._stray_notice)
 
     def _on_recording_failure(self, text: str) -> None:
         self.recording_failure = text

@@ -17,9 +17,10 @@ from textual.command import Provider
 from textual.screen import Screen
 
 from acp_console.client.agents import AGENTS, AgentSpec
+from acp_console.state.chat_session import ChatSession
 from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.permission import PermissionTiming
-from acp_console.tui.chat.screen import ChatScreen
+from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.commands import bindings
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
@@ -51,13 +52,16 @@ class ConsoleApp(App[int]):
         record: Path | None = None,
         watch: Sequence[TrafficSource] = (),
         timing: PermissionTiming | None = None,
+        stop_timeout_s: float = STOP_TIMEOUT_S,
     ) -> None:
         super().__init__()
         self._timing = timing
+        self._stop_timeout_s = stop_timeout_s
         self._agents = AGENTS if agent is None or agent in AGENTS else (agent, *AGENTS)
         self._start_agent = agent if start == "chat" else None
         self._cwd = cwd
         self._record = record
+        self._last_chat: ChatSession | None = None
         self._watch = watch
 
     def on_mount(self) -> None:
@@ -92,8 +96,12 @@ class ConsoleApp(App[int]):
             self.push_screen(HelpScreen())
 
     def _chat_with(self, agent: AgentSpec) -> None:
-        record, self._record = self._record, None
-        self.push_screen(ChatScreen(agent, self._cwd, record, self._timing))
+        screen = ChatScreen(
+            agent, self._cwd, self._record, self._timing, self._last_chat, self._stop_timeout_s
+        )
+        if self._record is not None:
+            self._last_chat = screen.chat
+        self.push_screen(screen)
 
 
 def run_console(
@@ -105,7 +113,7 @@ def run_console(
 ) -> int:
     """Run the console until the user leaves; return the exit code.
 
-    `record` is where the traffic of the first chat is recorded.
+    `record` is where the traffic of all chats is recorded.
     """
     return _run(lambda: ConsoleApp(agent=agent, start=start, cwd=cwd, record=record))
 

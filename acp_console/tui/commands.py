@@ -151,6 +151,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("hold.inject", "i", "inject", "Inject",
                 "Send a new frame to the client or the agent"),
         Command("hold.clear", "delete", "clear", "Clear", "Remove the newest breakpoint", False),
+        Command("hold.close", "f2", "screen.intercept", "Close",
+                "Release all held frames, remove the breakpoints, and close this"),
     ),
     "analysis": (
         Command("analysis.open", "enter", "open", "Frame", "Show the frame in the traffic"),

@@ -167,7 +167,7 @@ async def test_a_client_that_cannot_ask_is_not_asked(cwd: Path, version: int) ->
         session_id = await it.new()
         await it.turn(session_id, "ask Why? then open https://example.org then tools")
         said = it.said(session_id)
-        assert "there is no tool ask_user" in said
-        assert "there is no tool open_page" in said
+        assert "Your client shows no forms." in said
+        assert "Your client opens no pages." in said
         assert "- `ask_user`" not in said
         assert it.visitor.asked == []

@@ -18,6 +18,7 @@ from acp_console.render.findings import (
     GRAVEST_FIRST,
     MESSAGE_WIDTH,
     frame_numbers,
+    json_path,
     rule_coverage,
     severity_word,
     sort_findings,
@@ -175,6 +176,6 @@ def _explanation(finding: Finding) -> Text:
     if finding.fix:
         explanation.append(f"Fix     {finding.fix}\n")
     frames = frame_numbers(finding, NAMED) or "none"
-    place = f", at {single_line(finding.path, 80)}" if finding.path else ""
+    place = f", at {single_line(json_path(finding), 80)}" if finding.path else ""
     explanation.append(f"Frames  {frames}{place}")
     return explanation

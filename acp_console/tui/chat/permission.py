@@ -32,6 +32,7 @@ KINDS: Final = {
 }
 
 
+SETTLING: Final = "Allow this?"
 FOCUSED: Final = "Allow this? Press a number or click."
 UNFOCUSED: Final = "Allow this? Click, or press Shift+Tab and a number."
 
@@ -78,7 +79,7 @@ class PermissionView(Vertical, can_focus=True):
         self._settled_at = self._keys_from = timing.clock() + timing.settle_s
 
     def compose(self) -> ComposeResult:
-        yield Static(UNFOCUSED, classes="question", markup=False)
+        yield Static(SETTLING, classes="question", markup=False)
         buttons = [_button(*each) for each in enumerate(self.permission.options)]
         widest = max((Content.from_text(each.label).cell_length for each in buttons), default=0)
         with ItemGrid(min_column_width=max(NARROWEST, widest + MARGIN), classes="choices"):
@@ -89,12 +90,24 @@ class PermissionView(Vertical, can_focus=True):
         self._keys_from = self._timing.clock() + self._timing.settle_s
         self.focus()
 
+    def on_mount(self) -> None:
+        self._show_question()
+
     def on_focus(self) -> None:
         self.had_focus = True
-        self.query_one(".question", Static).update(FOCUSED)
+        self._show_question()
 
     def on_blur(self) -> None:
-        self.query_one(".question", Static).update(UNFOCUSED)
+        self._show_question()
+
+    def _show_question(self) -> None:
+        """Say how to answer as soon as an answer counts."""
+        counts_from = max(self._settled_at, self._keys_from if self.has_focus else 0)
+        wait = counts_from - self._timing.clock()
+        text = SETTLING if wait > 0 else FOCUSED if self.has_focus else UNFOCUSED
+        self.query_one(".question", Static).update(text)
+        if wait > 0:
+            self.set_timer(wait, self._show_question)
 
     def on_key(self, event: Key) -> None:
         """Choose by number; other keys go to the editor."""

@@ -27,6 +27,8 @@ from acp_protocol.host.sanitize import escape_controls, single_line
 
 WIDE: Final = 120
 """From this many columns on, the traffic is shown next to the chat, not instead of it."""
+STOP_TIMEOUT_S: Final = 5.0
+"""Seconds after which the status suggests restarting an agent that does not stop."""
 WELCOME_DEMO = """\
 This is the demo agent. It needs no key and no network, and what it does is real.
 
@@ -34,7 +36,8 @@ Try one of these:
 
   /tour               each feature once
   read README.md      read a file of this directory
-  edit notes.txt      change one, after asking you
+  write notes.txt: hello
+                      write one, after asking you
   run ls              run a program, after asking you
   help                everything it can do
 
@@ -72,14 +75,23 @@ class ChatScreen(Screen[None]):
         cwd: Path,
         record: Path | None = None,
         timing: PermissionTiming | None = None,
+        after: ChatSession | None = None,
+        stop_timeout_s: float = STOP_TIMEOUT_S,
     ) -> None:
         super().__init__()
         self._timing = timing or PermissionTiming()
         self._is_ours = agent.is_embedded_demo
         self._focus_timer: Timer | None = None
         self._has_warned = False
+        self._stop_timeout_s = stop_timeout_s
+        self._stop_timer: Timer | None = None
+        self._is_stop_overdue = False
         self.chat = ChatSession(
-            agent, cwd, record=record, on_change=lambda: self.post_message(self.Changed())
+            agent,
+            cwd,
+            record=record,
+            after=after,
+            on_change=lambda: self.post_message(self.Changed()),
         )
 
     def compose(self) -> ComposeResult:
@@ -199,6 +211,20 @@ class ChatScreen(Screen[None]):
                     continue
         return lines
 
+    def _watch_stop(self) -> None:
+        """Offer a restart where the agent does not stop in time."""
+        if self.chat.state != "stopping":
+            self._is_stop_overdue = False
+            if self._stop_timer is not None:
+                self._stop_timer.stop()
+                self._stop_timer = None
+        elif self._stop_timer is None:
+            self._stop_timer = self.set_timer(self._stop_timeout_s, self._offer_restart)
+
+    def _offer_restart(self) -> None:
+        self._is_stop_overdue = True
+        self._show_status()
+
     def _show_error(self) -> None:
         error = self.chat.error
         box = self.query_one("#problem", Static)
@@ -231,4 +257,7 @@ class ChatScreen(Screen[None]):
             parts.append(single_line(conversation.info.title, 40))
         if chat.queued is not None:
             parts.append("1 prompt queued")
+        self._watch_stop()
+        if self._is_stop_overdue:
+            parts.append("F5 restarts the agent")
         self.query_one("#status", Static).update(Text("  ·  ".join(parts), no_wrap=True))

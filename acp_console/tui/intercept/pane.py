@@ -206,7 +206,16 @@ class InterceptPane(Vertical):
     def on_descendant_focus(self) -> None:
         """Offer and show other keys while the user is typing."""
         self._show_chosen()
+        self._show_countdown()
         self._offer()
+
+    def on_descendant_blur(self) -> None:
+        self._show_countdown()
+
+    def focus_content(self) -> None:
+        """Go to what is held or will be, or to where breakpoints are written."""
+        state = self._shown
+        (self.holds if state and (state.held_frames or state.breakpoints) else self.filter).focus()
 
     def action_break(self) -> None:
         self.filter.focus()
@@ -349,9 +358,15 @@ class InterceptPane(Vertical):
         else:
             for place, hold in enumerate(state.held_frames):
                 self.holds.replace_option_prompt_at_index(place, self._line(hold, state))
-        least = min((hold.seconds_left for hold in state.held_frames), default=0.0)
+        self._show_countdown()
+
+    def _show_countdown(self) -> None:
+        """Show how long frames are held, and the key for more time where it works."""
+        holds = self._shown.held_frames if self._shown else ()
+        least = min((hold.seconds_left for hold in holds), default=0.0)
+        more = ", k for more" if self.has_focus_within and "keep" in self._possible() else ""
         self.border_subtitle = Content(
-            f"{len(ids)} held · {least:.0f} s left, k for more · F1 shows all keys" if ids else ""
+            f"{len(holds)} held · {least:.0f} s left{more} · F1 shows all keys" if holds else ""
         )
 
     def _line(self, hold: HeldFrame, state: InterceptState) -> Content:

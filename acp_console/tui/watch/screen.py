@@ -83,8 +83,13 @@ class WatchScreen(Screen[None]):
         self._leave()
 
     async def action_intercept(self) -> None:
+        """Open the pane, or go to it; from within close it."""
         source = self._sources[self._place]
         if self._desk is not None:
+            pane = self.query_one(InterceptPane)
+            if not pane.has_focus_within:
+                pane.focus_content()
+                return
             self._leave_desk()
             await self.query(InterceptPane).remove()
             self.inspection.focus_content()

@@ -61,7 +61,11 @@ def reason_of(problem: BaseException, limit: float | None = None) -> str:
         case httpx2.HTTPError() | OSError():
             return AWAY
         case _:
-            return f"is not usable ({type(problem).__name__})"
+            is_header = isinstance(problem, UnicodeEncodeError) and problem.encoding == "ascii"
+            what = (
+                ": a header may contain ASCII only" if is_header else f" ({type(problem).__name__})"
+            )
+            return f"is not usable{what}"
 
 
 def _answered(problem: MCPError) -> str:

@@ -100,7 +100,7 @@ def tour(rest: str) -> Script:
 
 TOOLS: Final = "tools"
 """The command that lists the tools."""
-HELP: Final = """\
+_HELP: Final = """\
 I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one order a line:
 
 | order | what I do |
@@ -122,6 +122,20 @@ I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one
 | `tools` | name the tools that there are |
 | `plan`, `think`, `/tour` | show what a plan, a thought, and everything looks like |
 """
+_NEEDED: Final = {"ask": "ask_user", "form": "ask_user", "open": "open_page"}
+"""The tool that a command needs; it is missing where the client cannot show a form or a page."""
+
+
+def help_text(tools: Sequence[ToolSpec] = ()) -> str:
+    """Return what can be done with `tools`."""
+    missing = tuple(f"| `{word}" for word in _NEEDED if _lacks_tool(word, tools))
+    rows = _HELP.splitlines(keepends=True)
+    return "".join(row for row in rows if not row.startswith(missing))
+
+
+def _lacks_tool(word: str, tools: Sequence[ToolSpec]) -> bool:
+    needed = _NEEDED.get(word)
+    return needed is not None and needed not in {tool.name for tool in tools}
 
 
 def script(prompt: PromptMessage, tools: Sequence[ToolSpec] = ()) -> Script:
@@ -130,16 +144,22 @@ def script(prompt: PromptMessage, tools: Sequence[ToolSpec] = ()) -> Script:
         yield _received(prompt)
     commands = _commands(prompt.text)
     if not commands:
-        yield TextDelta(HELP)
+        yield TextDelta(help_text(tools))
     for command in commands:
-        if _word(command) == TOOLS:
+        word = _word(command)
+        if word == "help":
+            yield TextDelta(help_text(tools))
+        elif _lacks_tool(word, tools):
+            what = "opens no pages" if word == "open" else "shows no forms"
+            yield TextDelta(f"Your client {what}.\n\n")
+        elif word == TOOLS:
             lines = [f"- `{each.name}`: {single_line(each.description, 80)}" for each in tools]
             yield TextDelta("\n".join(["I can call these tools:\n", *lines, "\n"]))
         elif handler := _handler(command):
             yield from handler(command.partition(" ")[2].strip())
         else:
             quoted = command.replace("\n", "\n> ")
-            yield TextDelta(f"You said:\n\n> {quoted}\n\nI only do what I know. {HELP}")
+            yield TextDelta(f"You said:\n\n> {quoted}\n\nI only do what I know. {help_text(tools)}")
 
 
 def _commands(text: str) -> list[str]:
@@ -307,7 +327,7 @@ def _received(prompt: PromptMessage) -> TextDelta:
 
 
 _ALONE: Final[dict[str, Callable[[str], Script]]] = {
-    "help": lambda _: _say(HELP),
+    "help": lambda _: _say(_HELP),
     "tour": tour,
     "plan": _plan,
     "think": _think,

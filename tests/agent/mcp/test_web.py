@@ -148,6 +148,12 @@ async def test_headers_are_sent_but_those_of_the_transport_are_its_own(tmp_path:
     assert b"mine" not in first
 
 
+async def test_a_header_that_is_not_ascii_is_named_as_the_reason(tmp_path: Path) -> None:
+    server = WebServer("w", "http://127.0.0.1:9/mcp", {"Authorization": "Bearer …"})
+    async with opened(tmp_path, server) as room:
+        assert "a header may contain ASCII only" in room.failures["w"]
+
+
 SMALL = replace(LIMITS, message_size=100_000, call_timeout=2.0)
 TOO_MUCH = "sent too much: an answer of more than 100000 bytes"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.models.demo import HELP, TOUR_FILE, script
+from acp_agent.models.demo import TOUR_FILE, help_text, script
 from acp_agent.models.types import (
     Attachment,
     ModelEvent,
@@ -120,21 +120,21 @@ def test_thoughts_come_before_words() -> None:
 
 @pytest.mark.parametrize("prompt", ["help", "/help me", "", "  \n "])
 def test_help_is_given_when_asked_for_or_when_nothing_is_said(prompt: str) -> None:
-    assert said(played(prompt)) == HELP
+    assert said(played(prompt)) == help_text()
 
 
 @pytest.mark.parametrize("prompt", ["hello", "readme", "read", "let us then reading list it"])
 def test_what_is_no_order_is_repeated_with_help(prompt: str) -> None:
     text = said(played(prompt))
     assert f"> {prompt}\n" in text
-    assert text.endswith(HELP)
+    assert text.endswith(help_text())
 
 
 def test_many_lines_that_are_no_orders_get_one_answer() -> None:
     text = said(played("Dear agent,\n\nwhat is this?\nread a\nand that?"))
     assert "> Dear agent,\n> what is this?\n" in text
     assert "> and that?\n" in text
-    assert text.count(HELP) == 2
+    assert text.count(help_text()) == 2
     assert text.index("I read `a`") < text.index("> and that?")
 
 
@@ -176,3 +176,22 @@ def test_attachments_are_noticed() -> None:
     attachments = (Attachment("file:///a", "abc"), Attachment("file:///b", None))
     text = said(played(PromptMessage("think", attachments)))
     assert text.startswith("You attached:\n\n- `file:///a`, 3 characters\n- `file:///b`, no text\n")
+
+
+def test_help_lists_forms_and_pages_only_where_the_client_shows_them() -> None:
+    both = (ToolSpec("ask_user", "", {}), ToolSpec("open_page", "", {}))
+    for order in ("`ask ", "`form`", "`open "):
+        assert order in help_text(both)
+        assert order not in help_text()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        ("ask Why?", "Your client shows no forms."),
+        ("form", "Your client shows no forms."),
+        ("open https://example.org", "Your client opens no pages."),
+    ],
+)
+def test_a_form_or_a_page_is_refused_where_the_client_shows_none(prompt: str, text: str) -> None:
+    assert said(played(prompt)).strip() == text

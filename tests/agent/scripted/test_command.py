@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import tomllib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -439,3 +440,13 @@ def test_options_that_do_not_count_beside_a_scenario_are_told_of() -> None:
     fields = "acp-agent: --script ignores --config, agent.namespace"
     assert done.stderr.decode().splitlines() == [fields]
     assert ran("--script", "hello", "--protocol", "2", "--seed", "1", "--check").stderr == b""
+
+
+def test_the_faults_are_all_named_by_the_scenario_and_its_page() -> None:
+    table = tomllib.loads((EXAMPLES / "faults.toml").read_text())
+    *prompts, last = table["prompt"]
+    words = [prompt["contains"] for prompt in prompts]
+    assert last["steps"] == [{"text": f"Say one of: {', '.join(words)}."}]
+    page = Path(__file__).parents[3] / "docs/scripted-agent.md"
+    (row,) = [line for line in page.read_text().splitlines() if line.startswith("| `faults` |")]
+    assert [word for word in words if f"`{word}`" not in row] == []

@@ -356,13 +356,15 @@ def test_an_agent_of_another_protocol_version(agent: Agent, call: Call) -> None:
 
 def test_an_agent_that_wants_a_sign_in(agent: Agent, call: Call) -> None:
     script = """
-greet(authMethods=[{"id": "web", "name": "With a browser"}])
+greet(authMethods=[{"id": "web", "name": "With a browser", "description": "Opens a page"},
+                   {"id": "key"}])
 tell(id=hear("session/new")["id"], error={"code": -32000, "message": "Authentication required"})
 hear("never")
 """
     done = call("exec", "hello", "--", *agent(script))
     assert done.code == exit_codes.PEER
-    assert "sign in first (Authentication required); it offers: With a browser." in done.err
+    assert "(Authentication required), which acp-console cannot do yet: log in with" in done.err
+    assert done.err.endswith("The agent offers: With a browser (Opens a page), key\n")
 
 
 def test_an_agent_that_answers_with_an_error(agent: Agent, call: Call) -> None:

@@ -180,3 +180,22 @@ group.run_words([], is_debug=False)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=30)
     assert done.stderr.decode() == "acp-console: an observer␛ failed\n"
+
+
+@pytest.mark.parametrize("command", [("chat",), ("exec", "hi")])
+def test_an_existing_recording_is_refused_with_advice_that_the_command_can_take(
+    call: Call, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    path.write_text("mine")
+    done = call(*command, "--record", str(path))
+    assert done.code == exit_codes.USAGE
+    assert "it.acp.ndjson exists already; choose another name" in " ".join(done.err.split())
+    assert "--append" not in done.err
+
+
+@pytest.mark.parametrize("command", [("chat",), ("exec", "hi")])
+def test_a_recording_needs_a_name(call: Call, command: tuple[str, ...]) -> None:
+    done = call(*command, "--record", "")
+    assert done.code == exit_codes.USAGE
+    assert "the name is empty" in done.err

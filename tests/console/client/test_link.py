@@ -153,7 +153,7 @@ tell(id=hear("session/new")["id"], error=refusal)
 hear("never")
 """)
     async with linked(command, tmp_path) as link:
-        with pytest.raises(SignInRequiredError, match="it offers: With a browser, key") as caught:
+        with pytest.raises(SignInRequiredError, match="offers: With a browser, key") as caught:
             await link.new_session(tmp_path)
     assert caught.value.methods == ("With a browser", "key")
 

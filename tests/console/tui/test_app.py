@@ -470,3 +470,61 @@ async def test_click_on_a_permission_prompt_that_just_appeared_decides_nothing(
         await until(pilot, lambda: not app.screen.query("PermissionView Button.-active"))
         assert await pilot.click("PermissionView Button.allow")
         await until(pilot, lambda: "● ready" in say(app))
+
+
+async def test_recording_goes_on_with_the_next_agent(workplace: Path) -> None:
+    path = workplace / "it.acp.ndjson"
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, record=path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: "● ready" in say(app))
+    recording = read_recording(path)
+    assert recording.bad_lines == ()
+    assert [entry.seq for entry in recording.entries] == list(range(1, len(recording.entries) + 1))
+    names = [entry.name for entry in recording.entries if isinstance(entry, JournalEvent)]
+    assert names == ["spawn", "exit", "spawn", "exit"]
+
+
+async def test_chat_shows_a_stray_line_on_stdout_at_once(workplace: Path, agent: Agent) -> None:
+    script = """
+for word in ("hel\\x1blo", "again", "again"):
+    print(word, flush=True)
+hear("never")
+"""
+    app = ConsoleApp(agent=command_agent(agent(script)), start="chat", cwd=workplace)
+    async with app.run_test(size=(140, 30)) as pilot:
+        await until(pilot, lambda: "(and 2 more such lines)" in say(app))
+        assert "wrote a line to stdout that is no message: hel␛lo" in say(app)
+        assert "◐ starting" in say(app)
+
+
+async def test_a_restart_is_a_line_between_old_and_new_messages(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"think", "enter")
+        await until(pilot, lambda: "thought about it" in say(app) and "● ready" in say(app))
+        assert "agent restarted" not in say(app)
+        await pilot.press("f5")
+        await until(pilot, lambda: "it does not know the messages above" in say(app))
+
+
+async def test_an_agent_that_does_not_stop_can_be_restarted_says_the_screen(
+    workplace: Path, agent: Agent
+) -> None:
+    app = ConsoleApp(
+        agent=command_agent(agent("hear_prompt(); hear('never')")),
+        start="chat",
+        cwd=workplace,
+        stop_timeout_s=0.01,
+    )
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "◐ working" in say(app))
+        assert "F5 restarts" not in say(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: "stopping" in say(app) and "F5 restarts the agent" in say(app))

@@ -78,6 +78,19 @@ def test_every_rule_has_a_talk_that_breaks_it_and_a_near_miss(rule: str) -> None
     assert rule in {case.rule for case in NEAR}, f"nothing comes close to {rule}"
 
 
+def test_a_relative_path_of_a_diff_is_reported_once() -> None:
+    (case,) = [case for case in BROKEN if case.script.__name__ == "a_diff_is_of_a_relative_path"]
+    rules = [finding.rule.id for finding in report_of(case).findings]
+    assert [rule for rule in rules if rule in {"ACP-L204", "ACP-L207"}] == ["ACP-L207"]
+
+
+def test_an_unannounced_method_is_blamed_on_its_sender() -> None:
+    (case,) = [case for case in BROKEN if case.script.__name__ == "a_method_was_not_announced"]
+    (finding,) = [each for each in report_of(case).findings if each.rule.id == "ACP-L379"]
+    assert finding.message == "the client sends _acme/mood, which the agent did not announce"
+    assert finding.fix.startswith("Send it only")
+
+
 def test_no_two_cases_have_the_same_name() -> None:
     names = [str(case) for case in CASES]
     assert len(names) == len(set(names))

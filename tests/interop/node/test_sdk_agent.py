@@ -120,9 +120,9 @@ def test_an_agent_that_wants_to_know_its_user_says_how(
     done = console(place, "exec", "hello", *agent, "--sign-in")
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr == (
-        "acp-console: the agent asks you to sign in first "
-        "(Authentication required: who are you?); it offers: A key. "
-        "Do so with its own command and try again\n"
+        "acp-console: the agent wants you to log in (Authentication required: who are you?), "
+        "which acp-console cannot do yet: log in with the agent's own program or set its key, "
+        "then start again. The agent offers: A key\n"
     )
 
 

@@ -49,8 +49,9 @@ def _diffs_and_changes(context: Context) -> list[Place]:
 @check("ACP-L204", SHOWN)
 @each_of(_diffs)
 def diffs_are_complete(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
-    if not is_absolute(diff.get("path")):
-        what = "is no absolute path" if "path" in diff else "is missing"
+    # ACP-L207 reports a path that is not absolute.
+    if not isinstance(diff.get("path"), str):
+        what = "is no string" if "path" in diff else "is missing"
         yield f"the path of the diff {what}", f"{place}.path"
     if not isinstance(diff.get("newText"), str):
         what = "is no string" if "newText" in diff else "is missing"

@@ -139,7 +139,7 @@ def own_methods_are_announced(context: Context) -> CheckResult:
     if method in announced or (vendor and vendor in announced):
         return OK
     return context.problem(
-        f"the {opposite(context.side)} did not announce {method}",
+        f"the {context.side} sends {method}, which the {opposite(context.side)} did not announce",
         context.state.initialize,
         path="method",
     )

@@ -15,6 +15,8 @@ from textual.widgets import TextArea
 
 from acp_console.state.sources import FileSource, ProxySource
 from acp_console.tui.app import ConsoleApp
+from acp_console.tui.inspector_pane import InspectorPane
+from acp_console.tui.intercept.pane import InterceptPane
 from acp_console.tui.intercept.screens import EditScreen
 from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.proxy.client import RunningProxy, find_proxy
@@ -213,6 +215,31 @@ async def test_a_frame_is_held_changed_and_let_go(proxy: subprocess.Popen[bytes]
         assert proxy.stdout.readline() == b'{"jsonrpc":"2.0","method":"new"}\n'
         await pilot.press("f2")
         await until(pilot, lambda: not app.screen.query("InterceptPane"))
+
+
+async def test_f2_from_the_rows_leads_to_the_pane_that_holds_frames(
+    proxy: subprocess.Popen[bytes],
+) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[ProxySource(find_proxy("work"))])
+    async with app.run_test(size=(200, 40)) as pilot:
+        await until(pilot, lambda: '"first"' in say(app))
+        await pilot.press("f2")
+        await until(pilot, lambda: "there is no breakpoint yet" in say(app))
+        await pilot.press(*"method == session/update", "enter")
+        await until(pilot, lambda: "break on method == session/update" in say(app))
+        assert "f2 Close" in say(app)
+        assert proxy.stdin is not None
+        proxy.stdin.write(b'{"jsonrpc":"2.0","method":"session/update"}\n')
+        proxy.stdin.flush()
+        await until(pilot, lambda: "k for more" in say(app))
+        app.screen.query_one(InspectorPane).focus_content()
+        await until(pilot, lambda: "f2 Intercept" in say(app))
+        assert "k for more" not in say(app)
+        await pilot.press("f2")
+        await until(pilot, lambda: "f2 Close" in say(app))
+        assert "break on method == session/update" in say(app)
+        await pilot.press("f2")
+        await until(pilot, lambda: not app.screen.query(InterceptPane))
 
 
 async def test_a_recording_cannot_be_interfered_with_nor_followed_and_nobody_offers_to() -> None:

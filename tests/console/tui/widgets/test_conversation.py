@@ -11,6 +11,7 @@ from textual.widgets import Markdown
 
 from acp_console.tui.chat import screen as chat
 from acp_console.tui.chat.conversation import ConversationView
+from acp_console.tui.chat.permission import PermissionTiming
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.journal import Entry, Frame
 from tests.console.tui.conftest import entries, say, settled, until, update
@@ -84,7 +85,8 @@ class TalkApp(App[None]):
         self.talks = Conversations()
 
     def compose(self) -> ComposeResult:
-        yield ConversationView("welcome", id="conversation")
+        timing = PermissionTiming(settle_s=0)
+        yield ConversationView("welcome", timing=timing, id="conversation")
 
     async def feed(self, said: list[Entry]) -> None:
         """Take frames as the chat does."""

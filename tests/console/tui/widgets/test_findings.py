@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_console.tui.analysis.findings_tab import findings_of
 from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Linter
-from tests.console.tui.conftest import entries, say, until
+from tests.console.tui.conftest import entries, say, until, update
 from tests.console.tui.studied import EVIL, StudiedApp, talk
 
 LOST: tuple[str, object] = ("agent", {"id": "lost", "result": {}})
@@ -24,6 +24,26 @@ async def test_findings_come_with_severity_rule_frames_and_fix() -> None:
         assert "Frames  #1" in say(app)
         await pilot.press("enter")
         await until(pilot, lambda: app.targets == [1])
+
+
+async def test_a_place_is_spelled_as_filters_spell_it() -> None:
+    diff = {"type": "diff", "path": "a.py", "newText": "y"}
+    hello = {"id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
+    linter = Linter()
+    said = entries(
+        ("client", hello),
+        ("agent", {"id": 1, "result": {"protocolVersion": 1}}),
+        update("tool_call", toolCallId="t", title="Edit", content=[diff]),
+    )
+    for entry in said:
+        linter.feed(entry)
+    rules = [finding.rule.id for finding in findings_of(linter).findings]
+    app = StudiedApp(said)
+    async with app.run_test(size=(140, 30)) as pilot:
+        app.pane.open_tab("findings")
+        await until(pilot, lambda: "ACP-L207" in say(app))
+        app.pane.open.lines.choose(rules.index("ACP-L207"))
+        await until(pilot, lambda: "at $.params.update.content[0].path" in say(app))
 
 
 async def test_the_finding_that_a_frame_is_about_is_gone_to() -> None:

@@ -12,6 +12,7 @@ from acp_console.tui.chat import screen as chat
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_inspector.analysis.items import PermissionRequest
 from acp_protocol.jsonrpc import Json
+from tests.console.tui.conftest import say, until
 
 LONG = "Allow edits of notes.md, and do not ask again in this session"
 SHORT = "Allow"
@@ -27,12 +28,13 @@ class Asking(App[None]):
 
     CSS_PATH = Path(chat.__file__).parent / "chat.tcss"
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, settle_s: float = 0.5) -> None:
         super().__init__()
         self._names = names
+        self._settle_s = settle_s
 
     def compose(self) -> ComposeResult:
-        yield PermissionView(permission(*self._names), PermissionTiming())
+        yield PermissionView(permission(*self._names), PermissionTiming(settle_s=self._settle_s))
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,20 @@ async def test_a_name_that_never_ends_is_cut() -> None:
     app = Asking("x" * 100_000)
     async with app.run_test(size=(80, 24)):
         assert app.query_one(Button).region.height <= 4
+
+
+@pytest.mark.parametrize(("settle_s", "is_shown"), [(0, True), (1000, False)])
+async def test_the_hint_is_shown_only_once_a_number_counts(settle_s: float, is_shown: bool) -> None:
+    app = Asking(SHORT, settle_s=settle_s)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.query_one(PermissionView).take_focus()
+        await pilot.pause()
+        assert "Allow this?" in say(app)
+        assert ("Press a number" in say(app)) == is_shown
+
+
+async def test_the_hint_comes_when_the_prompt_has_settled() -> None:
+    app = Asking(SHORT, settle_s=0.01)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.query_one(PermissionView).focus()
+        await until(pilot, lambda: "Press a number" in say(app))
