@@ -31,7 +31,7 @@ from acp_inspector.recording.format import RecordingError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentExitedError
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import InvalidMessage, RequestId, id_key
+from acp_protocol.jsonrpc import InvalidMessage, Json, RequestId, id_key
 
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
@@ -42,6 +42,8 @@ ChatState: TypeAlias = Literal["starting", "ready", "working", "stopping", "stop
 
 @dataclass(slots=True)
 class _PendingPermission:
+    tool_call: Json
+    """The id of the tool call that it is about."""
     is_over: anyio.Event = field(default_factory=anyio.Event)
     option_id: str | None = None
 
@@ -146,7 +148,6 @@ class ChatSession:
             self.state = "ready"
         elif self.is_busy:
             self.state = "stopping"
-            self._cancel_permissions()
             self._must_cancel = True
             self._wake.set()
         self._on_change()
@@ -198,9 +199,15 @@ class ChatSession:
         await self._is_closed.wait()
 
     async def decide(self, request: PermissionPrompt) -> str | None:
-        """Wait for the user's answer; None when the turn was cancelled meanwhile."""
-        key = id_key(request.request_id)
-        pending = self._pending[key] = _PendingPermission()
+        """Wait for the user's answer; None when the turn was cancelled meanwhile.
+
+        A request about a call replaces an earlier one about it, which is no longer shown.
+        """
+        key, tool_call = id_key(request.request_id), request.tool_call.get("toolCallId")
+        for earlier in self._pending.values():
+            if earlier.tool_call == tool_call:
+                earlier.is_over.set()
+        pending = self._pending[key] = _PendingPermission(tool_call)
         self._on_change()
         try:
             await pending.is_over.wait()
@@ -273,6 +280,7 @@ class ChatSession:
                         if self._must_cancel:
                             self._must_cancel = False
                             await link.cancel(session_id)
+                            self._cancel_permissions()
         return next(iter(endings), None)
 
     async def _run_turn(self, link: AgentConnection, session_id: str, text: str) -> None:

@@ -24,7 +24,7 @@ from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.commands import bindings
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
-from acp_console.tui.palette import CommandProvider
+from acp_console.tui.palette import CommandProvider, commands_of
 from acp_console.tui.watch.screen import WatchScreen
 
 END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -84,16 +84,18 @@ class ConsoleApp(App[int]):
             asyncio.get_running_loop().remove_signal_handler(number)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Return Textual's own commands, except for the one that stands in our table too."""
+        """Return Textual's own commands, except for those that our table has too."""
         commands = super().get_system_commands(screen)
-        return (command for command in commands if command.title != "Quit")
+        return (command for command in commands if command.title not in {"Quit", "Keys"})
 
     def on_home_screen_agent_chosen(self, message: HomeScreen.AgentChosen) -> None:
         self._chat_with(message.agent)
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen())
+            nodes = [] if self.focused is None else self.focused.ancestors_with_self
+            scopes = [command.scope for node in nodes for command in commands_of(type(node))]
+            self.push_screen(HelpScreen(scopes))
 
     def _chat_with(self, agent: AgentSpec) -> None:
         screen = ChatScreen(

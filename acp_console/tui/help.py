@@ -14,7 +14,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from acp_console.tui.commands import COMMANDS, EDITOR_KEYS, SCOPES, SIGNS
+from acp_console.tui.commands import COMMANDS, EDITOR_KEYS, SCOPES, SIGNS, Scope
 
 KEYS: Final = 14
 """Columns of the keys."""
@@ -28,6 +28,11 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,f1,q,enter", "dismiss_help", "Close"),
     ]
 
+    def __init__(self, scopes: Sequence[Scope] = ()) -> None:
+        """Show the keys of `scopes` first."""
+        super().__init__()
+        self._scopes = list(dict.fromkeys([*scopes, *SCOPES]))
+
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help-box"):
             yield Static(self._tables(), id="help-table", markup=False)
@@ -39,17 +44,16 @@ class HelpScreen(ModalScreen[None]):
         self.query_one("#help-box").border_title = "Keys"
         self.query_one("#help-box").border_subtitle = "Esc closes"
 
-    @staticmethod
-    def _tables() -> Group:
+    def _tables(self) -> Group:
         parts: list[RenderableType] = []
-        for scope, title in SCOPES.items():
+        for scope in self._scopes:
             keys = [
                 (command.key.replace("slash", "/"), command.help)
                 for command in COMMANDS
                 if command.scope == scope
             ]
             keys += EDITOR_KEYS if scope == "chat" else ()
-            parts += [Text(title, "bold underline"), _table(keys), Text()]
+            parts += [Text(SCOPES[scope], "bold underline"), _table(keys), Text()]
             if scope == "traffic":
                 parts += [Text("Signs before the rows", "bold underline"), _table(SIGNS), Text()]
         return Group(*parts)
@@ -58,7 +62,7 @@ class HelpScreen(ModalScreen[None]):
 def _table(rows: Sequence[tuple[str, str]]) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), expand=True)
     table.add_column(style="bold", no_wrap=True, width=KEYS)
-    table.add_column()
+    table.add_column(ratio=1)
     for key, text in rows:
         table.add_row(Text(key), Text(text))
     return table

@@ -202,12 +202,15 @@ class ToolCallView(Vertical):
 
     async def _sync_permission(self) -> None:
         permission = self.item.permission
-        shown = self.query(PermissionView)
-        is_open = permission is not None and permission.outcome is None
-        if is_open and not shown and permission is not None:
+        if permission is not None and permission.outcome is not None:
+            permission = None
+        views = self.query(PermissionView)
+        if any(view.permission is permission for view in views):
+            return
+        # The agent may have asked again about the same call before it got a response.
+        await views.remove()
+        if permission is not None:
             await self.mount(PermissionView(permission, self._timing))
-        if not is_open and shown:
-            await shown.remove()
 
 
 class TurnEndView(Static):

@@ -93,6 +93,11 @@ class PermissionView(Vertical, can_focus=True):
     def on_mount(self) -> None:
         self._show_question()
 
+    def on_show(self) -> None:
+        """Wait again: until now the traffic may have covered it."""
+        self._settled_at = self._keys_from = self._timing.clock() + self._timing.settle_s
+        self._show_question()
+
     def on_focus(self) -> None:
         self.had_focus = True
         self._show_question()

@@ -119,9 +119,14 @@ class ChatScreen(Screen[None]):
     async def on_chat_screen_changed(self) -> None:
         entries, items = self.chat.take_changes()
         self.inspection.extend(entries)
+        was_in_prompt = isinstance(self.focused, PermissionView)
         await self.conversation.sync(items)
         if self.chat.state in {"starting", "stopped"}:
             await self.conversation.close_prompts()
+        if was_in_prompt and not isinstance(self.focused, PermissionView):
+            # The prompt is gone; what the user types next is a message.
+            self.editor.focus()
+        self.refresh_bindings()
         self._offer_focus()
         self._show_status()
         self._show_error()
@@ -153,9 +158,19 @@ class ChatScreen(Screen[None]):
         self.chat.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the whole width to the traffic where it has not got it anyway."""
+        """Offer what has an effect now; Esc in the traffic does not cancel the turn beside it."""
         del parameters
-        return action != "alone" or self.size.width >= WIDE
+        match action:
+            case "alone":
+                return self.size.width >= WIDE
+            case "cancel":
+                is_in_traffic = (
+                    self.focused is not None and self.inspection in self.focused.ancestors
+                )
+                can_cancel = self.chat.is_busy or self.chat.queued is not None
+                return can_cancel and not is_in_traffic
+            case _:
+                return True
 
     def on_resize(self) -> None:
         self.refresh_bindings()
@@ -176,7 +191,11 @@ class ChatScreen(Screen[None]):
         else:
             self.remove_class("-alone")
             # An open permission prompt is what the next key should answer.
-            (self.conversation.open_prompt() or self.editor).focus()
+            prompt = self.conversation.open_prompt()
+            if prompt is None:
+                self.editor.focus()
+            else:
+                prompt.take_focus()
 
     def action_restart(self) -> None:
         self.chat.restart()

@@ -24,6 +24,12 @@ from acp_protocol.version import SCHEMA_ID, VERSION
 HINT = "Enter opens a chat. Any other agent: acp-console -- COMMAND"
 
 
+class AgentFilter(Input):
+    """The filter; it binds Enter itself, because the binding of `Input` hides the screen's."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Chat")]
+
+
 class HomeScreen(Screen[None]):
     """Lists the agents; typing filters, Enter opens a chat."""
 
@@ -52,7 +58,7 @@ class HomeScreen(Screen[None]):
         with Vertical(id="home"):
             yield Static(Content.styled("acp-console", "bold"), id="name", markup=False)
             yield Static("Chat with ACP agents and see every frame on the wire.", id="claim")
-            yield Input(placeholder="Type to filter the agents", id="agent-filter")
+            yield AgentFilter(placeholder="Type to filter the agents", id="agent-filter")
             yield OptionList(id="agents", markup=False)
             yield Static("No agent matches. Esc clears the filter.", id="nothing")
             yield Static(HINT, id="hint", markup=False)

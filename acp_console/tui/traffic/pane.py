@@ -430,7 +430,7 @@ class TrafficPane(Vertical):
 
     def _report_count(self) -> None:
         parts = [*self._work.status(), *self._beside]
-        if self.table.is_following:
+        if self.table.is_following and self.goes_on:
             parts.append("following")
         box = self.query_one("#frame-list")
         box.border_title = "Traffic"

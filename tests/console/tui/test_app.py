@@ -15,7 +15,7 @@ from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.home.screen import HomeScreen
-from acp_inspector.journal import JournalEvent
+from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
 from tests.console.tui.conftest import say, until
@@ -528,3 +528,96 @@ async def test_an_agent_that_does_not_stop_can_be_restarted_says_the_screen(
         assert "F5 restarts" not in say(app)
         await pilot.press("escape")
         await until(pilot, lambda: "stopping" in say(app) and "F5 restarts the agent" in say(app))
+
+
+ASKS_TWICE = """
+prompt = hear_prompt()
+options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+for id_, title in ((700, "Run make"), (701, "Run rm -rf /")):
+    tell(id=id_, method="session/request_permission", params={
+        "sessionId": "s1", "toolCall": {"toolCallId": "t", "title": title}, "options": options})
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+for _ in range(2):
+    answer = hear(None)
+    say(str(answer["id"]) + answer["result"]["outcome"]["outcome"])
+end(prompt)
+hear("never")
+"""
+"""Asks again about the same call, without a response, once there is a file `go`."""
+
+
+async def test_second_permission_request_for_a_call_replaces_the_first(
+    workplace: Path, agent: Agent
+) -> None:
+    chosen = command_agent(agent(ASKS_TWICE))
+    app = ConsoleApp(agent=chosen, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        (workplace / "go").touch()
+        await until(pilot, lambda: "Run rm -rf /" in say(app))
+        await until(pilot, lambda: "700cancelled" in say(app))
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await pilot.press("1")
+        await until(pilot, lambda: "701selected" in say(app))
+        await until(pilot, lambda: "● ready" in say(app))
+
+
+async def test_permission_prompt_that_the_traffic_covered_decides_nothing_at_once(
+    workplace: Path, agent: Agent
+) -> None:
+    clock = Clock()
+    timing = PermissionTiming(typing_pause_s=0.01, settle_s=0.5, clock=clock)
+    app = ConsoleApp(agent=command_agent(agent(ASKS)), start="chat", cwd=workplace, timing=timing)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter", "f2")
+        await until(pilot, lambda: "request_permission" in say(app))
+        clock.now = 10
+        await pilot.press("f2")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await pilot.press("1")
+        assert "? waits for you" in say(app)
+        assert chat_of(app).editor.text == "1"
+
+
+async def test_escape_in_the_traffic_does_not_cancel_the_turn(
+    workplace: Path, agent: Agent
+) -> None:
+    app = ConsoleApp(agent=command_agent(agent(ASKS)), start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter", "f2")
+        await until(pilot, lambda: "request_permission" in say(app))
+        await until(pilot, lambda: chat_of(app).inspection.traffic.table.has_focus)
+        await pilot.press("escape", "escape")
+        assert chat_of(app).chat.is_waiting_for_user
+        await pilot.press("f2")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await pilot.press("escape")
+        await until(pilot, lambda: "cancelled" in say(app))
+        await until(pilot, lambda: chat_of(app).editor.has_focus)
+        sent = [
+            entry.data for entry in chat_of(app).chat.journal.entries if isinstance(entry, Frame)
+        ]
+        cancel = next(n for n, raw in enumerate(sent) if b"session/cancel" in raw)
+        response = next(n for n, raw in enumerate(sent) if b'"cancelled"' in raw)
+        assert cancel < response
+
+
+async def test_help_begins_with_the_keys_of_the_screen(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        assert "Stop" not in say(app)
+        await pilot.press("f1")
+        await until(pilot, lambda: "Show or hide the traffic" in say(app))
+        assert "List of agents" not in say(app)
+
+
+async def test_list_of_agents_names_its_key_in_the_footer(tmp_path: Path) -> None:
+    app = ConsoleApp(cwd=tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Chat" in "".join(say(app).splitlines()[-1:]))
