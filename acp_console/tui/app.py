@@ -21,7 +21,7 @@ from acp_console.state.chat_session import ChatSession
 from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.permission import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
-from acp_console.tui.commands import bindings
+from acp_console.tui.commands import Scope, bindings
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider, commands_of
@@ -94,7 +94,9 @@ class ConsoleApp(App[int]):
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
             nodes = [] if self.focused is None else self.focused.ancestors_with_self
-            scopes = [command.scope for node in nodes for command in commands_of(type(node))]
+            scopes: list[Scope] = [
+                command.scope for node in nodes for command in commands_of(type(node))
+            ]
             self.push_screen(HelpScreen(scopes))
 
     def _chat_with(self, agent: AgentSpec) -> None:

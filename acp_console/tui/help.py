@@ -31,7 +31,7 @@ class HelpScreen(ModalScreen[None]):
     def __init__(self, scopes: Sequence[Scope] = ()) -> None:
         """Show the keys of `scopes` first."""
         super().__init__()
-        self._scopes = list(dict.fromkeys([*scopes, *SCOPES]))
+        self._scopes: list[Scope] = list(dict.fromkeys([*scopes, *SCOPES]))
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help-box"):
