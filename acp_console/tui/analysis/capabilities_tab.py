@@ -56,7 +56,7 @@ class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
 
     def show(self, answer: Claims) -> None:
         heading = f"Version {answer.version}: {plural(answer.contradictions, 'contradiction')}"
-        how = "shown too" if self.shows_every else "hidden, a shows them"
+        how = "shown too" if self.shows_every else "hidden, press a"
         self.show_heading(f"{heading} · {len(answer.idle)} neither claimed nor used: {how}")
         rows = (*answer.rows, *answer.idle) if self.shows_every else answer.rows
         if rows:

@@ -416,7 +416,7 @@ def _empty(state: InterceptState, writes: bool) -> str:
 
 
 _WRITING: Final = {
-    "write": "Write in the line above",
+    "write": "In the line above, write",
     "leave": "Esc leaves the line above; then:\n",
     "again": "the line takes",
     "end": "Esc, then p,",

@@ -316,7 +316,7 @@ print("hello")
 """
     done = call("exec", "hello", "--", *agent(script))
     assert done.code == exit_codes.AGENT
-    assert "on stdout it said what is no message of ACP: hello" in done.err
+    assert "it wrote invalid output to stdout: hello" in done.err
 
 
 def test_garbage_between_the_messages_does_no_harm(agent: Agent, call: Call) -> None:

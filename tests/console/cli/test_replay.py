@@ -83,7 +83,7 @@ def test_a_recording_starts_nothing_by_itself(recording: Path, call: Call, tmp_p
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (["nobody"], exit_codes.USAGE, "there is no agent 'nobody'"),
+        (["nobody"], exit_codes.USAGE, "unknown agent 'nobody'"),
         (["demo", "--", "cat"], exit_codes.USAGE, "not both"),
         (["--timeout", "0", "demo"], exit_codes.USAGE, "--timeout"),
         (["--as", "editor", "demo"], exit_codes.USAGE, "--as"),

@@ -10,7 +10,7 @@ from tests.console.tui.desks import StillDesk, held
 def test_who_types_when_half_of_the_time_is_gone_gets_all_of_it_again() -> None:
     desk = StillDesk(held(seconds_left=31.0))
     countdown = Countdown(desk, 1, "a")
-    assert countdown.look("ab") == "leaves as it was in 31 s; typing gives more time"
+    assert countdown.look("ab") == "sent unchanged in 31 s; typing extends this"
     assert desk.asked == []
     desk.become(held(seconds_left=29.0))
     countdown.look("ab")

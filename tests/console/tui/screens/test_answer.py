@@ -40,14 +40,14 @@ class AnswerApp(App[None]):
 async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAssertion) -> None:
     app = AnswerApp(ASK)
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "offered are yes (Yes)" in say(app))
+        await until(pilot, lambda: "options: yes (Yes)" in say(app))
         assert await settled(pilot) == picture
 
 
 async def test_a_question_for_consent_begins_with_its_first_option() -> None:
     app = AnswerApp(ASK)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "✓ JSON" in say(app))
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
         await pilot.press("ctrl+s")
         outcome = {"outcome": {"outcome": "selected", "optionId": "yes"}}
         await until(pilot, lambda: app.results == [HandmadeResponse("result", outcome)])
@@ -76,7 +76,7 @@ async def test_an_error_is_written_in_the_place_of_a_result_and_back() -> None:
 async def test_what_is_against_the_schema_is_remarked_upon_and_what_is_no_json_stays() -> None:
     app = AnswerApp(PROMPT)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "✓ JSON" in say(app))
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
         app.write("5")
         await until(pilot, lambda: "! result is no object" in say(app))
         app.write("{")
@@ -90,7 +90,7 @@ async def test_what_is_against_the_schema_is_remarked_upon_and_what_is_no_json_s
 async def test_a_request_that_has_left_meanwhile_is_told_and_not_answered() -> None:
     app = AnswerApp(PROMPT)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "leaves as it was in 47 s" in say(app))
+        await until(pilot, lambda: "sent unchanged in 47 s" in say(app))
         app.desk.become()
         await until(pilot, lambda: "the frame is no longer held; Esc goes back" in say(app))
         await pilot.press("ctrl+s")

@@ -33,7 +33,7 @@ class ComposeApp(App[None]):
 async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAssertion) -> None:
     app = ComposeApp()
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "✓ JSON" in say(app))
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
         await pilot.press("ctrl+s")
         app.desk.sent[0].response = b'{"jsonrpc":"2.0","id":"o","error":{"code":1,"message":"no"}}'
         app.desk.sent[0].is_over = True
@@ -76,7 +76,7 @@ async def test_the_side_and_whose_id_it_is_are_said_and_sent() -> None:
         assert "sets a new id" in say(app)
         await pilot.press("f5", "f9")
         await until(
-            pilot, lambda: "to the client, as if the agent sent it; its id stays" in say(app)
+            pilot, lambda: "to the client, as if the agent sent it; the id is kept" in say(app)
         )
         app.view.editor.write('{"jsonrpc": "2.0", "method": "x"}')
         await pilot.press("ctrl+s")
@@ -87,7 +87,7 @@ async def test_the_side_and_whose_id_it_is_are_said_and_sent() -> None:
 async def test_what_is_no_json_is_sent_only_as_it_stands() -> None:
     app = ComposeApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "✓ JSON" in say(app))
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
         app.view.editor.write("{oops\n{}")
         await pilot.press("ctrl+s")
         assert app.desk.asked == []
@@ -100,7 +100,7 @@ async def test_what_is_no_json_is_sent_only_as_it_stands() -> None:
 async def test_what_was_sent_can_be_sent_again() -> None:
     app = ComposeApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "✓ JSON" in say(app))
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
         await pilot.press("f5")
         app.view.editor.write('{"jsonrpc":"2.0","method":"first"}')
         await pilot.press("ctrl+s", "f5")

@@ -41,16 +41,16 @@ class EditApp(App[None]):
 async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAssertion) -> None:
     app = EditApp()
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "leaves as it was in 47 s" in say(app))
+        await until(pilot, lambda: "sent unchanged in 47 s" in say(app))
         app.write('{\n  "jsonrpc": "2.0",\n  "id": 4,\n  "method": oops\n}')
-        await until(pilot, lambda: "✗ no JSON, line 4, column 13" in say(app))
+        await until(pilot, lambda: "✗ invalid JSON, line 4, column 13" in say(app))
         assert await settled(pilot) == picture
 
 
 async def test_the_new_frame_leaves_on_one_line() -> None:
     app = EditApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "✓ JSON" in say(app))
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
         app.write('{\n  "a": 1.0,\n  "b": "x  y"\n}')
         await pilot.press("ctrl+s")
         await until(pilot, lambda: app.results)
@@ -60,7 +60,7 @@ async def test_the_new_frame_leaves_on_one_line() -> None:
 async def test_what_nobody_changed_leaves_as_the_very_bytes_that_came() -> None:
     app = EditApp(SPACED)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "✓ JSON" in say(app))
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
         await pilot.press("ctrl+s")
         await until(pilot, lambda: app.results == [Edited(SPACED, is_forced=True)])
 
@@ -68,7 +68,7 @@ async def test_what_nobody_changed_leaves_as_the_very_bytes_that_came() -> None:
 async def test_what_is_no_json_is_not_sent_unless_it_is_meant_and_the_cursor_goes_there() -> None:
     app = EditApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "✓ JSON" in say(app))
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
         app.write('{"a": 1,\n\n  oops}')
         await pilot.press("ctrl+s")
         screen: Any = app.screen
@@ -80,7 +80,7 @@ async def test_what_is_no_json_is_not_sent_unless_it_is_meant_and_the_cursor_goe
 async def test_what_is_no_json_on_one_line_leaves_to_the_letter() -> None:
     app = EditApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "✓ JSON" in say(app))
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
         app.write("{oops")
         await pilot.press("f8")
         await until(pilot, lambda: app.results == [Edited(b"{oops", is_forced=True)])
@@ -89,7 +89,7 @@ async def test_what_is_no_json_on_one_line_leaves_to_the_letter() -> None:
 async def test_a_changed_id_is_remarked_upon_and_may_be_sent() -> None:
     app = EditApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "✓ JSON" in say(app))
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
         app.write(PROMPT.replace(b'"id":3', b'"id":4').decode())
         await until(pilot, lambda: "! the id was 3: its response is lost" in say(app))
         await pilot.press("ctrl+s")
@@ -99,7 +99,7 @@ async def test_a_changed_id_is_remarked_upon_and_may_be_sent() -> None:
 async def test_typing_gives_more_time_and_waiting_does_not() -> None:
     app = EditApp(left=20.0)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "leaves as it was in 20 s" in say(app))
+        await until(pilot, lambda: "sent unchanged in 20 s" in say(app))
         app.desk.become(held(seconds_left=19.0))
         await until(pilot, lambda: "19 s" in say(app))
         assert app.desk.asked == []

@@ -157,7 +157,7 @@ async def test_a_running_proxy_is_followed_until_it_ends(
         assert proxy.stdin is not None
         proxy.stdin.close()
         await until(pilot, lambda: "○ ended" in say(app))
-        assert "the agent ended: code 0" in say(app)
+        assert "the agent exited: code 0" in say(app)
         assert isinstance(app.screen, WatchScreen)
 
 
@@ -179,7 +179,7 @@ async def test_what_a_proxy_records_is_read_from_where_it_lies(
             assert process.stdin is not None
             process.stdin.close()
             await until(pilot, lambda: "○ ended" in say(app))
-            await until(pilot, lambda: "the agent ended: code 0" in say(app))
+            await until(pilot, lambda: "the agent exited: code 0" in say(app))
 
 
 async def test_a_proxy_that_is_gone_is_told(tmp_path: Path) -> None:

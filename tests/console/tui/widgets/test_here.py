@@ -35,7 +35,7 @@ def test_a_frame_that_was_not_studied_yet_is_not_guessed_at() -> None:
 def test_of_a_long_conversation_the_end_is_told() -> None:
     calls = [update("tool_call", toolCallId=f"c{n}", title=f"call {n}") for n in range(ITEMS + 30)]
     _, lines = told(studied(entries(*calls)), None)
-    assert "  … 30 items before" in lines
+    assert "  … 30 earlier items" in lines
     assert any(f"call {ITEMS + 29}" in line for line in lines)
 
 
@@ -52,7 +52,7 @@ async def test_another_frame_is_shown_when_it_is_chosen() -> None:
         await pilot.press("right", "left")
         await until(pilot, lambda: app.steps == [1, -1])
         app.pane.chosen = 99
-        await until(pilot, lambda: "Not there yet: 10 is the last" in say(app))
+        await until(pilot, lambda: "Not analysed yet: the analysis has reached 10" in say(app))
 
 
 async def test_what_was_said_is_no_markup_and_no_command() -> None:

@@ -56,8 +56,8 @@ async def test_who_is_new_here_reads_what_to_do(
     app = PaneApp(StillDesk())
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "there is no breakpoint yet" in say(app))
-        assert "i sends a frame of your own" in say(app)
-        assert "1  Write in the line above which frames shall wait" in say(app)
+        assert "i sends a new frame" in say(app)
+        assert "1  In the line above, write a filter for frames to hold" in say(app)
         assert "Esc leaves the line above" in say(app)
         assert await settled(pilot) == picture
 
@@ -89,7 +89,7 @@ async def test_the_hint_names_the_keys_that_work_where_the_cursor_is() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "1  Write in the line above" in say(app))
         await pilot.press("escape")
-        await until(pilot, lambda: "1  b, then write which frames" in say(app))
+        await until(pilot, lambda: "1  b, then" in say(app))
         assert "Esc leaves" not in say(app)
         await pilot.press("b")
         await until(pilot, lambda: "1  Write in the line above" in say(app))

@@ -32,16 +32,16 @@ class EditorApp(App[None]):
 async def test_every_key_is_checked_and_the_place_of_a_mistake_shown() -> None:
     app = EditorApp('{\n  "a": 1\n}')
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "✓ JSON, leaves as one line of 7 bytes" in say(app))
+        await until(pilot, lambda: "✓ valid JSON, sent as one line of 7 bytes" in say(app))
         app.editor.area.move_cursor((1, 8))
         app.editor.area.focus()
         await pilot.press("x")
-        await until(pilot, lambda: "✗ no JSON, line 2, column 9: expecting ','" in say(app))
+        await until(pilot, lambda: "✗ invalid JSON, line 2, column 9: expecting ','" in say(app))
         lines = say(app).splitlines()
         place = next(n for n, line in enumerate(lines) if "✗" in line)
         assert lines[place + 2].index("^") == lines[place + 1].index("x")
         await pilot.press("backspace")
-        await until(pilot, lambda: "✓ JSON" in say(app))
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
 
 
 async def test_the_cursor_goes_to_the_mistake() -> None:

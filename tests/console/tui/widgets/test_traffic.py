@@ -265,7 +265,7 @@ async def test_what_no_row_matches_is_told_with_the_way_back() -> None:
         await pilot.press("escape")
         # Where the cursor is depends on whether the filter "n > 9" was applied while typing.
         await until(pilot, lambda: "47 entries" in say(app))
-        await until(pilot, lambda: "Nothing is chosen." not in say(app))
+        await until(pilot, lambda: "No row is chosen." not in say(app))
 
 
 async def test_where_nothing_was_said_that_is_told() -> None:

@@ -101,10 +101,10 @@ async def test_all_of_what_is_shortened_can_be_had() -> None:
     async with app.run_test(size=(80, 20)) as pilot:
         app.detail.show(DetailSubject(TOLD))
         app.detail.open_tab("raw")
-        await until(pilot, lambda: "more characters: v shows all of it" in say(app))
+        await until(pilot, lambda: "more characters: v shows all" in say(app))
         assert app.detail.whole() == (TOLD.data.decode(), False)
         app.detail.open_tab("pretty")
-        await until(pilot, lambda: "shortened: v shows all of it" in say(app))
+        await until(pilot, lambda: "shortened: v shows all" in say(app))
         assert app.detail.whole() == (json.dumps(json.loads(TOLD.data), indent=2), True)
 
 
