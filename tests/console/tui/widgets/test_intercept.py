@@ -87,12 +87,12 @@ async def test_held_frames_stand_there_with_what_they_say_and_their_countdowns(
 async def test_the_hint_names_the_keys_that_work_where_the_cursor_is() -> None:
     app = PaneApp(StillDesk())
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "1  Write in the line above" in say(app))
+        await until(pilot, lambda: "1  In the line above, write" in say(app))
         await pilot.press("escape")
         await until(pilot, lambda: "1  b, then" in say(app))
         assert "Esc leaves" not in say(app)
         await pilot.press("b")
-        await until(pilot, lambda: "1  Write in the line above" in say(app))
+        await until(pilot, lambda: "1  In the line above, write" in say(app))
         assert app.pane.filter.value == ""
 
 
