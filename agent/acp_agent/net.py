@@ -1,8 +1,8 @@
-"""Where a host on the network really is, and whether everybody can reach it.
+"""Resolves the name of a host, and checks whether its addresses are public.
 
-A name may lead anywhere: to this machine, to a router, to the service that knows a cloud machine's
-keys. So a name is judged by all that it leads to, and whoever connects goes to what was judged and
-not to the name. Looking it up tells others of it, so that needs consent as well.
+A name may lead anywhere: to this machine, to a router, to the metadata service of a cloud. So a
+name is judged by all its addresses, and a connection goes to a judged address, not to the name.
+A lookup is visible to others, so it needs consent as well.
 """
 
 from __future__ import annotations

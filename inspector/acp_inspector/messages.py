@@ -5,7 +5,7 @@ parsed once, when the first of its properties needs it. It has two readings:
 
 - `value`, `members`, `message` and the properties derived from them: the frame as it was sent.
   Filters, tables and add-ons read these. Lint does too: `apparent_kind` and `members` still tell a
-  request from a response where `message` is only `Malformed`.
+  request from a response where `message` is only an `InvalidMessage`.
 - `messages`: what the frame means in the published protocol. That is `(message,)`, except in a
   dialect, where a frame may hold no message or several. Analysis reads these.
 

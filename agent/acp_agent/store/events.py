@@ -1,7 +1,7 @@
 """Events of a session, independent of the version of the protocol.
 
-An event is an object with a `what`. `Updates` of each version turn it into notifications, so that
-a session of one version can be replayed in another.
+An event is an object with a `what`. The `SessionUpdates` of each version turn it into
+notifications, so that a session of one version can be replayed in another.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class LintReport:
     omitted: Counter[str] = field(default_factory=Counter[str])
     """Findings beyond the number that is kept of each rule."""
     hidden: int = 0
-    """Findings that the report was told not to have."""
+    """Findings that are left out on request."""
     versions: set[int] = field(default_factory=set[int])
     """The protocol versions that were agreed upon."""
     dialects: set[str] = field(default_factory=set[str])
