@@ -294,7 +294,10 @@ class ChatSession:
 
     def _become_ready(self) -> None:
         self.state = "ready"
-        self._must_cancel = False
+        if self._must_cancel:
+            # The turn ended before it could be cancelled.
+            self._must_cancel = False
+            self._cancel_permissions()
         self._send_queued()
         self._on_change()
 

@@ -235,10 +235,11 @@ class FilterInput(Vertical):
         self._completions = found[:MAX_OFFERS]
         self._has_stepped = False
         self.offers.clear_options()
+        width = max(len(single_line(each.text, 40)) for each in self._completions)
         self.offers.add_options(
             Option(
                 Content.assemble(
-                    (f"{single_line(each.text, 40):<24} ", "bold"),
+                    (f"{single_line(each.text, 40):<{width}}  ", "bold"),
                     (single_line(each.description, 60), "$text-muted"),
                 )
             )

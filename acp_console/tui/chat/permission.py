@@ -140,7 +140,7 @@ def _button(position: int, option: Json) -> Button:
     look, word = KINDS.get(kind, ("other", single_line(kind, 16)))
     label = Content(f"{position + 1}  {single_line(string(option, 'name'), NAME)}")
     if word not in string(option, "name").lower():
-        label = Content.assemble(label, (f" ({word})", "dim"))
+        label = Content.assemble(label, f" ({word})")
     button = Button(label, name=str(position), compact=True)
     button.can_focus = False
     button.add_class(look)

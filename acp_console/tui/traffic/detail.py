@@ -106,16 +106,16 @@ class FrameDetail(Vertical):
     def compose(self) -> ComposeResult:
         with TabbedContent(initial="tree", id="frame-tabs"):
             with (
-                TabPane("Tree", id="tree"),
+                TabPane("1 Tree", id="tree"),
                 ContentSwitcher(initial="tree-note", id="tree-or-note"),
             ):
                 yield JsonTree(id="tree-value")
                 yield TextLines(id="tree-note")
-            with TabPane("Raw", id="raw"):
+            with TabPane("2 Raw", id="raw"):
                 yield TextLines(id="raw-text")
-            with TabPane("Pretty", id="pretty"):
+            with TabPane("3 Pretty", id="pretty"):
                 yield TextLines(id="pretty-text")
-            with TabPane("Pair", id="pair"), Horizontal():
+            with TabPane("4 Pair", id="pair"), Horizontal():
                 for half in ("question", "answer"):
                     with Vertical(classes="pair-half", id=f"pair-{half}-half"):
                         yield Static(classes="pair-head", id=f"pair-{half}-head", markup=False)

@@ -21,7 +21,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Footer
 
-from acp_console.render.values import format_number
+from acp_console.render.values import plural
 from acp_console.tui.clipboard import copy
 from acp_console.tui.cursor_list import foreground_style
 
@@ -182,7 +182,7 @@ class ValueScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         lines = self.query_one("#value", TextLines)
         lines.border_title = "Whole value"
-        lines.border_subtitle = Content(f"{format_number(len(self._text))} characters")
+        lines.border_subtitle = Content(plural(len(self._text), "character"))
         lines.show(self._text, is_json=self._is_json)
         lines.focus()
 
