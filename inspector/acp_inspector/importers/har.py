@@ -119,7 +119,10 @@ def _answer(entry: _Entry) -> bytes:
 
 
 def _is_stream(entry: _Entry) -> bool:
-    kind = _headers(entry.response).get("content-type")
+    try:
+        kind = _headers(entry.response).get("content-type")
+    except MALFORMED:
+        return False
     return str(kind).startswith("text/event-stream")
 
 

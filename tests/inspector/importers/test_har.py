@@ -118,3 +118,5 @@ def test_odd_values_are_no_traceback(odd: Any) -> None:
     for name in ("time", "request", "response", "_webSocketMessages", "startedDateTime"):
         list(read_har(archive(socket() | {name: odd})))
     list(read_har(archive(socket({"type": odd, "time": odd, "opcode": odd, "data": odd}))))
+    for headers in (odd, [odd], [{"name": odd}], [{"value": odd}]):
+        list(read_har(archive(socket() | {"response": {"headers": headers}})))
