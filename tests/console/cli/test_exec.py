@@ -54,6 +54,18 @@ def test_tool_calls_are_told_on_stderr_and_keep_quiet_when_asked(agent: Agent, c
     assert (done.out, done.err) == ("yes\n", "")
 
 
+def test_a_tool_call_is_told_once_however_often_its_title_comes(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="t", title="Run make", kind="execute")
+update("tool_call_update", toolCallId="t", title="Run make test", status="completed")
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "go", "--", *agent(script))
+    assert (done.code, done.err) == (exit_codes.DONE, "  * Run make\n")
+
+
 def test_json_gives_each_update_as_it_came_and_then_the_end(agent: Agent, call: Call) -> None:
     script = """
 prompt = hear_prompt()

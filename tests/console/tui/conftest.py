@@ -74,6 +74,11 @@ def say(app: App[Any]) -> str:
     return "\n".join(strip.text for strip in lines)
 
 
+def notices(app: App[Any]) -> str:
+    """Return the notifications that the app has shown."""
+    return "\n".join(notice.message for notice in app._notifications)  # pyright: ignore[reportPrivateUsage] - there is no other way to see them
+
+
 def entries(*said: tuple[str, object]) -> list[Entry]:
     """Return frames, a tenth of a second apart; bytes stand for themselves."""
     frames: list[Entry] = []

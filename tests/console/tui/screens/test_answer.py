@@ -11,9 +11,8 @@ from textual.app import App
 from acp_console.tui.intercept.screens import AnswerScreen, HandmadeResponse
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Request
-from tests.console.tui.conftest import say, settled, until
+from tests.console.tui.conftest import notices, say, settled, until
 from tests.console.tui.desks import ASK, PROMPT, StillDesk, held
-from tests.console.tui.widgets.test_intercept import told
 
 
 class AnswerApp(App[None]):
@@ -66,7 +65,7 @@ async def test_an_error_is_written_in_the_place_of_a_result_and_back() -> None:
         app.write('{"code": "x"}')
         await until(pilot, lambda: "! an error needs" in say(app))
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "An error needs" in told(app))
+        await until(pilot, lambda: "An error needs" in notices(app))
         app.write('{"code": 5, "message": "no"}')
         await pilot.press("ctrl+s")
         error = HandmadeResponse("error", {"code": 5, "message": "no"})
@@ -94,5 +93,5 @@ async def test_a_request_that_has_left_meanwhile_is_told_and_not_answered() -> N
         app.desk.become()
         await until(pilot, lambda: "the frame is no longer held; Esc goes back" in say(app))
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "This frame is no longer held" in told(app))
+        await until(pilot, lambda: "This frame is no longer held" in notices(app))
         assert app.results == []

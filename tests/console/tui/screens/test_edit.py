@@ -10,9 +10,8 @@ from textual.app import App
 
 from acp_console.tui.intercept.screens import Edited, EditScreen
 from acp_inspector.intercept.json_edit import pretty
-from tests.console.tui.conftest import say, settled, until
+from tests.console.tui.conftest import notices, say, settled, until
 from tests.console.tui.desks import PROMPT, StillDesk, held
-from tests.console.tui.widgets.test_intercept import told
 
 SPACED = b'{ "jsonrpc": "2.0",  "method": "x" }'
 
@@ -114,7 +113,7 @@ async def test_a_frame_that_has_left_meanwhile_is_told_and_nothing_is_sent() -> 
         app.desk.become()
         await until(pilot, lambda: "the frame is no longer held; Esc goes back" in say(app))
         await pilot.press("ctrl+s", "f8")
-        await until(pilot, lambda: "This frame is no longer held" in told(app))
+        await until(pilot, lambda: "This frame is no longer held" in notices(app))
         assert app.results == []
         await pilot.press("escape")
         await until(pilot, lambda: app.results == [None])

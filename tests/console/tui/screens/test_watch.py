@@ -42,11 +42,6 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Generator[subprocess.Popen[bytes]]
             process.stdin.close()
 
 
-def notified(app: ConsoleApp) -> str:
-    """Return what was told in the corner of the screen."""
-    return "\n".join(notice.message for notice in app._notifications)  # pyright: ignore[reportPrivateUsage] - there is no other way to see them
-
-
 def tell(process: subprocess.Popen[bytes], text: str) -> None:
     assert process.stdin is not None
     assert process.stdout is not None

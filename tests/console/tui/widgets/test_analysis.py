@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from acp_console.tui.analysis.pane import TITLES
-from tests.console.tui.conftest import entries, say, settled, until
+from tests.console.tui.conftest import entries, notices, say, settled, until
 from tests.console.tui.studied import StudiedApp, talk
 
 SHOWN = {
@@ -81,6 +81,7 @@ async def test_a_line_that_is_about_no_frame_leads_nowhere_and_escape_leads_back
         app.pane.open_tab("here")
         await until(pilot, lambda: "No traffic yet." in say(app))
         await pilot.press("enter")
+        await until(pilot, lambda: notices(app) == "This line belongs to no frame")
         assert not app.targets
         await pilot.press("escape")
         await until(pilot, lambda: app.has_left)

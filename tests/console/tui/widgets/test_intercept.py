@@ -13,7 +13,7 @@ from textual.widgets import Footer, Input
 from acp_console.state.intercept import InterceptState
 from acp_console.tui.intercept.pane import EDITABLE, InterceptPane
 from acp_console.tui.intercept.screens import AnswerScreen, ComposeScreen, DelayScreen, EditScreen
-from tests.console.tui.conftest import say, settled, until
+from tests.console.tui.conftest import notices, say, settled, until
 from tests.console.tui.desks import ASK, StillDesk, held
 
 SIZES = [(80, 24), (200, 50)]
@@ -37,11 +37,6 @@ class PaneApp(App[None]):
     @property
     def pane(self) -> InterceptPane:
         return self.screen_stack[0].query_one(InterceptPane)
-
-
-def told(app: App[Any]) -> str:
-    """Return what was told in the corner of the screen."""
-    return "\n".join(notice.message for notice in app._notifications)  # pyright: ignore[reportPrivateUsage] - there is no other way to see them
 
 
 def footer(app: App[Any]) -> str:
@@ -187,7 +182,7 @@ async def test_an_answer_that_is_discarded_is_remarked_upon() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.pane.holds.has_focus)
         await pilot.press("x")
-        await until(pilot, lambda: "requester keeps waiting" in told(app))
+        await until(pilot, lambda: "requester keeps waiting" in notices(app))
 
 
 async def test_a_breakpoint_is_written_and_asked_for() -> None:
@@ -279,7 +274,7 @@ async def test_what_cannot_be_edited_here_is_told_with_what_can(
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.pane.holds.has_focus)
         await pilot.press("e")
-        await until(pilot, lambda: reason in told(app) and "attach --ask" in told(app))
+        await until(pilot, lambda: reason in notices(app) and "attach --ask" in notices(app))
 
 
 async def test_text_from_the_wire_is_neither_markup_nor_escape() -> None:
@@ -298,7 +293,7 @@ async def test_text_from_the_wire_is_neither_markup_nor_escape() -> None:
         assert "\x1b" not in shown
         assert "\u202e" not in shown
         desk.refusals.append("[bold]no[/bold] \x1b")
-        await until(pilot, lambda: "[bold]no[/bold] ␛" in told(app))
+        await until(pilot, lambda: "[bold]no[/bold] ␛" in notices(app))
 
 
 async def test_it_can_be_built_again_from_the_desk() -> None:

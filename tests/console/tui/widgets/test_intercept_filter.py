@@ -7,8 +7,7 @@ from textual.app import App, ComposeResult
 
 from acp_console.tui.filter_input import FilterInput
 from acp_inspector.intercept.live_filter import compile_live
-from tests.console.tui.conftest import say, until
-from tests.console.tui.widgets.test_intercept import told
+from tests.console.tui.conftest import notices, say, until
 
 
 class BoxApp(App[None]):
@@ -73,7 +72,7 @@ async def test_an_expression_that_is_understood_is_handed_on() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"from == agent", "enter")
         await until(pilot, lambda: app.set == ["from == agent"])
-        assert told(app) == ""
+        assert notices(app) == ""
 
 
 async def test_what_is_not_known_yet_is_refused_and_stays_there() -> None:
