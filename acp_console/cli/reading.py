@@ -85,25 +85,25 @@ def read_session_model(
         wanted: Statistics count only frames that match it; None: all.
         until: The last entry to read; None: all.
     """
-    study = SessionModel()
+    model = SessionModel()
     entries = read_entries(file)
     if until is not None:
         entries = takewhile(lambda entry: entry.seq <= until, entries)
     if wanted is None or wanted.is_empty:
-        study.read(entries)
-        return study
-    exchanges = study.exchanges
+        model.read(entries)
+        return model
+    exchanges = model.exchanges
     if "pending" in wanted.fields:
         # Which requests have a response is known only at the end.
         exchanges = read_session_model(file, until=until).exchanges
 
     def counts(frame: Frame) -> bool:
-        return wanted.matches(EntryFields(frame, exchanges, notes=study.notes()))
+        return wanted.matches(EntryFields(frame, exchanges, notes=model.notes()))
 
     for entry in entries:
-        study.apply(entry, counts=counts)
+        model.apply(entry, counts=counts)
     warn_about_filter(wanted)
-    return study
+    return model
 
 
 def annotate(file: Path, wanted: Filter, *, has_findings: bool = False) -> Annotations:
@@ -119,8 +119,8 @@ def annotate(file: Path, wanted: Filter, *, has_findings: bool = False) -> Annot
     """
     found = Annotations()
     linter = Linter() if has_findings or LINT_FIELDS & wanted.fields else None
-    study = SessionModel() if wanted.needs_notes else None
-    if linter is None and study is None:
+    model = SessionModel() if wanted.needs_notes else None
+    if linter is None and model is None:
         return found
     for entry in read_lines(file):
         # Lines that cannot be read are reported by the command that shows the frames.
@@ -128,9 +128,9 @@ def annotate(file: Path, wanted: Filter, *, has_findings: bool = False) -> Annot
             continue
         if linter is not None:
             found.add_findings(linter.feed(entry))
-        if study is not None:
-            study.apply(entry)
-            found.add_entry(entry, study.notes())
+        if model is not None:
+            model.apply(entry)
+            found.add_entry(entry, model.notes())
     if linter is not None:
         found.add_findings(linter.finish())
     return found

@@ -72,28 +72,28 @@ def print_view(view: View, request: ViewRequest) -> int:
     return exit_codes.DONE
 
 
-def _print_json(view: View, study: SessionModel, **members: Json) -> None:
-    click.echo(ascii_json({"acp_view": VERSION, "view": view, "at": study.n, **members}))
+def _print_json(view: View, model: SessionModel, **members: Json) -> None:
+    click.echo(ascii_json({"acp_view": VERSION, "view": view, "at": model.n, **members}))
 
 
 # Exchanges
 
 
-def _exchanges(study: SessionModel, request: ViewRequest) -> None:
+def _exchanges(model: SessionModel, request: ViewRequest) -> None:
     known = annotate(request.file, request.filter)
 
     def is_wanted(*frames: Frame | None) -> bool:
         facts = (
-            EntryFields(frame, study.exchanges, notes=known.notes(frame))
+            EntryFields(frame, model.exchanges, notes=known.notes(frame))
             for frame in frames
             if frame is not None
         )
         return any(map(request.filter.matches, facts))
 
     shown = [
-        each for each in study.exchanges.all if is_wanted(each.request_frame, each.response_frame)
+        each for each in model.exchanges.all if is_wanted(each.request_frame, each.response_frame)
     ]
-    faults = [each for each in study.exchanges.faults if is_wanted(each.frame)]
+    faults = [each for each in model.exchanges.faults if is_wanted(each.frame)]
     warn_about_filter(request.filter)
     if request.is_json:
         exchanges = [_exchange_json(each) for each in shown]
@@ -101,7 +101,7 @@ def _exchanges(study: SessionModel, request: ViewRequest) -> None:
             {"kind": each.kind, "n": each.frame.seq, "id": each.id, "why": each.why}
             for each in faults
         ]
-        _print_json("exchanges", study, exchanges=exchanges, faults=fault_values)
+        _print_json("exchanges", model, exchanges=exchanges, faults=fault_values)
         return
     print_table(EXCHANGES, [_exchange_cells(each) for each in shown])
     for fault in faults:
@@ -140,21 +140,21 @@ def _exchange_json(each: Exchange) -> dict[str, Json]:
 # Conversation
 
 
-def _conversation(study: SessionModel, request: ViewRequest) -> None:
-    then = study.conversations.at(study.n)
+def _conversation(model: SessionModel, request: ViewRequest) -> None:
+    then = model.conversations.at(model.n)
     if request.since is not None:
-        before = study.conversations.at(min(request.since, study.n))
+        before = model.conversations.at(min(request.since, model.n))
         changes = state_changes(before, then)
         if request.is_json:
             change_values = [change_to_json(each) for each in changes]
-            _print_json("conversation", study, since=request.since, changes=change_values)
+            _print_json("conversation", model, since=request.since, changes=change_values)
         else:
             for each in changes:
                 _print_lines(change_lines(each))
         return
     if request.is_json:
         sessions = [session_to_json(snapshot) for snapshot in then.values()]
-        _print_json("conversation", study, dialect=study.dialect, sessions=sessions)
+        _print_json("conversation", model, dialect=model.dialect, sessions=sessions)
         return
     for place, snapshot in enumerate(then.values()):
         if place:
@@ -170,16 +170,16 @@ def _print_lines(lines: Iterator[str]) -> None:
 # Waiting
 
 
-def _waiting(study: SessionModel, request: ViewRequest) -> None:
-    graph = study.waiting()
+def _waiting(model: SessionModel, request: ViewRequest) -> None:
+    graph = model.waiting()
     if request.is_json:
         waits = [_wait_json(wait, graph) for wait in graph.waits]
         cycles = [[wait.frame for wait in cycle] for cycle in graph.cycles]
         hung = [wait.frame for wait in graph.hung()]
-        _print_json("waiting", study, t=round(graph.at, 6), waits=waits, cycles=cycles, hung=hung)
+        _print_json("waiting", model, t=round(graph.at, 6), waits=waits, cycles=cycles, hung=hung)
         return
     if not graph.waits:
-        click.echo(f"nothing waits after entry {study.n}")
+        click.echo(f"nothing waits after entry {model.n}")
     for line in wait_tree(graph):
         click.echo(line.stem + line.text)
     for alarm, _ in alarms(graph):
@@ -206,17 +206,17 @@ def _wait_json(wait: PendingWait, graph: WaitGraph) -> dict[str, Json]:
 # Capabilities
 
 
-def _capabilities(study: SessionModel, request: ViewRequest) -> None:
-    rows = study.capabilities.rows()
+def _capabilities(model: SessionModel, request: ViewRequest) -> None:
+    rows = model.capabilities.rows()
     if request.is_json:
         values = [_capability_json(row) for row in rows]
-        version = study.capabilities.version
-        _print_json("capabilities", study, version=version, capabilities=values)
+        version = model.capabilities.version
+        _print_json("capabilities", model, version=version, capabilities=values)
         return
     shown = [row for row in rows if row.claim is not None or row.used]
     print_table(CAPABILITIES, [capability_cells(row) for row in shown])
     left = len(rows) - len(shown)
-    click.echo(f"{left} more of version {study.capabilities.version}: neither claimed nor used")
+    click.echo(f"{left} more of version {model.capabilities.version}: neither claimed nor used")
 
 
 def _capability_json(row: Capability) -> dict[str, Json]:

@@ -66,41 +66,41 @@ def command(*, file: Path, by: By, text: str, format_: Format) -> int:
     acp-console stats --by turn session.acp.ndjson
     acp-console stats --by session --filter 'from == agent' session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
-    study = read_session_model(file, parse_filter(text, unknown_fields=UNKNOWN_FIELDS))
+    model = read_session_model(file, parse_filter(text, unknown_fields=UNKNOWN_FIELDS))
     if format_ == "json":
-        click.echo(ascii_json(statistics_json(study, by)))
+        click.echo(ascii_json(statistics_json(model, by)))
     else:
-        click.echo(headline(study))
+        click.echo(headline(model))
         click.echo()
-        print_statistics(study, by)
+        print_statistics(model, by)
     return exit_codes.DONE
 
 
-def print_statistics(study: SessionModel, by: By) -> None:
+def print_statistics(model: SessionModel, by: By) -> None:
     match by:
         case "method":
-            rows = [method_cells(tally) for tally in counted_methods(study)]
+            rows = [method_cells(tally) for tally in counted_methods(model)]
         case "session":
-            items = study.statistics.sessions.items()
-            rows = [session_cells(study, key, tally) for key, tally in items]
+            items = model.statistics.sessions.items()
+            rows = [session_cells(model, key, tally) for key, tally in items]
         case "turn":
-            rows = [turn_cells(turn, tally) for turn, tally in counted_turns(study)]
+            rows = [turn_cells(turn, tally) for turn, tally in counted_turns(model)]
     print_table(TABLES[by], rows)
 
 
-def statistics_json(study: SessionModel, by: By) -> dict[str, Json]:
+def statistics_json(model: SessionModel, by: By) -> dict[str, Json]:
     """Return one table as JSON; times in seconds, sizes in bytes."""
-    statistics = study.statistics
+    statistics = model.statistics
     rows: list[Json]
     if by == "method":
         rows = [_method_json(tally) for tally in statistics.methods.values()]
     elif by == "session":
         rows = [
-            {"session": key, "turns": len(session_turns(study, key)), **_tally_json(tally)}
+            {"session": key, "turns": len(session_turns(model, key)), **_tally_json(tally)}
             for key, tally in statistics.sessions.items()
         ]
     else:
-        rows = [_turn_json(turn, tally) for turn, tally in counted_turns(study)]
+        rows = [_turn_json(turn, tally) for turn, tally in counted_turns(model)]
     total = _tally_json(statistics.total)
     return {"acp_stats": VERSION, "by": by, "total": total, "rows": rows}
 

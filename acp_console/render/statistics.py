@@ -52,21 +52,21 @@ TURNS: Final = Layout(
 TABLES: Final[dict[By, Layout]] = {"method": METHODS, "session": SESSIONS, "turn": TURNS}
 
 
-def headline(study: SessionModel) -> str:
-    total = study.statistics.total
+def headline(model: SessionModel) -> str:
+    total = model.statistics.total
     took = (total.last or 0.0) - (total.began or 0.0)
     parts = [
         f"{plural(total.frames, 'frame')} in {format_seconds(took)}",
         f"→ {format_size(total.bytes['client'])}",
         f"← {format_size(total.bytes['agent'])}",
-        plural(len(study.statistics.sessions), "session"),
-        plural(len(study.statistics.turns), "turn"),
+        plural(len(model.statistics.sessions), "session"),
+        plural(len(model.statistics.turns), "turn"),
         plural(total.errors, "error"),
     ]
     if total.malformed:
         parts.append(f"{total.malformed} malformed")
-    if study.dialect:
-        parts.append(f"dialect {study.dialect}")
+    if model.dialect:
+        parts.append(f"dialect {model.dialect}")
     return ", ".join(parts)
 
 
@@ -85,8 +85,8 @@ def method_cells(tally: MethodStatistics) -> list[str]:
     ]
 
 
-def session_cells(study: SessionModel, key: str, tally: Counts) -> list[str]:
-    turns = session_turns(study, key)
+def session_cells(model: SessionModel, key: str, tally: Counts) -> list[str]:
+    turns = session_turns(model, key)
     first_updates = Histogram()
     for turn in turns:
         if turn.first_update is not None:
@@ -149,19 +149,19 @@ def _cost(tally: Counts) -> str:
     ).strip()
 
 
-def counted_methods(study: SessionModel) -> list[MethodStatistics]:
+def counted_methods(model: SessionModel) -> list[MethodStatistics]:
     """Return the methods, the most frequent first."""
-    return sorted(study.statistics.methods.values(), key=lambda tally: -tally.count)
+    return sorted(model.statistics.methods.values(), key=lambda tally: -tally.count)
 
 
-def counted_turns(study: SessionModel) -> list[tuple[SessionTurn, Counts]]:
+def counted_turns(model: SessionModel) -> list[tuple[SessionTurn, Counts]]:
     """Return the turns of which something was counted, by their number."""
-    talks = study.conversations.sessions.values()
+    talks = model.conversations.sessions.values()
     turns = sorted((turn for talk in talks for turn in talk.turns), key=lambda turn: turn.number)
-    tallies = study.statistics.turns
+    tallies = model.statistics.turns
     return [(turn, tallies[turn.number]) for turn in turns if turn.number in tallies]
 
 
-def session_turns(study: SessionModel, session_id: str) -> list[SessionTurn]:
-    talk = study.conversations.sessions.get(session_id)
+def session_turns(model: SessionModel, session_id: str) -> list[SessionTurn]:
+    talk = model.conversations.sessions.get(session_id)
     return [] if talk is None else talk.turns

@@ -273,7 +273,7 @@ class BackgroundFold(Generic[T]):
 
 
 class AnalysisFolds:
-    """What is known of one source: its study, its findings, and what both say of its rows.
+    """What is known of one source: its model, its findings, and what both say of its rows.
 
     Each fold is begun when it is wanted, and they take turns: two at once would be no quicker.
     """
@@ -286,19 +286,19 @@ class AnalysisFolds:
         self.background: tuple[BackgroundFold[Any], ...] = ()
         """What goes on while something else or nothing is looked at, the most urgent first."""
 
-        def begin_study() -> SessionModel:
+        def new_model() -> SessionModel:
             self.annotations.clear_entries()
             return SessionModel()
 
-        def study_on(study: SessionModel, entry: Entry) -> None:
-            study.apply(entry)
-            self.annotations.add_entry(entry, study.notes())
+        def apply_entry(model: SessionModel, entry: Entry) -> None:
+            model.apply(entry)
+            self.annotations.add_entry(entry, model.notes())
 
         def begin_linting() -> Linter:
             self.annotations.clear_findings()
             return Linter(limit=KEPT)
 
-        self.study: BackgroundFold[SessionModel] = BackgroundFold(entries, begin_study, study_on)
+        self.model: BackgroundFold[SessionModel] = BackgroundFold(entries, new_model, apply_entry)
         self.linter: BackgroundFold[Linter] = BackgroundFold(
             entries,
             begin_linting,
@@ -318,9 +318,9 @@ class AnalysisFolds:
             each.start()
             each.is_wanted = is_free
             is_free = is_free and not each.progress.is_busy
-        for each in (self.study, self.linter):
+        for each in (self.model, self.linter):
             each.is_wanted = each.is_wanted and each in order
 
     def close(self) -> None:
-        self.study.close()
+        self.model.close()
         self.linter.close()

@@ -107,7 +107,7 @@ class InterceptClient:
         """Injected frames, oldest first."""
 
     def start(self) -> None:
-        threading.Thread(target=self._run, name="desk", daemon=True).start()
+        threading.Thread(target=self._run, name="intercept", daemon=True).start()
 
     def send_command(self, command: str, /, **members: Any) -> None:
         """Send a command; its effect shows in `state`, or its refusal in `refusals`."""
@@ -119,7 +119,7 @@ class InterceptClient:
         self.sent.append(sent)
         members = {"from": side, **encode_bytes(raw), "force": is_forced, "keep_id": keeps_id}
         threading.Thread(
-            target=self._send, args=(sent, members), name="desk sends", daemon=True
+            target=self._send, args=(sent, members), name="intercept command", daemon=True
         ).start()
         return sent
 

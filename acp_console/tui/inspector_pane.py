@@ -80,19 +80,19 @@ class InspectorPane(Horizontal):
         shown = self._entries
         if isinstance(shown, IndexedRecording):
             # It is read by other threads, each of which has to have its own.
-            self.studies = AnalysisFolds(lambda: IndexedRecording(shown.path))
+            self.folds = AnalysisFolds(lambda: IndexedRecording(shown.path))
         else:
-            self.studies = AnalysisFolds(lambda: shown, is_over=is_over)
+            self.folds = AnalysisFolds(lambda: shown, is_over=is_over)
 
     def compose(self) -> ComposeResult:
-        yield TrafficPane(self._entries, self.studies.annotations, id="traffic")
-        yield AnalysisPane(self.studies, id="analysis")
+        yield TrafficPane(self._entries, self.folds.annotations, id="traffic")
+        yield AnalysisPane(self.folds, id="analysis")
 
     def on_mount(self) -> None:
         self.set_interval(POLL_INTERVAL_S, self._look)
 
     def on_unmount(self) -> None:
-        self.studies.close()
+        self.folds.close()
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width >= WIDE, "-wide")
@@ -143,14 +143,14 @@ class InspectorPane(Horizontal):
     # Looking.
 
     def _look(self) -> None:
-        if not self.is_on_screen and not self.studies.linter.is_started:
+        if not self.is_on_screen and not self.folds.linter.is_started:
             # It was never shown.
             return
         self.analysis.now = self._now()
         self.analysis.chosen = self.traffic.table.chosen
-        self.studies.background = self._background()
+        self.folds.background = self._background()
         if not self.analysis.display:
-            self.studies.share(None)
+            self.folds.share(None)
         self.traffic.show_status(self._status_parts())
 
     def _background(self) -> tuple[BackgroundFold[Any], ...]:
@@ -159,16 +159,16 @@ class InspectorPane(Horizontal):
         if isinstance(shown, IndexedRecording) and not shown.is_complete:
             return ()
         if MODEL_FIELDS & self.traffic.needs:
-            return self.studies.study, self.studies.linter
-        return (self.studies.linter,)
+            return self.folds.model, self.folds.linter
+        return (self.folds.linter,)
 
     def _status_parts(self) -> list[str]:
         """Return the annotations' progress as text."""
         parts: list[str] = []
-        study, linter = self.studies.study.progress, self.studies.linter.progress
-        if MODEL_FIELDS & self.traffic.needs and study.is_behind:
-            parts.append(f"turns analysed up to {format_number(study.read)}")
-        found = self.studies.annotations.finding_count
+        model, linter = self.folds.model.progress, self.folds.linter.progress
+        if MODEL_FIELDS & self.traffic.needs and model.is_behind:
+            parts.append(f"turns analysed up to {format_number(model.read)}")
+        found = self.folds.annotations.finding_count
         if found or (linter.read and not linter.is_behind):
             parts.append(plural(found, "finding"))
         if linter.read and linter.is_behind:

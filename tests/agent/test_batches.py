@@ -125,7 +125,7 @@ class Client:
         return self._answer
 
 
-def desk_for(
+def context_for(
     stage: Stage, client: Client, policy: Literal["allow_all", "ask_always"]
 ) -> TurnContext:
     permissions = SessionPermissions()
@@ -143,10 +143,10 @@ def desk_for(
     )
 
 
-async def carried_out(desk: TurnContext, calls: Sequence[ToolUse]) -> list[ToolResult | None]:
+async def carried_out(context: TurnContext, calls: Sequence[ToolUse]) -> list[ToolResult | None]:
     answers: list[ToolResult | None] = []
-    for batch in tool_calls.batches(desk, calls):
-        answers += await tool_calls.run_batch(desk, batch)
+    for batch in tool_calls.batches(context, calls):
+        answers += await tool_calls.run_batch(context, batch)
     return answers
 
 
@@ -199,10 +199,10 @@ def test_however_calls_run_each_is_told_in_order_and_answered_once(
     stage, client = Stage(wishes), Client()
 
     async def go() -> None:
-        desk = desk_for(stage, client, policy)
+        context = context_for(stage, client, policy)
         calls = [wish.call(place) for place, wish in enumerate(wishes)]
         with anyio.fail_after(LIMIT):
-            answers = await carried_out(desk, calls)
+            answers = await carried_out(context, calls)
         texts = {"well": "answer {}", "failed": "failed", "refused": "refused", "unfit": "no JSON"}
         assert [answer and answer.text for answer in answers] == [
             texts[wish.end].format(place) for place, wish in enumerate(wishes)
@@ -223,11 +223,11 @@ def test_whenever_it_is_cancelled_nothing_runs_on_and_each_call_that_was_told_ha
     stage, client = Stage(wishes), Client()
 
     async def go() -> None:
-        desk = desk_for(stage, client, "ask_always")
+        context = context_for(stage, client, "ask_always")
         calls = [wish.call(place) for place, wish in enumerate(wishes)]
         with anyio.fail_after(LIMIT):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(carried_out, desk, calls)
+                tasks.start_soon(carried_out, context, calls)
                 await stage.step(steps)
                 tasks.cancel_scope.cancel()
         count = len(client.told)
@@ -242,18 +242,18 @@ def test_whenever_it_is_cancelled_nothing_runs_on_and_each_call_that_was_told_ha
 async def test_what_only_looks_runs_side_by_side_and_changes_wait() -> None:
     looks = [Wish("look", reports=(300,))] * 12
     stage, client = Stage([*looks, Wish("change"), *looks]), Client()
-    desk = desk_for(stage, client, "allow_all")
+    context = context_for(stage, client, "allow_all")
     calls = [wish.call(place) for place, wish in enumerate(stage.wishes)]
-    assert [len(batch) for batch in tool_calls.batches(desk, calls)] == [12, 1, 12]
-    await carried_out(desk, calls)
+    assert [len(batch) for batch in tool_calls.batches(context, calls)] == [12, 1, 12]
+    await carried_out(context, calls)
     assert stage.most == tool_calls.MAX_PARALLEL_CALLS
 
 
 async def test_a_mistake_of_ours_fails_its_call_and_lets_the_others_end() -> None:
     wishes = [Wish("look", reports=(50,)), Wish("look", end="broken"), Wish("look", reports=(50,))]
     stage, client = Stage(wishes), Client()
-    desk = desk_for(stage, client, "allow_all")
-    answers = await carried_out(desk, [wish.call(place) for place, wish in enumerate(wishes)])
+    context = context_for(stage, client, "allow_all")
+    answers = await carried_out(context, [wish.call(place) for place, wish in enumerate(wishes)])
     check_told(client.told, wishes)
     assert [answer and answer.text for answer in answers] == [
         "answer 0",
@@ -265,8 +265,8 @@ async def test_a_mistake_of_ours_fails_its_call_and_lets_the_others_end() -> Non
 async def test_a_user_who_cancels_one_cancels_all() -> None:
     wishes = [Wish("look"), Wish("look", preparing=50), Wish("look")]
     stage, client = Stage(wishes), Client({"outcome": {"outcome": "cancelled"}})
-    desk = desk_for(stage, client, "ask_always")
-    answers = await carried_out(desk, [wish.call(place) for place, wish in enumerate(wishes)])
+    context = context_for(stage, client, "ask_always")
+    answers = await carried_out(context, [wish.call(place) for place, wish in enumerate(wishes)])
     assert answers == [None, None, None]
     check_told(client.told, wishes)
 
@@ -274,7 +274,7 @@ async def test_a_user_who_cancels_one_cancels_all() -> None:
 async def test_one_always_answers_the_questions_that_wait() -> None:
     wishes = [Wish("look")] * 5
     stage, client = Stage(wishes), Client(selected("allow-always"))
-    desk = desk_for(stage, client, "ask_always")
+    context = context_for(stage, client, "ask_always")
     asked: list[str] = []
     request = client.request
 
@@ -283,11 +283,11 @@ async def test_one_always_answers_the_questions_that_wait() -> None:
         return await request(method, params)
 
     client.request = counting
-    answers = await carried_out(desk, [wish.call(place) for place, wish in enumerate(wishes)])
+    answers = await carried_out(context, [wish.call(place) for place, wish in enumerate(wishes)])
     assert len(asked) == 1
     assert [answer and answer.is_failed for answer in answers] == [False] * 5
 
 
 async def test_without_calls_there_is_no_batch() -> None:
     stage = Stage([])
-    assert list(tool_calls.batches(desk_for(stage, Client(), "allow_all"), [])) == []
+    assert list(tool_calls.batches(context_for(stage, Client(), "allow_all"), [])) == []

@@ -69,13 +69,13 @@ class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
         self.show_again()
 
 
-def claims_of(study: SessionModel) -> Claims:
+def claims_of(model: SessionModel) -> Claims:
     """Return what was claimed and used; each row leads to the first use, or to the claim."""
-    every = study.capabilities.rows()[:MOST]
+    every = model.capabilities.rows()[:MOST]
     rows = sorted(every, key=lambda row: (row.side != "agent", not _is_wrong(row)))
     shown = [row for row in rows if row.claim is not None or row.used]
     return Claims(
-        study.capabilities.version,
+        model.capabilities.version,
         tuple(map(_row, shown)),
         tuple(_row(row) for row in rows if row.claim is None and not row.used),
         sum(map(_is_wrong, shown)),

@@ -74,12 +74,12 @@ class AnalysisPane(Vertical):
 
     def __init__(
         self,
-        studies: AnalysisFolds,
+        folds: AnalysisFolds,
         *,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
         super().__init__(id=id)
-        self._studies = studies
+        self._folds = folds
         self.chosen: int | None = None
         """The entry chosen in the traffic; None: the newest."""
         self.now: float | None = None
@@ -88,14 +88,14 @@ class AnalysisPane(Vertical):
         self._tabs: dict[str, AnalysisTab[Any, Any]] = {}
 
     def compose(self) -> ComposeResult:
-        study = self._studies.study
+        model = self._folds.model
         self._tabs = {
-            "findings": FindingsTab(self._studies.linter),
-            "here": StateTab(study),
-            "waterfall": WaterfallTab(study),
-            "statistics": StatisticsTab(study),
-            "waiting": WaitingTab(study),
-            "capabilities": CapabilitiesTab(study),
+            "findings": FindingsTab(self._folds.linter),
+            "here": StateTab(model),
+            "waterfall": WaterfallTab(model),
+            "statistics": StatisticsTab(model),
+            "waiting": WaitingTab(model),
+            "capabilities": CapabilitiesTab(model),
         }
         with TabbedContent(id="analysis-tabs"):
             for name, tab in self._tabs.items():
@@ -128,7 +128,7 @@ class AnalysisPane(Vertical):
         if not self.display:
             return
         tab = self.open
-        self._studies.share(tab.folding)
+        self._folds.share(tab.folding)
         tab.poll(TimePoint(self.chosen, self.now))
         verb = "checked" if isinstance(tab, FindingsTab) else "analysed"
         progress = progress_text(tab.folding.progress, verb)

@@ -31,7 +31,7 @@ class StateAtFrame:
 
     n: int
     """The entry."""
-    studied: int
+    analysed: int
     """The last entry that was analysed."""
     changes: tuple[Line, ...]
     lines: tuple[Line, ...]
@@ -42,20 +42,20 @@ class StateTab(AnalysisTab[SessionModel, StateAtFrame]):
 
     def query_function(self) -> Callable[[SessionModel], StateAtFrame]:
         n = self.moment.n
-        return lambda study: state_at_frame(study, n)
+        return lambda model: state_at_frame(model, n)
 
     def query_key(self) -> object:
         return self.moment.n
 
     def is_settled(self) -> bool:
         current, n = self.answer, self.moment.n
-        return current is not None and n is not None and current.n == n <= current.studied
+        return current is not None and n is not None and current.n == n <= current.analysed
 
     def show(self, answer: StateAtFrame) -> None:
-        if self.moment.n is not None and self.moment.n > answer.studied:
+        if self.moment.n is not None and self.moment.n > answer.analysed:
             self.show_heading(f"After frame {format_number(self.moment.n)}")
             self.show_note(
-                f"Not analysed yet: the analysis has reached {format_number(answer.studied)}."
+                f"Not analysed yet: the analysis has reached {format_number(answer.analysed)}."
             )
             return
         self.show_heading(
@@ -64,12 +64,12 @@ class StateTab(AnalysisTab[SessionModel, StateAtFrame]):
         self.show_wrapped((*answer.changes, Line((("", ""),)), *answer.lines))
 
 
-def state_at_frame(study: SessionModel, n: int | None) -> StateAtFrame:
+def state_at_frame(model: SessionModel, n: int | None) -> StateAtFrame:
     """Return the state after entry `n`; None: after the last."""
-    n = study.n if n is None else n
-    if n > study.n:
-        return StateAtFrame(n, study.n, (), ())
-    before, after = study.conversations.at(n - 1), study.conversations.at(n)
+    n = model.n if n is None else n
+    if n > model.n:
+        return StateAtFrame(n, model.n, (), ())
+    before, after = model.conversations.at(n - 1), model.conversations.at(n)
     changes = state_changes(before, after)
     shown = [_change(each) for each in changes[:CHANGES]]
     if len(changes) > CHANGES:
@@ -83,7 +83,7 @@ def state_at_frame(study: SessionModel, n: int | None) -> StateAtFrame:
         lines.append(_muted(f"… and {format_number(len(sessions) - SESSIONS)} more sessions"))
     if not sessions:
         lines.append(_muted("No session is known yet."))
-    return StateAtFrame(n, study.n, tuple(shown), tuple(lines))
+    return StateAtFrame(n, model.n, tuple(shown), tuple(lines))
 
 
 def _session(snapshot: SessionSnapshot) -> Iterable[Line]:

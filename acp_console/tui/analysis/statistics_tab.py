@@ -48,7 +48,7 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
 
     def query_function(self) -> Callable[[SessionModel], Counted]:
         by = self.by
-        return lambda study: counted(study, by)
+        return lambda model: counted(model, by)
 
     def query_key(self) -> object:
         return self.by
@@ -70,29 +70,29 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
         self.by = names[(names.index(self.by) + 1) % len(names)]
 
 
-def counted(study: SessionModel, by: By) -> Counted:
+def counted(model: SessionModel, by: By) -> Counted:
     """Return one table; its rows lead to where each began, or to a filter."""
-    sessions = study.conversations.sessions
+    sessions = model.conversations.sessions
     match by:
         case "method":
-            tallies = counted_methods(study)
+            tallies = counted_methods(model)
             rows = [_method(tally) for tally in tallies[:MOST]]
             every = len(tallies)
         case "session":
-            items = list(study.statistics.sessions.items())
+            items = list(model.statistics.sessions.items())
             every = len(items)
             rows = [
                 AnalysisRow(
-                    tuple(session_cells(study, key, tally)),
+                    tuple(session_cells(model, key, tally)),
                     sessions[key].begun or None if key in sessions else None,
                 )
                 for key, tally in items[-MOST:]
             ]
         case "turn":
-            turns = counted_turns(study)
+            turns = counted_turns(model)
             every = len(turns)
             rows = [AnalysisRow(tuple(turn_cells(*each)), each[0].began) for each in turns[-MOST:]]
-    return Counted(by, headline(study), tuple(rows), every - len(rows))
+    return Counted(by, headline(model), tuple(rows), every - len(rows))
 
 
 def _method(tally: MethodStatistics) -> AnalysisRow:

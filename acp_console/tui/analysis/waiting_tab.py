@@ -21,7 +21,7 @@ class Waiting:
     """Who waits for whom after entry `n`."""
 
     n: int
-    studied: int
+    analysed: int
     waits: int
     lines: tuple[Line, ...]
 
@@ -32,7 +32,7 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
     def query_function(self) -> Callable[[SessionModel], Waiting]:
         n = self.moment.n
         now = self.moment.now if n is None else None
-        return lambda study: waiting(study, n, now)
+        return lambda model: waiting(model, n, now)
 
     def query_key(self) -> object:
         now = self.moment.now
@@ -40,15 +40,15 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
 
     def is_settled(self) -> bool:
         current, n = self.answer, self.moment.n
-        return current is not None and n is not None and current.n == n <= current.studied
+        return current is not None and n is not None and current.n == n <= current.analysed
 
     def show(self, answer: Waiting) -> None:
         is_now = self.moment.n is None and self.moment.now is not None
         then = f"after frame {format_number(answer.n)}"
-        if answer.n > answer.studied:
+        if answer.n > answer.analysed:
             self.show_heading(f"{then.capitalize()}")
             self.show_note(
-                f"Not analysed yet: the analysis has reached {format_number(answer.studied)}."
+                f"Not analysed yet: the analysis has reached {format_number(answer.analysed)}."
             )
             return
         when = "now" if is_now else f"{then} (← → to step)"
@@ -60,23 +60,23 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
         self.show_wrapped(answer.lines)
 
 
-def waiting(study: SessionModel, n: int | None, now: float | None) -> Waiting:
+def waiting(model: SessionModel, n: int | None, now: float | None) -> Waiting:
     """Return who waited.
 
     Args:
-        study: The analysis of the session.
+        model: The analysis of the session.
         n: The entry after which to look; None: the last one.
         now: Seconds since the journal began, if it is live; None: the time of that entry.
     """
-    if n is not None and n > study.n:
-        return Waiting(n, study.n, 0, ())
+    if n is not None and n > model.n:
+        return Waiting(n, model.n, 0, ())
     # Clocks may differ, but now is never before the last entry.
-    graph = study.waiting(n, None if now is None else max(study.at, now))
+    graph = model.waiting(n, None if now is None else max(model.at, now))
     shown = (Line((("error", f"✗ {text}"),), frame) for text, frame in alarms(graph))
     lines = list(islice(chain(shown, map(_line, wait_tree(graph))), MOST + 1))
     if len(lines) > MOST:
         lines[-1] = Line((("muted", f"… {format_number(len(graph.waits))} wait in all"),))
-    return Waiting(graph.n, study.n, len(graph.waits), tuple(lines))
+    return Waiting(graph.n, model.n, len(graph.waits), tuple(lines))
 
 
 def _line(line: WaitLine) -> Line:

@@ -110,7 +110,7 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
 
     def query_function(self) -> Callable[[SessionModel], Waterfall]:
         n = self._middle
-        return lambda study: waterfall(study, n)
+        return lambda model: waterfall(model, n)
 
     def query_key(self) -> object:
         return self._middle
@@ -155,9 +155,9 @@ def span(bars: Sequence[Bar]) -> tuple[float, float]:
     return min(bar.began for bar in bars), max(bar.ended for bar in bars)
 
 
-def waterfall(study: SessionModel, n: int | None) -> Waterfall:
+def waterfall(model: SessionModel, n: int | None) -> Waterfall:
     """Return the bars of the exchanges around an entry; None: of the last ones."""
-    every = study.exchanges.all
+    every = model.exchanges.all
     middle = (
         len(every) if n is None else bisect_right(every, n, key=lambda each: each.request_frame.seq)
     )
@@ -166,12 +166,12 @@ def waterfall(study: SessionModel, n: int | None) -> Waterfall:
     groups: dict[str | None, list[Exchange]] = {}
     for exchange in chosen:
         session = exchange.session
-        known = session if session in study.conversations.sessions else None
+        known = session if session in model.conversations.sessions else None
         groups.setdefault(known, []).append(exchange)
     bars: list[Bar] = []
     for session, exchanges in groups.items():
-        talk = None if session is None else study.conversations.sessions[session]
-        inner = list(_bars(talk, exchanges, study.at))
+        talk = None if session is None else model.conversations.sessions[session]
+        inner = list(_bars(talk, exchanges, model.at))
         began, ended = span(inner)
         name = "connection" if session is None else f"session {single_line(session, 60)}"
         bars.append(Bar(name, began, ended, "result", inner[0].n, 0))

@@ -49,7 +49,7 @@ CELLS: Final = 10
 """Cells of a full countdown."""
 SHOWN: Final = 16_384
 """Characters of a held frame that are drawn."""
-PARTS: Final = "#break-filter, #breakpoints, #struck, #holds, #held-frame, #held-text"
+PARTS: Final = "#break-filter, #breakpoints, #rule-counts, #holds, #held-frame, #held-text"
 """Selectors of the pane's widgets."""
 EMPTY: Final = """\
 Nothing is held: there is no breakpoint yet.
@@ -91,7 +91,7 @@ class InterceptPane(Vertical):
             padding: 0;
             color: $text-muted;
         }
-        #struck { height: auto; max-height: 2; color: $text-muted; }
+        #rule-counts { height: auto; max-height: 2; color: $text-muted; }
         #holds { height: auto; max-height: 4; border: none; background: transparent; padding: 0; }
         #held-frame { height: 1fr; }
         #held-text { height: auto; }
@@ -104,9 +104,9 @@ class InterceptPane(Vertical):
     points = getters.query_one("#breakpoints", OptionList)
     filter = getters.query_one("#break-filter", Input)
 
-    def __init__(self, desk: InterceptClient) -> None:
+    def __init__(self, client: InterceptClient) -> None:
         super().__init__(id="intercept")
-        self._desk = desk
+        self._client = client
         self._shown: InterceptState | None = None
         self._width = 0
         self._drawn: object = None
@@ -122,7 +122,7 @@ class InterceptPane(Vertical):
             compile=compile_live,
         )
         yield OptionList(id="breakpoints", compact=True, markup=False)
-        yield Static(id="struck", markup=False)
+        yield Static(id="rule-counts", markup=False)
         yield OptionList(id="holds", compact=True, markup=False)
         with VerticalScroll(id="held-frame", can_focus=False):
             yield Static(id="held-text", markup=False)
@@ -163,10 +163,10 @@ class InterceptPane(Vertical):
 
     def sync(self) -> None:
         """Show the newest state and refusals; do nothing until all widgets are mounted."""
-        while self._desk.refusals:
-            refusal = single_line(self._desk.refusals.popleft(), 200)
+        while self._client.refusals:
+            refusal = single_line(self._client.refusals.popleft(), 200)
             self.notify(refusal, severity="error", markup=False)
-        state, width = self._desk.state, self.size.width
+        state, width = self._client.state, self.size.width
         if state is self._shown and width == self._width:
             return
         # The widgets are mounted and removed one by one.
@@ -190,7 +190,7 @@ class InterceptPane(Vertical):
     @on(FilterInput.Confirmed)
     def set_breakpoint(self, event: FilterInput.Confirmed) -> None:
         if not event.filter.is_empty:
-            self._desk.send_command("break", filter=self.filter.value.strip())
+            self._client.send_command("break", filter=self.filter.value.strip())
             self.filter.value = ""
             self.holds.focus()
 
@@ -224,7 +224,7 @@ class InterceptPane(Vertical):
         self._do("release")
 
     def action_release_all(self) -> None:
-        self._desk.send_command("release_all")
+        self._client.send_command("release_all")
 
     def action_discard(self) -> None:
         hold = self._hold()
@@ -241,23 +241,23 @@ class InterceptPane(Vertical):
         self._do("duplicate", times=2)
 
     def action_keep(self) -> None:
-        self._desk.send_command("keep")
+        self._client.send_command("keep")
 
     def action_pause(self) -> None:
-        self._desk.send_command("resume" if self._shown and self._shown.is_paused else "pause")
+        self._client.send_command("resume" if self._shown and self._shown.is_paused else "pause")
 
     def action_clear(self) -> None:
         points = self._shown.breakpoints if self._shown else ()
         if points:
             place = self.points.highlighted if self.points.has_focus else None
-            self._desk.send_command("clear", id=points[-1 if place is None else place][0])
+            self._client.send_command("clear", id=points[-1 if place is None else place][0])
 
     def action_delay(self) -> None:
         if (hold := self._hold()) is not None:
             self.app.push_screen(
                 DelayScreen(hold.seq),
                 self._decide(
-                    lambda seconds: self._desk.send_command("delay", id=hold.id, seconds=seconds)
+                    lambda seconds: self._client.send_command("delay", id=hold.id, seconds=seconds)
                 ),
             )
 
@@ -267,12 +267,12 @@ class InterceptPane(Vertical):
             return
 
         def answer(given: HandmadeResponse) -> None:
-            self._desk.send_command("answer", id=hold.id, **{given.kind: given.value})
+            self._client.send_command("answer", id=hold.id, **{given.kind: given.value})
 
-        self.app.push_screen(AnswerScreen(self._desk, hold, hold.message), self._decide(answer))
+        self.app.push_screen(AnswerScreen(self._client, hold, hold.message), self._decide(answer))
 
     def action_inject(self) -> None:
-        self.app.push_screen(ComposeScreen(self._desk, {**self._known}))
+        self.app.push_screen(ComposeScreen(self._client, {**self._known}))
 
     @work(exclusive=True, group="edit")
     async def action_edit(self) -> None:
@@ -283,18 +283,18 @@ class InterceptPane(Vertical):
             self._refuse_edit(f"it has {format_number(hold.size)} bytes")
             return
         try:
-            raw = await anyio.to_thread.run_sync(self._desk.read_frame, hold)
+            raw = await anyio.to_thread.run_sync(self._client.read_frame, hold)
             text = pretty(raw)
         except (AttachError, NotEditableError) as problem:
             self._refuse_edit(str(problem))
             return
 
         def edit(edited: Edited) -> None:
-            self._desk.send_command(
+            self._client.send_command(
                 "edit", id=hold.id, force=edited.is_forced, **encode_bytes(edited.raw)
             )
 
-        self.app.push_screen(EditScreen(self._desk, hold, text, raw), self._decide(edit))
+        self.app.push_screen(EditScreen(self._client, hold, text, raw), self._decide(edit))
 
     def _refuse_edit(self, reason: str) -> None:
         self.notify(
@@ -315,7 +315,7 @@ class InterceptPane(Vertical):
 
     def _do(self, command: str, **members: object) -> None:
         if (hold := self._hold()) is not None:
-            self._desk.send_command(command, id=hold.id, **members)
+            self._client.send_command(command, id=hold.id, **members)
 
     def _hold(self) -> HeldFrame | None:
         if self._shown is None or not self.query("#holds"):
@@ -332,15 +332,15 @@ class InterceptPane(Vertical):
             )
             self.points.highlighted = len(state.breakpoints) - 1 if state.breakpoints else None
             self.points.display = bool(state.breakpoints)
-        struck = [f"{single_line(name, 30)} ×{count}" for name, count in state.rule_counts.items()]
+        counts = [f"{single_line(name, 30)} ×{count}" for name, count in state.rule_counts.items()]
         parts = [
             *(["holding every frame"] if state.is_paused else []),
-            *([f"rules and add-ons: {'  ·  '.join(struck)}"] if struck else []),
+            *([f"rules and add-ons: {'  ·  '.join(counts)}"] if counts else []),
         ]
         shown_text = "\n".join(parts)
         if shown_text != self._shown_breakpoints:
             self._shown_breakpoints = shown_text
-            line = self.query_one("#struck", Static)
+            line = self.query_one("#rule-counts", Static)
             line.update(shown_text)
             line.display = bool(shown_text)
 

@@ -49,15 +49,15 @@ EXTEND_BELOW: Final = 0.5
 class Countdown:
     """Watches one held frame, and extends its time while the user types."""
 
-    def __init__(self, desk: InterceptClient, number: int, text: str) -> None:
-        self._desk = desk
+    def __init__(self, client: InterceptClient, number: int, text: str) -> None:
+        self._client = client
         self._number = number
         self._text = text
         self.has_left = False
         """Whether the frame is no longer held."""
 
     def look(self, text: str) -> str:
-        state = self._desk.state
+        state = self._client.state
         hold = state.find_held(self._number)
         self.has_left = hold is None
         if hold is None:
@@ -67,7 +67,7 @@ class Countdown:
             return f"{gone}; Esc goes back"
         if text != self._text and hold.seconds_left < state.limit * EXTEND_BELOW:
             # The user is typing: the frame must stay held.
-            self._desk.send_command("keep")
+            self._client.send_command("keep")
         self._text = text
         return f"sent unchanged in {hold.seconds_left:.0f} s; typing extends this"
 
@@ -90,7 +90,7 @@ class FrameScreen(ModalScreen[T]):
     CSS_PATH = "edit.tcss"
 
     editor = getters.query_one(FrameEditor)
-    box = getters.query_one(".desk-box", Vertical)
+    box = getters.query_one(".dialog-box", Vertical)
 
     def action_flaw(self) -> None:
         self.editor.go_to_flaw()
@@ -102,10 +102,10 @@ class FrameScreen(ModalScreen[T]):
 class HeldFrameScreen(FrameScreen[T]):
     """Decides on a held frame, and shows the time left."""
 
-    def __init__(self, desk: InterceptClient, hold: HeldFrame, text: str) -> None:
+    def __init__(self, client: InterceptClient, hold: HeldFrame, text: str) -> None:
         super().__init__()
         self.hold = hold
-        self._countdown = Countdown(desk, hold.id, text)
+        self._countdown = Countdown(client, hold.id, text)
 
     def on_mount(self) -> None:
         self.editor.area.focus()
@@ -133,14 +133,14 @@ class EditScreen(HeldFrameScreen[Edited | None]):
         Binding("escape", "leave", "Keep it held", priority=True),
     ]
 
-    def __init__(self, desk: InterceptClient, hold: HeldFrame, text: str, raw: bytes) -> None:
+    def __init__(self, client: InterceptClient, hold: HeldFrame, text: str, raw: bytes) -> None:
         """Start with `text`, which shows `raw`; without changes exactly these bytes are sent."""
-        super().__init__(desk, hold, text)
+        super().__init__(client, hold, text)
         self._begin = text
         self._raw = raw
 
     def compose(self) -> ComposeResult:
-        box = Vertical(id="edit-box", classes="desk-box")
+        box = Vertical(id="edit-box", classes="dialog-box")
         direction = "client → agent" if self.hold.side == "client" else "agent → client"
         box.border_title = Content(f"Edit frame {self.hold.seq}, {direction}")
         with box:
@@ -192,7 +192,7 @@ class AnswerScreen(HeldFrameScreen[HandmadeResponse | None]):
         Binding("escape", "leave", "Keep it held", priority=True),
     ]
 
-    def __init__(self, desk: InterceptClient, hold: HeldFrame, request: Request) -> None:
+    def __init__(self, client: InterceptClient, hold: HeldFrame, request: Request) -> None:
         self._request = request
         self._options = _options(request)
         result: Json = result_template(request.method)
@@ -203,13 +203,13 @@ class AnswerScreen(HeldFrameScreen[HandmadeResponse | None]):
             "result": pretty(jsonrpc.encode(result)),
             "error": pretty(jsonrpc.encode(ERROR)),
         }
-        super().__init__(desk, hold, self._written["result"])
+        super().__init__(client, hold, self._written["result"])
 
     def compose(self) -> ComposeResult:
         options = ", ".join(f"{id_} ({name})" for id_, name in self._options)
         offered = f"; options: {options}" if options else ""
         request_line = f"response to {self._request.method}{offered}"
-        with Vertical(id="answer-box", classes="desk-box"):
+        with Vertical(id="answer-box", classes="dialog-box"):
             yield Static(single_line(request_line, 300), markup=False)
             yield FrameEditor(self._written["result"], self._remarks)
         yield Footer()
@@ -330,17 +330,17 @@ class ComposeScreen(FrameScreen[None]):
     methods: getters.query_one[Select[MethodSpec]] = getters.query_one("#compose-method", Select)
     history = getters.query_one("#compose-sent", OptionList)
 
-    def __init__(self, desk: InterceptClient, known: Mapping[str, Json] | None = None) -> None:
+    def __init__(self, client: InterceptClient, known: Mapping[str, Json] | None = None) -> None:
         """Fill new frames with the `known` values, by field name."""
         super().__init__()
-        self._desk = desk
+        self._client = client
         self._known = known or {}
         self._side: Side = "client"
         self._keeps_id = False
         self._shown: list[str] = []
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="compose-box", classes="desk-box"):
+        with Vertical(id="compose-box", classes="dialog-box"):
             yield Select[MethodSpec](
                 _choices("client"), prompt="Choose a method", id="compose-method", compact=True
             )
@@ -365,7 +365,7 @@ class ComposeScreen(FrameScreen[None]):
 
     @on(OptionList.OptionSelected, "#compose-sent")
     def begin_again(self, event: OptionList.OptionSelected) -> None:
-        sent = list(self._desk.sent)[event.option_index]
+        sent = list(self._client.sent)[event.option_index]
         try:
             self.editor.write(pretty(sent.text.encode()))
         except NotEditableError as problem:
@@ -404,7 +404,7 @@ class ComposeScreen(FrameScreen[None]):
 
     def _send(self, raw: bytes, *, is_forced: bool) -> None:
         if raw:
-            self._desk.inject(self._side, raw, is_forced=is_forced, keeps_id=self._keeps_id)
+            self._client.inject(self._side, raw, is_forced=is_forced, keeps_id=self._keeps_id)
             self._show_sent()
 
     def _show_direction(self) -> None:
@@ -422,7 +422,7 @@ class ComposeScreen(FrameScreen[None]):
 
     def _show_sent(self) -> None:
         width = max(self.size.width - 14, 30)
-        lines = [_line(sent, width) for sent in self._desk.sent]
+        lines = [_line(sent, width) for sent in self._client.sent]
         if lines == self._shown:
             return
         self._shown = lines

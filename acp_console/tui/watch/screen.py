@@ -59,7 +59,7 @@ class WatchScreen(Screen[None]):
         self._ending = ""
         self._count = 0
         """Rows among which the end was looked for."""
-        self._desk: InterceptClient | None = None
+        self._client: InterceptClient | None = None
         self._is_switching = False
         """Whether the panes of one source give way to those of the next."""
 
@@ -85,25 +85,25 @@ class WatchScreen(Screen[None]):
     async def action_intercept(self) -> None:
         """Open the pane, or go to it; from within close it."""
         source = self._sources[self._place]
-        if self._desk is not None:
+        if self._client is not None:
             pane = self.query_one(InterceptPane)
             if not pane.has_focus_within:
                 pane.focus_content()
                 return
-            self._leave_desk()
+            self._stop_intercepting()
             await self.query(InterceptPane).remove()
             self.inspection.focus_content()
         elif isinstance(source, ProxySource):
-            self._desk = InterceptClient(source.proxy.path)
-            self._desk.start()
-            pane = InterceptPane(self._desk)
+            self._client = InterceptClient(source.proxy.path)
+            self._client.start()
+            pane = InterceptPane(self._client)
             await self.mount(pane, after="#body")
             pane.filter.focus()
 
-    def _leave_desk(self) -> None:
-        if self._desk is not None:
-            self._desk.close()
-            self._desk = None
+    def _stop_intercepting(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
 
     async def action_next_source(self) -> None:
         self._is_switching = True
@@ -152,7 +152,7 @@ class WatchScreen(Screen[None]):
             self._reading.close()
         if self._recording is not None:
             self._recording.close()
-        self._leave_desk()
+        self._stop_intercepting()
 
     def _take(self) -> None:
         if self._is_switching:

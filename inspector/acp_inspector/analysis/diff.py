@@ -186,8 +186,8 @@ def _read(
     cwd: str,
 ) -> list[JournalStep]:
     """Return the steps of a journal; of sides that are not compared, without ignores."""
-    study, steps = SessionModel(), Steps(level)
-    exchanges = study.exchanges
+    model, steps = SessionModel(), Steps(level)
+    exchanges = model.exchanges
     selectors = [each.what for each in ignores if not isinstance(each.what, JSONPath)]
     selectors += [] if wanted is None else [wanted]
     if any(each.needs_responses for each in selectors):
@@ -195,16 +195,16 @@ def _read(
         before.read(entries)
         exchanges = before.exchanges
     for entry in entries:
-        frame = study.apply(entry)
+        frame = model.apply(entry)
         if not isinstance(frame, Frame):
             continue
-        notes = study.notes()
+        notes = model.notes()
         if wanted is not None and not wanted.matches(frame, exchanges, notes):
             continue
         if frame.side not in sides:
-            steps.apply(frame, study.last_paired)
+            steps.apply(frame, model.last_paired)
             continue
-        paired = study.last_paired
+        paired = model.last_paired
         is_ignored = _is_ignored(ignores, frame, exchanges, notes)
         if ignores:
             paired = tuple(
@@ -212,7 +212,7 @@ def _read(
             )
         if not is_ignored:
             steps.apply(frame, paired)
-    known = (talk.info.cwd for talk in study.conversations.sessions.values())
+    known = (talk.info.cwd for talk in model.conversations.sessions.values())
     cwds = sorted({each for each in (cwd, *known) if each and each != "/"}, key=len, reverse=True)
     finished = steps.finished()
     for step in finished:

@@ -64,11 +64,11 @@ class Forecaster:
 async def forecast(it: Talk) -> None:
     """Run the turn in a session whose tools are its own and those of a server."""
     assert it.server.sessions is not None
-    desk = it.server.sessions.awake[it.session_id]._context
+    context = it.server.sessions.awake[it.session_id]._context
     async with BackgroundTasks() as tasks:
         room = McpServers(TOOLS)
-        await room.open([weather()], McpClient(desk.client, tasks, LIMITS), [it.cwd])
-        desk.tools = room
+        await room.open([weather()], McpClient(context.client, tasks, LIMITS), [it.cwd])
+        context.tools = room
         try:
             assert await it.prompt("How will it be?") == "end_turn"
         finally:

@@ -10,7 +10,7 @@ import pytest
 
 from acp_console.cli import exit_codes
 from acp_inspector.recording.reader import read_recording
-from tests.console.cli.test_studies import SLOW, slow_recording
+from tests.console.cli.test_analysis_commands import SLOW, slow_recording
 from tests.console.conftest import Call
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"

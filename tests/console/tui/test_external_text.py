@@ -14,27 +14,27 @@ from acp_console.tui.chat.conversation import ThoughtView
 from acp_console.tui.intercept.pane import InterceptPane
 from acp_inspector.analysis.items import Thought
 from tests.console.tui.conftest import say, until
-from tests.console.tui.desks import StillDesk
+from tests.console.tui.intercept_clients import FakeInterceptClient
 
 ROOT = Path(acp_console.tui.__file__).parent
 HOSTILE = ("no [/x] here", "[@click=app.quit]leave[/]", "a \\[b] c", "[bold")
 
 
 class PaneApp(App[None]):
-    def __init__(self, desk: StillDesk) -> None:
+    def __init__(self, client: FakeInterceptClient) -> None:
         super().__init__()
-        self.desk = desk
+        self.client = client
 
     def compose(self) -> ComposeResult:
-        yield InterceptPane(self.desk)
+        yield InterceptPane(self.client)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 async def test_refusal_that_quotes_markup_is_shown_as_it_is(text: str) -> None:
-    desk = StillDesk()
-    app = PaneApp(desk)
+    client = FakeInterceptClient()
+    app = PaneApp(client)
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        desk.refusals.append(text)
+        client.refusals.append(text)
         app.query_one(InterceptPane).sync()
         await until(pilot, lambda: text in say(app))
 

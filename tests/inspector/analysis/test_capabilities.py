@@ -14,9 +14,9 @@ from tests.inspector.talks import Said, answer, ask, frames, update
 
 
 def matrix(*said: Said) -> dict[str, Capability]:
-    study = SessionModel()
-    study.read(frames(*said))
-    return {row.path: row for row in study.capabilities.rows()}
+    model = SessionModel()
+    model.read(frames(*said))
+    return {row.path: row for row in model.capabilities.rows()}
 
 
 def hello(client: Any = None, agent: Any = None, version: int = 1) -> tuple[Said, Said]:
@@ -135,8 +135,8 @@ def test_terminal_sign_in_is_used_by_being_offered() -> None:
 
 @pytest.mark.parametrize("name", TRAFFIC)
 def test_real_agents_have_their_claims_read(shared: Path, name: str) -> None:
-    study = SessionModel()
-    study.read(real_frames(shared, name))
-    claimed = [row.path for row in study.capabilities.rows() if row.is_claimed]
+    model = SessionModel()
+    model.read(real_frames(shared, name))
+    claimed = [row.path for row in model.capabilities.rows() if row.is_claimed]
     # One file ends with an initialize that is none.
     assert claimed or name == "ts-dual.edge"

@@ -13,9 +13,9 @@ from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, upda
 
 
 def counted(*said: Said) -> Statistics:
-    study = SessionModel()
-    study.read(frames(*said))
-    return study.statistics
+    model = SessionModel()
+    model.read(frames(*said))
+    return model.statistics
 
 
 TURN = (

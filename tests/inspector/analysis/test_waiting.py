@@ -14,10 +14,10 @@ from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, upda
 
 def graph(*said: Said, later: float = 0.0, events: tuple[JournalEvent, ...] = ()) -> WaitGraph:
     """Return who waits after what was said and, `later` seconds after that, still is."""
-    study = SessionModel()
+    model = SessionModel()
     entries: list[Entry] = sorted([*frames(*said), *events], key=lambda entry: entry.seq)
-    study.read(entries)
-    return study.waiting(at=study.at + later)
+    model.read(entries)
+    return model.waiting(at=model.at + later)
 
 
 def edges(found: WaitGraph) -> list[tuple[str, list[str]]]:

@@ -19,8 +19,18 @@ from acp_protocol.jsonrpc import Json
 
 PLACE: Final = "params.requestedSchema"
 PRIMITIVES: Final = frozenset({"string", "number", "integer", "boolean", "array"})
-BEYOND: Final = ("$schema", "$ref", "enumNames", "if", "then", "else", "allOf", "anyOf", "not")
-"""Words of JSON Schema that forms do not have."""
+UNSUPPORTED_KEYS: Final = (
+    "$schema",
+    "$ref",
+    "enumNames",
+    "if",
+    "then",
+    "else",
+    "allOf",
+    "anyOf",
+    "not",
+)
+"""Keywords of JSON Schema that forms do not support."""
 
 _URL: Final = re.compile(r"https?://\S+|\[[^\]]+\]\([^)]+\)", re.IGNORECASE)
 
@@ -68,11 +78,11 @@ def forms_are_plain(context: Context) -> CheckResult:
     schema = _schema(context.params)
     if not schema:
         return None
-    for word in BEYOND:
+    for word in UNSUPPORTED_KEYS:
         if word in schema:
             return context.problem(f"the form has {word}", path=f"{PLACE}.{word}")
     for name, field in _fields(schema).items():
-        for word in (*BEYOND, "properties"):
+        for word in (*UNSUPPORTED_KEYS, "properties"):
             # The items of a list may be any of a few titled values.
             if word in field:
                 place = f"{PLACE}.properties.{name}.{word}"
@@ -150,14 +160,14 @@ def forms_hold_no_links(context: Context) -> CheckResult:
         return None
     shown_texts: list[tuple[str, Json]] = [("params.message", context.params.get("message"))]
     for name, field in _fields(schema).items():
-        shown_texts += [(f"{PLACE}.properties.{name}.{key}", field.get(key)) for key in _SAYING]
+        shown_texts += [(f"{PLACE}.properties.{name}.{key}", field.get(key)) for key in TEXT_KEYS]
     for place, text in shown_texts:
         if isinstance(text, str) and _URL.search(text):
             return context.problem(f"{place} holds a link", path=place)
     return OK
 
 
-_SAYING: Final = ("title", "description")
+TEXT_KEYS: Final = ("title", "description")
 
 
 @check("ACP-L343", on.result(CREATE))

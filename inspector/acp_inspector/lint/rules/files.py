@@ -48,7 +48,7 @@ def paths_are_absolute(context: Context) -> CheckResult:
 
 @check("ACP-L243", on.request(READ), name="line")
 @check("ACP-L244", on.request(READ), name="limit")
-def _from_1(context: Context, name: str) -> CheckResult:
+def _starts_at_one(context: Context, name: str) -> CheckResult:
     value: Json = context.params.get(name)
     if type(value) is not int:
         return None

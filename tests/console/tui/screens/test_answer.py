@@ -12,7 +12,7 @@ from acp_console.tui.intercept.screens import AnswerScreen, HandmadeResponse
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Request
 from tests.console.tui.conftest import notices, say, settled, until
-from tests.console.tui.desks import ASK, PROMPT, StillDesk, held
+from tests.console.tui.intercept_clients import ASK, PROMPT, FakeInterceptClient, held
 
 
 class AnswerApp(App[None]):
@@ -23,12 +23,12 @@ class AnswerApp(App[None]):
         message = jsonrpc.read_message(raw)
         assert isinstance(message, Request)
         self.request = message
-        self.desk = StillDesk(held(raw))
+        self.client = FakeInterceptClient(held(raw))
         self.results: list[HandmadeResponse | None] = []
 
     def on_mount(self) -> None:
-        (hold,) = self.desk.state.held_frames
-        self.push_screen(AnswerScreen(self.desk, hold, self.request), self.results.append)
+        (hold,) = self.client.state.held_frames
+        self.push_screen(AnswerScreen(self.client, hold, self.request), self.results.append)
 
     def write(self, text: str) -> None:
         screen: Any = self.screen
@@ -90,7 +90,7 @@ async def test_a_request_that_has_left_meanwhile_is_told_and_not_answered() -> N
     app = AnswerApp(PROMPT)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "sent unchanged in 47 s" in say(app))
-        app.desk.become()
+        app.client.become()
         await until(pilot, lambda: "the frame is no longer held; Esc goes back" in say(app))
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "This frame is no longer held" in notices(app))

@@ -11,7 +11,7 @@ from textual.app import App
 
 from acp_console.tui.intercept.screens import ComposeScreen
 from tests.console.tui.conftest import say, settled, until
-from tests.console.tui.desks import StillDesk
+from tests.console.tui.intercept_clients import FakeInterceptClient
 
 
 class ComposeApp(App[None]):
@@ -19,10 +19,10 @@ class ComposeApp(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.desk = StillDesk()
+        self.client = FakeInterceptClient()
 
     def on_mount(self) -> None:
-        self.push_screen(ComposeScreen(self.desk))
+        self.push_screen(ComposeScreen(self.client))
 
     @property
     def view(self) -> Any:
@@ -35,8 +35,10 @@ async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAss
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "✓ valid JSON" in say(app))
         await pilot.press("ctrl+s")
-        app.desk.sent[0].response = b'{"jsonrpc":"2.0","id":"o","error":{"code":1,"message":"no"}}'
-        app.desk.sent[0].is_over = True
+        app.client.sent[
+            0
+        ].response = b'{"jsonrpc":"2.0","id":"o","error":{"code":1,"message":"no"}}'
+        app.client.sent[0].is_over = True
         await until(pilot, lambda: "✗ error 1: no" in say(app))
         assert await settled(pilot) == picture
 
@@ -50,7 +52,7 @@ async def test_a_method_is_chosen_by_typing_and_its_frame_begun_and_sent() -> No
         await pilot.press(*"session/pro", "enter")
         await until(pilot, lambda: '"method": "session/prompt"' in say(app))
         await pilot.press("ctrl+s")
-        ((deed, members),) = app.desk.asked
+        ((deed, members),) = app.client.asked
         assert (deed, members["from"], members["force"]) == ("inject", "client", False)
         assert json.loads(members["raw"])["params"]["prompt"] == [{"type": "text", "text": ""}]
         await until(pilot, lambda: "→ session/prompt  … waiting for the response" in say(app))
@@ -80,7 +82,7 @@ async def test_the_side_and_whose_id_it_is_are_said_and_sent() -> None:
         )
         app.view.editor.write('{"jsonrpc": "2.0", "method": "x"}')
         await pilot.press("ctrl+s")
-        ((_, members),) = app.desk.asked
+        ((_, members),) = app.client.asked
         assert (members["from"], members["keep_id"]) == ("agent", True)
 
 
@@ -90,11 +92,11 @@ async def test_what_is_no_json_is_sent_only_as_it_stands() -> None:
         await until(pilot, lambda: "✓ valid JSON" in say(app))
         app.view.editor.write("{oops\n{}")
         await pilot.press("ctrl+s")
-        assert app.desk.asked == []
+        assert app.client.asked == []
         await pilot.press("f8")
-        await until(pilot, lambda: app.desk.asked)
-        assert app.desk.asked[0][1]["raw"] == b"{oops\n{}"
-        assert app.desk.asked[0][1]["force"] is True
+        await until(pilot, lambda: app.client.asked)
+        assert app.client.asked[0][1]["raw"] == b"{oops\n{}"
+        assert app.client.asked[0][1]["force"] is True
 
 
 async def test_what_was_sent_can_be_sent_again() -> None:

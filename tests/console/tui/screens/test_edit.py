@@ -11,7 +11,7 @@ from textual.app import App
 from acp_console.tui.intercept.screens import Edited, EditScreen
 from acp_inspector.intercept.json_edit import pretty
 from tests.console.tui.conftest import notices, say, settled, until
-from tests.console.tui.desks import PROMPT, StillDesk, held
+from tests.console.tui.intercept_clients import PROMPT, FakeInterceptClient, held
 
 SPACED = b'{ "jsonrpc": "2.0",  "method": "x" }'
 
@@ -21,14 +21,14 @@ class EditApp(App[None]):
 
     def __init__(self, raw: bytes = PROMPT, left: float = 47.0) -> None:
         super().__init__()
-        self.desk = StillDesk(held(raw, seconds_left=left))
+        self.client = FakeInterceptClient(held(raw, seconds_left=left))
         self.raw = raw
         self.results: list[Edited | None] = []
 
     def on_mount(self) -> None:
-        (hold,) = self.desk.state.held_frames
+        (hold,) = self.client.state.held_frames
         self.push_screen(
-            EditScreen(self.desk, hold, pretty(self.raw), self.raw), self.results.append
+            EditScreen(self.client, hold, pretty(self.raw), self.raw), self.results.append
         )
 
     def write(self, text: str) -> None:
@@ -99,18 +99,18 @@ async def test_typing_gives_more_time_and_waiting_does_not() -> None:
     app = EditApp(left=20.0)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "sent unchanged in 20 s" in say(app))
-        app.desk.become(held(seconds_left=19.0))
+        app.client.become(held(seconds_left=19.0))
         await until(pilot, lambda: "19 s" in say(app))
-        assert app.desk.asked == []
+        assert app.client.asked == []
         await pilot.press("space")
-        await until(pilot, lambda: app.desk.asked == [("keep", {})])
+        await until(pilot, lambda: app.client.asked == [("keep", {})])
 
 
 async def test_a_frame_that_has_left_meanwhile_is_told_and_nothing_is_sent() -> None:
     app = EditApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "47 s" in say(app))
-        app.desk.become()
+        app.client.become()
         await until(pilot, lambda: "the frame is no longer held; Esc goes back" in say(app))
         await pilot.press("ctrl+s", "f8")
         await until(pilot, lambda: "This frame is no longer held" in notices(app))

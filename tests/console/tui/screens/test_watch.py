@@ -22,8 +22,8 @@ from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.proxy.client import RunningProxy, find_proxy
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.jsonrpc import encode_notification
+from tests.console.tui.analysed import recording
 from tests.console.tui.conftest import say, settled, until
-from tests.console.tui.studied import recording
 
 RECORDINGS = Path(__file__).parents[4] / "recordings"
 ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")

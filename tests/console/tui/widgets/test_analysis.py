@@ -6,8 +6,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from acp_console.tui.analysis.pane import TITLES
+from tests.console.tui.analysed import AnalysisApp, talk
 from tests.console.tui.conftest import entries, notices, say, settled, until
-from tests.console.tui.studied import StudiedApp, talk
 
 SHOWN = {
     "findings": "rules applied to",
@@ -24,7 +24,7 @@ SHOWN = {
 async def test_each_tab_looks_as_it_should(
     name: str, size: tuple[int, int], picture: SnapshotAssertion
 ) -> None:
-    app = StudiedApp(talk())
+    app = AnalysisApp(talk())
     async with app.run_test(size=size) as pilot:
         app.pane.chosen = 10
         app.pane.open_tab(name)
@@ -35,39 +35,39 @@ async def test_each_tab_looks_as_it_should(
 
 @pytest.mark.parametrize("name", list(TITLES))
 async def test_where_nothing_was_said_each_tab_says_so(name: str) -> None:
-    app = StudiedApp([])
+    app = AnalysisApp([])
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab(name)
         await until(pilot, lambda: "No traffic yet." in say(app))
 
 
 async def test_only_the_open_tab_is_reckoned_for() -> None:
-    app = StudiedApp(talk())
+    app = AnalysisApp(talk())
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab("findings")
-        await until(pilot, lambda: app.studies.linter.progress.read == 10)
-        assert not app.studies.study.is_started
+        await until(pilot, lambda: app.folds.linter.progress.read == 10)
+        assert not app.folds.model.is_started
         app.pane.open_tab("here")
-        await until(pilot, lambda: app.studies.study.progress.read == 10)
-        assert not app.studies.linter.is_wanted
+        await until(pilot, lambda: app.folds.model.progress.read == 10)
+        assert not app.folds.linter.is_wanted
 
 
 async def test_how_far_it_has_come_is_told_and_it_stops_and_goes_on() -> None:
-    app = StudiedApp([])
+    app = AnalysisApp([])
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab("statistics")
-        await until(pilot, lambda: app.studies.study.progress.is_whole)
-        app.studies.study.pause()
+        await until(pilot, lambda: app.folds.model.progress.is_whole)
+        app.folds.model.pause()
         app.said.extend(talk())
         await until(pilot, lambda: "analysed 0 of 10 frames, p continues" in say(app))
         await pilot.press("p")
         await until(pilot, lambda: "10 frames in" in say(app))
-        assert "studied" not in say(app)
+        assert "analysed" not in say(app)
 
 
 async def test_what_comes_later_is_shown() -> None:
     said = talk()
-    app = StudiedApp(said[:4])
+    app = AnalysisApp(said[:4])
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab("waiting")
         await until(pilot, lambda: "no request is pending" in say(app))
@@ -76,7 +76,7 @@ async def test_what_comes_later_is_shown() -> None:
 
 
 async def test_a_line_that_is_about_no_frame_leads_nowhere_and_escape_leads_back() -> None:
-    app = StudiedApp(entries())
+    app = AnalysisApp(entries())
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab("here")
         await until(pilot, lambda: "No traffic yet." in say(app))

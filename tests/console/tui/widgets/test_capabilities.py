@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from acp_console.tui.analysis.capabilities_tab import claims_of
 from acp_inspector.analysis.session_model import SessionModel
+from tests.console.tui.analysed import AnalysisApp, talk
 from tests.console.tui.conftest import say, until
-from tests.console.tui.studied import StudiedApp, talk
 
 
 async def test_contradictions_are_marked_and_lead_to_their_frame() -> None:
-    app = StudiedApp(talk())
+    app = AnalysisApp(talk())
     async with app.run_test(size=(120, 40)) as pilot:
         app.pane.open_tab("capabilities")
         await until(pilot, lambda: "✗ used without a claim" in say(app))
@@ -22,9 +22,9 @@ async def test_contradictions_are_marked_and_lead_to_their_frame() -> None:
 
 
 def test_each_row_leads_to_its_claim_or_to_the_use_that_contradicts() -> None:
-    study = SessionModel()
-    study.read(talk())
-    found = claims_of(study)
+    model = SessionModel()
+    model.read(talk())
+    found = claims_of(model)
     targets = {row.cells[1]: row.target for row in found.rows}
     assert targets["fs.readTextFile"] == 7
     assert targets["loadSession"] == 2

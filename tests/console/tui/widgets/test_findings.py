@@ -5,14 +5,14 @@ from __future__ import annotations
 from acp_console.tui.analysis.findings_tab import findings_of
 from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Linter
+from tests.console.tui.analysed import EVIL, AnalysisApp, talk
 from tests.console.tui.conftest import entries, say, until, update
-from tests.console.tui.studied import EVIL, StudiedApp, talk
 
 LOST: tuple[str, object] = ("agent", {"id": "lost", "result": {}})
 
 
 async def test_findings_come_with_severity_rule_frames_and_fix() -> None:
-    app = StudiedApp(entries(LOST))
+    app = AnalysisApp(entries(LOST))
     async with app.run_test(size=(100, 30)) as pilot:
         app.pane.open_tab("findings")
         await until(pilot, lambda: "ACP-L025" in say(app))
@@ -38,7 +38,7 @@ async def test_a_place_is_spelled_as_filters_spell_it() -> None:
     for entry in said:
         linter.feed(entry)
     rules = [finding.rule.id for finding in findings_of(linter).findings]
-    app = StudiedApp(said)
+    app = AnalysisApp(said)
     async with app.run_test(size=(140, 30)) as pilot:
         app.pane.open_tab("findings")
         await until(pilot, lambda: "ACP-L207" in say(app))
@@ -47,7 +47,7 @@ async def test_a_place_is_spelled_as_filters_spell_it() -> None:
 
 
 async def test_the_finding_that_a_frame_is_about_is_gone_to() -> None:
-    app = StudiedApp(entries(LOST, LOST, ("agent", b"{"), LOST))
+    app = AnalysisApp(entries(LOST, LOST, ("agent", b"{"), LOST))
     async with app.run_test(size=(100, 30)) as pilot:
         app.pane.open_tab("findings", at=4)
         await until(pilot, lambda: "Frames  #4" in say(app))
@@ -58,7 +58,7 @@ async def test_the_finding_that_a_frame_is_about_is_gone_to() -> None:
 
 
 async def test_severities_are_hidden_and_shown_again() -> None:
-    app = StudiedApp(entries(LOST))
+    app = AnalysisApp(entries(LOST))
     async with app.run_test(size=(100, 30)) as pilot:
         app.pane.open_tab("findings")
         await until(pilot, lambda: "ACP-L025" in say(app))
@@ -72,7 +72,7 @@ async def test_severities_are_hidden_and_shown_again() -> None:
 
 
 async def test_what_is_quoted_from_the_wire_is_made_visible() -> None:
-    app = StudiedApp(entries(("agent", {"id": EVIL, "result": EVIL})))
+    app = AnalysisApp(entries(("agent", {"id": EVIL, "result": EVIL})))
     async with app.run_test(size=(140, 30)) as pilot:
         app.pane.open_tab("findings")
         await until(pilot, lambda: "[b]red[/b]" in say(app))
@@ -81,7 +81,7 @@ async def test_what_is_quoted_from_the_wire_is_made_visible() -> None:
 
 
 async def test_a_connection_that_goes_on_is_not_judged_by_its_end() -> None:
-    app = StudiedApp(talk(), is_over=False)
+    app = AnalysisApp(talk(), is_over=False)
     async with app.run_test(size=(100, 30)) as pilot:
         app.pane.open_tab("findings")
         await until(pilot, lambda: "connection open" in say(app))

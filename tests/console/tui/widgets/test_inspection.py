@@ -15,8 +15,8 @@ from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from acp_inspector.recording.indexed import IndexedRecording
+from tests.console.tui.analysed import talk
 from tests.console.tui.conftest import entries, say, settled, until
-from tests.console.tui.studied import talk
 
 LOST: tuple[str, object] = ("agent", {"id": "lost", "result": {}})
 
@@ -64,7 +64,7 @@ async def test_rows_are_marked_by_what_was_found_about_them(
 async def test_what_comes_later_is_marked_too() -> None:
     app = InspectionApp(talk()[:4])
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: app.inspection.studies.linter.progress.read == 4)
+        await until(pilot, lambda: app.inspection.folds.linter.progress.read == 4)
         assert "E" not in edges(app)
         app.inspection.extend([*talk()[4:], *entries(*[LOST] * 11)[10:]])
         await until(pilot, lambda: "E" in edges(app))
@@ -82,7 +82,7 @@ async def test_findings_are_gone_to_one_after_the_other_and_explained() -> None:
         await pilot.press("5")
         await until(pilot, lambda: "Frames  #6" in say(app))
         assert first is not None
-        assert app.inspection.studies.annotations.mark(first)
+        assert app.inspection.folds.annotations.mark(first)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ async def test_who_comes_back_finds_the_rows_as_they_were(size: tuple[int, int])
 async def test_no_thread_goes_on_when_it_is_taken_away() -> None:
     app = InspectionApp(talk())
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: app.inspection.studies.linter.progress.read)
+        await until(pilot, lambda: app.inspection.folds.linter.progress.read)
         await app.inspection.remove()
-        assert app.inspection.studies.linter.progress.is_closed
-        assert app.inspection.studies.study.progress.is_closed
+        assert app.inspection.folds.linter.progress.is_closed
+        assert app.inspection.folds.model.progress.is_closed

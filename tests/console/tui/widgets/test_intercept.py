@@ -14,25 +14,25 @@ from acp_console.state.intercept import InterceptState
 from acp_console.tui.intercept.pane import EDITABLE, InterceptPane
 from acp_console.tui.intercept.screens import AnswerScreen, ComposeScreen, DelayScreen, EditScreen
 from tests.console.tui.conftest import notices, say, settled, until
-from tests.console.tui.desks import ASK, StillDesk, held
+from tests.console.tui.intercept_clients import ASK, FakeInterceptClient, held
 
 SIZES = [(80, 24), (200, 50)]
 
 
 class PaneApp(App[None]):
-    """An app with nothing but the pane, which looks at its desk as the screen does."""
+    """An app with nothing but the pane, which looks at its client as the screen does."""
 
-    def __init__(self, desk: StillDesk) -> None:
+    def __init__(self, client: FakeInterceptClient) -> None:
         super().__init__()
-        self.desk = desk
+        self.client = client
 
     def compose(self) -> ComposeResult:
-        yield InterceptPane(self.desk)
+        yield InterceptPane(self.client)
         yield Footer()
 
     def on_mount(self) -> None:
         self.set_interval(0.02, self.pane.sync)
-        (self.pane.holds if self.desk.state.held_frames else self.pane.filter).focus()
+        (self.pane.holds if self.client.state.held_frames else self.pane.filter).focus()
 
     @property
     def pane(self) -> InterceptPane:
@@ -48,7 +48,7 @@ def footer(app: App[Any]) -> str:
 async def test_who_is_new_here_reads_what_to_do(
     size: tuple[int, int], picture: SnapshotAssertion
 ) -> None:
-    app = PaneApp(StillDesk())
+    app = PaneApp(FakeInterceptClient())
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "there is no breakpoint yet" in say(app))
         assert "i sends a new frame" in say(app)
@@ -61,13 +61,13 @@ async def test_who_is_new_here_reads_what_to_do(
 async def test_held_frames_stand_there_with_what_they_say_and_their_countdowns(
     size: tuple[int, int], picture: SnapshotAssertion
 ) -> None:
-    desk = StillDesk(
+    client = FakeInterceptClient(
         held(queued_behind=3),
         held(ASK, id=2, seq=14, side="agent", seconds_left=8.0),
         breakpoints=((1, "method == session/prompt"), (2, "from == agent")),
         rule_counts={"slow updates": 3, "hooks.py": 0},
     )
-    app = PaneApp(desk)
+    app = PaneApp(client)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "2 held · 8 s left" in say(app))
         shown = say(app)
@@ -80,7 +80,7 @@ async def test_held_frames_stand_there_with_what_they_say_and_their_countdowns(
 
 
 async def test_the_hint_names_the_keys_that_work_where_the_cursor_is() -> None:
-    app = PaneApp(StillDesk())
+    app = PaneApp(FakeInterceptClient())
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "1  In the line above, write" in say(app))
         await pilot.press("escape")
@@ -92,7 +92,7 @@ async def test_the_hint_names_the_keys_that_work_where_the_cursor_is() -> None:
 
 
 async def test_a_narrow_footer_cuts_nothing_off() -> None:
-    app = PaneApp(StillDesk(held(ASK)))
+    app = PaneApp(FakeInterceptClient(held(ASK)))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "Answer" in footer(app))
         assert "i Inject" in footer(app)
@@ -100,8 +100,8 @@ async def test_a_narrow_footer_cuts_nothing_off() -> None:
 
 
 async def test_the_footer_offers_what_can_be_done_now() -> None:
-    desk = StillDesk()
-    app = PaneApp(desk)
+    client = FakeInterceptClient()
+    app = PaneApp(client)
     async with app.run_test(size=(160, 24)) as pilot:
         await until(pilot, lambda: "no breakpoint yet" in say(app))
         assert "Complete" in footer(app)
@@ -109,11 +109,11 @@ async def test_the_footer_offers_what_can_be_done_now() -> None:
         await pilot.press("escape")
         await until(pilot, lambda: "Pause" in footer(app))
         assert "Release" not in footer(app)
-        desk.become(held(), breakpoints=((1, "x"),))
+        client.become(held(), breakpoints=((1, "x"),))
         await until(pilot, lambda: "Release" in footer(app) and "Answer" in footer(app))
-        desk.become(held(b"no JSON"))
+        client.become(held(b"no JSON"))
         await until(pilot, lambda: "Answer" not in footer(app))
-        desk.state = InterceptState("gone")
+        client.state = InterceptState("gone")
         await until(pilot, lambda: "Pause" not in footer(app))
         assert "The proxy has ended" in say(app)
 
@@ -132,53 +132,55 @@ KEYS: list[tuple[str, tuple[str, Mapping[str, Any]]]] = [
 
 @pytest.mark.parametrize(("key", "deed"), KEYS)
 async def test_a_key_asks_for_a_deed(key: str, deed: tuple[str, Mapping[str, Any]]) -> None:
-    desk = StillDesk(held(), breakpoints=((4, "a"), (5, "b")))
-    app = PaneApp(desk)
+    client = FakeInterceptClient(held(), breakpoints=((4, "a"), (5, "b")))
+    app = PaneApp(client)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "1 held" in say(app))
         await until(pilot, lambda: app.pane.holds.has_focus)
         await pilot.press(key)
-        await until(pilot, lambda: desk.asked)
-        assert desk.asked == [deed]
+        await until(pilot, lambda: client.asked)
+        assert client.asked == [deed]
 
 
 async def test_the_frame_that_was_chosen_is_meant() -> None:
-    desk = StillDesk(held(), held(ASK, id=2, seq=13, side="agent"))
-    app = PaneApp(desk)
+    client = FakeInterceptClient(held(), held(ASK, id=2, seq=13, side="agent"))
+    app = PaneApp(client)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: '"text": "hi"' in say(app))
         await pilot.press("down")
         await until(pilot, lambda: '"optionId": "yes"' in say(app) or "toolCallId" in say(app))
         await pilot.press("r")
-        await until(pilot, lambda: desk.asked == [("release", {"id": 2})])
+        await until(pilot, lambda: client.asked == [("release", {"id": 2})])
 
 
 async def test_the_breakpoint_that_was_chosen_is_taken_away() -> None:
-    desk = StillDesk(breakpoints=((4, "from == client"), (5, "from == agent"), (7, "x")))
-    app = PaneApp(desk)
+    client = FakeInterceptClient(
+        breakpoints=((4, "from == client"), (5, "from == agent"), (7, "x"))
+    )
+    app = PaneApp(client)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "break on from == client" in say(app))
         app.pane.points.focus()
         await pilot.press("up")
         await pilot.press("delete")
-        await until(pilot, lambda: desk.asked == [("clear", {"id": 5})])
-        desk.become(breakpoints=())
+        await until(pilot, lambda: client.asked == [("clear", {"id": 5})])
+        client.become(breakpoints=())
         await until(pilot, lambda: not app.pane.points.display)
 
 
 async def test_a_pause_is_shown_and_ended_by_the_same_key() -> None:
-    desk = StillDesk(is_paused=True)
-    app = PaneApp(desk)
+    client = FakeInterceptClient(is_paused=True)
+    app = PaneApp(client)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "holding every frame" in say(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.pane.holds.has_focus)
         await pilot.press("p")
-        await until(pilot, lambda: desk.asked == [("resume", {})])
+        await until(pilot, lambda: client.asked == [("resume", {})])
 
 
 async def test_an_answer_that_is_discarded_is_remarked_upon() -> None:
-    app = PaneApp(StillDesk(held(b'{"jsonrpc":"2.0","id":1,"result":{}}', side="agent")))
+    app = PaneApp(FakeInterceptClient(held(b'{"jsonrpc":"2.0","id":1,"result":{}}', side="agent")))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.pane.holds.has_focus)
         await pilot.press("x")
@@ -186,56 +188,56 @@ async def test_an_answer_that_is_discarded_is_remarked_upon() -> None:
 
 
 async def test_a_breakpoint_is_written_and_asked_for() -> None:
-    desk = StillDesk()
-    app = PaneApp(desk)
+    client = FakeInterceptClient()
+    app = PaneApp(client)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.pane.filter.has_focus)
         await pilot.press(*"from == agent", "enter")
-        await until(pilot, lambda: desk.asked == [("break", {"filter": "from == agent"})])
+        await until(pilot, lambda: client.asked == [("break", {"filter": "from == agent"})])
         assert app.pane.holds.has_focus
         await pilot.press("b")
         assert app.pane.filter.has_focus
 
 
 async def test_who_is_writing_a_breakpoint_is_not_interrupted_by_what_is_held() -> None:
-    desk = StillDesk()
-    app = PaneApp(desk)
+    client = FakeInterceptClient()
+    app = PaneApp(client)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"from")
-        desk.become(held())
+        client.become(held())
         await until(pilot, lambda: "1 held" in say(app))
         assert app.pane.filter.has_focus
         await pilot.press("r")
-        assert desk.asked == []
+        assert client.asked == []
 
 
 async def test_an_edit_a_delay_and_an_answer_are_asked_for_and_compose_opens() -> None:
-    desk = StillDesk(held())
-    app = PaneApp(desk)
+    client = FakeInterceptClient(held())
+    app = PaneApp(client)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.pane.holds.has_focus)
         await pilot.press("w")
         await until(pilot, lambda: isinstance(app.screen, DelayScreen))
         await pilot.press("9", "enter")
-        await until(pilot, lambda: desk.asked == [("delay", {"id": 1, "seconds": 9.0})])
+        await until(pilot, lambda: client.asked == [("delay", {"id": 1, "seconds": 9.0})])
         await pilot.press("a")
         await until(pilot, lambda: isinstance(app.screen, AnswerScreen))
         await pilot.press("ctrl+s")
         answer = ("answer", {"id": 1, "result": {"stopReason": "end_turn"}})
-        await until(pilot, lambda: desk.asked[1:] == [answer])
+        await until(pilot, lambda: client.asked[1:] == [answer])
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, EditScreen))
         app.screen.query_one("FrameEditor").write("{}")  # pyright: ignore[reportAttributeAccessIssue]
         await pilot.press("ctrl+s")
         edit = ("edit", {"id": 1, "force": False, "text": "{}"})
-        await until(pilot, lambda: desk.asked[2:] == [edit])
+        await until(pilot, lambda: client.asked[2:] == [edit])
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, ComposeScreen))
 
 
 async def test_leaving_a_screen_decides_nothing() -> None:
-    desk = StillDesk(held())
-    app = PaneApp(desk)
+    client = FakeInterceptClient(held())
+    app = PaneApp(client)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.pane.holds.has_focus)
         for key in "weai":
@@ -243,14 +245,14 @@ async def test_leaving_a_screen_decides_nothing() -> None:
             await until(pilot, lambda: app.screen is not app.screen_stack[0])
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.screen_stack[0])
-        assert desk.asked == []
+        assert client.asked == []
 
 
 async def test_of_a_very_long_frame_the_beginning_is_shown_and_all_of_it_edited() -> None:
     whole = b'{"a":"' + b"x" * 20_000 + b'"}'
-    desk = StillDesk(held(whole[:9], size=len(whole)))
-    desk.wholes[1] = whole
-    app = PaneApp(desk)
+    client = FakeInterceptClient(held(whole[:9], size=len(whole)))
+    client.wholes[1] = whole
+    app = PaneApp(client)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "20 008 bytes in all" in say(app))
         await pilot.press("e")
@@ -270,7 +272,7 @@ async def test_of_a_very_long_frame_the_beginning_is_shown_and_all_of_it_edited(
 async def test_what_cannot_be_edited_here_is_told_with_what_can(
     raw: bytes, size: int, reason: str
 ) -> None:
-    app = PaneApp(StillDesk(held(raw, size=size)))
+    app = PaneApp(FakeInterceptClient(held(raw, size=size)))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.pane.holds.has_focus)
         await pilot.press("e")
@@ -279,12 +281,12 @@ async def test_what_cannot_be_edited_here_is_told_with_what_can(
 
 async def test_text_from_the_wire_is_neither_markup_nor_escape() -> None:
     hostile = b'{"jsonrpc":"2.0","method":"[b]x[/b]\\u001b[31m\xe2\x80\xae"}'
-    desk = StillDesk(
+    client = FakeInterceptClient(
         held(hostile),
         breakpoints=((1, "[red]\x1b[0m"),),
         rule_counts={"[b]rule[/b]": 1},
     )
-    app = PaneApp(desk)
+    app = PaneApp(client)
     async with app.run_test(size=(120, 30)) as pilot:
         await until(pilot, lambda: "notification [b]x[/b]␛[31m" in say(app))
         shown = say(app)
@@ -292,25 +294,25 @@ async def test_text_from_the_wire_is_neither_markup_nor_escape() -> None:
         assert "[b]rule[/b] ×1" in shown
         assert "\x1b" not in shown
         assert "\u202e" not in shown
-        desk.refusals.append("[bold]no[/bold] \x1b")
+        client.refusals.append("[bold]no[/bold] \x1b")
         await until(pilot, lambda: "[bold]no[/bold] ␛" in notices(app))
 
 
 async def test_it_can_be_built_again_from_the_desk() -> None:
-    desk = StillDesk(held())
+    client = FakeInterceptClient(held())
     for _ in range(2):
-        app = PaneApp(desk)
+        app = PaneApp(client)
         async with app.run_test(size=(80, 24)) as pilot:
             await until(pilot, lambda app=app: "request session/prompt" in say(app))
             assert isinstance(app.pane.filter, Input)
 
 
 async def test_a_frame_of_ones_own_begins_with_the_session_that_was_held_last() -> None:
-    desk = StillDesk(held())
-    app = PaneApp(desk)
+    client = FakeInterceptClient(held())
+    app = PaneApp(client)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "1 held" in say(app))
-        desk.become()
+        client.become()
         await until(pilot, lambda: "1 held" not in say(app))
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, ComposeScreen))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from acp_console.tui.analysis.statistics_tab import counted
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.filter.compiler import compile_filter
+from tests.console.tui.analysed import EVIL, AnalysisApp, talk
 from tests.console.tui.conftest import say, until
-from tests.console.tui.studied import EVIL, StudiedApp, talk
 
 
 async def test_one_table_after_the_other_is_shown() -> None:
-    app = StudiedApp(talk())
+    app = AnalysisApp(talk())
     async with app.run_test(size=(120, 30)) as pilot:
         app.pane.open_tab("statistics")
         await until(pilot, lambda: "by [method]" in say(app) and "fs/read_text_file" in say(app))
@@ -27,16 +27,16 @@ async def test_one_table_after_the_other_is_shown() -> None:
 
 
 async def test_columns_without_room_are_told() -> None:
-    app = StudiedApp(talk())
+    app = AnalysisApp(talk())
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab("statistics")
         await until(pilot, lambda: "no room for" in say(app))
 
 
 def test_a_method_leads_to_a_filter_for_it_whatever_its_name() -> None:
-    study = SessionModel()
-    study.read(talk(EVIL))
-    targets = [row.target for row in counted(study, "method").rows]
+    model = SessionModel()
+    model.read(talk(EVIL))
+    targets = [row.target for row in counted(model, "method").rows]
     assert "method == session/update and update == tool_call" in targets
     for target in targets:
         assert isinstance(target, str)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from acp_console.tui.analysis.waiting_tab import MOST, waiting
+from tests.console.tui.analysed import AnalysisApp, analysed, talk
 from tests.console.tui.conftest import entries, say, until
-from tests.console.tui.studied import StudiedApp, studied, talk
 
 
 async def test_what_waits_stands_above_what_it_waits_for() -> None:
-    app = StudiedApp(talk())
+    app = AnalysisApp(talk())
     async with app.run_test(size=(120, 30)) as pilot:
         app.pane.chosen = 10
         app.pane.open_tab("waiting")
@@ -24,7 +24,7 @@ async def test_what_waits_stands_above_what_it_waits_for() -> None:
 
 
 async def test_time_goes_on_while_somebody_may_answer() -> None:
-    app = StudiedApp(talk())
+    app = AnalysisApp(talk())
     async with app.run_test(size=(120, 30)) as pilot:
         app.pane.now = 5.5
         app.pane.open_tab("waiting")
@@ -35,12 +35,12 @@ async def test_time_goes_on_while_somebody_may_answer() -> None:
 
 
 def test_nothing_has_waited_longer_than_there_was_time() -> None:
-    study = studied(talk())
-    assert waiting(study, None, -100.0) == waiting(study, None, None)
+    model = analysed(talk())
+    assert waiting(model, None, -100.0) == waiting(model, None, None)
 
 
 def test_of_very_many_the_first_are_told() -> None:
     asked = [("agent", {"id": n, "method": "fs/read_text_file"}) for n in range(MOST + 100)]
-    found = waiting(studied(entries(*asked)), None, None)
+    found = waiting(analysed(entries(*asked)), None, None)
     assert len(found.lines) == MOST + 1
     assert f"{found.waits:,}".replace(",", " ") in found.lines[-1].parts[0][1]

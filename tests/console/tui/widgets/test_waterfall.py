@@ -11,14 +11,14 @@ from rich.cells import cell_len
 from acp_console.tui.analysis import waterfall_tab as room
 from acp_console.tui.analysis.waterfall_tab import Bar, bar_lines, waterfall
 from acp_inspector.analysis.session_model import SessionModel
+from tests.console.tui.analysed import EVIL, AnalysisApp, talk
 from tests.console.tui.conftest import entries, say, until
-from tests.console.tui.studied import EVIL, StudiedApp, talk
 
 
-def studied(text: str = "hi") -> SessionModel:
-    study = SessionModel()
-    study.read(talk(text))
-    return study
+def analysed(text: str = "hi") -> SessionModel:
+    model = SessionModel()
+    model.read(talk(text))
+    return model
 
 
 def texts(bars: Sequence[Bar], began: float, ended: float, width: int) -> list[str]:
@@ -27,7 +27,7 @@ def texts(bars: Sequence[Bar], began: float, ended: float, width: int) -> list[s
 
 
 def test_exchanges_stand_below_their_turn_and_turns_below_their_session() -> None:
-    bars = waterfall(studied(), None).bars
+    bars = waterfall(analysed(), None).bars
     assert [(bar.depth, bar.name) for bar in bars] == [
         (0, "connection"),
         (1, "→ initialize"),
@@ -42,7 +42,7 @@ def test_exchanges_stand_below_their_turn_and_turns_below_their_session() -> Non
 
 
 def test_how_an_exchange_ended_is_told_by_a_sign() -> None:
-    bars = waterfall(studied(), None).bars
+    bars = waterfall(analysed(), None).bars
     lines = texts(bars, 0.0, 1.0, 100)
     assert lines[6].rstrip().endswith("✗")
     assert lines[5].rstrip().endswith("▶")
@@ -52,23 +52,23 @@ def test_how_an_exchange_ended_is_told_by_a_sign() -> None:
 
 def test_of_very_many_those_around_the_frame_are_shown() -> None:
     asked = [("agent", {"id": n, "method": "fs/read_text_file"}) for n in range(room.MOST + 500)]
-    study = SessionModel()
-    study.read(entries(*asked))
-    last = waterfall(study, None)
+    model = SessionModel()
+    model.read(entries(*asked))
+    last = waterfall(model, None)
     assert (last.shown, last.exchanges) == (room.MOST, room.MOST + 500)
     assert last.bars[-1].n == room.MOST + 500
-    assert waterfall(study, 1).bars[1].n == 1
+    assert waterfall(model, 1).bars[1].n == 1
 
 
 @given(st.integers(20, 220), st.floats(-5, 5), st.floats(0, 5))
 def test_a_bar_never_leaves_its_line(width: int, began: float, length: float) -> None:
-    bars = waterfall(studied(EVIL), None).bars
+    bars = waterfall(analysed(EVIL), None).bars
     for line in texts(bars, began, began + length, max(width, 60)):
         assert cell_len(line) <= max(width, 60)
 
 
 async def test_a_bar_can_take_the_whole_width_and_leads_to_its_frame() -> None:
-    app = StudiedApp(talk())
+    app = AnalysisApp(talk())
     async with app.run_test(size=(100, 30)) as pilot:
         app.pane.open_tab("waterfall")
         await until(pilot, lambda: "→ session/prompt" in say(app))

@@ -23,14 +23,14 @@ EVIL = "\x1b[31m[b]red[/b] [link=file:///x]y\u202e\u200b\x07 日本語 "
 """What a terminal or a markup would obey, and wide characters."""
 
 
-class StudiedApp(App[None]):
+class AnalysisApp(App[None]):
     """Shows what is known of entries, and notes what is chosen."""
 
     def __init__(self, said: Iterable[Entry], *, is_over: bool = True) -> None:
         super().__init__()
         self.said = EntryList(said)
-        self.studies = AnalysisFolds(lambda: self.said, is_over=lambda: is_over)
-        self.pane = AnalysisPane(self.studies)
+        self.folds = AnalysisFolds(lambda: self.said, is_over=lambda: is_over)
+        self.pane = AnalysisPane(self.folds)
         self.targets: list[int | str] = []
         self.steps: list[int] = []
         self.has_left = False
@@ -40,7 +40,7 @@ class StudiedApp(App[None]):
         yield Footer()
 
     def on_unmount(self) -> None:
-        self.studies.close()
+        self.folds.close()
 
     def on_analysis_tab_target_chosen(self, event: AnalysisTab.TargetChosen) -> None:
         self.targets.append(event.target)
@@ -52,11 +52,11 @@ class StudiedApp(App[None]):
         self.has_left = True
 
 
-def studied(said: Sequence[Entry]) -> SessionModel:
+def analysed(said: Sequence[Entry]) -> SessionModel:
     """Return what is known of entries."""
-    study = SessionModel()
-    study.read(said)
-    return study
+    model = SessionModel()
+    model.read(said)
+    return model
 
 
 def talk(text: str = "hi") -> list[Entry]:

@@ -30,7 +30,7 @@ LIMIT = 20.0
 
 
 class Office:
-    """A desk, and the proxy that it asks."""
+    """A client and its proxy."""
 
     def __init__(self) -> None:
         self.scene = Scene()
@@ -44,8 +44,8 @@ class Office:
             commands=commands_on(lazy),
             observers_left=lazy.observers_left,
         )
-        self.desk = InterceptClient(self.control.path)
-        self.desk.start()
+        self.client = InterceptClient(self.control.path)
+        self.client.start()
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def office() -> Generator[Office]:
     try:
         yield it
     finally:
-        it.desk.close()
+        it.client.close()
         it.control.close()
 
 
@@ -76,57 +76,57 @@ def until(holds: Callable[[], object]) -> None:
 
 def test_what_is_asked_for_shows_in_the_state() -> None:
     with office() as it:
-        until(lambda: it.desk.state.presence == "there")
-        it.desk.send_command("break", filter="from == client")
-        until(lambda: it.desk.state.breakpoints == ((1, "from == client"),))
+        until(lambda: it.client.state.presence == "there")
+        it.client.send_command("break", filter="from == client")
+        until(lambda: it.client.state.breakpoints == ((1, "from == client"),))
         assert it.scene.passed("client", ASK, TELL) == []
-        until(lambda: it.desk.state.held_frames)
-        (hold,) = it.desk.state.held_frames
+        until(lambda: it.client.state.held_frames)
+        (hold,) = it.client.state.held_frames
         assert (hold.raw, hold.side, hold.queued_behind, hold.is_whole) == (ASK, "client", 1, True)
-        assert it.desk.state.find_held(hold.id) == hold
-        assert it.desk.read_frame(hold) == ASK
-        it.desk.send_command("release", id=hold.id)
-        until(lambda: it.desk.state.find_held(hold.id) is None)
+        assert it.client.state.find_held(hold.id) == hold
+        assert it.client.read_frame(hold) == ASK
+        it.client.send_command("release", id=hold.id)
+        until(lambda: it.client.state.find_held(hold.id) is None)
         assert it.scene.out("client") == [ASK + b"\n"]
 
 
 def test_a_refusal_is_kept_for_the_screen() -> None:
     with office() as it:
-        it.desk.send_command("release", id=99)
-        until(lambda: it.desk.refusals)
-        assert "no frame is held under the id 99" in it.desk.refusals.popleft()
-        assert it.desk.state.presence == "there"
+        it.client.send_command("release", id=99)
+        until(lambda: it.client.refusals)
+        assert "no frame is held under the id 99" in it.client.refusals.popleft()
+        assert it.client.state.presence == "there"
 
 
 def test_all_of_a_long_frame_can_be_had_until_it_leaves() -> None:
     raw = b"x" * (MAX_PREVIEW_BYTES + 1)
     with office() as it:
-        it.desk.send_command("pause")
-        until(lambda: it.desk.state.is_paused)
+        it.client.send_command("pause")
+        until(lambda: it.client.state.is_paused)
         assert it.scene.passed("agent", raw) == []
-        until(lambda: it.desk.state.held_frames)
-        (hold,) = it.desk.state.held_frames
+        until(lambda: it.client.state.held_frames)
+        (hold,) = it.client.state.held_frames
         assert (len(hold.raw), hold.size, hold.is_whole) == (
             MAX_PREVIEW_BYTES,
             MAX_PREVIEW_BYTES + 1,
             False,
         )
-        assert it.desk.read_frame(hold) == raw
-        it.desk.send_command("release_all")
-        until(lambda: not it.desk.state.held_frames)
+        assert it.client.read_frame(hold) == raw
+        it.client.send_command("release_all")
+        until(lambda: not it.client.state.held_frames)
         with pytest.raises(AttachError):
-            it.desk.read_frame(hold)
+            it.client.read_frame(hold)
 
 
 def test_the_answer_to_a_frame_of_ours_comes_while_the_desk_goes_on() -> None:
     with office() as it:
-        sent = it.desk.inject("client", ASK, is_forced=False, keeps_id=False)
+        sent = it.client.inject("client", ASK, is_forced=False, keeps_id=False)
         lines: list[bytes] = []
         until(lambda: lines.extend(it.scene.out("client")) or lines)
-        it.desk.send_command("pause")
-        until(lambda: it.desk.state.is_paused)
-        it.desk.send_command("resume")
-        until(lambda: not it.desk.state.is_paused)
+        it.client.send_command("pause")
+        until(lambda: it.client.state.is_paused)
+        it.client.send_command("resume")
+        until(lambda: not it.client.state.is_paused)
         assert not sent.is_over
         asked = json.loads(lines[0])
         answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": 1}).encode()
@@ -137,33 +137,33 @@ def test_the_answer_to_a_frame_of_ours_comes_while_the_desk_goes_on() -> None:
 
 def test_what_cannot_be_sent_says_why() -> None:
     with office() as it:
-        sent = it.desk.inject("client", b"a\nb", is_forced=False, keeps_id=False)
+        sent = it.client.inject("client", b"a\nb", is_forced=False, keeps_id=False)
         until(lambda: sent.is_over)
         assert "a frame is one line" in sent.error
 
 
 def test_who_closes_the_desk_releases_what_it_held() -> None:
     with office() as it:
-        it.desk.send_command("break", filter="from == agent")
-        until(lambda: it.desk.state.breakpoints)
+        it.client.send_command("break", filter="from == agent")
+        until(lambda: it.client.state.breakpoints)
         assert it.scene.passed("agent", TELL) == []
-        it.desk.close()
+        it.client.close()
         until(lambda: not it.scene.controller.breakpoints)
         assert it.scene.out("agent") == [TELL + b"\n"]
 
 
 def test_with_the_proxy_gone_the_desk_says_so_and_tries_again() -> None:
     with office() as it:
-        until(lambda: it.desk.state.presence == "there")
+        until(lambda: it.client.state.presence == "there")
         it.control.close()
         it.growth.end()
-        desk = InterceptClient(it.control.path)
-        desk.start()
-        until(lambda: desk.state.presence == "gone")
-        desk.send_command("pause")
-        until(lambda: desk.refusals)
-        assert desk.refusals.popleft() == "the proxy does not respond"
+        client = InterceptClient(it.control.path)
+        client.start()
+        until(lambda: client.state.presence == "gone")
+        client.send_command("pause")
+        until(lambda: client.refusals)
+        assert client.refusals.popleft() == "the proxy does not respond"
     with office() as other:
         assert other.control.path == it.control.path
-        until(lambda: desk.state.presence == "there")
-        desk.close()
+        until(lambda: client.state.presence == "there")
+        client.close()

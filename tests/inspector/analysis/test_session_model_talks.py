@@ -88,14 +88,14 @@ def entries(draw: st.DrawFn) -> list[Entry]:
 
 @given(entries())
 def test_nothing_is_too_strange_to_be_studied(said: list[Entry]) -> None:
-    study = SessionModel()
-    study.read(said)
-    for n in (0, *range(study.n - len(said), study.n + 1), 2**70):
-        for snapshot in study.conversations.at(n).values():
+    model = SessionModel()
+    model.read(said)
+    for n in (0, *range(model.n - len(said), model.n + 1), 2**70):
+        for snapshot in model.conversations.at(n).values():
             json.dumps(session_to_json(snapshot), allow_nan=False)
-        study.waiting(n).hung()
-    assert all(row.path for row in study.capabilities.rows())
-    for tally in study.statistics.methods.values():
+        model.waiting(n).hung()
+    assert all(row.path for row in model.capabilities.rows())
+    for tally in model.statistics.methods.values():
         asdict(tally.latencies.summary())
     assert compare(said, said).differences == ()
 
@@ -118,22 +118,22 @@ def test_a_journal_that_grows_is_known_as_one_that_is_read_at_once(
     assert len(growing.waiting().waits) == len(once.waiting().waits)
 
 
-def _counts(study: SessionModel) -> dict[Any, Any]:
-    methods = study.statistics.methods.items()
+def _counts(model: SessionModel) -> dict[Any, Any]:
+    methods = model.statistics.methods.items()
     return {key: (tally.count, tally.bytes, tally.endings) for key, tally in methods}
 
 
 @pytest.mark.parametrize("name", TRAFFIC)
 def test_real_talks_are_studied_whole(shared: Path, name: str) -> None:
-    study = SessionModel()
+    model = SessionModel()
     said = real_frames(shared, name)
-    study.read(said)
-    assert study.statistics.total.frames == len(said)
+    model.read(said)
+    assert model.statistics.total.frames == len(said)
     endings = {"open": 0}
-    for exchange in study.exchanges.all:
+    for exchange in model.exchanges.all:
         endings[exchange.ending] = endings.get(exchange.ending, 0) + 1
     assert endings.get("result", 0) > 0
-    for talk in study.conversations.sessions.values():
+    for talk in model.conversations.sessions.values():
         assert [turn.number for turn in talk.turns] == sorted(turn.number for turn in talk.turns)
 
 
@@ -146,12 +146,12 @@ def test_a_frame_knows_the_turn_it_belongs_to() -> None:
         chunk("y"),
         prompt(2, "b"),
     )
-    study, turns, wanted = SessionModel(), list[int | None](), compile_filter("turn == 1")
+    model, turns, wanted = SessionModel(), list[int | None](), compile_filter("turn == 1")
     found: list[int] = []
     for frame in said:
-        study.apply(frame)
-        turns.append(study.notes().turn)
-        if wanted.matches(EntryFields(frame, study.exchanges, notes=study.notes())):
+        model.apply(frame)
+        turns.append(model.notes().turn)
+        if wanted.matches(EntryFields(frame, model.exchanges, notes=model.notes())):
             found.append(frame.seq)
     assert turns == [None, 1, 1, 1, None, 2]
     assert found == [2, 3, 4]
@@ -168,26 +168,26 @@ def test_a_new_process_takes_up_nothing_that_the_last_one_left() -> None:
         prompt(1, "go on"),
         answer("agent", 1, {"stopReason": "end_turn"}),
     )
-    study = SessionModel()
+    model = SessionModel()
     for entry in talk[:3]:
-        study.apply(entry)
-    study.apply(JournalEvent(4, 0.4, "spawn", {"pid": 7}))
-    talked = study.conversations.sessions["s1"]
+        model.apply(entry)
+    model.apply(JournalEvent(4, 0.4, "spawn", {"pid": 7}))
+    talked = model.conversations.sessions["s1"]
     assert (talked.info.is_busy, talked.turns[0].error) == (False, AGENT_ENDED)
-    assert study.conversations.version == 1
-    assert study.waiting().waits == ()
+    assert model.conversations.version == 1
+    assert model.waiting().waits == ()
     for entry in talk[3:]:
-        study.apply(replace(entry, seq=entry.seq + 1))
-    endings = [each.ending for each in study.exchanges.all]
+        model.apply(replace(entry, seq=entry.seq + 1))
+    endings = [each.ending for each in model.exchanges.all]
     assert endings == ["result", "open", "result", "result"]
     assert [turn.stop_reason for turn in talked.turns] == [None, "end_turn"]
 
 
 def test_a_dialect_is_read_as_what_it_means() -> None:
-    study = SessionModel()
-    study.read(frames(*ACPEX))
-    assert study.dialect == "acpex"
-    (turn,) = study.conversations.get("s1").turns
-    assert (turn.stop_reason, study.statistics.turns[1].chunks) == ("end_turn", 1)
-    assert ("agent", "session/update", "agent_message_chunk") in study.statistics.methods
-    assert [exchange.ending for exchange in study.exchanges.all] == ["result"] * 3
+    model = SessionModel()
+    model.read(frames(*ACPEX))
+    assert model.dialect == "acpex"
+    (turn,) = model.conversations.get("s1").turns
+    assert (turn.stop_reason, model.statistics.turns[1].chunks) == ("end_turn", 1)
+    assert ("agent", "session/update", "agent_message_chunk") in model.statistics.methods
+    assert [exchange.ending for exchange in model.exchanges.all] == ["result"] * 3

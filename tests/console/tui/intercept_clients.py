@@ -1,4 +1,4 @@
-"""A desk without a proxy: it holds what a test gives it, and notes what it is asked for."""
+"""An intercept client without a proxy: it holds what it is given, and notes its commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROMPT = (
 )
 
 
-class StillDesk(InterceptClient):
+class FakeInterceptClient(InterceptClient):
     """Nothing happens by itself."""
 
     def __init__(self, *holds: HeldFrame, **state: Any) -> None:

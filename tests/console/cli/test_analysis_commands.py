@@ -105,16 +105,16 @@ def asked() -> int:
 
 
 def test_a_study_may_end_before_its_recording() -> None:
-    study = read_session_model(EDIT, until=asked())
-    assert study.n == asked()
-    assert [each.request.method for each in study.exchanges.open()] == [
+    model = read_session_model(EDIT, until=asked())
+    assert model.n == asked()
+    assert [each.request.method for each in model.exchanges.open()] == [
         *("session/prompt", "session/request_permission")
     ]
 
 
 def test_a_filter_that_needs_the_end_knows_it() -> None:
-    study = read_session_model(EDIT, compile_filter("pending"), until=asked())
-    assert study.statistics.total.frames == 2
+    model = read_session_model(EDIT, compile_filter("pending"), until=asked())
+    assert model.statistics.total.frames == 2
 
 
 TAKES_FILTER = (

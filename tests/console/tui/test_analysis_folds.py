@@ -16,8 +16,8 @@ from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, EntrySequence
 from acp_inspector.journal import Entry
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.indexed import IndexedRecording
+from tests.console.tui.analysed import talk
 from tests.console.tui.conftest import LIMIT
-from tests.console.tui.studied import talk
 
 T = TypeVar("T")
 
@@ -214,14 +214,14 @@ def test_a_question_that_nobody_waits_for_is_not_asked() -> None:
 def test_a_recording_is_read_to_its_footer_and_its_end_judged() -> None:
     known = AnalysisFolds(lambda: IndexedRecording(HELLO))
     known.linter.start()
-    known.study.start()
+    known.model.start()
     until(known.linter, lambda: known.linter.progress.is_finished)
-    until(known.study, lambda: not known.study.progress.is_behind)
-    frames = answered(known.study, lambda study: study.statistics.total.frames).result
-    study = SessionModel()
+    until(known.model, lambda: not known.model.progress.is_behind)
+    frames = answered(known.model, lambda model: model.statistics.total.frames).result
+    model = SessionModel()
     with IndexedRecording(HELLO).index_all() as recording:
-        study.read(row for row in recording if isinstance(row, ENTRY_TYPES))
-    assert frames == study.statistics.total.frames > 0
+        model.read(row for row in recording if isinstance(row, ENTRY_TYPES))
+    assert frames == model.statistics.total.frames > 0
     known.close()
 
 
@@ -247,25 +247,25 @@ def test_what_is_looked_at_comes_first_and_the_background_when_that_is_done() ->
 
     known = AnalysisFolds(entries)
     known.background = (known.linter,)
-    known.share(known.study)
-    assert (known.study.is_wanted, known.linter.is_wanted) == (True, False)
+    known.share(known.model)
+    assert (known.model.is_wanted, known.linter.is_wanted) == (True, False)
     may_open.set()
-    until(known.study, lambda: known.study.progress.is_whole)
-    known.share(known.study)
-    assert (known.study.is_wanted, known.linter.is_wanted) == (True, True)
+    until(known.model, lambda: known.model.progress.is_whole)
+    known.share(known.model)
+    assert (known.model.is_wanted, known.linter.is_wanted) == (True, True)
     known.share(None)
-    assert (known.study.is_wanted, known.linter.is_wanted) == (False, True)
+    assert (known.model.is_wanted, known.linter.is_wanted) == (False, True)
     known.close()
 
 
 def test_what_is_found_out_is_noted_by_frame() -> None:
     said = EntryList(talk())
     known = AnalysisFolds(lambda: said, is_over=lambda: True)
-    known.background = (known.linter, known.study)
+    known.background = (known.linter, known.model)
     known.share(None)
     until(known.linter, lambda: known.linter.progress.is_finished)
     known.share(None)
-    until(known.study, lambda: known.study.progress.read == 10)
+    until(known.model, lambda: known.model.progress.read == 10)
     assert "".join(known.annotations.mark(n) or "." for n in range(1, 11)) == "WW....E..I"
     assert [known.annotations.notes(each).turn for each in talk()[4:7]] == [1, 1, 1]
     known.close()
