@@ -23,10 +23,15 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
 from acp_protocol.json_values import get_text
+from acp_protocol.schema.words import ToolKind
 
 ListingKind: TypeAlias = Literal["read", "search"]
 """Kinds of calls that look through a directory."""
 ResultFilter: TypeAlias = Callable[[ListingKind, str], Callable[[Path], bool]]
+PathEffect: TypeAlias = tuple[ToolKind, str]
+"""What a call does, and the absolute path that it does it to."""
+PathCheck: TypeAlias = Callable[[str, ToolKind, Sequence[str], Sequence[PathEffect]], None]
+"""Raises if a call is forbidden: its title, its kind, its paths, and what it does besides."""
 
 
 class Workspace:
@@ -51,6 +56,8 @@ class Workspace:
             self.terminals = ClientTerminals(client, session_id, terminal_tasks)
         self.result_filter: ResultFilter = lambda _kind, _path: lambda _file: True
         """Which files a call of a kind that looks through a path may show."""
+        self.refuse_forbidden: PathCheck = lambda _title, _kind, _paths, _effects: None
+        """To be called before a tool looks at a file, so that a denied file gives nothing away."""
         self._home = cwd.resolve()
         self._session_id = session_id
         self.disk = SandboxedFiles([cwd, *additional])
@@ -70,10 +77,11 @@ class Workspace:
                 return str(path.relative_to(home))
         return str(path)
 
-    def filtered(self, result_filter: ResultFilter) -> Workspace:
-        """Return the same files, of which tools show only what `result_filter` lets through."""
+    def filtered(self, result_filter: ResultFilter, refuse_forbidden: PathCheck) -> Workspace:
+        """Return the same files under the rules of a session."""
         filtered = copy(self)
         filtered.result_filter = result_filter
+        filtered.refuse_forbidden = refuse_forbidden
         return filtered
 
     async def resolve(self, path: str) -> Path:

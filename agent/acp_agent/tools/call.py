@@ -40,6 +40,15 @@ class ToolFailedError(AcpError):
         )
 
 
+class CallForbiddenError(ToolFailedError):
+    """A call was refused because of its paths, before anything was looked at."""
+
+    def __init__(self, call: PreparedCall) -> None:
+        super().__init__("forbidden")
+        self.call = call
+        """What is known of it without looking."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a call."""

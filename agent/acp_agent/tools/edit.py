@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import Field
 
-from acp_agent.diffs import PatchError, parse_patch
+from acp_agent.diffs import FilePatch, PatchError, parse_patch
 from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import PreparedCall, ToolFailedError, call_title
 from acp_agent.tools.changes import FileChange, prepare_changes, read_text_if_exists
@@ -63,12 +64,13 @@ class PatchArguments(Arguments):
 )
 async def edit_tool(wanted: EditArguments, workspace: Workspace) -> PreparedCall:
     edits = wanted.in_order()
-    path = workspace.path(wanted.path)
+    path, title = workspace.path(wanted.path), call_title("Edit", wanted.path)
+    workspace.refuse_forbidden(title, "edit", [path], [("read", path)])
     before = after = await workspace.read_text(path)
     for edit in edits:
         after = _edited(wanted.path, after, edit)
     change = FileChange(path, before, after)
-    return prepare_changes(workspace, call_title("Edit", wanted.path), [change])
+    return prepare_changes(workspace, title, [change])
 
 
 @tool(
@@ -80,25 +82,26 @@ async def edit_tool(wanted: EditArguments, workspace: Workspace) -> PreparedCall
 )
 async def patch_tool(wanted: PatchArguments, workspace: Workspace) -> PreparedCall:
     try:
-        changes = await _changes(wanted.patch, workspace)
+        patches = parse_patch(wanted.patch)
+        paths = [workspace.path(patch.name) for patch in patches]
+        more = f" and {len(patches) - 1} more" if len(patches) > 1 else ""
+        title = call_title("Patch", patches[0].name) + more
+        workspace.refuse_forbidden(title, "edit", paths, [("read", path) for path in paths])
+        changes = await _changes(patches, paths, workspace)
     except PatchError as problem:
         raise ToolFailedError(f"the patch does not fit: {problem}") from None
-    more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
-    title = call_title("Patch", next(iter(changes))) + more
-    return prepare_changes(workspace, title, list(changes.values()))
+    return prepare_changes(workspace, title, changes)
 
 
-async def _changes(text: str, workspace: Workspace) -> dict[str, FileChange]:
-    """Return what a patch changes, by the names in it."""
-    changes: dict[str, FileChange] = {}
-    paths: set[str] = set()
-    for patch in parse_patch(text):
-        path = workspace.path(patch.name)
-        if path in paths:
+async def _changes(
+    patches: Sequence[FilePatch], paths: Sequence[str], workspace: Workspace
+) -> list[FileChange]:
+    changes: list[FileChange] = []
+    for patch, path in zip(patches, paths, strict=True):
+        if paths.count(path) > 1:
             raise PatchError(f"{patch.name} stands in it twice")
-        paths.add(path)
         before = await read_text_if_exists(workspace, path)
-        changes[patch.name] = FileChange(path, before, patch.apply(before))
+        changes.append(FileChange(path, before, patch.apply(before)))
     return changes
 
 

@@ -26,7 +26,7 @@ from acp_agent.tools.changes import (
 )
 from acp_agent.tools.control_files import add_warning, controlled_program
 from acp_agent.tools.subject import path_subject
-from acp_agent.workspace import Workspace
+from acp_agent.workspace import PathEffect, Workspace
 from acp_protocol.dialects.unified_diff import split_lines
 from acp_protocol.jsonrpc import Json
 
@@ -75,18 +75,21 @@ async def read_tool(wanted: ReadArguments, workspace: Workspace) -> PreparedCall
     WriteArguments,
 )
 async def write_tool(wanted: WriteArguments, workspace: Workspace) -> PreparedCall:
-    path = workspace.path(wanted.path)
+    path, title = workspace.path(wanted.path), call_title("Write", wanted.path)
+    effects: list[PathEffect] = [("read", path)] if wanted.is_new else []
+    workspace.refuse_forbidden(title, "edit", [path], effects)
     before = await read_text_if_exists(workspace, path)
     if before is not None and wanted.is_new:
         raise ToolFailedError(f"{wanted.path} is there already")
     change = FileChange(path, before, wanted.text)
-    return prepare_changes(workspace, call_title("Write", wanted.path), [change])
+    return prepare_changes(workspace, title, [change])
 
 
 @tool("delete", "delete", "Delete a file.", FileArguments)
 async def delete_tool(wanted: FileArguments, workspace: Workspace) -> PreparedCall:
     """Delete the file that is there now, and no other one in its place."""
-    path = workspace.path(wanted.path)
+    path, title = workspace.path(wanted.path), call_title("Delete", wanted.path)
+    workspace.refuse_forbidden(title, "delete", [path], [])
     seen = await anyio.to_thread.run_sync(workspace.disk.status, path)
     subject = path_subject(workspace.cwd, path, is_last_followed=False)
 
@@ -99,7 +102,7 @@ async def delete_tool(wanted: FileArguments, workspace: Workspace) -> PreparedCa
 
     program = controlled_program(workspace.cwd, [subject])
     return PreparedCall(
-        add_warning(call_title("Delete", wanted.path), program),
+        add_warning(title, program),
         "delete",
         run,
         [{"path": path}],

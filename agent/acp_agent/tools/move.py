@@ -22,7 +22,7 @@ from acp_agent.tools.call import (
 from acp_agent.tools.changes import resolve_consented
 from acp_agent.tools.control_files import add_warning, controlled_program
 from acp_agent.tools.subject import path_subject
-from acp_agent.workspace import Workspace
+from acp_agent.workspace import PathEffect, Workspace
 
 
 class MoveArguments(Arguments):
@@ -40,7 +40,11 @@ class MoveArguments(Arguments):
 )
 async def move_tool(wanted: MoveArguments, workspace: Workspace) -> PreparedCall:
     path, goal = workspace.path(wanted.path), workspace.path(wanted.to)
+    title = call_title(f"{call_title('Move', wanted.path)} to", wanted.to)
+    title = f"{title}, over what is there" if wanted.is_over else title
     workspace.disk.check_inside(goal)
+    effects: list[PathEffect] = [("read", path), ("delete", path), ("edit", goal)]
+    workspace.refuse_forbidden(title, "move", [path, goal], effects)
     mode = (await anyio.to_thread.run_sync(workspace.disk.status, path)).st_mode
     file_type = "directory" if stat.S_ISDIR(mode) else "symlink" if stat.S_ISLNK(mode) else None
     ends = (path, goal)
@@ -63,8 +67,6 @@ async def move_tool(wanted: MoveArguments, workspace: Workspace) -> PreparedCall
 
     start, end = subjects
     program = controlled_program(workspace.cwd, subjects)
-    title = call_title(f"{call_title('Move', wanted.path)} to", wanted.to)
-    title = f"{title}, over what is there" if wanted.is_over else title
     return PreparedCall(
         add_warning(title, program),
         "move",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import Final
 
 import anyio
@@ -20,13 +21,18 @@ from acp_agent.permissions.audit import Decision, Verdict
 from acp_agent.store.database import StoreError
 from acp_agent.tools.call import (
     NAME_WIDTH,
+    CallForbiddenError,
     Content,
     Outcome,
     PreparedCall,
+    ReportContent,
+    SideEffect,
     ToolFailedError,
     text_content,
 )
+from acp_agent.tools.subject import path_subject
 from acp_agent.turn.context import TurnContext
+from acp_agent.workspace import PathEffect
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
@@ -130,10 +136,38 @@ class _ToolCall:
             return ToolFailedError(f"there is no tool {single_line(name, NAME_WIDTH)}")
         try:
             with self._bugs_as_failures():
-                workspace = context.workspace.filtered(context.permissions.result_filter)
+                workspace = context.workspace.filtered(
+                    context.permissions.result_filter, self._refuse_forbidden
+                )
                 return await tool.prepare(self._wanted.arguments, workspace)
+        except CallForbiddenError as refusal:
+            return refusal.call
         except ToolFailedError as problem:
             return problem
+
+    def _refuse_forbidden(
+        self,
+        title: str,
+        kind: ToolKind,
+        paths: Sequence[str],
+        effects: Sequence[PathEffect],
+    ) -> None:
+        """Refuse a call that its paths forbid; see `Workspace.refuse_forbidden`."""
+        # A file is written through a link; deleting and moving are about the link.
+        subject = partial(
+            path_subject, self._context.workspace.cwd, is_last_followed=kind == "edit"
+        )
+        call = PreparedCall(
+            title,
+            kind,
+            _unprepared,
+            [{"path": path} for path in paths],
+            subjects=[subject(path) for path in paths],
+            effects=[SideEffect(effect, subject(path)) for effect, path in effects],
+        )
+        decision = self._context.permissions.decide(call)
+        if decision is not None and decision.verdict in {"forbidden", "reject"}:
+            raise CallForbiddenError(call)
 
     async def _show(self, call: PreparedCall | ToolFailedError) -> None:
         members: Mapping[str, Json] = {"title": single_line(self._wanted.name, NAME_WIDTH)}
@@ -227,6 +261,10 @@ class _ToolCall:
 
     async def _update(self, members: Mapping[str, Json]) -> None:
         await self._context.updates.update_call(self._id, members)
+
+
+async def _unprepared(_: ReportContent) -> Outcome:
+    raise ToolFailedError("the call was allowed before it was prepared")
 
 
 def _reason(decision: Decision) -> str:

@@ -50,7 +50,9 @@ async def result(
     async def report(content: Content) -> None:
         del content
 
-    workspace = Workspace("s", cwd).filtered(permissions.result_filter)
+    workspace = Workspace("s", cwd).filtered(
+        permissions.result_filter, lambda _title, _kind, _paths, _effects: None
+    )
     call = await builtin_tools()[name].prepare(arguments, workspace)
     return (await call.run(report)).text.splitlines()
 

@@ -1,0 +1,125 @@
+"""A denied file gives nothing away: calls about it are refused before it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from acp_agent.models.demo import DemoModel
+from acp_agent.models.types import ToolResult, ToolUse
+from acp_agent.permissions.decide import SessionPermissions
+from acp_agent.permissions.grants import Grant
+from acp_agent.permissions.policy import PermissionPolicy, PolicyRule
+from acp_agent.tools.registry import builtin_tools
+from acp_agent.tools.subject import Subject
+from acp_agent.turn.context import TurnContext
+from acp_agent.turn.tool_calls import run_batch
+from acp_agent.updates.v1 import SessionUpdates
+from acp_agent.workspace import Workspace
+from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.words import ToolKind
+
+PATCH = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-{1}\n+KEY=new\n"
+CALLS: dict[str, tuple[dict[str, Json], dict[str, Json]]] = {
+    # Each tool with a guess that is right and with one that is wrong.
+    "edit": (
+        {"path": "real.env", "old": "KEY=abc", "new": "x"},
+        {"path": "real.env", "old": "KEY=abd", "new": "x"},
+    ),
+    "patch": (
+        {"patch": PATCH.format("real.env", "KEY=abc")},
+        {"patch": PATCH.format("real.env", "KEY=abd")},
+    ),
+    "write": (
+        {"path": "real.env", "text": "x", "is_new": True},
+        {"path": "none.env", "text": "x", "is_new": True},
+    ),
+    "delete": ({"path": "real.env"}, {"path": "none.env"}),
+    "move": ({"path": "real.env", "to": "x"}, {"path": "none.env", "to": "x"}),
+}
+
+
+class Client:
+    """Keeps what it is told; nobody asks it anything."""
+
+    def __init__(self) -> None:
+        self.told: list[Json] = []
+
+    async def notify(self, method: str, params: Json = None) -> None:
+        assert method == "session/update"
+        self.told.append(params["update"])
+
+    async def request(self, method: str, params: Json = None) -> Json:
+        raise AssertionError(f"{method} {params}")
+
+
+def by_rule(kind: ToolKind | None) -> Callable[[Path], SessionPermissions]:
+    def permissions(cwd: Path) -> SessionPermissions:
+        rule = PolicyRule("deny", kind, "path", "*.env")
+        return SessionPermissions(PermissionPolicy("allow_all", rules=(rule,)), cwd)
+
+    return permissions
+
+
+def by_mode(cwd: Path) -> SessionPermissions:
+    permissions = SessionPermissions(cwd=cwd)
+    permissions.mode = "architect"
+    return permissions
+
+
+def by_user(cwd: Path) -> SessionPermissions:
+    permissions = SessionPermissions(PermissionPolicy("allow_all"), cwd)
+    for kind in ("read", "edit", "delete"):
+        for name in ("real.env", "none.env"):
+            permissions.grants[Grant(kind, Subject("path", (name,)))] = "reject"
+    return permissions
+
+
+async def outcome(
+    permissions: SessionPermissions, cwd: Path, name: str, arguments: dict[str, Json]
+) -> tuple[str, list[Json], ToolResult | None]:
+    client = Client()
+    context = TurnContext(
+        session_id="s",
+        client=client,
+        updates=SessionUpdates(client, "s"),
+        workspace=Workspace("s", cwd),
+        permissions=permissions,
+        tools=builtin_tools(),
+        model=DemoModel(),
+        history=[],
+    )
+    (result,) = await run_batch(context, [ToolUse(name, arguments)])
+    for update in client.told:
+        update.pop("rawInput", None)
+    return repr(client.told).replace("none.env", "real.env"), client.told, result
+
+
+DENIALS: dict[str, Callable[[Path], SessionPermissions]] = {
+    "rule": by_rule(None),
+    "read rule": by_rule("read"),
+    "mode": by_mode,
+    "user": by_user,
+}
+
+
+@pytest.mark.parametrize(
+    ("denial", "name"),
+    # Whoever may not read a file may still delete it.
+    [pair for pair in product(DENIALS, CALLS) if pair != ("read rule", "delete")],
+)
+async def test_right_and_wrong_guesses_about_a_denied_file_look_the_same(
+    denial: str, name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "real.env").write_text("KEY=abc\n")
+    right, wrong = CALLS[name]
+    first = await outcome(DENIALS[denial](tmp_path), tmp_path, name, right)
+    second = await outcome(DENIALS[denial](tmp_path), tmp_path, name, wrong)
+    assert first[0] == second[0]
+    assert first[2] is not None
+    assert first[2].is_failed
+    assert first[2] == second[2]
+    assert (tmp_path / "real.env").read_text() == "KEY=abc\n"
