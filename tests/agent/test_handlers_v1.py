@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import HistoryEntry, Model, ModelEvent, ToolSpec
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.server import AgentServer
 from acp_agent.services import AgentServices
 from acp_agent.settings import settings_with
@@ -31,12 +33,19 @@ HELLO: Json = {"protocolVersion": 1, "clientCapabilities": {"readTextFile": Fals
 
 @asynccontextmanager
 async def continuum(
-    cwd: Path, visitor: Visitor, sessions: int = 9, models: Sequence[Model] = ()
+    cwd: Path,
+    visitor: Visitor,
+    sessions: int = 9,
+    models: Sequence[Model] = (),
+    permissions: PermissionPolicy | None = None,
 ) -> AsyncGenerator[Connection]:
     """Connect a client that speaks as those of the Continuum Router do."""
     ours, theirs = memory_pair()
     settings = settings_with({"sessions.max_concurrent": sessions})
-    server = AgentServer(AgentServices(settings=settings, models=models or [DemoModel()]))
+    services = AgentServices(settings=settings, models=models or [DemoModel()])
+    if permissions is not None:
+        services = replace(services, permissions=permissions)
+    server = AgentServer(services)
     spoken = DialectTransport(theirs, "agent", Continuum(str(cwd)))
     server.connection = Connection(spoken, server)
     with anyio.fail_after(LIMIT):
@@ -57,12 +66,63 @@ async def test_a_continuum_client_begins_in_the_mode_it_names(cwd: Path) -> None
         content = [{"type": "text", "text": "run true"}]
         asked = {"sessionId": opened["sessionId"], "content": content}
         assert await client.request("session/prompt", asked) == {"stopReason": "end_turn"}
-        assert visitor.asked == []
+        assert visitor.asked == ["session/request_permission"]
         loaded = await client.request("session/load", {"sessionId": opened["sessionId"]})
         assert (loaded["mode"], loaded["historyLength"]) == ("code", 4)
         (listed,) = (await client.request("session/list"))["sessions"]
         made, used = (datetime.fromisoformat(loaded[each]) for each in ("createdAt", "updatedAt"))
         assert made <= used == datetime.fromisoformat(listed["updatedAt"]).replace(microsecond=0)
+
+
+ORDERS = {
+    "read notes.md": "read",
+    "search milk": "search",
+    "edit notes.md: milk => bread": "edit",
+    "write new.txt: x": "edit",
+    "move notes.md to other.md": "move",
+    "run true": "execute",
+    "fetch https://127.0.0.1:1/": "fetch",
+    "delete notes.md": "delete",
+}
+
+
+@pytest.mark.parametrize("is_set_later", [False, True])
+@pytest.mark.parametrize(
+    ("permissions", "asked"),
+    [
+        (None, {"edit", "move", "execute", "fetch", "delete"}),
+        (
+            PermissionPolicy("allow_all", always_ask=frozenset({"delete"})),
+            # This machine is asked about in any case.
+            {"delete", "fetch"},
+        ),
+        (
+            PermissionPolicy(
+                "ask_always",
+                auto_allow=frozenset({"read", "search", "think"}),
+                always_ask=frozenset({"edit", "delete", "execute"}),
+            ),
+            {"edit", "move", "execute", "fetch", "delete"},
+        ),
+    ],
+    ids=["no configuration", "another configuration", "the router's configuration"],
+)
+async def test_in_the_mode_code_of_continuum_the_kind_of_a_call_decides_whether_to_ask(
+    permissions: PermissionPolicy | None, asked: set[str], is_set_later: bool, cwd: Path
+) -> None:
+    for order, kind in ORDERS.items():
+        visitor = Visitor(answers={"session/request_permission": {"outcome": "rejected"}})
+        async with continuum(cwd, visitor, permissions=permissions) as client:
+            if is_set_later:
+                opened = await client.request("session/new", {"cwd": str(cwd), "mcpServers": []})
+                await client.request("session/set_mode", {"mode": "code"})
+            else:
+                opened = await client.request("session/new", {"mode": "code"})
+            content = [{"type": "text", "text": order}]
+            prompt = {"sessionId": opened["sessionId"], "content": content}
+            await client.request("session/prompt", prompt)
+        (cwd / "notes.md").write_text("Buy milk.\n")
+        assert (visitor.asked != []) == (kind in asked), order
 
 
 async def test_a_continuum_client_is_told_the_mode_before(cwd: Path) -> None:

@@ -13,6 +13,7 @@ from copy import deepcopy
 from typing import Any, Final, cast
 
 from acp_agent.config.source import InvalidFileError, KeyPath, ParsedFile, as_table
+from acp_agent.permissions.policy import CONTINUUM_POLICY
 from acp_agent.setting_types import MEMORY
 from acp_protocol.jsonrpc import Json
 
@@ -34,6 +35,10 @@ STORAGE_PATH: Final = "sessions.storage_path"
 """The directory, if `sessions.storage` is `file`."""
 _STORAGE: Final = "sessions.storage"
 _ON_DISK: Final = "file"
+_DEFAULT_PERMISSIONS: Final[Mapping[str, Json]] = {
+    key: value if isinstance(value, str) else sorted(value)
+    for key, value in CONTINUUM_POLICY.items()
+}
 _PROVIDER: Final = "continuum"
 """The provider of a `default_model` without a prefix: the file is the router's own."""
 
@@ -112,6 +117,10 @@ def acp_section(source: ParsedFile) -> ParsedFile:
     section = as_table(source.tree.get(ROOT))
     if section is None:
         raise InvalidFileError(f"{source.path}: {ROOT}: is missing; the agent's keys are below it")
+    given = as_table(section.get("permissions") or {})
+    if given is not None:
+        given = {key: value for key, value in given.items() if value is not None}
+        section = {**section, "permissions": {**_DEFAULT_PERMISSIONS, **given}}
     lines = {path[1:]: line for path, line in source.lines.items() if path[:1] == (ROOT,)}
     return ParsedFile(source.path, section, lines)
 

@@ -5,6 +5,7 @@ Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes; Session 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from anyio.abc import TaskGroup
@@ -94,8 +95,9 @@ class HandlersV1(Handlers):
 
     def initial_settings(self, params: Params) -> dict[str, str]:
         """Return the initial mode of a session, which only a dialect can set."""
-        mode = continuum_fields(params).get("mode")
-        if mode is None:
+        fields = continuum_fields(params)
+        self._adopt_dialect(fields)
+        if (mode := fields.get("mode")) is None:
             return {}
         option = next(each for each in options_for(self.services.models) if each.id == MODE)
         return {MODE: option_value(option, mode, "mode")}
@@ -106,7 +108,14 @@ class HandlersV1(Handlers):
     async def announce(self, session: Session, *, is_new: bool) -> None:
         await (session.announce if is_new else session.send_context)()
 
+    def _adopt_dialect(self, fields: Params) -> None:
+        """Use the policy of Continuum Router for its clients from the first session on."""
+        if fields and self.services.permissions.code_allows:
+            permissions = self.services.permissions.for_continuum()
+            self.services = replace(self.services, permissions=permissions)
+
     async def _load_session(self, params: Params) -> Json:
+        self._adopt_dialect(continuum_fields(params))
         if (open_one := self.sessions.awake.get(params["sessionId"])) is not None:
             _check_free(open_one)
         session = await self.reopen(params)
@@ -135,6 +144,9 @@ class HandlersV1(Handlers):
         async with self.using(params) as session:
             option = session.option(MODE)
             assert option is not None
+            if fields := continuum_fields(params):
+                self._adopt_dialect(fields)
+                session.permissions.settings = self.services.permissions
             await session.set_option(option, option_value(option, params["modeId"], "modeId"))
             return {}
 

@@ -145,7 +145,7 @@ class SessionPermissions:
         """Return the decision by kind, mode and policy alone."""
         if kind in self.settings.always_ask:
             return None
-        if self.mode == "code":
+        if self.mode == "code" and self.settings.code_allows:
             return Decision("allow", "mode")
         if kind in self.settings.auto_allow:
             return Decision("allow", "auto_allow")

@@ -17,12 +17,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from acp_agent.tools.subject import Subject, SubjectType
 from acp_protocol.schema.words import ToolKind
@@ -146,6 +146,28 @@ class PermissionPolicy:
     """Kinds that the user is asked about, whatever mode and policy say."""
     rules: tuple[PolicyRule, ...] = ()
     """Rules that come before the lists; the first one that fits decides."""
+    code_allows: bool = True
+    """Whether the mode `code` allows what the lists leave open."""
+
+    def for_continuum(self) -> PermissionPolicy:
+        """Return the policy for a client of Continuum Router, whose modes allow nothing.
+
+        Without a policy or lists of the configuration, those of the router count.
+        """
+        if self.auto_allow or self.always_ask or self.default_policy != "allow_read":
+            return replace(self, code_allows=False)
+        return replace(self, **CONTINUUM_POLICY, code_allows=False)
+
+
+CONTINUUM_POLICY: Final[Mapping[str, Any]] = {
+    "default_policy": "ask_always",
+    "auto_allow": frozenset({"read", "search", "think"}),
+    "always_ask": frozenset({"edit", "delete", "execute"}),
+}
+"""What Continuum Router decides where its configuration says nothing.
+
+Source: Continuum Router, ACP, "Permission Options".
+"""
 
 
 def deciding_rule(

@@ -277,7 +277,7 @@ class Continuum(Dialect):
                 params = marked(params, self.name, _IS_CLIENT)
                 params = placed(params, self._directory, self.name)
             case "session/set_mode":
-                params = self._in_session(renamed(params, {"mode": "modeId"}))
+                params = self._in_session(_read_mode(params))
             case "session/prompt":
                 params = move_to_meta(params, _GENERATION, self.name)
                 params = self._in_session(with_blocks(params, "content", "prompt", read_block))
@@ -501,6 +501,12 @@ class Continuum(Dialect):
 
     def _out_of_session(self, params: Object) -> Object:
         return without(params, "sessionId") if session_in(params) == self.session else params
+
+
+def _read_mode(params: Object) -> Object:
+    if "mode" not in params:
+        return params
+    return marked(renamed(params, {"mode": "modeId"}), Continuum.name, _IS_CLIENT)
 
 
 def _read_capabilities(params: Object) -> Object:

@@ -222,12 +222,16 @@ acp:
 """
 
 
-def test_what_is_below_acp_is_read_with_its_lines() -> None:
+def test_what_is_below_acp_is_read_with_its_lines_and_the_permissions_of_the_router() -> None:
     source = acp_section(parse_yaml(Path("a.yaml"), YAML))
     assert source.tree == {
         "enabled": True,
         "sessions": {"idle_timeout": "1h", "max_concurrent": 3},
-        "permissions": {"auto_allow": ["read", "search"]},
+        "permissions": {
+            "default_policy": "ask_always",
+            "auto_allow": ["read", "search"],
+            "always_ask": ["delete", "edit", "execute"],
+        },
     }
     assert source.lines["sessions", "max_concurrent"] == 6
     assert source.lines["permissions", "auto_allow", 1] == 10

@@ -193,9 +193,12 @@ def test_an_exchange_is_written(dialect: Continuum, exchange: Exchange) -> None:
 def test_the_mode_is_set_in_the_session_that_was_used_last(opened: Continuum) -> None:
     question = call("session/set_mode", {"mode": "architect"}, id=5)
     null = call("session/set_mode", {"sessionId": None, "mode": "architect"}, id=5)
-    official = call("session/set_mode", {"sessionId": SESSION, "modeId": "architect"}, id=5)
+    params: Json = {"sessionId": SESSION, "modeId": "architect"}
+    official = call("session/set_mode", params, id=5)
+    mark: Json = {"_meta": {"continuum": {"isClient": True}}}
     for each in (null, question):
-        assert said(*opened.read(each, "client").forward) == said(official)
+        marked = call("session/set_mode", params | mark, id=5)
+        assert said(*opened.read(each, "client").forward) == said(marked)
     answer = frame(id=5, result={"mode": "architect", "previousMode": "code"})
     (answered,) = said(*opened.read(answer, "agent").forward)
     assert plain(answered["result"]) == {}
