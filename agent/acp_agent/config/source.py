@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, cast
 
 from acp_protocol.errors import AcpError
+from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
 MAX_BYTES: Final = 2**20
@@ -30,8 +31,9 @@ class InvalidFileError(AcpError):
     """A file, a variable or a flag holds something invalid; `problems` has a line for each."""
 
     def __init__(self, *problems: str) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
+        # They repeat names and values of the file, which may come from anywhere.
+        self.problems = tuple(escape_controls(each).replace("\n", "⏎") for each in problems)
+        super().__init__("\n".join(self.problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,8 @@ def parse_toml(path: Path, text: str) -> ParsedFile:
         raise InvalidFileError(f"{path}:{line}: {reason}") from None
     except RecursionError:
         raise InvalidFileError(f"{path}:1: not TOML: brackets are nested too deeply") from None
+    except ValueError:
+        raise InvalidFileError(f"{path}:1: a number has too many digits") from None
     return ParsedFile(path, tree, key_lines(text))
 
 

@@ -32,7 +32,7 @@ from acp_inspector.jsonpath import JSONPathError, delete_at, parse_path, set_at
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
-from acp_protocol.host.sanitize import single_line
+from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json, Request
 from acp_protocol.safe_regex import PatternError
 
@@ -134,8 +134,9 @@ def parse_rules(text: str, compile_filter: Callable[[str], Matcher]) -> Sequence
     """
     try:
         top = _Table(tomllib.loads(text), "")
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
-        raise RulesError(f"invalid TOML: {problem}") from None
+    except (ValueError, RecursionError) as problem:
+        # Not only syntax errors: Python refuses numbers of more than 4,300 digits.
+        raise RulesError(f"invalid TOML: {escape_controls(str(problem))}") from None
     top.check_keys(("seed", "rule"))
     seed = top.integer("seed", 0, least=-_MAX_INT)
     rules: list[InterceptRule] = []

@@ -17,6 +17,7 @@ from acp_inspector.lint.catalog import BASES, FAMILIES, LintRule, Severity, rule
 from acp_inspector.lint.engine import Finding, LintReport
 from acp_inspector.lint.registry import registry
 from acp_inspector.recording.reader import BadLine
+from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
@@ -92,7 +93,7 @@ def _line(finding: Finding) -> str:
 
 
 def _text(text: str) -> str:
-    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", escape_controls(text))
 
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"

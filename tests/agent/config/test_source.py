@@ -174,6 +174,17 @@ def test_key_that_is_set_twice_is_named(text: str, told: str) -> None:
     assert str(wrong.value) == f"a.toml:{told}: is set twice, as a whole or in part"
 
 
+def test_a_number_that_is_too_long_for_python_is_reported() -> None:
+    with pytest.raises(InvalidFileError, match=r"^a\.toml:1: a number has too many digits$"):
+        parse_toml(Path("a.toml"), f"a = {'9' * 5000}")
+
+
+def test_names_in_problems_are_made_visible() -> None:
+    with pytest.raises(InvalidFileError) as wrong:
+        parse_toml(Path("a.toml"), '"\\u001b[31m\\u202e\\n" = 1\n"\\u001b[31m\\u202e\\n" = 2')
+    assert "a.toml:2: ␛[31m‹202e›⏎: is set twice" in str(wrong.value)
+
+
 @pytest.mark.parametrize("text", ["a = [1,\n2\n", "[a\nb = 1\n", "a =\n\n\n", "\n\na"])
 def test_reported_line_exists_in_the_toml_file(text: str) -> None:
     with pytest.raises(InvalidFileError) as wrong:

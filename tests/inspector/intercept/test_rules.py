@@ -218,6 +218,11 @@ def test_errors_name_file_rule_and_key(text: str, sentence: str, tmp_path: Path)
     assert str(caught.value).startswith(f"{path}: ")
 
 
+def test_a_number_with_too_many_digits_is_reported() -> None:
+    with pytest.raises(RulesError, match="invalid TOML: Exceeds the limit"):
+        parse_rules(f"seed = {'9' * 5000}", all_frames)
+
+
 def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RulesError, match="cannot be read: No such file"):
         load_rules(tmp_path / "none.toml", all_frames)

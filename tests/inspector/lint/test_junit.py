@@ -31,3 +31,11 @@ def test_a_check_that_breaks_down_is_an_error_and_not_skipped() -> None:
     (case,) = [each for each in suite if each.get("name") == "ACP-L339"]
     assert [each.tag for each in case] == ["error"]
     assert "RecursionError" in (case[0].get("message") or "")
+
+
+def test_nothing_that_a_terminal_obeys_or_hides_reaches_the_document() -> None:
+    talk = Talk()
+    talk.send("agent", "\x1b[31m\u202e\u200b{".encode())
+    said = junit_report({"a\u202eb": lint(talk.entries)}, lambda finding: True)
+    assert "a‹202e›b" in said
+    assert not set("\x1b\u202e\u200b") & set(said)
