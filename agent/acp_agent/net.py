@@ -25,7 +25,10 @@ import anyio
 RESOLVE_TIMEOUT_S: Final = 5.0
 """Seconds that looking up a name may take."""
 _TUNNELS: Final = tuple(
-    ip_network(net) for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
+    ip_network(net)
+    for net in (
+        *("::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"),
+    )
 )
 """Address ranges that embed other addresses, which may be private."""
 
