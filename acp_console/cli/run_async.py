@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.host.process import raise_descriptor_limit
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -18,6 +19,7 @@ def run_until_signal(work: Callable[[], Awaitable[int]]) -> int:
     SIGTERM and SIGHUP cancel it, so that it ends its agent before we end, with 128 + the signal's
     number. SIGINT comes as `KeyboardInterrupt`, likewise after that.
     """
+    raise_descriptor_limit()
     return anyio.run(_run, work)
 
 

@@ -26,6 +26,7 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import AcpError
+from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import open_stdio
@@ -72,6 +73,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _run_agent(options: argparse.Namespace) -> int:
     where = "memory"
+    raise_descriptor_limit()
     try:
         settings, notes = _load(options)
         logging.getLogger().setLevel(settings.log.level.upper())

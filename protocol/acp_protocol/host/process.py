@@ -40,6 +40,16 @@ STRAY_POLL_INTERVAL_S: Final = 0.02
 """Seconds between two checks for remaining processes."""
 
 
+def raise_descriptor_limit() -> None:
+    """Raise the soft limit of open files to the hard one: each session and command needs some."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Some systems report more than they accept.
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 class ProcessMarker:
     """Marks a command and all that it starts by an environment variable, to find them again."""
 
@@ -87,6 +97,14 @@ def _signal(mark: bytes, number: int, but: int) -> bool:
             finally:
                 os.close(process)
     return found
+
+
+def kill_children() -> None:
+    """Kill all groups that this process has started; on Linux also what has left them."""
+    GUARD.kill()
+    for _ in range(ROUNDS):
+        if not _signal(OURS.encode(), signal.SIGKILL, 0):
+            return
 
 
 GRACE: Final = 2.0
