@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import ClassVar, Final, Literal, TextIO, cast
+from typing import ClassVar, Literal, TextIO, cast
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -22,13 +19,12 @@ from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.permission import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.commands import Scope, bindings
+from acp_console.tui.ending import EndTimer
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider, commands_of
 from acp_console.tui.watch.screen import WatchScreen
-
-END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
-"""Signals by which the console is asked to end; a terminal that is closed sends the second."""
+from acp_protocol.host.process import raise_descriptor_limit
 
 
 class ConsoleApp(App[int]):
@@ -53,8 +49,12 @@ class ConsoleApp(App[int]):
         watch: Sequence[TrafficSource] = (),
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
+        end_timer: EndTimer | None = None,
     ) -> None:
         super().__init__()
+        self._end_timer = end_timer
+        if end_timer is not None:
+            self.driver_class = end_timer.watch(self.driver_class)
         self._timing = timing
         self._stop_timeout_s = stop_timeout_s
         self._agents = AGENTS if agent is None or agent in AGENTS else (agent, *AGENTS)
@@ -67,21 +67,14 @@ class ConsoleApp(App[int]):
     def on_mount(self) -> None:
         """Open the first screen."""
         self.theme = "textual-dark"
-        for number in END_SIGNALS:
-            # Ended by the signal itself we would leave our agents behind.
-            asyncio.get_running_loop().add_signal_handler(
-                number, partial(self.exit, return_code=128 + number)
-            )
+        if self._end_timer is not None:
+            self._end_timer.listen(self)
         if self._watch:
             self.push_screen(WatchScreen(self._watch))
             return
         self.push_screen(HomeScreen(self._agents))
         if self._start_agent is not None:
             self._chat_with(self._start_agent)
-
-    def on_unmount(self) -> None:
-        for number in END_SIGNALS:
-            asyncio.get_running_loop().remove_signal_handler(number)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return Textual's own commands, except for those that our table has too."""
@@ -119,12 +112,14 @@ def run_console(
 
     `record` is where the traffic of all chats is recorded.
     """
-    return _run(lambda: ConsoleApp(agent=agent, start=start, cwd=cwd, record=record))
+    return _run(
+        lambda timer: ConsoleApp(agent=agent, start=start, cwd=cwd, record=record, end_timer=timer)
+    )
 
 
 def run_watch(sources: Sequence[TrafficSource]) -> int:
     """Look at traffic of others until the user leaves; return the exit code."""
-    return _run(lambda: ConsoleApp(cwd=Path.cwd(), watch=sources))
+    return _run(lambda timer: ConsoleApp(cwd=Path.cwd(), watch=sources, end_timer=timer))
 
 
 class _Terminal:
@@ -149,13 +144,16 @@ class _Terminal:
             self._file.flush()
 
 
-def _run(make: Callable[[], ConsoleApp]) -> int:
+def _run(make: Callable[[EndTimer], ConsoleApp]) -> int:
+    raise_descriptor_limit()
+    timer = EndTimer()
     terminal = sys.__stderr__
     if terminal is not None:
         sys.__stderr__ = cast("TextIO", _Terminal(terminal))  # pyright: ignore[reportAttributeAccessIssue] - where Textual draws
     try:
-        app = make()
+        app = make(timer)
         app.run()
     finally:
+        timer.cancel()
         sys.__stderr__ = terminal  # pyright: ignore[reportAttributeAccessIssue] - as it was
     return app.return_code or 0

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import subprocess
 import threading
 from contextlib import suppress
@@ -147,6 +148,12 @@ class OrphanGuard:
             if group in self._groups:
                 self._groups.discard(group)
                 self._send(f"- {group}\n")
+
+    def kill(self) -> None:
+        """Kill the groups at once, without waiting for a thread that may be stuck."""
+        for group in tuple(self._groups):
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
 
     def close(self) -> None:
         """End the groups that are still watched, and stop watching.

@@ -253,7 +253,14 @@ class RunningCommand:
 
     async def run(self, start: PreparedCommand, *, task_status: TaskStatus) -> None:
         """Start the command and hold it until the terminal is closed; raises `AgentStartError`."""
-        child = spawn(start.words, cwd=start.cwd, env=start.env, grace=self._grace, is_joined=True)
+        child = spawn(
+            start.words,
+            cwd=start.cwd,
+            env=start.env,
+            grace=self._grace,
+            is_joined=True,
+            is_marked=True,
+        )
         try:
             with self._scope:
                 async with child as self._child:

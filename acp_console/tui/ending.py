@@ -1,0 +1,96 @@
+"""Ends the console when it is asked to, whatever its event loop does.
+
+A signal or the quit key starts a clock in a thread. Normally the app ends its agents, restores the
+terminal and is gone long before. If the event loop is too busy to notice, the thread kills the
+agents, restores the terminal and ends the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import termios
+import threading
+from contextlib import suppress
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+from textual.events import Key
+from textual.message import Message
+
+from acp_protocol.host.process import kill_children
+
+if TYPE_CHECKING:
+    from textual.app import App
+    from textual.driver import Driver
+
+END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
+"""Signals by which the console is asked to end; a terminal that is closed sends the second."""
+END_TIMEOUT_S: Final = 4.0
+"""Seconds that the app has to end by itself."""
+QUIT_KEY: Final = "ctrl+q"
+_RESTORE: Final = b"".join(
+    b"\x1b[?%dl" % mode for mode in (1000, 1002, 1003, 1004, 1006, 1015, 1016, 2004, 2048, 1049)
+) + (b"\x1b[<u\x1b[?25h\x1b[0m")
+"""Leaves the alternate screen and the modes that the driver has set."""
+
+
+class EndTimer:
+    """Ends the process if the app does not."""
+
+    def __init__(self, timeout: float = END_TIMEOUT_S) -> None:
+        self._timeout = timeout
+        self._timer: threading.Timer | None = None
+        self._terminal: list[Any] | None = None
+        with suppress(termios.error, ValueError, OSError):
+            self._terminal = termios.tcgetattr(sys.__stdin__.fileno() if sys.__stdin__ else 0)
+
+    def start(self, code: int) -> None:
+        """End the process with `code` when the time is over; the first call counts."""
+        if self._timer is None:
+            self._timer = threading.Timer(self._timeout, self._end, [code])
+            self._timer.daemon = True
+            self._timer.start()
+
+    def cancel(self) -> None:
+        """Stop the clock: the app has ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def listen(self, app: App[int]) -> None:
+        """End `app` on a signal, also while its event loop is busy."""
+        loop = asyncio.get_running_loop()
+
+        def on_signal(number: int, frame: FrameType | None) -> None:
+            del frame
+            self.start(128 + number)
+            # A loop that is closed has nothing left to end.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(lambda: app.exit(return_code=128 + number))
+
+        for number in END_SIGNALS:
+            signal.signal(number, on_signal)
+
+    def watch(self, driver: type[Driver]) -> type[Driver]:
+        """Return a driver that starts the clock at the quit key, before the app gets the key."""
+        start = self.start
+
+        class QuitDriver(driver):
+            def process_message(self, message: Message) -> None:
+                if isinstance(message, Key) and message.key == QUIT_KEY:
+                    start(0)
+                super().process_message(message)
+
+        return QuitDriver
+
+    def _end(self, code: int) -> None:
+        kill_children()
+        with suppress(termios.error, OSError):
+            if self._terminal is not None:
+                termios.tcsetattr(0, termios.TCSANOW, self._terminal)
+            # Nobody may read what is written there.
+            os.set_blocking(2, False)
+            os.write(2, _RESTORE)
+        os._exit(code)
