@@ -82,16 +82,22 @@ def read_text(path: Path) -> str:
         # Opening a FIFO would block, and a device has no end.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor has no path
-            found = os.fstat(descriptor)
+            found, folder = os.fstat(descriptor), path.resolve().parent.stat()
             content = file.read(MAX_BYTES + 1) if stat.S_ISREG(found.st_mode) else None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "invalid name"
         raise InvalidFileError(f"{path}: cannot be read: {reason}") from None
     if content is None:
         raise InvalidFileError(f"{path}: cannot be read: not a regular file")
+    # A configuration names programs that are started.
+    if found.st_uid not in {os.getuid(), 0}:
+        raise InvalidFileError(f"{path}: it belongs to another user; make a copy of your own")
     if found.st_mode & stat.S_IWOTH:
-        # A configuration names programs that are started.
         raise InvalidFileError(f"{path}: every user may write to it; run chmod o-w {path}")
+    if folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
+        raise InvalidFileError(
+            f"{path}: every user may replace it; run chmod o-w {path.resolve().parent}"
+        )
     if len(content) > MAX_BYTES:
         raise InvalidFileError(f"{path}: larger than {MAX_BYTES // 2**10} KiB")
     return decode_text(str(path), content)

@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import sqlite3
+import stat
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -440,6 +441,8 @@ def _connect(directory: Path | None) -> sqlite3.Connection:
         database = connect(":memory:")
     else:
         path = _made(directory) / FILE
+        if path.exists() and path.stat().st_size == 0:
+            logger.warning("%s is empty: former sessions are lost, new ones are kept there", path)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         database = connect(path, timeout=BUSY_TIMEOUT_S)
         # The write-ahead log outlives this process; only a crash of the system can lose the last
@@ -455,7 +458,20 @@ def _connect(directory: Path | None) -> sqlite3.Connection:
 
 
 def _made(directory: Path) -> Path:
+    """Return the directory of the sessions, which only its user may write to.
+
+    Raises:
+        StoreError: it belongs to another user, or all users share it.
+    """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = directory.stat()
+    if found.st_uid != os.getuid():
+        raise StoreError("the directory belongs to another user")
+    if found.st_mode & stat.S_ISVTX:
+        raise StoreError("the directory is shared by all users; choose one of your own")
+    if found.st_mode & 0o022:
+        logger.warning("%s: other users may no longer write to it", directory)
+        directory.chmod(stat.S_IMODE(found.st_mode) & ~0o022)
     return directory
 
 

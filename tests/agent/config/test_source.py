@@ -74,6 +74,26 @@ def test_world_writable_file_is_refused(tmp_path: Path) -> None:
         read_source(path)
 
 
+def test_a_file_that_every_user_may_replace_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "open/a.toml"
+    path.parent.mkdir()
+    path.write_text("")
+    path.parent.chmod(0o777)
+    with pytest.raises(InvalidFileError, match="every user may replace it; run chmod o-w"):
+        read_source(path)
+    path.parent.chmod(0o1777)
+    assert read_source(path).tree == {}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text("")
+    os.chown(path, 1234, 1234)
+    with pytest.raises(InvalidFileError, match="it belongs to another user"):
+        read_source(path)
+
+
 def test_fifo_or_device_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml", 0o600)
     for path in (tmp_path / "pipe.toml", tmp_path, Path("/dev/zero"), Path("a\0b")):

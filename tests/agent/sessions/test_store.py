@@ -85,6 +85,34 @@ def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
+def test_a_directory_that_others_may_write_to_is_narrowed(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    SessionStore(tmp_path).close()
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+
+
+def test_a_directory_that_all_users_share_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    with pytest.raises(StoreError, match="shared by all users"):
+        SessionStore(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give directories away")
+def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
+    os.chown(tmp_path, 1234, 1234)
+    with pytest.raises(StoreError, match="belongs to another user"):
+        SessionStore(tmp_path)
+
+
+def test_a_store_without_content_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / FILE).touch()
+    SessionStore(tmp_path).close()
+    assert "is empty: former sessions are lost" in caplog.text
+
+
 def test_more_events_than_are_read_at_once_come_in_their_order() -> None:
     store = SessionStore(events_per_read=3)
     one, two = (store.create(name, "/", [], {}) for name in "ab")
