@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from acp_agent.models.types import AssistantMessage, PromptMessage, Stop, TextDelta
-from acp_agent.store.entries import LocalExchange, Summary
-from acp_agent.turn.context import SUMMARY_PROMPT, model_history
+from acp_agent.store.entries import HistoryItem, LocalExchange, Summary
+from acp_agent.turn.context import SUMMARY_PROMPT, ModelHistory, model_history
 
 SAID = AssistantMessage((TextDelta("well"),))
 REFUSED = AssistantMessage((TextDelta("no"), Stop("refusal")))
@@ -57,3 +63,37 @@ def test_a_refusal_behind_a_summary_takes_what_was_asked_for_and_leaves_the_summ
     assert model_history(kept) == [summary]
     assert model_history([*kept, PromptMessage("b"), SAID]) == [summary, PromptMessage("b"), SAID]
     assert model_history([*kept, PromptMessage("b"), REFUSED]) == [summary]
+
+
+ITEMS: st.SearchStrategy[HistoryItem] = st.sampled_from(
+    [
+        PromptMessage("a"),
+        SAID,
+        REFUSED,
+        LocalExchange("/help"),
+        Summary("so far"),
+        Summary("so far", (PromptMessage("a"),)),
+    ]
+)
+
+
+class Counting(list[HistoryItem]):
+    """A history that counts how often its entries are looked at."""
+
+    looks = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        found: Any = super().__getitem__(at)
+        self.looks += len(found) if isinstance(at, slice) else 1
+        return found
+
+
+@given(st.lists(st.lists(ITEMS, max_size=4)))
+def test_a_history_that_grows_is_told_as_a_whole_one_and_looked_at_once(
+    parts: Sequence[Sequence[HistoryItem]],
+) -> None:
+    grown, history = ModelHistory(), Counting()
+    for part in parts:
+        history += part
+        assert grown.update(history) == model_history(list(history))
+    assert history.looks == len(history)

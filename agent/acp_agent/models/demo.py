@@ -376,7 +376,8 @@ class DemoModel:
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[ModelEvent]:
         """Yield what the script of the last prompt yields after the results that are there."""
-        start = max(at for at, entry in enumerate(history) if isinstance(entry, PromptMessage))
+        last = range(len(history) - 1, -1, -1)
+        start = next(at for at in last if isinstance(history[at], PromptMessage))
         prompt = history[start]
         assert isinstance(prompt, PromptMessage)
         answers = [entry for entry in history[start:] if isinstance(entry, ToolResult)]

@@ -96,6 +96,46 @@ async def _no_instructions() -> LoadedInstructions | None:
     return None
 
 
+class ModelHistory:
+    """What the model gets of a history that only grows; each entry is looked at once."""
+
+    def __init__(self) -> None:
+        self.entries: list[HistoryEntry] = []
+        """Without refused prompts and what followed them."""
+        self._count = 0
+        """Entries of the history that were looked at."""
+        self._turn_start = 0
+        self._summary: Sequence[HistoryEntry] = ()
+        """What stays of a refused turn that was compacted."""
+
+    def update(self, history: Sequence[HistoryItem]) -> list[HistoryEntry]:
+        """Add what is new in `history`; return the entries."""
+        for entry in history[self._count :]:
+            self._add(entry)
+        self._count = len(history)
+        return self.entries
+
+    def _add(self, entry: HistoryItem) -> None:
+        if isinstance(entry, LocalExchange):
+            return
+        if isinstance(entry, Summary):
+            self.entries = [_summary_prompt(entry), *entry.requests]
+            self._turn_start, self._summary = 0, (_summary_prompt(replace(entry, requests=())),)
+            return
+        if isinstance(entry, PromptMessage):
+            self._turn_start, self._summary = len(self.entries), ()
+        self.entries.append(entry)
+        if isinstance(entry, AssistantMessage) and any(
+            isinstance(each, Stop) for each in entry.events
+        ):
+            self.entries[self._turn_start :] = self._summary
+
+
+def model_history(history: Sequence[HistoryItem]) -> list[HistoryEntry]:
+    """Return what the model gets of `history`."""
+    return ModelHistory().update(history)
+
+
 @dataclass(kw_only=True)
 class TurnContext:
     """What a turn and its tool calls work with; it all belongs to the session."""
@@ -108,6 +148,7 @@ class TurnContext:
     tools: Mapping[str, Tool]
     model: Model
     history: list[HistoryItem]
+    model_history: ModelHistory = field(default_factory=ModelHistory)
     command_prefix: str = ""
     """What precedes the names of commands."""
     audit: AuditLog | None = None
@@ -125,29 +166,6 @@ class TurnContext:
     """Held while the user is asked: one request at a time, and none that the last one decides."""
     running: dict[str, anyio.CancelScope] = field(default_factory=dict[str, anyio.CancelScope])
     """The scopes of the calls that run, by their ids: each can be cancelled by itself."""
-
-
-def model_history(history: Sequence[HistoryItem]) -> list[HistoryEntry]:
-    """Return what the model gets: without refused prompts and what followed them."""
-    visible: list[HistoryEntry] = []
-    turn_start = 0
-    summary: Sequence[HistoryEntry] = ()
-    """What stays of a refused turn that was compacted."""
-    for entry in history:
-        if isinstance(entry, LocalExchange):
-            continue
-        if isinstance(entry, Summary):
-            visible = [_summary_prompt(entry), *entry.requests]
-            turn_start, summary = 0, (_summary_prompt(replace(entry, requests=())),)
-            continue
-        if isinstance(entry, PromptMessage):
-            turn_start, summary = len(visible), ()
-        visible.append(entry)
-        if isinstance(entry, AssistantMessage) and any(
-            isinstance(each, Stop) for each in entry.events
-        ):
-            visible[turn_start:] = summary
-    return visible
 
 
 def _summary_prompt(entry: Summary) -> PromptMessage:

@@ -30,7 +30,6 @@ from acp_agent.models.types import (
 from acp_agent.turn.compaction import CompactionFailedError, compact
 from acp_agent.turn.context import (
     TurnContext,
-    model_history,
     retry_notice,
     send_usage,
     stream_model_reply,
@@ -142,7 +141,8 @@ async def _stream_reply(context: TurnContext) -> _Reply:
     is_whole = False
     model_name = context.model.name
     try:
-        async with aclosing(stream_model_reply(context, model_history(context.history))) as reply:
+        history = context.model_history.update(context.history)
+        async with aclosing(stream_model_reply(context, history)) as reply:
             async for event in reply:
                 match event:
                     case Stop():
