@@ -25,7 +25,7 @@ from acp_agent.store.database import StoreError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES
-from acp_protocol.errors import AcpError
+from acp_protocol.errors import AcpError, FrameTooLongError
 from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
@@ -83,8 +83,11 @@ def _run_agent(options: argparse.Namespace) -> int:
         services = build_services(settings, os.environ, stream_delay_s=options.pace)
         server = AgentServer(services)
         with _admin(server, settings) as admin:
-            anyio.run(_serve, server, settings.protocol.dialect, admin)
+            refusal = anyio.run(_serve, server, settings.protocol.dialect, admin)
         services.store.close()
+        if refusal is not None:
+            logger.error("the client was refused: %s", refusal)
+            return 1
     except StoreError as error:
         logger.error("sessions in %s: %s", where, error)  # noqa: TRY400 - no traceback for a user
         return 2
@@ -170,7 +173,10 @@ def _admin(server: AgentServer, settings: Settings) -> Generator[AdminServer | N
         yield partial(serve_admin, opened, server)
 
 
-async def _serve(server: AgentServer, dialect: str | None, admin: AdminServer | None) -> None:
+async def _serve(
+    server: AgentServer, dialect: str | None, admin: AdminServer | None
+) -> FrameTooLongError | None:
+    """Serve the client until it leaves; return why it was refused, if it was."""
     is_over = anyio.Event()
 
     async def wait_for_signal() -> None:
@@ -193,6 +199,7 @@ async def _serve(server: AgentServer, dialect: str | None, admin: AdminServer | 
         server.cancel_all()
         with anyio.move_on_after(CLOSE_TIMEOUT_S):
             await connection.wait_settled()
+    return connection.frame_error
 
 
 def _transport(dialect: str | None) -> Transport:

@@ -30,12 +30,14 @@ from acp_protocol.errors import (
 )
 from acp_protocol.handler import ConnectionLimits, Handler
 from acp_protocol.jsonrpc import (
+    PARSE_ERROR,
     ErrorResponse,
     Json,
     Notification,
     Request,
     RequestId,
     SuccessResponse,
+    encode_error,
     encode_notification,
 )
 from acp_protocol.trace_context import add_trace
@@ -182,6 +184,11 @@ class Connection:
                     await self._handle(event)
         except (ConnectionClosedError, FrameTooLongError) as error:
             reason = error
+        if isinstance(reason, FrameTooLongError):
+            # Where the next frame starts is not known.
+            refusal = encode_error(None, PARSE_ERROR, "Parse error", {"reason": str(reason)})
+            with anyio.move_on_after(LAST_SEND_TIMEOUT):
+                await self._try_to_send(refusal)
         # What the peer sent before it left is still handled.
         await self._dispatcher.queues.call(None, partial(self._end, reason))
 

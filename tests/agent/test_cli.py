@@ -260,3 +260,11 @@ def test_a_session_outlives_its_process_only_where_it_is_kept(tmp_path: Path) ->
             assert answer in agent.read(lambda message: message.get("id") == 2)
             agent.leave()
     assert list((tmp_path / "kept" / "open").iterdir()) == []
+
+
+def test_a_line_that_is_too_long_is_refused_and_reported() -> None:
+    done = ran(stdin=b'{"jsonrpc":"2.0","method":"' + b"x" * 2**26 + b'"}\n')
+    assert done.returncode == 1
+    answer = json.loads(done.stdout)
+    assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+    assert b"the client was refused: a frame is longer than" in done.stderr
