@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, cast
 
+import anyio
 import anyio.to_thread
 
 from acp_console.client.permissions import (
@@ -23,6 +24,7 @@ from acp_console.client.terminals import TERMINAL_METHODS, serve_terminal
 from acp_console.client.turns import TurnTracker
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.handler import Response
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
 from acp_protocol.host.terminals import TerminalPool
 from acp_protocol.json_values import as_list
@@ -34,6 +36,12 @@ MAX_TOOL_CALLS: Final = 1000
 """Tool calls of one session that are remembered until they have ended."""
 MAX_SESSIONS: Final = 1000
 """Sessions whose tool calls are remembered: an agent may name as many as it likes."""
+MAX_CONTENT: Final = 10_000
+"""Entries of the content of one tool call; one with more is not asked about."""
+MAX_OPEN_PROMPTS: Final = 100
+"""Permission requests that may wait for the user; more are refused."""
+MAX_READS: Final = 4
+"""Files that are read, or sent to an agent that has not taken them yet."""
 
 
 class ClientHandlers:
@@ -56,6 +64,8 @@ class ClientHandlers:
         self._roots: dict[str, SandboxedFiles] = {}
         self._cancelled: set[str] = set()
         self._calls: dict[str, dict[str, dict[str, Json]]] = {}
+        self._open_prompts = 0
+        self._reading = anyio.Semaphore(MAX_READS)
         self.turns = TurnTracker()
         self.version = 1
         """The protocol version that was agreed on."""
@@ -102,7 +112,7 @@ class ClientHandlers:
             case "session/request_permission":
                 return await self._decide(request, _read(request, self.version))
             case "fs/read_text_file" if self._reads and is_offered:
-                return await anyio.to_thread.run_sync(self._read, _read(request, self.version))
+                return await self._read_file(_read(request, self.version))
             case "fs/write_text_file" if self._writes and is_offered:
                 return await anyio.to_thread.run_sync(self._write, _read(request, self.version))
             case method if method in TERMINAL_METHODS and self._terminals and is_offered:
@@ -139,9 +149,7 @@ class ClientHandlers:
                 },
             }:
                 # What a call is about may come piece by piece, and is asked about as a whole.
-                known = self._calls.get(session_id, {}).get(call_id, {})
-                content = [*as_list(known.get("content")), block]
-                self._remember(session_id, call_id, {"content": content})
+                self._add_content(session_id, call_id, block)
             case _:
                 logger.debug("ignored notification %s", notification.method)
 
@@ -157,6 +165,15 @@ class ClientHandlers:
         if len(self._calls) > MAX_SESSIONS:
             del self._calls[next(iter(self._calls))]
 
+    def _add_content(self, session_id: str, call_id: str, block: Json) -> None:
+        known = self._calls.get(session_id, {}).get(call_id, {})
+        content = known.get("content")
+        if not isinstance(content, _Chunks):
+            content = _Chunks(as_list(content))
+            self._remember(session_id, call_id, {"content": content})
+        if len(content) <= MAX_CONTENT:
+            content.append(block)
+
     async def _decide(self, request: Request, params: dict[str, Json]) -> Json:
         session_id: str = params["sessionId"]
         call_id = (requested_tool_call(params, self.version) or {}).get("toolCallId")
@@ -170,14 +187,39 @@ class ClientHandlers:
         )
         if ask is None:
             raise RequestFailedError(jsonrpc.INVALID_PARAMS, "Invalid params")
+        if len(as_list(ask.tool_call.get("content"))) > MAX_CONTENT:
+            # Nobody consents to what cannot be shown.
+            raise RequestFailedError(
+                jsonrpc.INVALID_PARAMS, "the call has too much content to show"
+            )
+        if self._open_prompts >= MAX_OPEN_PROMPTS:
+            raise RequestFailedError(
+                jsonrpc.INTERNAL_ERROR, "too many permission requests wait for the user"
+            )
         chosen = None
         if session_id not in self._cancelled:
-            chosen = await self._decider.decide(ask)
+            self._open_prompts += 1
+            try:
+                chosen = await self._decider.decide(ask)
+            finally:
+                self._open_prompts -= 1
         # An answer that was not offered must not go out, and none may follow on a cancelled turn.
         is_offered = any(option.id == chosen for option in ask.options)
         if chosen is None or not is_offered or session_id in self._cancelled:
             return {"outcome": {"outcome": "cancelled"}}
         return {"outcome": {"outcome": "selected", "optionId": chosen}}
+
+    async def _read_file(self, params: dict[str, Json]) -> Response:
+        await self._reading.acquire()
+
+        async def release() -> None:
+            self._reading.release()
+
+        try:
+            return Response(await anyio.to_thread.run_sync(self._read, params), release)
+        except BaseException:
+            self._reading.release()
+            raise
 
     def _read(self, params: dict[str, Json]) -> Json:
         try:
@@ -205,6 +247,10 @@ class ClientHandlers:
                 jsonrpc.RESOURCE_NOT_FOUND, "No such session", {"sessionId": params["sessionId"]}
             )
         return roots
+
+
+class _Chunks(list[Json]):
+    """Content that has come piece by piece; it is ours to add to."""
 
 
 def _read(request: Request, version: int) -> dict[str, Json]:

@@ -5,12 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from acp_console.client.handlers import MAX_SESSIONS, MAX_TOOL_CALLS, ClientHandlers
+from acp_console.client.handlers import (
+    MAX_CONTENT,
+    MAX_OPEN_PROMPTS,
+    MAX_READS,
+    MAX_SESSIONS,
+    MAX_TOOL_CALLS,
+    ClientHandlers,
+)
 from acp_console.client.permissions import PermissionPrompt
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.handler import Response
 from acp_protocol.jsonrpc import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
@@ -48,7 +58,11 @@ def host(decider: Deciding, tmp_path: Path) -> ClientHandlers:
 
 
 async def ask(host: ClientHandlers, method: str, **params: Any) -> Any:
-    return await host.handle_request(Request(1, method, {"sessionId": "s1", **params}, b""))
+    answer = await host.handle_request(Request(1, method, {"sessionId": "s1", **params}, b""))
+    if isinstance(answer, Response):
+        await answer.after_send()
+        return answer.result
+    return answer
 
 
 async def ask_consent(host: ClientHandlers, **tool_call: Any) -> Any:
@@ -239,3 +253,68 @@ async def test_a_status_of_no_kind_ends_no_call(
     await tell(host, "tool_call", kind="read", status=status)
     await ask_consent(host)
     assert decider.asks[0].kind == "read"
+
+
+async def test_few_files_are_read_until_the_agent_has_taken_them(
+    host: ClientHandlers, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("text")
+    request = Request(1, "fs/read_text_file", {"sessionId": "s1", "path": str(path)}, b"")
+    taken: list[Response] = []
+
+    async def read() -> None:
+        answer = await host.handle_request(request)
+        assert isinstance(answer, Response)
+        taken.append(answer)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(MAX_READS * 3):
+            tasks.start_soon(read)
+        for round_ in range(1, 4):
+            with anyio.fail_after(10):
+                while len(taken) < MAX_READS * round_:
+                    await anyio.sleep(0.001)
+            await anyio.wait_all_tasks_blocked()
+            assert len(taken) == MAX_READS * round_
+            for answer in taken[-MAX_READS:]:
+                await answer.after_send()
+
+
+async def test_only_so_many_permission_requests_wait() -> None:
+    release = anyio.Event()
+
+    class Waiting(Deciding):
+        async def decide(self, request: PermissionPrompt) -> str | None:
+            await release.wait()
+            return await super().decide(request)
+
+    host = ClientHandlers(Waiting())
+    async with anyio.create_task_group() as tasks:
+        for _ in range(MAX_OPEN_PROMPTS):
+            tasks.start_soon(ask_consent, host)
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(RequestFailedError, match="too many permission requests") as refused:
+            await ask_consent(host)
+        assert refused.value.code == INTERNAL_ERROR
+        release.set()
+    assert await ask_consent(host) == YES
+
+
+async def test_a_call_with_more_content_than_is_kept_is_not_asked_about(
+    host: ClientHandlers, decider: Deciding
+) -> None:
+    host.version = 2
+    block = {"type": "content", "content": {"type": "text", "text": "x"}}
+    await tell(host, "tool_call_update", title="Edit", kind="edit")
+    for _ in range(MAX_CONTENT * 2):
+        await tell(host, "tool_call_content_chunk", content=block)
+    with pytest.raises(RequestFailedError, match="too much content to show"):
+        await ask(
+            host,
+            "session/request_permission",
+            title="Edit",
+            subject={"type": "tool_call", "toolCall": {"toolCallId": "t1"}},
+            options=OPTIONS,
+        )
+    assert decider.asks == []
