@@ -28,10 +28,10 @@ from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
 from acp_console.client.connection import START_TIMEOUT_S, connect_agent
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import (
-    PermissionPolicy,
+    AllowLevel,
     PermissionPrompt,
     PolicyDecider,
-    strictest_policy_for,
+    required_level,
 )
 from acp_console.client.recording import record_journal
 from acp_console.render.values import plural
@@ -54,7 +54,7 @@ UNQUOTED: Final = "the prompt is one argument: put it into quotes"
 @record_option
 @click.option(
     "--allow",
-    type=click.Choice(get_args(PermissionPolicy)),
+    type=click.Choice(get_args(AllowLevel)),
     default="reads",
     show_default=True,
     help="What the agent may do without asking.",
@@ -82,7 +82,7 @@ def command(
     words: tuple[str, ...],
     cwd: Path,
     record: Path | None,
-    allow: PermissionPolicy,
+    allow: AllowLevel,
     format_: Format,
     timeout: float | None,
     has_stderr: bool,
@@ -123,7 +123,7 @@ async def run_turn(
     agent: AgentSpec,
     cwd: Path,
     text: str,
-    allow: PermissionPolicy = "reads",
+    allow: AllowLevel = "reads",
     format_: Format = "text",
     record: Path | None = None,
     limit: float = math.inf,
@@ -197,4 +197,4 @@ def _report_refusal(ask: PermissionPrompt) -> None:
     where = f", outside {ask.cwd}" if ask.paths_outside else ""
     title = single_line(ask.title, TITLE_WIDTH)
     kind = single_line(ask.kind, TITLE_WIDTH)
-    say(f"refused: {title} ({kind}{where}); --allow {strictest_policy_for(ask)} allows it")
+    say(f"refused: {title} ({kind}{where}); --allow {required_level(ask)} allows it")

@@ -31,7 +31,7 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["text", "json", "sarif", "junit"]
 FailOn: TypeAlias = Literal["error", "warning", "info", "never"]
 
-KEPT: Final = 1000
+MAX_FINDINGS_KEPT: Final = 1000
 """Findings kept for each rule and file; further ones are only counted."""
 VERSION: Final = 1
 """Version of the JSON output."""
@@ -113,7 +113,7 @@ def command(
     if not files:
         raise click.UsageError("missing FILE: name a recording, or use --rules")
     wanted = parse_filter(text)
-    limit = None if is_all else KEPT
+    limit = None if is_all else MAX_FINDINGS_KEPT
     linted = {
         str(file): _lint(file, wanted, unstable=unstable, dialect=dialect, limit=limit)
         for file in files
@@ -148,7 +148,7 @@ def _faults_fail(fail_on: FailOn) -> bool:
 def _lint(
     file: Path, wanted: Filter, *, unstable: bool, dialect: str | None, limit: int | None
 ) -> _Linted:
-    meant = None if wanted.is_empty else _meant(file, wanted, dialect)
+    meant = None if wanted.is_empty else _matching_frames(file, wanted, dialect)
     linter = Linter(
         unstable=unstable,
         dialect=dialect,
@@ -170,7 +170,7 @@ def _lint(
     return linted
 
 
-def _meant(file: Path, wanted: Filter, dialect: str | None) -> set[int]:
+def _matching_frames(file: Path, wanted: Filter, dialect: str | None) -> set[int]:
     """Return the numbers of the frames that match a filter; reads the whole file."""
     spoken = None if dialect is None else open_dialect(dialect)
     exchanges, decoder = Exchanges(), Decoder(spoken)

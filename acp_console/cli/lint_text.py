@@ -13,8 +13,8 @@ from rich.text import Text
 
 from acp_console.cli.reading import print_plainly
 from acp_console.render.findings import (
-    GRAVEST_FIRST,
     MESSAGE_WIDTH,
+    MOST_SEVERE_FIRST,
     frame_numbers,
     rule_coverage,
     severity_word,
@@ -25,7 +25,7 @@ from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.engine import Finding, LintReport
 from acp_protocol.host.sanitize import escape_controls, single_line
 
-SHOWN: Final = 3
+MAX_FINDINGS_SHOWN: Final = 3
 """Findings shown for each rule, without `--all`."""
 FRAMES: Final = 6
 """Frames named for each finding, at most."""
@@ -36,7 +36,7 @@ def print_report(file: str, report: LintReport, *, unread: int = 0, is_all: bool
     """Print a report: its findings, the most severe first, and the rule coverage."""
     counts = ", ".join(
         f"{report.counts[each]} {severity_word(each, report.counts[each])}"
-        for each in GRAVEST_FIRST
+        for each in MOST_SEVERE_FIRST
     )
     if unread:
         counts += f", {plural(unread, 'line')} unreadable"
@@ -49,7 +49,7 @@ def print_report(file: str, report: LintReport, *, unread: int = 0, is_all: bool
     for each in sort_findings(report.findings):
         key = each.rule.id, each.severity
         shown[key] += 1
-        if is_all or shown[key] <= SHOWN:
+        if is_all or shown[key] <= MAX_FINDINGS_SHOWN:
             groups.setdefault(key, []).append(each)
     for key, found in groups.items():
         more = shown[key] - len(found) + (report.omitted[key[0]] if is_all else 0)

@@ -20,7 +20,7 @@ from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.player import STEP_TIMEOUT, play_as_client, prepare_workspace
 from acp_protocol.host.sanitize import escape_controls
 
-SHOWN: Final = 20
+MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are asked for."""
 
 
@@ -100,9 +100,8 @@ def command(
             ignores=ignores,
             allows_redacted=allow_redacted,
         )
-        click.echo(
-            f"{escape_controls(file.name)}: {result.render(limit=None if is_all else SHOWN)}"
-        )
+        text = result.render(limit=None if is_all else MAX_DIFFERENCES_SHOWN)
+        click.echo(f"{escape_controls(file.name)}: {text}")
         if result.has_agent_ended:
             return exit_codes.AGENT
         if not report_ignores(ignores):

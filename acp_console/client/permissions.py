@@ -16,10 +16,10 @@ from typing import Final, Literal, Protocol, TypeAlias, cast
 from acp_protocol.json_values import as_list, get, get_list, get_text
 from acp_protocol.jsonrpc import Json, RequestId
 
-PermissionPolicy: TypeAlias = Literal["none", "reads", "edits", "all"]
+AllowLevel: TypeAlias = Literal["none", "reads", "edits", "all"]
 
 _READS: Final = frozenset({"read", "search", "think"})
-_KINDS: Final[dict[PermissionPolicy, frozenset[str]]] = {
+_KINDS: Final[dict[AllowLevel, frozenset[str]]] = {
     "none": frozenset(),
     "reads": _READS,
     "edits": _READS | {"edit", "move"},
@@ -105,10 +105,8 @@ class Decider(Protocol):
 class PolicyDecider:
     """Decides without asking the user; calls `on_refusal` with each refused request."""
 
-    def __init__(
-        self, allowed: PermissionPolicy, on_refusal: Callable[[PermissionPrompt], None]
-    ) -> None:
-        self._allowed: PermissionPolicy = allowed
+    def __init__(self, allowed: AllowLevel, on_refusal: Callable[[PermissionPrompt], None]) -> None:
+        self._allowed: AllowLevel = allowed
         self._refused = on_refusal
 
     async def decide(self, request: PermissionPrompt) -> str | None:
@@ -121,13 +119,13 @@ class PolicyDecider:
         return option.id if option else None
 
 
-def allows(allowed: PermissionPolicy, request: PermissionPrompt) -> bool:
+def allows(allowed: AllowLevel, request: PermissionPrompt) -> bool:
     if allowed == "all":
         return True
     return request.kind in _KINDS[allowed] and not request.paths_outside
 
 
-def strictest_policy_for(request: PermissionPrompt) -> PermissionPolicy:
+def required_level(request: PermissionPrompt) -> AllowLevel:
     """Return the strictest policy that would allow it."""
     if allows("reads", request):
         return "reads"

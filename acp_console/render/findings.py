@@ -10,12 +10,12 @@ from acp_inspector.lint.engine import Finding, LintReport
 
 MESSAGE_WIDTH: Final = 400
 """Characters of a message, at most: it quotes what came from the wire."""
-GRAVEST_FIRST: Final[tuple[Severity, ...]] = tuple(reversed(SEVERITIES))
+MOST_SEVERE_FIRST: Final[tuple[Severity, ...]] = tuple(reversed(SEVERITIES))
 
 
 def sort_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Return the most severe findings first, then by rule and in order of occurrence."""
-    return sorted(findings, key=lambda each: (GRAVEST_FIRST.index(each.severity), each.rule.id))
+    return sorted(findings, key=lambda each: (MOST_SEVERE_FIRST.index(each.severity), each.rule.id))
 
 
 def severity_word(severity: Severity, count: int) -> str:

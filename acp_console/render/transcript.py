@@ -25,9 +25,9 @@ from acp_inspector.analysis.state_diff import (
     ItemChanged,
     ItemVanished,
     SessionAppeared,
+    SessionInfoChanged,
     SessionVanished,
     StateChange,
-    SurroundingsChanged,
     TextGrew,
 )
 from acp_inspector.analysis.to_json import statuses
@@ -134,7 +134,7 @@ def change_lines(change: StateChange) -> Iterator[str]:
             yield single_line(f"* {key} goes on: {more}", WIDTH)
         case ItemChanged(_, key, name, before, after):
             yield single_line(f"* {key}, {name}: {_json(before)} → {_json(after)}", WIDTH)
-        case SurroundingsChanged(_, name, before, after):
+        case SessionInfoChanged(_, name, before, after):
             yield single_line(f"* {name}: {_json(before)} → {_json(after)}", WIDTH)
         case _:
             assert_never(change)

@@ -29,21 +29,21 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 A = TypeVar("A")
 
-SLICE: Final = 0.004
+SLICE_S: Final = 0.004
 """Seconds of work before the thread releases the interpreter to the screen."""
 PAUSE_S: Final = 0.004
 """Seconds for which it is released."""
-LOOK: Final = 0.1
+POLL_INTERVAL_S: Final = 0.1
 """Seconds between two polls for new entries."""
-PIECE: Final = 1 << 19
+INDEX_STEP_BYTES: Final = 1 << 19
 """Bytes of a recording that are indexed in one step."""
-ROWS: Final = 32
+ROWS_PER_CHECK: Final = 32
 """Rows that are read between two checks of the clock."""
-SETTLED: Final = 16_384
+ROWS_PER_FREEZE: Final = 16_384
 """Rows after which what they have left behind is taken for lasting."""
-PORTION: Final = 500_000
+ENTRIES_PER_PORTION: Final = 500_000
 """Entries that are read before the fold pauses: each one costs memory."""
-KEPT: Final = 200
+MAX_FINDINGS_PER_RULE: Final = 200
 """Findings that are kept of each rule."""
 
 
@@ -115,9 +115,9 @@ class BackgroundFold(Generic[T]):
         *,
         finish: Callable[[T], object] | None = None,
         is_over: Callable[[], bool] = lambda: False,
-        portion: int = PORTION,
+        portion: int = ENTRIES_PER_PORTION,
         pause: float = PAUSE_S,
-        poll_interval: float = LOOK,
+        poll_interval: float = POLL_INTERVAL_S,
     ) -> None:
         """Prepare; `start` starts the thread.
 
@@ -230,7 +230,7 @@ class BackgroundFold(Generic[T]):
             entries = self._entries = self._open()
         recording = entries if isinstance(entries, IndexedRecording) else None
         if recording is not None and (progress.is_whole or not recording.is_complete):
-            recording.index_more(PIECE)
+            recording.index_more(INDEX_STEP_BYTES)
         progress.is_whole = recording is None or recording.is_complete
         progress.known = len(entries)
         if progress.known < progress.read or (progress.is_finished and progress.is_behind):
@@ -238,7 +238,7 @@ class BackgroundFold(Generic[T]):
             progress.read = 0
             progress.is_finished = False
             progress.renewals += 1
-        end = time.monotonic() + SLICE
+        end = time.monotonic() + SLICE_S
         while self._may_go_on() and time.monotonic() < end:
             self._read_rows(fold, entries)
         if not progress.is_behind and not progress.is_finished and self._finish is not None:
@@ -257,7 +257,9 @@ class BackgroundFold(Generic[T]):
 
     def _read_rows(self, fold: T, entries: EntrySequence) -> None:
         progress = self.progress
-        behind = min(progress.read + ROWS, progress.known, max(self._limit, progress.read + 1))
+        behind = min(
+            progress.read + ROWS_PER_CHECK, progress.known, max(self._limit, progress.read + 1)
+        )
         if isinstance(entries, IndexedRecording):
             rows = entries[progress.read : behind]
         else:
@@ -265,7 +267,7 @@ class BackgroundFold(Generic[T]):
         for row in rows:
             if isinstance(row, ENTRY_TYPES):
                 self._take(fold, row)
-        if behind // SETTLED > progress.read // SETTLED:
+        if behind // ROWS_PER_FREEZE > progress.read // ROWS_PER_FREEZE:
             # The garbage collector would look at all that is kept again and again.
             gc.collect(1)
             gc.freeze()
@@ -296,7 +298,7 @@ class AnalysisFolds:
 
         def begin_linting() -> Linter:
             self.annotations.clear_findings()
-            return Linter(limit=KEPT)
+            return Linter(limit=MAX_FINDINGS_PER_RULE)
 
         self.model: BackgroundFold[SessionModel] = BackgroundFold(entries, new_model, apply_entry)
         self.linter: BackgroundFold[Linter] = BackgroundFold(

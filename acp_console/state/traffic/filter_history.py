@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-KEPT: Final = 200
+MAX_FILTERS: Final = 200
 """Filters that are kept, at most."""
 MAX_LENGTH: Final = 2000
 """Characters of a filter that is kept, at most."""
@@ -27,7 +27,7 @@ def history_path() -> Path:
 class FilterHistory:
     """Filters, the newest last. What cannot be read or kept is not: it is a convenience."""
 
-    def __init__(self, path: Path | None = None, *, limit: int = KEPT) -> None:
+    def __init__(self, path: Path | None = None, *, limit: int = MAX_FILTERS) -> None:
         self._path = path or history_path()
         self._limit = limit
         self._filters = self._read()

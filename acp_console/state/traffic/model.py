@@ -20,10 +20,10 @@ from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import Row
 from acp_protocol.errors import AcpError
 
-_KEPT_ROWS: Final = 2048
-_SEEN: Final = 200
+_CACHED_ROWS: Final = 2048
+_MAX_SEEN: Final = 200
 """Sessions, methods and tools that are remembered for completion."""
-NEAR: Final = 1 << 12
+FIRST_SEARCH_ROWS: Final = 1 << 12
 """Rows around the cursor that are filtered before the others."""
 MAX_HIDDEN: Final = 1000
 """Rows hidden by the filter that are passed over in search of one that is not."""
@@ -86,12 +86,12 @@ class TrafficModel:
                 return TrafficRow(0, 0.0, "", "unreadable", str(problem))
             for name, value in (("method", found.method), ("session", found.session)):
                 values = self.seen[name]
-                if value and len(values) < _SEEN:
+                if value and len(values) < _MAX_SEEN:
                     values[value] = None
         if found.is_open and self.entries.response_row(row) is not None:
             found = replace(found, is_open=False)
         self._kept[row] = found
-        if len(self._kept) > _KEPT_ROWS:
+        if len(self._kept) > _CACHED_ROWS:
             del self._kept[next(iter(self._kept))]
         return found
 
@@ -178,13 +178,13 @@ class TrafficModel:
         return FilterSearch(self.entries, self.wanted, self.notes_of, run_slow=own_thread())
 
     def scan_from(
-        self, row: int, wanted: Filter, *, is_forward: bool, near: int = NEAR
+        self, row: int, wanted: Filter, *, is_forward: bool, first_rows: int = FIRST_SEARCH_ROWS
     ) -> Iterator[int | None]:
         """Search the next row that matches `wanted`; yield None after each step, then the row.
 
         Nothing is yielded at the end if there is none.
         """
-        reach, run_slow = near, own_thread()
+        reach, run_slow = first_rows, own_thread()
         begin = end = row + 1 if is_forward else row
         while (end < len(self.entries)) if is_forward else begin > 0:
             if is_forward:
@@ -234,7 +234,7 @@ class TrafficModel:
         """Return values of fields that were seen, for completion."""
         found = {name: list(values) for name, values in self.seen.items()}
         if isinstance(self.entries, IndexedRecording):
-            names = self.entries.index.methods.names[:_SEEN]
+            names = self.entries.index.methods.names[:_MAX_SEEN]
             found["method"] = list(dict.fromkeys([*found["method"], *names]))
         return found
 

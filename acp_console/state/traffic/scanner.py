@@ -18,18 +18,18 @@ from acp_inspector.filter.compiler import Filter
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError
 
-PIECE: Final = 1 << 17
+INDEX_STEP_BYTES: Final = 1 << 17
 """Bytes of a recording that are indexed in one step."""
-RENEW: Final = 5
+POLLS_PER_RENEWAL: Final = 5
 """Polls between re-runs of a filter that depends on later entries."""
-NOWHERE: Final = -1
+NO_MATCH: Final = -1
 """The result of a search without a match."""
 
 
 class TrafficScanner:
     """Works for one view."""
 
-    def __init__(self, view: TrafficModel, *, step_bytes: int = PIECE) -> None:
+    def __init__(self, view: TrafficModel, *, step_bytes: int = INDEX_STEP_BYTES) -> None:
         """Scan for `view`, reading at most `step_bytes` of its recording at a time."""
         self._view = view
         self._step_bytes = step_bytes
@@ -135,7 +135,7 @@ class TrafficScanner:
                 yield found
                 if found is not None:
                     return
-        yield NOWHERE
+        yield NO_MATCH
 
     # Steps.
 
@@ -158,7 +158,7 @@ class TrafficScanner:
     def _search_on(self) -> bool:
         if self._search is None:
             return False
-        self._found = next(self._search, NOWHERE)
+        self._found = next(self._search, NO_MATCH)
         if self._found is not None:
             self._search = None
         return self._search is not None
@@ -173,7 +173,7 @@ class FilterStaleness:
     def __init__(self, view: TrafficModel) -> None:
         self._view = view
         self._is_stale = False
-        self._judged = self._studied = self._looks = 0
+        self._findings_revision = self._entries_revision = self._polls = 0
 
     def see_growth(self) -> None:
         """Record new rows: they may respond to pending requests."""
@@ -182,16 +182,19 @@ class FilterStaleness:
     def see_findings(self) -> None:
         """Check whether there are new annotations."""
         known, needs = self._view.annotations, self._view.wanted.fields
-        if known.findings_revision != self._judged and LINT_FIELDS & needs:
+        if known.findings_revision != self._findings_revision and LINT_FIELDS & needs:
             self._is_stale = True
-        if known.entries_revision != self._studied and MODEL_FIELDS & needs:
+        if known.entries_revision != self._entries_revision and MODEL_FIELDS & needs:
             self._is_stale = True
-        self._judged, self._studied = known.findings_revision, known.entries_revision
+        self._findings_revision, self._entries_revision = (
+            known.findings_revision,
+            known.entries_revision,
+        )
 
     def take(self) -> bool:
         """Return, once and only every few polls, whether the filter must run again."""
-        self._looks += 1
-        if self._looks % RENEW or self._view.is_behind:
+        self._polls += 1
+        if self._polls % POLLS_PER_RENEWAL or self._view.is_behind:
             return False
         was_stale, self._is_stale = self._is_stale, False
         return was_stale

@@ -29,7 +29,7 @@ CLAIM_WIDTH: Final = 16
 """Columns of a claim: most are true or an empty object; the frame shows longer ones."""
 PATH_WIDTH: Final = 36
 """Minimum columns for the path of a capability; with fewer, counts are hidden."""
-MOST: Final = 2000
+MAX_CAPABILITIES: Final = 2000
 """Capabilities shown, at most."""
 
 
@@ -71,7 +71,7 @@ class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
 
 def claims_of(model: SessionModel) -> Claims:
     """Return what was claimed and used; each row leads to the first use, or to the claim."""
-    every = model.capabilities.rows()[:MOST]
+    every = model.capabilities.rows()[:MAX_CAPABILITIES]
     rows = sorted(every, key=lambda row: (row.side != "agent", not _is_wrong(row)))
     shown = [row for row in rows if row.claim is not None or row.used]
     return Claims(

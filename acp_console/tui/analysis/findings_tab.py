@@ -15,8 +15,8 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from acp_console.render.findings import (
-    GRAVEST_FIRST,
     MESSAGE_WIDTH,
+    MOST_SEVERE_FIRST,
     frame_numbers,
     json_path,
     rule_coverage,
@@ -31,9 +31,9 @@ from acp_inspector.lint.catalog import BASES, SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding, Linter
 from acp_protocol.host.sanitize import single_line
 
-NAMED: Final = 8
+MAX_EXPLAINED_FRAMES: Final = 8
 """Frames named in the explanation of a finding, at most."""
-IN_LINE: Final = 2
+MAX_LINE_FRAMES: Final = 2
 """Frames named in the line of a finding, at most."""
 
 
@@ -81,7 +81,7 @@ class FindingsTab(AnalysisTab[Linter, Found]):
         self.show_heading(self._heading(answer))
         found = [each for each in answer.findings if each.severity in self.shown]
         if found:
-            columns = max(len(frame_numbers(each, IN_LINE)) for each in found)
+            columns = max(len(frame_numbers(each, MAX_LINE_FRAMES)) for each in found)
             self.lines.show([_line(each, columns) for each in found])
             self._go_to_aim(found)
         else:
@@ -122,7 +122,7 @@ class FindingsTab(AnalysisTab[Linter, Found]):
             f"{SEVERITY_LETTERS[each]} {format_number(found.counts[each])} "
             + severity_word(each, found.counts[each])
             + ("" if each in self.shown else " hidden")
-            for each in GRAVEST_FIRST
+            for each in MOST_SEVERE_FIRST
         ]
         heading = " · ".join(parts)
         if found.omitted:
@@ -158,7 +158,7 @@ def _line(finding: Finding, columns: int) -> Line:
     parts = (
         (finding.severity, f"{SEVERITY_LETTERS[finding.severity]} "),
         ("strong", f"{finding.rule.id}  "),
-        ("muted", f"{frame_numbers(finding, IN_LINE):<{columns}}  "),
+        ("muted", f"{frame_numbers(finding, MAX_LINE_FRAMES):<{columns}}  "),
         ("", single_line(finding.message, MESSAGE_WIDTH)),
     )
     return Line(parts, finding.frames[-1] if finding.frames else None, finding)
@@ -175,7 +175,7 @@ def _explanation(finding: Finding) -> Text:
     )
     if finding.fix:
         explanation.append(f"Fix     {finding.fix}\n")
-    frames = frame_numbers(finding, NAMED) or "none"
+    frames = frame_numbers(finding, MAX_EXPLAINED_FRAMES) or "none"
     place = f", at {single_line(json_path(finding), 80)}" if finding.path else ""
     explanation.append(f"Frames  {frames}{place}")
     return explanation

@@ -25,7 +25,7 @@ from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.statistics import MethodStatistics
 from acp_inspector.filter.ast import And, Compare, format_expression
 
-MOST: Final = 2000
+MAX_ROWS: Final = 2000
 """Rows of one table."""
 
 
@@ -76,7 +76,7 @@ def counted(model: SessionModel, by: By) -> Counted:
     match by:
         case "method":
             tallies = counted_methods(model)
-            rows = [_method(tally) for tally in tallies[:MOST]]
+            rows = [_method(tally) for tally in tallies[:MAX_ROWS]]
             every = len(tallies)
         case "session":
             items = list(model.statistics.sessions.items())
@@ -86,12 +86,14 @@ def counted(model: SessionModel, by: By) -> Counted:
                     tuple(session_cells(model, key, tally)),
                     sessions[key].begun or None if key in sessions else None,
                 )
-                for key, tally in items[-MOST:]
+                for key, tally in items[-MAX_ROWS:]
             ]
         case "turn":
             turns = counted_turns(model)
             every = len(turns)
-            rows = [AnalysisRow(tuple(turn_cells(*each)), each[0].began) for each in turns[-MOST:]]
+            rows = [
+                AnalysisRow(tuple(turn_cells(*each)), each[0].began) for each in turns[-MAX_ROWS:]
+            ]
     return Counted(by, headline(model), tuple(rows), every - len(rows))
 
 

@@ -12,7 +12,7 @@ from acp_console.render.waiting import WaitLine, alarms, wait_tree
 from acp_console.tui.analysis.tab import AnalysisTab, Line
 from acp_inspector.analysis.session_model import SessionModel
 
-MOST: Final = 1000
+MAX_LINES: Final = 1000
 """Lines that are shown."""
 
 
@@ -73,8 +73,8 @@ def waiting(model: SessionModel, n: int | None, now: float | None) -> Waiting:
     # Clocks may differ, but now is never before the last entry.
     graph = model.waiting(n, None if now is None else max(model.at, now))
     shown = (Line((("error", f"✗ {text}"),), frame) for text, frame in alarms(graph))
-    lines = list(islice(chain(shown, map(_line, wait_tree(graph))), MOST + 1))
-    if len(lines) > MOST:
+    lines = list(islice(chain(shown, map(_line, wait_tree(graph))), MAX_LINES + 1))
+    if len(lines) > MAX_LINES:
         lines[-1] = Line((("muted", f"… {format_number(len(graph.waits))} wait in all"),))
     return Waiting(graph.n, model.n, len(graph.waits), tuple(lines))
 

@@ -18,7 +18,7 @@ from acp_inspector.analysis.exchanges import Exchange
 from acp_inspector.analysis.session_model import SessionModel
 from acp_protocol.host.sanitize import single_line
 
-MOST: Final = 2000
+MAX_EXCHANGES: Final = 2000
 """Exchanges that are shown at once, around the chosen frame."""
 NAMES: Final = (24, 40)
 """Columns of the names, at least and at most."""
@@ -103,7 +103,7 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
 
     def look(self, moment: TimePoint) -> None:
         near = self._middle or 0
-        is_far = moment.n is None or abs(moment.n - near) > MOST // 2
+        is_far = moment.n is None or abs(moment.n - near) > MAX_EXCHANGES // 2
         if is_far or self._middle is None:
             self._middle = moment.n
         super().poll(moment)
@@ -161,8 +161,8 @@ def waterfall(model: SessionModel, n: int | None) -> Waterfall:
     middle = (
         len(every) if n is None else bisect_right(every, n, key=lambda each: each.request_frame.seq)
     )
-    first = max(min(middle - MOST // 2, len(every) - MOST), 0)
-    chosen = every[first : first + MOST]
+    first = max(min(middle - MAX_EXCHANGES // 2, len(every) - MAX_EXCHANGES), 0)
+    chosen = every[first : first + MAX_EXCHANGES]
     groups: dict[str | None, list[Exchange]] = {}
     for exchange in chosen:
         session = exchange.session

@@ -35,7 +35,7 @@ from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json
 
-LINES: Final = 40
+MAX_DIFF_LINES: Final = 40
 """Lines of a diff that are shown."""
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -80,7 +80,7 @@ def changes_text(changes: Sequence[Json]) -> Text:
                 lines.append(single_line(f"{operation} {path}", 160))
             case _:
                 lines.append("an unreadable change")
-    return Text("\n".join(lines[:LINES]), "bold")
+    return Text("\n".join(lines[:MAX_DIFF_LINES]), "bold")
 
 
 def _name(line: str) -> str:
@@ -91,10 +91,10 @@ def _name(line: str) -> str:
 
 
 def _append(text: Text, lines: Sequence[str]) -> None:
-    for line in lines[:LINES]:
+    for line in lines[:MAX_DIFF_LINES]:
         text.append(f"\n{line}", _STYLES.get(line[:1], ""))
-    if len(lines) > LINES:
-        text.append(f"\n… {len(lines) - LINES} more lines", "dim")
+    if len(lines) > MAX_DIFF_LINES:
+        text.append(f"\n… {len(lines) - MAX_DIFF_LINES} more lines", "dim")
 
 
 STATUS: Final = {

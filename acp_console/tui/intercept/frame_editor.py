@@ -86,11 +86,11 @@ def _id(message: Request | SuccessResponse | ErrorResponse) -> str:
     return jsonrpc.encode(message.id).decode()
 
 
-AT_ONCE: Final = 50_000
+MAX_INSTANT_CHARS: Final = 50_000
 """Characters that are checked at every key; longer texts wait for a pause."""
-PAUSE: Final = 0.3
+CHECK_DELAY_S: Final = 0.3
 """Seconds without a key after which a long text is checked."""
-REMARKS: Final = 3
+MAX_REMARKS: Final = 3
 """Remarks that are shown."""
 
 
@@ -121,7 +121,7 @@ class FrameEditor(Vertical):
             id="frame-text",
             tab_behavior="indent",
             show_line_numbers=True,
-            soft_wrap=len(self._begin) <= AT_ONCE,
+            soft_wrap=len(self._begin) <= MAX_INSTANT_CHARS,
         )
         yield Static(id="frame-check", markup=False)
 
@@ -158,10 +158,10 @@ class FrameEditor(Vertical):
         if self._waiting is not None:
             self._waiting.stop()
             self._waiting = None
-        if len(self.text) <= AT_ONCE:
+        if len(self.text) <= MAX_INSTANT_CHARS:
             self._check()
         else:
-            self._waiting = self.set_timer(PAUSE, self._check)
+            self._waiting = self.set_timer(CHECK_DELAY_S, self._check)
 
     def _check(self) -> None:
         self._waiting = None
@@ -174,9 +174,9 @@ class FrameEditor(Vertical):
         else:
             raw = minify(text)
             remarks = list(self._remarks(raw))
-            lines = [f"! {single_line(remark, 200)}" for remark in remarks[:REMARKS]]
-            if len(remarks) > REMARKS:
-                lines.append(f"! and {len(remarks) - REMARKS} more")
+            lines = [f"! {single_line(remark, 200)}" for remark in remarks[:MAX_REMARKS]]
+            if len(remarks) > MAX_REMARKS:
+                lines.append(f"! and {len(remarks) - MAX_REMARKS} more")
             check.update(
                 Content.assemble(
                     f"✓ valid JSON, sent as one line of {format_number(len(raw))} bytes",

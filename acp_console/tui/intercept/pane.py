@@ -41,13 +41,13 @@ from acp_protocol.jsonrpc import (
 
 EDITABLE: Final = 2**17
 """Bytes of a frame that can be edited on a screen; larger ones make typing slow."""
-SOON: Final = 10.0
+URGENT_BELOW_S: Final = 10.0
 """A countdown with fewer seconds left is shown as urgent."""
-LOW: Final = 32
+LOW_SCREEN_LINES: Final = 32
 """A screen with fewer lines counts as low."""
 CELLS: Final = 10
 """Cells of a full countdown."""
-SHOWN: Final = 16_384
+MAX_HELD_CHARS: Final = 16_384
 """Characters of a held frame that are drawn."""
 PARTS: Final = "#break-filter, #breakpoints, #rule-counts, #holds, #held-frame, #held-text"
 """Selectors of the pane's widgets."""
@@ -133,7 +133,7 @@ class InterceptPane(Vertical):
 
     def on_resize(self) -> None:
         """Take less of a low screen, to leave room for the traffic."""
-        self.set_class(self.screen.size.height < LOW, "-low")
+        self.set_class(self.screen.size.height < LOW_SCREEN_LINES, "-low")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only what can be done now, and no letter keys while the user types a filter."""
@@ -372,7 +372,7 @@ class InterceptPane(Vertical):
     def _line(self, hold: HeldFrame, state: InterceptState) -> Content:
         way = "client → agent" if hold.side == "client" else "agent → client"
         cells = min(max(round(hold.seconds_left / state.limit * CELLS), 0), CELLS)
-        style = "bold $text-error" if hold.seconds_left < SOON else "$text-accent"
+        style = "bold $text-error" if hold.seconds_left < URGENT_BELOW_S else "$text-accent"
         behind = f"  +{hold.queued_behind} behind" if hold.queued_behind else ""
         start = f"  {way}  {hold.seq:>4}  "
         room = self.size.width - len(start) - len(behind) - CELLS - 7
@@ -446,4 +446,4 @@ def _drawn(hold: HeldFrame) -> Content:
     except NotEditableError:
         text = hold.raw.decode(errors="backslashreplace")
     more = "" if hold.is_whole else f"\n… {format_number(hold.size)} bytes in all"
-    return highlight(escape_controls(text[:SHOWN]), language="json") + Content(more)
+    return highlight(escape_controls(text[:MAX_HELD_CHARS]), language="json") + Content(more)

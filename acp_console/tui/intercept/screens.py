@@ -256,7 +256,7 @@ def _options(request: Request) -> list[tuple[str, str]]:
     ]
 
 
-BEGIN: Final = "5"
+DEFAULT_DELAY: Final = "5"
 """The default delay in seconds."""
 
 
@@ -280,7 +280,7 @@ class DelayScreen(ModalScreen[float | None]):
             yield Static(
                 "The frame is sent after this many seconds, and then the frames behind it."
             )
-            yield Input(BEGIN, id="delay-seconds", compact=True)
+            yield Input(DEFAULT_DELAY, id="delay-seconds", compact=True)
             yield Static(id="delay-check", markup=False)
         yield Footer()
 

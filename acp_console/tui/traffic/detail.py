@@ -23,7 +23,7 @@ from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json, parse
 
-SHOWN: Final = 1 << 16
+MAX_FRAME_CHARS: Final = 1 << 16
 """Characters of one frame that are drawn; all of it can be asked for."""
 VALUE_SHOWN: Final = 1000
 """Characters of one value that are spelled out."""
@@ -95,7 +95,7 @@ class FrameDetail(Vertical):
         self,
         *,
         id: str | None = None,  # noqa: A002 - Textual's word
-        max_shown: int = SHOWN,
+        max_shown: int = MAX_FRAME_CHARS,
     ) -> None:
         """Show an entry; of its text at most `max_shown` characters."""
         super().__init__(id=id)

@@ -19,7 +19,7 @@ from acp_console.state.traffic.filter_history import FilterHistory
 from acp_console.state.traffic.filters import filter_for, permission_filter, same_filter
 from acp_console.state.traffic.model import TrafficModel
 from acp_console.state.traffic.rows import LARGE, head_text, size_of
-from acp_console.state.traffic.scanner import NOWHERE, FilterStaleness, TrafficScanner
+from acp_console.state.traffic.scanner import NO_MATCH, FilterStaleness, TrafficScanner
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.filter_input import FilterInput
@@ -33,17 +33,17 @@ from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry
 from acp_protocol.errors import AcpError
 
-TROUBLE: Final = "error or malformed"
+ERRORS_FILTER: Final = "error or malformed"
 """The filter for errors."""
-SLICE: Final = 0.010
+SLICE_S: Final = 0.010
 """Seconds of background work between two checks for keys."""
-PAUSE: Final = 0.013
+SLICE_INTERVAL_S: Final = 0.013
 """Seconds from one such slice to the next."""
-RESTS: Final = 2
+SLICES_SKIPPED_AFTER_KEY: Final = 2
 """Slices that are left out after a key: another one mostly follows soon."""
-SYNC: Final = 4
+SLICES_PER_SYNC: Final = 4
 """Slices after which what they have found is shown."""
-LOOK: Final = 0.1
+GROWTH_POLL_INTERVAL_S: Final = 0.1
 """Seconds between two looks at whether a recording has grown."""
 
 
@@ -91,7 +91,7 @@ class TrafficPane(Vertical):
         annotations: Annotations | None = None,
         *,
         id: str | None = None,  # noqa: A002 - Textual's word
-        slice_s: float = SLICE,
+        slice_s: float = SLICE_S,
     ) -> None:
         """Show `entries`, and what `annotations` know of them; None: those `extend` hands over.
 
@@ -129,8 +129,8 @@ class TrafficPane(Vertical):
         yield FrameDetail(id="frame-detail")
 
     def on_mount(self) -> None:
-        self._timer = self.set_interval(PAUSE, self._work_on)
-        self.set_interval(LOOK, self._look)
+        self._timer = self.set_interval(SLICE_INTERVAL_S, self._work_on)
+        self.set_interval(GROWTH_POLL_INTERVAL_S, self._look)
         self._show_row(None)
         self._sync()
 
@@ -183,7 +183,7 @@ class TrafficPane(Vertical):
         if not is_busy and self._timer is not None:
             self._timer.pause()
         self._slices += 1
-        if not is_busy or self._slices % SYNC == 0:
+        if not is_busy or self._slices % SLICES_PER_SYNC == 0:
             self._sync()
 
     def _begin_anew(self) -> None:
@@ -248,7 +248,7 @@ class TrafficPane(Vertical):
         event.stop()
         if self.table.has_moved:
             self._sought = None
-            self._rests = RESTS
+            self._rests = SLICES_SKIPPED_AFTER_KEY
         self.table.has_moved = False
         self._chosen()
         self._report_count()
@@ -311,12 +311,12 @@ class TrafficPane(Vertical):
         self._seek(wanted, is_forward=is_forward, turns=True)
 
     def action_trouble(self, is_next: bool) -> None:
-        self._seek(TROUBLE, is_forward=is_next)
+        self._seek(ERRORS_FILTER, is_forward=is_next)
 
     def action_go_to_finding(self, is_next: bool) -> None:
         row = self._chosen()
         found = None if row is None else self._view.found_beside(row, is_next=is_next)
-        self._arrive(NOWHERE if found is None else found)
+        self._arrive(NO_MATCH if found is None else found)
 
     def action_mark(self) -> None:
         row = self._chosen()
@@ -380,7 +380,7 @@ class TrafficPane(Vertical):
     def go_to_entry(self, n: int) -> None:
         """Put the cursor on entry `n`, if there is a row for it."""
         row = self._view.row_of(n)
-        self._arrive(NOWHERE if row is None else row)
+        self._arrive(NO_MATCH if row is None else row)
 
     # Inside.
 
@@ -404,8 +404,8 @@ class TrafficPane(Vertical):
             self._begin_work()
 
     def _arrive(self, row: int) -> None:
-        position = None if row == NOWHERE else self._view.position_of(row)
-        if row == NOWHERE:
+        position = None if row == NO_MATCH else self._view.position_of(row)
+        if row == NO_MATCH:
             self.notify("No more in this direction", severity="warning")
         elif position is None:
             self.notify("The filter hides this row: press Esc to clear it", severity="warning")

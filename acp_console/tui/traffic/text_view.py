@@ -25,7 +25,7 @@ from acp_console.render.values import plural
 from acp_console.tui.clipboard import copy
 from acp_console.tui.cursor_list import foreground_style
 
-MEASURED: Final = 4096
+MAX_MEASURED_CHARS: Final = 4096
 """Characters of the longest line whose width is measured; longer ones are cut by counting."""
 
 _TOKENS: Final = re.compile(
@@ -104,7 +104,7 @@ class TextLines(ScrollView, can_focus=True):
             yield Segment(line[begin:end], plain + self._component("note"))
             return
         at = begin
-        if self._is_json and len(line) <= MEASURED:
+        if self._is_json and len(line) <= MAX_MEASURED_CHARS:
             for token in _TOKENS.finditer(line):
                 first, behind = max(token.start(), begin), min(token.end(), end)
                 if first >= behind:
@@ -129,7 +129,7 @@ class TextLines(ScrollView, can_focus=True):
 def _rows_of(line: str, width: int) -> int:
     if len(line) * 2 <= width or (len(line) <= width and line.isascii()):
         return 1
-    if len(line) <= MEASURED and not line.isascii():
+    if len(line) <= MAX_MEASURED_CHARS and not line.isascii():
         return len(_pieces(line, width))
     return -(-len(line) // _step(line, width))
 
@@ -141,7 +141,7 @@ def _step(line: str, width: int) -> int:
 
 def _piece(line: str, width: int, row: int) -> tuple[int, int]:
     """Return begin and end of what stands in one row of a wrapped line."""
-    if len(line) > MEASURED or line.isascii():
+    if len(line) > MAX_MEASURED_CHARS or line.isascii():
         step = _step(line, width)
         return row * step, (row + 1) * step
     return _pieces(line, width)[row]

@@ -22,15 +22,15 @@ from acp_protocol.jsonrpc import Json
 
 Step: TypeAlias = str | int
 
-PORTION: Final = 200
+MEMBERS_PER_PAGE: Final = 200
 """Members that are shown at once; the node behind them shows as many more."""
-BESIDE: Final = 60
+LABEL_COLUMNS: Final = 60
 """Columns that stand beside a value: what it is in, its name, and how long it is."""
-NAMED: Final = 34
+SHORT_LABEL_COLUMNS: Final = 34
 """Columns that stand beside a value that is not cut."""
-LEAST: Final = 20
+MIN_VALUE_CHARS: Final = 20
 """Characters of a value that are shown at least."""
-UNFOLDED: Final = 24
+MAX_EXPANDED_LINES: Final = 24
 """Lines that are unfolded to begin with."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -111,7 +111,7 @@ class JsonTree(Tree[JsonNode]):
         while waiting:
             node = waiting.popleft()
             size = _size(node.data.value) if node.data and not node.data.is_rest else 0
-            if size and lines + size <= UNFOLDED:
+            if size and lines + size <= MAX_EXPANDED_LINES:
                 self._grow(node)
                 node.expand()
                 lines += size
@@ -169,9 +169,9 @@ class JsonTree(Tree[JsonNode]):
         return text
 
     def _value(self, value: Json) -> Text:
-        fits = max(self.size.width - NAMED, LEAST)
+        fits = max(self.size.width - SHORT_LABEL_COLUMNS, MIN_VALUE_CHARS)
         is_long = isinstance(value, str) and len(value) > fits
-        shown = max(self.size.width - BESIDE, LEAST) if is_long else fits
+        shown = max(self.size.width - LABEL_COLUMNS, MIN_VALUE_CHARS) if is_long else fits
         if isinstance(value, dict | list):
             count = len(cast("list[Json]", value))
             signs = "{}" if isinstance(value, dict) else "[]"
@@ -195,7 +195,7 @@ class JsonTree(Tree[JsonNode]):
         for at, (step, value) in enumerate(_members(place.value)):
             if at < place.begin:
                 continue
-            if at >= place.begin + PORTION:
+            if at >= place.begin + MEMBERS_PER_PAGE:
                 node.add_leaf("", JsonNode(place.path, place.value, at))
                 return
             inner = JsonNode((*place.path, step), value)

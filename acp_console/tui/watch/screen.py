@@ -35,9 +35,9 @@ from acp_protocol.host.sanitize import single_line
 
 POLL_INTERVAL_S: Final = 0.05
 """Seconds between two polls for new entries."""
-LAST: Final = 4
+TAIL_ROWS: Final = 4
 """Rows at the end of a recording that are searched for the exit event."""
-MOST: Final = 2000
+MAX_ENTRIES_PER_POLL: Final = 2000
 """Entries that are taken in one poll, so that keys stay responsive."""
 
 
@@ -158,7 +158,7 @@ class WatchScreen(Screen[None]):
         if self._is_switching:
             return
         if self._reading is not None:
-            entries = self._reading.take(MOST)
+            entries = self._reading.take(MAX_ENTRIES_PER_POLL)
             for inspection in self.query(InspectorPane):
                 inspection.extend(entries)
             self._notice_end(entries)
@@ -166,7 +166,7 @@ class WatchScreen(Screen[None]):
         if recording is not None and recording.is_complete and len(recording) != self._count:
             self._count = len(recording)
             with suppress(AcpError):
-                self._notice_end(recording[-LAST:])
+                self._notice_end(recording[-TAIL_ROWS:])
         for pane in self.query(InterceptPane):
             pane.sync()
         self._show_status()

@@ -45,7 +45,7 @@ MAX_FRAMES: Final = 5
 """Frame numbers that are named of one step, at most."""
 _DEPTH: Final = 100
 """Levels of nesting that are compared one by one; deeper values are compared as a whole."""
-_MANY: Final = 2_000
+_MAX_ALIGNED_STEPS: Final = 2_000
 """Steps of one side in one session from which on frequent steps do not help to align them."""
 _NONE: Final = -1
 """Number of a turn that is missing in one of the two."""
@@ -431,7 +431,7 @@ class _Comparing:
 
 
 def _aligned(left: list[str], right: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
-    is_long = max(len(left), len(right)) > _MANY
+    is_long = max(len(left), len(right)) > _MAX_ALIGNED_STEPS
     return SequenceMatcher(None, left, right, autojunk=is_long).get_opcodes()
 
 

@@ -74,7 +74,7 @@ class ItemChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class SurroundingsChanged:
+class SessionInfoChanged:
     """A title, mode, usage, terminal, turn or the like has another value."""
 
     session_id: str
@@ -90,7 +90,7 @@ StateChange: TypeAlias = (
     | ItemVanished
     | TextGrew
     | ItemChanged
-    | SurroundingsChanged
+    | SessionInfoChanged
 )
 
 
@@ -101,7 +101,7 @@ _NAMES: Final[dict[type[StateChange], str]] = {
     ItemVanished: "ItemVanished",
     TextGrew: "TextGrew",
     ItemChanged: "ItemChanged",
-    SurroundingsChanged: "SurroundingsChanged",
+    SessionInfoChanged: "SurroundingsChanged",
 }
 """The names in JSON; scripts rely on them, whatever the classes are called."""
 
@@ -126,7 +126,7 @@ def state_changes(
             found += (_appeared(key, item) for item in after[key].items)
         else:
             found += _items(before[key], after[key])
-        found += _surroundings(before.get(key), after[key])
+        found += _session_info_changes(before.get(key), after[key])
     return found
 
 
@@ -167,13 +167,13 @@ def _item(session_id: str, before: Item, after: Item) -> Iterator[StateChange]:
             yield ItemChanged(session_id, after.key, name, value, theirs[name])
 
 
-def _surroundings(
+def _session_info_changes(
     before: SessionSnapshot | None, after: SessionSnapshot
-) -> Iterator[SurroundingsChanged]:
+) -> Iterator[SessionInfoChanged]:
     ours, theirs = _around(before), _around(after)
     for name in dict.fromkeys([*ours, *theirs]):
         if ours.get(name) != theirs.get(name):
-            yield SurroundingsChanged(after.session_id, name, ours.get(name), theirs.get(name))
+            yield SessionInfoChanged(after.session_id, name, ours.get(name), theirs.get(name))
 
 
 def _around(snapshot: SessionSnapshot | None) -> dict[str, Json]:

@@ -83,11 +83,11 @@ def syntax_error(context: Context) -> JsonSyntaxError | None:
     """Return what is wrong with a line, and where; None if it is JSON."""
     lines = context.state.of(LineState)
     if lines.newest is None or lines.newest[0] is not context.frame:
-        lines.newest = context.frame, _slip(context)
+        lines.newest = context.frame, _error_reason(context)
     return lines.newest[1]
 
 
-def _slip(context: Context) -> JsonSyntaxError | None:
+def _error_reason(context: Context) -> JsonSyntaxError | None:
     try:
         text = context.frame.data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:

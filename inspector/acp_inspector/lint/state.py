@@ -35,7 +35,7 @@ FLAGS: Final[dict[Side, tuple[str, ...]]] = {
 }
 """Capabilities of version 1 that are booleans."""
 
-LONGEST_NUMBER: Final = 20
+MAX_NUMBER_CHARS: Final = 20
 """Characters of an integer of 64 bits."""
 
 
@@ -225,7 +225,7 @@ class LintState:
         """Return the request of `side` that waits with the same id in another type."""
         if isinstance(id_, int):
             return self.requests.get((side, *id_key(str(id_))))
-        if not isinstance(id_, str) or len(id_) > LONGEST_NUMBER:
+        if not isinstance(id_, str) or len(id_) > MAX_NUMBER_CHARS:
             return None
         is_number = id_.removeprefix("-").isdecimal() and id_.isascii()
         ask = self.requests.get((side, *id_key(int(id_)))) if is_number else None

@@ -41,9 +41,9 @@ def is_inside(path: str, directory: str) -> bool:
     return normalized(path).startswith(top if top.endswith("/") else top + "/")
 
 
-LONGEST: Final = 2000
+MAX_PATTERN_CHARS: Final = 2000
 """Characters of a pattern that is looked at."""
-DEEPEST: Final = 50
+MAX_GROUP_DEPTH: Final = 50
 """Groups within each other in a pattern that is looked at for more than its brackets."""
 
 _CLASS: Final = re.compile(r"\[\^?((?:[^\\\]]|\\.)*)(\]|\Z)", re.DOTALL)
@@ -63,7 +63,7 @@ def is_pattern(text: str) -> bool:
     What makes it none is a class or a group that is not closed, or one that is closed but was not
     opened, a quantifier of nothing, or one after another.
     """
-    if len(text) > LONGEST:
+    if len(text) > MAX_PATTERN_CHARS:
         return True
     bare = _CLASS.sub(_class, _ESCAPE.sub(_escape, text))
     if "\0" in bare or bare.endswith("\\"):
@@ -96,7 +96,7 @@ def _compiles(bare: str) -> bool:
         deepest = max(deepest, depth)
         if depth < 0:
             return False
-    if deepest > DEEPEST:
+    if deepest > MAX_GROUP_DEPTH:
         return depth == 0
     try:
         re.compile(words)

@@ -150,10 +150,10 @@ def find_secrets(
 
     def new_in_stream(matches: Iterable[StreamMatch]) -> Iterator[Leftover]:
         for match in matches:
-            if match.hit.value not in placeholders.numbers:
-                placeholders.placeholder(match.hit)
+            if match.match.value not in placeholders.numbers:
+                placeholders.placeholder(match.match)
                 cut = redact_text(match.text, detector, placeholders)[0]
-                yield _leftover(match.parts[0][0], cut, match.hit, placeholders)
+                yield _leftover(match.parts[0][0], cut, match.match, placeholders)
 
     with open_whole(path) as lines:
         skipped = 0
@@ -199,9 +199,9 @@ class _LearnedSecrets:
 
     def add(self, matches: Iterable[StreamMatch]) -> None:
         for match in matches:
-            self.known.placeholder(match.hit)
+            self.known.placeholder(match.match)
             for place, (line, start, end) in enumerate(match.parts):
-                cut = _Cut(start, end, match.hit if place == 0 else None)
+                cut = _Cut(start, end, match.match if place == 0 else None)
                 self.cuts.setdefault(line, []).append(cut)
 
 

@@ -176,7 +176,7 @@ _KEY_END: Final = re.compile(r"-----END [^-\n]*-----")
 class StreamMatch:
     """A secret in joined text."""
 
-    hit: SecretMatch
+    match: SecretMatch
     """Its offsets are those in the joined text."""
     parts: tuple[tuple[int, int, int], ...]
     """The number of the line, from 1, and start and end there, of each part of the secret."""
@@ -258,8 +258,8 @@ class StreamDetector:
         """Search a long unfinished line, except for matches near its end, which may go on."""
         size = len(stream.text)
         near_end = size - STREAM_OVERLAP
-        found = [each for each in stream.search(self._detector) if each.hit.start < near_end]
-        last = max((each.hit.end for each in found), default=0)
+        found = [each for each in stream.search(self._detector) if each.match.start < near_end]
+        last = max((each.match.end for each in found), default=0)
         if last < size or size >= MAX_STREAM_CHARACTERS:
             yield from found
             stream.drop(max(last, near_end))

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_console.cli.lint import KEPT, lint_json
+from acp_console.cli.lint import MAX_FINDINGS_KEPT, lint_json
 from acp_console.cli.lint_text import print_report
 from acp_inspector.lint.catalog import rules
 from acp_inspector.lint.engine import LintReport
@@ -111,17 +111,17 @@ def noisy(tmp_path: Path) -> Path:
     """A recording with more findings of one rule than are kept."""
     talk = Talk()
     talk.open()
-    for _ in range(KEPT + 20):
+    for _ in range(MAX_FINDINGS_KEPT + 20):
         talk.send("agent", b"INFO")
     return write(tmp_path / "noisy.acp.ndjson", talk)
 
 
 def test_a_filter_finds_what_lies_behind_those_that_are_kept(call: Call, noisy: Path) -> None:
-    done = call("lint", "--filter", f"n > {KEPT + 10}", "--format", "json", str(noisy))
+    done = call("lint", "--filter", f"n > {MAX_FINDINGS_KEPT + 10}", "--format", "json", str(noisy))
     told = json.loads(done.out)
     assert done.code == exit_codes.FOUND
     assert len(told["findings"]) == told["counts"]["error"] > 10
-    assert all(max(each["frames"]) > KEPT + 10 for each in told["findings"])
+    assert all(max(each["frames"]) > MAX_FINDINGS_KEPT + 10 for each in told["findings"])
 
 
 def test_all_means_all(call: Call, noisy: Path) -> None:
@@ -129,8 +129,8 @@ def test_all_means_all(call: Call, noisy: Path) -> None:
         json.loads(call("lint", *wish, "--format", "json", str(noisy)).out)
         for wish in ([], ["--all"])
     )
-    assert (len(some["findings"]), some["omitted"]) == (KEPT, 20)
-    assert (len(every["findings"]), every["omitted"]) == (KEPT + 20, 0)
+    assert (len(some["findings"]), some["omitted"]) == (MAX_FINDINGS_KEPT, 20)
+    assert (len(every["findings"]), every["omitted"]) == (MAX_FINDINGS_KEPT + 20, 0)
     assert "more; --all" not in call("lint", "--all", str(noisy)).out
 
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_console.client.permissions import (
+    AllowLevel,
     PermissionOption,
-    PermissionPolicy,
     PermissionPrompt,
     PolicyDecider,
     allows,
     merge_tool_call,
     parse_permission_request,
-    strictest_policy_for,
+    required_level,
 )
 
 OPTIONS = (
@@ -49,12 +49,12 @@ def asked(cwd: Path = Path("/ada"), **tool_call: Any) -> PermissionPrompt:
         (7, "all"),
     ],
 )
-def test_each_kind_needs_its_policy(kind: object, least: PermissionPolicy) -> None:
-    order: list[PermissionPolicy] = ["none", "reads", "edits", "all"]
+def test_each_kind_needs_its_policy(kind: object, least: AllowLevel) -> None:
+    order: list[AllowLevel] = ["none", "reads", "edits", "all"]
     ask = asked(kind=kind)
     let_through = [allowed for allowed in order if allows(allowed, ask)]
     assert let_through == order[order.index(least) :]
-    assert strictest_policy_for(ask) == least
+    assert required_level(ask) == least
 
 
 def test_a_title_decides_nothing() -> None:

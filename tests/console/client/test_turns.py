@@ -13,7 +13,7 @@ import pytest
 from acp_console.client.agents import DEMO_AGENT, command_agent
 from acp_console.client.connection import AgentConnection, connect_agent
 from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import PermissionPolicy, PolicyDecider
+from acp_console.client.permissions import AllowLevel, PolicyDecider
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.items import AgentMessage, ToolCallItem, TurnEnd, UserMessage
 from acp_inspector.journal import Entry, Frame, Journal
@@ -38,7 +38,7 @@ greet_v2()
 
 @asynccontextmanager
 async def linked(
-    command: Sequence[str] | None, cwd: Path, journal: Journal, allow: PermissionPolicy = "reads"
+    command: Sequence[str] | None, cwd: Path, journal: Journal, allow: AllowLevel = "reads"
 ) -> AsyncGenerator[tuple[AgentConnection, str]]:
     spec = (command_agent(command) if command else DEMO_AGENT).with_protocol(2)
     host = ClientHandlers(PolicyDecider(allow, lambda ask: None))

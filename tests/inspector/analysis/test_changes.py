@@ -11,8 +11,8 @@ from acp_inspector.analysis.state_diff import (
     ItemChanged,
     ItemVanished,
     SessionAppeared,
+    SessionInfoChanged,
     SessionVanished,
-    SurroundingsChanged,
     TextGrew,
     state_changes,
 )
@@ -58,7 +58,7 @@ def test_a_turn_is_told_as_what_appeared_and_what_grew() -> None:
         )
     )
     assert [type(each) for each in state_changes({}, fold.at(1))] == [
-        *(SessionAppeared, ItemAppeared, SurroundingsChanged, SurroundingsChanged)
+        *(SessionAppeared, ItemAppeared, SessionInfoChanged, SessionInfoChanged)
     ]
     (grown,) = state_changes(fold.at(3), fold.at(4))[:1]
     assert grown == ItemChanged("s1", "c", "status", "pending", "completed")
@@ -67,7 +67,7 @@ def test_a_turn_is_told_as_what_appeared_and_what_grew() -> None:
         (ItemAppeared, "agentmessage-3")
     ]
     around = [each for each in state_changes(fold.at(5), fold.at(6)) if hasattr(each, "member")]
-    assert {each.member for each in around if isinstance(each, SurroundingsChanged)} == {
+    assert {each.member for each in around if isinstance(each, SessionInfoChanged)} == {
         *("isBusy", "turn 1")
     }
 

@@ -50,7 +50,7 @@ REMEMBERED: Final = 1000
 
 
 @dataclass(slots=True)
-class _Doors:
+class _LoginState:
     """What was refused until one is logged in."""
 
     refused: dict[int, Point] = field(default_factory=dict[int, Point])
@@ -132,7 +132,7 @@ def logins_last(context: Context) -> CheckResult:
 
 @check("ACP-L082", on.response(*GUARDED))
 def logouts_break_nothing_else(context: Context) -> CheckResult:
-    logout, ask = context.state.of(_Doors).logout, context.request
+    logout, ask = context.state.of(_LoginState).logout, context.request
     if logout is None or ask is None or ask.seq < logout.seq:
         return None
     if context.kind == "result" or context.code in EXPLAINED:
@@ -150,7 +150,7 @@ def refused_requests_are_not_repeated(context: Context) -> CheckResult:
 
     Where a login happens in a terminal, it does not show in the recording.
     """
-    refused = context.state.of(_Doors).refused
+    refused = context.state.of(_LoginState).refused
     point = refused.get(_request(context)) if refused else None
     if point is None or any(each.get("type") == "terminal" for each in context.state.auth_methods):
         return None
@@ -163,21 +163,21 @@ def _request(call: Context | SentRequest) -> int:
 
 
 @track(on.request(*LOGINS), on.result(*LOGOUTS), on.error(*GUARDED))
-def _keep_doors(context: Context) -> None:
-    doors = context.state.of(_Doors)
+def _track_login_state(context: Context) -> None:
+    login = context.state.of(_LoginState)
     if context.kind == "request":
-        doors.refused.clear()
+        login.refused.clear()
     elif context.kind == "result":
-        doors.logout = context.point
+        login.logout = context.point
     elif (
-        context.request is not None and context.code == REQUIRED and len(doors.refused) < REMEMBERED
+        context.request is not None and context.code == REQUIRED and len(login.refused) < REMEMBERED
     ):
-        doors.refused[_request(context.request)] = context.point
+        login.refused[_request(context.request)] = context.point
 
 
 @track(on.result(*LOGINS))
 def _end_logout(context: Context) -> None:
-    context.state.of(_Doors).logout = None
+    context.state.of(_LoginState).logout = None
 
 
 @check("ACP-L084", on.request(*LOGINS))

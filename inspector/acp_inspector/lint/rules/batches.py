@@ -18,7 +18,7 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 INVALID_REQUEST: Final = -32600
-GRACE: Final = 5.0
+GRACE_S: Final = 5.0
 """Seconds in which an array should be refused."""
 ARRAYS: Final = 100
 """Arrays of each side that are remembered."""
@@ -85,7 +85,7 @@ def arrays_were_refused(ending: EndContext) -> CheckResult:
         Problem("an array got no error response", (batch.point.seq,))
         for sent in ending.state.of(_Batches).values()
         for batch in sent
-        if batch.refused is None and ending.point.time - batch.point.time > GRACE
+        if batch.refused is None and ending.point.time - batch.point.time > GRACE_S
     ]
     return tuple(found) or None
 
@@ -110,7 +110,7 @@ def _keep_refusal(context: Context) -> None:
         return
     for batch in context.state.of(_Batches).get(opposite(context.side), ()):
         # Later ones are about something else that could not be read.
-        if batch.refused is None and context.time - batch.point.time <= GRACE:
+        if batch.refused is None and context.time - batch.point.time <= GRACE_S:
             batch.refused = context.point
             return
 

@@ -20,7 +20,7 @@ from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 CANCEL: Final = "$/cancel_request"
 CANCELLED: Final = -32800
-GRACE: Final = 10.0
+GRACE_S: Final = 10.0
 """Seconds in which a cancelled request should be answered."""
 
 
@@ -30,7 +30,7 @@ def what_is_cancelled_is_pending(context: Context) -> CheckResult:
     if id_ is None or not is_request_id(id_):
         return None
     key = (context.side, *id_key(cast("RequestId", id_)))
-    if key in context.state.requests or _alike(context, id_) is not None:
+    if key in context.state.requests or _request_with_other_id_type(context, id_) is not None:
         return OK
     answered = context.state.responded.get(key)
     if answered is None:
@@ -58,7 +58,7 @@ def what_is_cancelled_is_named(context: Context) -> CheckResult:
         what = f"is {quoted(id_)}" if "requestId" in context.params else "is missing"
         return context.problem(f"requestId {what}", at="requestId")
     key = (context.side, *id_key(cast("RequestId", id_)))
-    alike = None if key in context.state.requests else _alike(context, id_)
+    alike = None if key in context.state.requests else _request_with_other_id_type(context, id_)
     if alike is not None:
         return context.problem(
             f"requestId {quoted(id_)} is that of the request {quoted(alike.id)} in another type",
@@ -68,7 +68,7 @@ def what_is_cancelled_is_named(context: Context) -> CheckResult:
     return OK
 
 
-def _alike(context: Context, id_: Json) -> SentRequest | None:
+def _request_with_other_id_type(context: Context, id_: Json) -> SentRequest | None:
     """Return the request that waits with the same id in another type, unless `id_` was used."""
     if (context.side, *id_key(cast("RequestId", id_))) in context.state.responded:
         return None
@@ -84,7 +84,7 @@ def cancelled_requests_get_an_answer(context: Context) -> CheckResult:
 def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
     found: list[Problem] = []
     for ask in ending.state.open():
-        if ask.cancelled is not None and ending.point.time - ask.cancelled.time > GRACE:
+        if ask.cancelled is not None and ending.point.time - ask.cancelled.time > GRACE_S:
             text = f"{ask.method} with the id {quoted(ask.id)} was cancelled, but never answered"
             found.append(Problem(text, (ask.seq, ask.cancelled.seq)))
     return tuple(found) or None
@@ -131,7 +131,7 @@ def cancelled_requests_are_answered_soon(context: Context) -> CheckResult:
     if ask is None or ask.cancelled is None:
         return None
     took = context.time - ask.cancelled.time
-    if took > GRACE:
+    if took > GRACE_S:
         return context.problem(
             f"{ask.method} is answered {took:.0f} seconds after it was cancelled",
             ask,

@@ -76,7 +76,7 @@ PLACES_V2: Final = {
 }
 
 
-def _claimed(context: Context) -> tuple[str, dict[str, Json]] | None:
+def _declared_capabilities(context: Context) -> tuple[str, dict[str, Json]] | None:
     """Return where a side claims its capabilities, and which; None when it does not at all."""
     if context.version is None:
         return None
@@ -89,7 +89,7 @@ def _claimed(context: Context) -> tuple[str, dict[str, Json]] | None:
 
 @check("ACP-L060", on.request("initialize"), on.result("initialize"))
 def markers_are_objects(context: Context) -> CheckResult:
-    claimed = _claimed(context)
+    claimed = _declared_capabilities(context)
     if claimed is None:
         return None
     for path, value in _inner(*claimed):
@@ -112,7 +112,7 @@ def _inner(path: str, claims: dict[str, Json]) -> Iterator[tuple[str, Json]]:
 
 @check("ACP-L061", on.request("initialize"), on.result("initialize"))
 def flags_are_booleans(context: Context) -> CheckResult:
-    claimed = _claimed(context)
+    claimed = _declared_capabilities(context)
     if claimed is None:
         return None
     place, claims = claimed
@@ -127,7 +127,7 @@ def flags_are_booleans(context: Context) -> CheckResult:
 
 @check("ACP-L062", on.result("initialize"))
 def no_leftovers_of_version_1(context: Context) -> CheckResult:
-    claimed = _claimed(context)
+    claimed = _declared_capabilities(context)
     if claimed is None:
         return None
     place, claims = claimed
@@ -139,26 +139,26 @@ def no_leftovers_of_version_1(context: Context) -> CheckResult:
 
 @check("ACP-L063", on.request("initialize"), on.result("initialize"))
 def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
-    claimed = _claimed(context)
+    claimed = _declared_capabilities(context)
     if claimed is None or context.version is None:
         return None
     place, claims = claimed
     elsewhere = _elsewhere(context)
-    strangers = [
+    unknown = [
         path
         for path in unknown_fields(schema_type(SHAPES[context.side], context.version), claims)
         if path not in elsewhere and path not in LEFTOVERS
     ]
     return tuple(
         problem
-        for path in strangers[:5]
+        for path in unknown[:5]
         for problem in context.problem(f"{path} is no capability", path=f"{place}.{path}")
     )
 
 
 @check("ACP-L064", on.result("initialize"))
 def agents_claim_something(context: Context) -> CheckResult:
-    claimed = _claimed(context)
+    claimed = _declared_capabilities(context)
     if claimed is None or not claimed[1]:
         return context.problem("the agent claims no capabilities")
     return OK
@@ -166,7 +166,7 @@ def agents_claim_something(context: Context) -> CheckResult:
 
 @check("ACP-L065", on.request("initialize"), on.result("initialize"))
 def capabilities_stand_where_they_belong(context: Context) -> CheckResult:
-    claimed = _claimed(context)
+    claimed = _declared_capabilities(context)
     if claimed is None:
         return None
     place, claims = claimed

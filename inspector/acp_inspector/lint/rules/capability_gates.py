@@ -62,7 +62,7 @@ def gated(context: Context, v1: str, v2: str = "") -> CheckResult:
 
 @check("ACP-L279", on.update("plan_update", "plan_removed"), capability="plan")
 @check("ACP-L465", on.update("notice"), capability="session.notices")
-def _claimed(context: Context, capability: str) -> CheckResult:
+def client_capability_is_declared(context: Context, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None
     if isinstance(context.state.claim("client", capability), dict):

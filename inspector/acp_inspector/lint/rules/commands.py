@@ -17,8 +17,8 @@ from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-TELLERS: Final = (*on.update("available_commands_update"), *on.result(*OPENERS))
-MOST: Final = 0.5
+COMMAND_REPORTS: Final = (*on.update("available_commands_update"), *on.result(*OPENERS))
+PARTIAL_SHARE: Final = 0.5
 """Share of a list that, once it is gone, makes the list look like a change alone."""
 
 
@@ -41,7 +41,7 @@ def _listed_commands(context: Context) -> tuple[str, list[dict[str, Json]]] | No
     return place, [as_object(each) for each in as_list(listed)]
 
 
-@track(TELLERS)
+@track(COMMAND_REPORTS)
 def _keep_commands(context: Context) -> None:
     listed, session = _listed_commands(context), opened(context)
     if listed is not None and session is not None:
@@ -49,7 +49,7 @@ def _keep_commands(context: Context) -> None:
         context.state.of(_Commands)[session] = _List(context.point, names)
 
 
-@check("ACP-L313", TELLERS)
+@check("ACP-L313", COMMAND_REPORTS)
 def commands_say_what_they_are(context: Context) -> CheckResult:
     listed = _listed_commands(context)
     if listed is None or not listed[1]:
@@ -65,7 +65,7 @@ def commands_say_what_they_are(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L314", TELLERS)
+@check("ACP-L314", COMMAND_REPORTS)
 def names_are_one_word(context: Context) -> CheckResult:
     listed = _listed_commands(context)
     if listed is None or not listed[1]:
@@ -79,7 +79,7 @@ def names_are_one_word(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L315", TELLERS)
+@check("ACP-L315", COMMAND_REPORTS)
 def command_names_are_unique(context: Context) -> CheckResult:
     listed = _listed_commands(context)
     if listed is None or not listed[1]:
@@ -96,12 +96,12 @@ def command_names_are_unique(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L316", TELLERS)
+@check("ACP-L316", COMMAND_REPORTS)
 def input_has_a_hint(context: Context) -> CheckResult:
     return _input(context, lambda value: None if isinstance(value.get("hint"), str) else "hint")
 
 
-@check("ACP-L317", TELLERS)
+@check("ACP-L317", COMMAND_REPORTS)
 def input_has_type_and_hint(context: Context) -> CheckResult:
     def missing(value: dict[str, Json]) -> str | None:
         if not isinstance(value.get("type"), str):
@@ -159,7 +159,7 @@ def lists_are_whole(context: Context) -> CheckResult:
     if listed is None or known is None or len(known.names) < 2:
         return None
     kept = known.names & {str(each.get("name")) for each in listed[1]}
-    if listed[1] and len(kept) < len(known.names) * MOST:
+    if listed[1] and len(kept) < len(known.names) * PARTIAL_SHARE:
         return context.problem(
             f"{len(known.names) - len(kept)} of {len(known.names)} commands are gone",
             known.point,

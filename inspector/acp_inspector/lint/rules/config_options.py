@@ -26,7 +26,7 @@ from acp_protocol.jsonrpc import Json
 
 OPENERS: Final = ("session/new", "session/load", "session/resume", "session/fork")
 """Methods whose results hold a session's modes and options."""
-TELLERS: Final = (
+OPTION_REPORTS: Final = (
     *on.result(*OPENERS, "session/set_config_option"),
     *on.update("config_option_update"),
 )
@@ -77,7 +77,7 @@ def reported_options(context: Context) -> tuple[str, list[dict[str, Json]]] | No
     return place, [as_object(each) for each in as_list(reported)]
 
 
-@track(TELLERS)
+@track(OPTION_REPORTS)
 def _keep_options(context: Context) -> None:
     reported, session = reported_options(context), opened(context)
     if reported is None or session is None:
@@ -228,7 +228,7 @@ def updates_list_all_options(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L300", TELLERS)
+@check("ACP-L300", OPTION_REPORTS)
 def booleans_are_offered_to_those_who_know_them(context: Context) -> CheckResult:
     booleans = [place for place, each in each_option(context) if each.get("type") == "boolean"]
     if not booleans:
@@ -242,7 +242,7 @@ def booleans_are_offered_to_those_who_know_them(context: Context) -> CheckResult
     )
 
 
-@check("ACP-L301", TELLERS)
+@check("ACP-L301", OPTION_REPORTS)
 def selects_offer_their_value(context: Context) -> CheckResult:
     found: list[Problem] = []
     is_any = False
@@ -270,7 +270,7 @@ def _has_empty_group(option: dict[str, Json]) -> bool:
     return any(each.get("options") == [] for each in groups)
 
 
-@check("ACP-L302", TELLERS)
+@check("ACP-L302", OPTION_REPORTS)
 def booleans_have_booleans(context: Context) -> CheckResult:
     is_any = False
     for place, option in each_option(context):
@@ -286,7 +286,7 @@ def booleans_have_booleans(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L303", TELLERS)
+@check("ACP-L303", OPTION_REPORTS)
 def options_are_set_to_something(context: Context) -> CheckResult:
     is_any = False
     for place, option in each_option(context):
@@ -298,7 +298,7 @@ def options_are_set_to_something(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L304", TELLERS)
+@check("ACP-L304", OPTION_REPORTS)
 def option_ids_and_values_are_unique(context: Context) -> CheckResult:
     options, name = list(each_option(context)), id_name(context)
     twice = dict(repeated(option.get(name) for _, option in options))
@@ -315,8 +315,8 @@ def option_ids_and_values_are_unique(context: Context) -> CheckResult:
     return OK if options else None
 
 
-@check("ACP-L305", TELLERS, right=("id", "group"), wrong=("configId", "groupId"))
-@check("ACP-L306", TELLERS, right=("configId", "groupId"), wrong=("id", "group"))
+@check("ACP-L305", OPTION_REPORTS, right=("id", "group"), wrong=("configId", "groupId"))
+@check("ACP-L306", OPTION_REPORTS, right=("configId", "groupId"), wrong=("id", "group"))
 def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> CheckResult:
     is_any = False
     for place, option in each_option(context):
@@ -335,7 +335,7 @@ def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> 
     return OK if is_any else None
 
 
-@check("ACP-L307", TELLERS)
+@check("ACP-L307", OPTION_REPORTS)
 def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
     is_any = False
     for place, option in each_option(context):
@@ -349,8 +349,8 @@ def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L308", TELLERS, name="category", known=CATEGORIES)
-@check("ACP-L312", TELLERS, name="type", known=TYPES)
+@check("ACP-L308", OPTION_REPORTS, name="category", known=CATEGORIES)
+@check("ACP-L312", OPTION_REPORTS, name="type", known=TYPES)
 def _words(context: Context, name: str, known: frozenset[str]) -> CheckResult:
     is_any = False
     for place, option in each_option(context):

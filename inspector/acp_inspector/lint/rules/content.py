@@ -67,7 +67,7 @@ def takes(state: LintState, capability: str) -> bool:
 @check("ACP-L137", on.request("session/prompt"), type_="image", capability="image")
 @check("ACP-L138", on.request("session/prompt"), type_="audio", capability="audio")
 @check("ACP-L139", on.request("session/prompt"), type_="resource", capability="embeddedContext")
-def _claimed(context: Context, type_: str, capability: str) -> CheckResult:
+def prompt_blocks_are_supported(context: Context, type_: str, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None
     for path, block in _all(context).beyond_text:

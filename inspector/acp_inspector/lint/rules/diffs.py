@@ -17,7 +17,7 @@ from acp_inspector.lint.text_checks import NOWHERE, PatchedFile, is_absolute, re
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-SHOWN: Final[Triggers] = (*TOOL_CALL_MESSAGES, *on.update("tool_call_content_chunk"))
+DIFF_MESSAGES: Final[Triggers] = (*TOOL_CALL_MESSAGES, *on.update("tool_call_content_chunk"))
 """Messages that may show a diff."""
 PAIRS: Final = frozenset({"move", "copy"})
 """Operations on a file that have a path before and one after."""
@@ -46,7 +46,7 @@ def _diffs_and_changes(context: Context) -> list[Place]:
     return _diffs(context) + _changes(context)
 
 
-@check("ACP-L204", SHOWN)
+@check("ACP-L204", DIFF_MESSAGES)
 @each_of(_diffs)
 def diffs_are_complete(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     # ACP-L207 reports a path that is not absolute.
@@ -58,7 +58,7 @@ def diffs_are_complete(context: Context, place: str, diff: dict[str, Json]) -> I
         yield f"the newText of the diff {what}", f"{place}.newText"
 
 
-@check("ACP-L205", SHOWN)
+@check("ACP-L205", DIFF_MESSAGES)
 @each_of(_diffs)
 def diffs_have_changes(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     if not isinstance(diff.get("changes"), list):
@@ -69,7 +69,7 @@ def diffs_have_changes(context: Context, place: str, diff: dict[str, Json]) -> I
             yield f"the diff has version 1's {name}", f"{place}.{name}"
 
 
-@check("ACP-L206", SHOWN)
+@check("ACP-L206", DIFF_MESSAGES)
 @each_of(_changes)
 def changes_have_their_paths(
     context: Context, place: str, change: dict[str, Json]
@@ -84,7 +84,7 @@ def changes_have_their_paths(
             yield f"the change {quoted(operation)} has no {name}", f"{place}.{name}"
 
 
-@check("ACP-L207", SHOWN)
+@check("ACP-L207", DIFF_MESSAGES)
 @each_of(_diffs_and_changes)
 def paths_of_diffs_are_absolute(
     context: Context, place: str, each: dict[str, Json]
@@ -111,7 +111,7 @@ def _text(diff: dict[str, Json]) -> str:
     return text if isinstance(text, str) else ""
 
 
-@check("ACP-L208", SHOWN)
+@check("ACP-L208", DIFF_MESSAGES)
 @each_of(_patches)
 def patches_are_bare_and_absolute(
     context: Context, place: str, diff: dict[str, Json]
@@ -128,7 +128,7 @@ def patches_are_bare_and_absolute(
             yield f"the path {quoted(names[0] if names else header)} is not absolute", where
 
 
-@check("ACP-L209", SHOWN)
+@check("ACP-L209", DIFF_MESSAGES)
 @each_of(_patches)
 def patches_agree_with_changes(
     context: Context, place: str, diff: dict[str, Json]
@@ -159,7 +159,7 @@ def _is_reported_by(file: PatchedFile, change: dict[str, Json]) -> bool:
     return file.operation == "add" and operation in PAIRS and path == file.path
 
 
-@check("ACP-L210", SHOWN)
+@check("ACP-L210", DIFF_MESSAGES)
 @each_of(_diffs)
 def texts_come_with_a_patch(
     context: Context, place: str, diff: dict[str, Json]
@@ -172,7 +172,7 @@ def texts_come_with_a_patch(
             return
 
 
-@check("ACP-L211", SHOWN)
+@check("ACP-L211", DIFF_MESSAGES)
 @each_of(_diffs)
 def diffs_change_something(
     context: Context, place: str, diff: dict[str, Json]

@@ -26,7 +26,7 @@ VAGUE: Final = frozenset({"entropy", "environment"})
 """Patterns for secrets with too many false positives to report."""
 _TOKENS: Final = frozenset(shape.name for shape in SECRET_PATTERNS)
 """Patterns for secrets with a recognizable format."""
-LATER: Final = 200
+ENTRIES_AFTER_PAGE: Final = 200
 """Entries after a page was completed whose messages are searched for what came from there."""
 ELICITATIONS: Final = 10_000
 
@@ -88,7 +88,7 @@ def _complete_page(context: Context) -> None:
         pages.open.pop(id_, None)
         if len(pages.done) < ELICITATIONS:
             pages.done[id_] = context.point
-    pages.until, pages.completion = context.seq + LATER, context.point
+    pages.until, pages.completion = context.seq + ENTRIES_AFTER_PAGE, context.point
 
 
 @check("ACP-L328", on.request(CREATE), mode="form")

@@ -122,7 +122,7 @@ def _contradictions(field: dict[str, Json]) -> Iterator[str]:
     if isinstance(pattern, str) and not is_pattern(pattern):
         yield "has a pattern that is no regular expression"
     default = field.get("default")
-    if default is not None and (fault := _misfit(field, default)):
+    if default is not None and (fault := _value_error(field, default)):
         yield f"has a default that {fault}"
 
 
@@ -187,27 +187,27 @@ def content_fits_the_form(context: Context) -> CheckResult:
             return context.problem(
                 f"{quoted(name)} is no field of the form", context.request, path=place
             )
-        if fault := _misfit(fields[name], value):
+        if fault := _value_error(fields[name], value):
             return context.problem(f"{quoted(name)} {fault}", context.request, path=place)
     return OK
 
 
-def _misfit(field: dict[str, Json], value: Json) -> str | None:
+def _value_error(field: dict[str, Json], value: Json) -> str | None:
     """Return what of a value does not fit a field of a form; None if it fits."""
     match field.get("type"):
         case "string":
-            return _misfit_text(field, value)
+            return _text_error(field, value)
         case "boolean":
             return None if isinstance(value, bool) else "is no boolean"
         case "integer" | "number" as kind:
-            return _misfit_number(field, kind, value)
+            return _number_error(field, kind, value)
         case "array":
-            return _misfit_list(field, value)
+            return _list_error(field, value)
         case _:
             return None
 
 
-def _misfit_text(field: dict[str, Json], value: Json) -> str | None:
+def _text_error(field: dict[str, Json], value: Json) -> str | None:
     if not isinstance(value, str):
         return "is no string"
     least, most = field.get("minLength"), field.get("maxLength")
@@ -219,7 +219,7 @@ def _misfit_text(field: dict[str, Json], value: Json) -> str | None:
     return "is none of the values" if offered and value not in offered else None
 
 
-def _misfit_number(field: dict[str, Json], kind: Json, value: Json) -> str | None:
+def _number_error(field: dict[str, Json], kind: Json, value: Json) -> str | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"is no {kind}"
     if kind == "integer" and isinstance(value, float) and not value.is_integer():
@@ -230,7 +230,7 @@ def _misfit_number(field: dict[str, Json], kind: Json, value: Json) -> str | Non
     return "is too large" if isinstance(most, int | float) and value > most else None
 
 
-def _misfit_list(field: dict[str, Json], value: Json) -> str | None:
+def _list_error(field: dict[str, Json], value: Json) -> str | None:
     if not isinstance(value, list):
         return "is no list"
     chosen = as_list(value)

@@ -211,9 +211,9 @@ def _keep_notification(context: Context) -> None:
 
 @check("ACP-L045", on.EVERY_MESSAGE)
 def no_unknown_members_of_the_envelope(context: Context) -> CheckResult:
-    strangers = sorted(context.value.keys() - ENVELOPE)
+    unknown = sorted(context.value.keys() - ENVELOPE)
     if context.kind == "failure":
-        strangers += [f"error.{name}" for name in sorted(context.error.keys() - ERROR)]
-    if strangers:
-        return context.problem(f"the envelope has {quoted(strangers[0])}", path=strangers[0])
+        unknown += [f"error.{name}" for name in sorted(context.error.keys() - ERROR)]
+    if unknown:
+        return context.problem(f"the envelope has {quoted(unknown[0])}", path=unknown[0])
     return OK

@@ -18,13 +18,13 @@ from acp_protocol.jsonrpc import Json
 READ: Final = "fs/read_text_file"
 WRITE: Final = "fs/write_text_file"
 NOT_FOUND: Final = -32002
-MAC: Final = "/private/"
+MACOS_PREFIX: Final = "/private/"
 """Where `/tmp`, `/var` and `/etc` lead to on macOS."""
 
 
 @check("ACP-L240", on.request(READ), capability="fs.readTextFile")
 @check("ACP-L241", on.request(WRITE), capability="fs.writeTextFile")
-def _claimed(context: Context, capability: str) -> CheckResult:
+def file_methods_are_supported(context: Context, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None
     if context.state.claim("client", capability) is True:
@@ -117,7 +117,9 @@ def _may_lie_in(path: str, root: str) -> bool:
     One name that both share is no sign of that: `/project` need not be `/home/ada/project`.
     """
     place = PurePosixPath(normalized(path))
-    least = 2 if normalized(root).startswith(MAC) or str(place).startswith(MAC) else 3
+    least = (
+        2 if normalized(root).startswith(MACOS_PREFIX) or str(place).startswith(MACOS_PREFIX) else 3
+    )
     return any(
         min(len(each.parts), len(PurePosixPath(normalized(root)).parts)) >= least
         and may_be_same(str(each), root)

@@ -33,7 +33,7 @@ from acp_protocol.jsonrpc import Json, id_key, is_request_id
 BOM: Final = codecs.BOM_UTF8
 IDS: Final = 1000
 """Ids of what is no message that are remembered."""
-FEW: Final = 32
+MAX_NAMES_CHECKED: Final = 32
 """Names that are looked for one by one."""
 _HEADER: Final = re.compile(rb"\s*Content-(Length|Type)\s*:", re.IGNORECASE)
 _LONE_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -258,7 +258,7 @@ def members_stand_once(context: Context) -> CheckResult:
 
 def _may_repeat(raw: bytes, held: dict[str, Json]) -> bool:
     """Return whether a name occurs more than once in a line; checks at most so many names."""
-    if len(held) > FEW:
+    if len(held) > MAX_NAMES_CHECKED:
         return True
     for name in held:
         quoted_name = _QUOTED.get(name) or b'"%b"' % name.encode(errors="replace")

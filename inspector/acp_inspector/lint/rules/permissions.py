@@ -21,7 +21,7 @@ from acp_inspector.lint.context import (
 )
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.rules.tool_calls import (
-    GOING,
+    EXECUTED_STATUSES,
     TOOL_CALL_UPDATES,
     known_tool,
     live_tool,
@@ -290,7 +290,7 @@ def unknown_outcomes_permit_nothing(context: Context) -> CheckResult:
     if not isinstance(outcome, str) or outcome in OUTCOMES:
         return None
     status = new_status(context)
-    if status not in GOING or status == tool.status:
+    if status not in EXECUTED_STATUSES or status == tool.status:
         return OK
     return context.problem(
         f"the tool call {quoted(tool.id)} is {status} after the outcome {quoted(outcome)}",

@@ -27,10 +27,10 @@ from acp_inspector.lint.state import LintState, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-HELD: Final = 30.0
+MAX_PENDING_S: Final = 30.0
 """Seconds after which a prompt that waits to be accepted is reported."""
 CANCELLED: Final = -32800
-NEEDED: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
+REQUIRED_CAPABILITIES: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
 """What an agent has to claim for prompts with blocks of a type."""
 
 
@@ -93,7 +93,7 @@ def _echo_of(context: Context, own: Foreground) -> Echo | None:
     is_under_other_id=False,
 )
 @check("ACP-L432", on.update("state_update"), is_under_other_id=True)
-def _untold_by_now(context: Context, *, is_under_other_id: bool) -> CheckResult:
+def prompts_are_reported_in_time(context: Context, *, is_under_other_id: bool) -> CheckResult:
     if context.update.get("state") != "idle" or context.session is None:
         return None
     own = foreground(context)
@@ -101,13 +101,13 @@ def _untold_by_now(context: Context, *, is_under_other_id: bool) -> CheckResult:
         return None
     return tuple(
         Problem(text, (*frames, context.seq))
-        for text, frames in _untold(own, is_under_other_id=is_under_other_id)
+        for text, frames in _unreported(own, is_under_other_id=is_under_other_id)
     )
 
 
 @check_at_end("ACP-L160", is_under_other_id=False)
 @check_at_end("ACP-L432", is_under_other_id=True)
-def _untold_at_end(ending: EndContext, *, is_under_other_id: bool) -> CheckResult:
+def prompts_are_reported_by_the_end(ending: EndContext, *, is_under_other_id: bool) -> CheckResult:
     found: list[Problem] = []
     for own in foregrounds_of(ending.state).values():
         last = own.accepted[-1].responded if own.accepted else None
@@ -115,17 +115,19 @@ def _untold_at_end(ending: EndContext, *, is_under_other_id: bool) -> CheckResul
             continue
         found += [
             Problem(text, frames)
-            for text, frames in _untold(own, is_under_other_id=is_under_other_id)
+            for text, frames in _unreported(own, is_under_other_id=is_under_other_id)
         ]
     return tuple(found) or None
 
 
-def _untold(own: Foreground, *, is_under_other_id: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _unreported(
+    own: Foreground, *, is_under_other_id: bool
+) -> Iterator[tuple[str, tuple[int, ...]]]:
     for ask in own.accepted:
         id_ = as_object(ask.result).get("messageId")
         if not isinstance(id_, str) or id_ in own.echoes or ask.responded is None:
             continue
-        other = _stray(own, ask)
+        other = _mismatched_echo(own, ask)
         if (other is not None) is not is_under_other_id:
             continue
         if other is None:
@@ -140,22 +142,22 @@ def _untold(own: Foreground, *, is_under_other_id: bool) -> Iterator[tuple[str, 
             )
 
 
-def _stray(own: Foreground, ask: SentRequest) -> str | None:
+def _mismatched_echo(own: Foreground, ask: SentRequest) -> str | None:
     """Return the id of a user message that came since a prompt, and is no prompt's."""
     for id_, echo in reversed(own.echoes.items()):
         if echo.point.seq < ask.seq:
             return None
-        if id_ not in own.named and _says(echo.content, ask):
+        if id_ not in own.named and _may_echo(echo.content, ask):
             return id_
     return None
 
 
-def _says(content: list[Json] | None, ask: SentRequest) -> bool:
+def _may_echo(content: list[Json] | None, ask: SentRequest) -> bool:
     """Return whether a message may be a prompt's: it says the same, or came in pieces."""
-    return content is None or _gist(content) == _gist(as_list(ask.params.get("prompt")))
+    return content is None or _normalized(content) == _normalized(as_list(ask.params.get("prompt")))
 
 
-def _gist(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
+def _normalized(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
     """Return the words of a message, however spaced, and what else it holds."""
     words: list[str] = []
     others: list[str] = []
@@ -173,7 +175,7 @@ def waiting_prompts_are_reported(context: Context) -> CheckResult:
     if context.request is None:
         return None
     waited = context.time - context.request.time
-    if waited > HELD:
+    if waited > MAX_PENDING_S:
         return context.problem(f"the prompt was held for {waited:.0f} seconds", context.request)
     return OK
 
@@ -216,7 +218,7 @@ def prompts_are_sent_back_unchanged(context: Context) -> CheckResult:
         content, at = (as_list(sent_back) if isinstance(sent_back, list) else None), context.point
     if ask is None or content is None:
         return None
-    if _says(content, ask):
+    if _may_echo(content, ask):
         return OK
     return context.problem("the user message differs from its prompt", ask, at)
 
@@ -227,7 +229,7 @@ def prompts_do_not_fail_after_they_were_taken_in(context: Context) -> CheckResul
     if ask is None or session is None:
         return None
     own = foreground(context)
-    other = _stray(own, ask)
+    other = _mismatched_echo(own, ask)
     if other is not None and (own.echoes[other].content is not None or len(session.prompts) == 1):
         return context.problem(
             f"the prompt fails, but came into the conversation as {quoted(other)}",
@@ -267,7 +269,9 @@ def prompts_that_are_not_understood_are_turned_down(context: Context) -> CheckRe
 
 
 def _is_taken(state: LintState, type_: str) -> bool:
-    return type_ in REQUIRED and (type_ not in NEEDED or takes(state, NEEDED[type_]))
+    return type_ in REQUIRED and (
+        type_ not in REQUIRED_CAPABILITIES or takes(state, REQUIRED_CAPABILITIES[type_])
+    )
 
 
 @check(

@@ -43,7 +43,7 @@ FOREIGN: Final = (
 """Members of a prompt that come from other protocols."""
 
 
-class _Strays(dict[str, int]):
+class _UserEchoes(dict[str, int]):
     """For each session the prompt in whose turn the user's words were sent back; 0: none.
 
     A stream of chunks is reported once.
@@ -194,7 +194,7 @@ def the_user_is_not_echoed(context: Context) -> CheckResult:
     if session is None:
         return None
     turn = 0 if session.last_prompt is None else session.last_prompt.seq
-    if session.is_replaying or context.state.of(_Strays).get(session.id) == turn:
+    if session.is_replaying or context.state.of(_UserEchoes).get(session.id) == turn:
         return OK
     return context.problem(
         "the user's message is sent back outside a replay, and may be shown twice",
@@ -207,7 +207,7 @@ def _keep_echo(context: Context) -> None:
     session = context.session
     if session is not None and not session.is_replaying:
         turn = 0 if session.last_prompt is None else session.last_prompt.seq
-        context.state.of(_Strays)[session.id] = turn
+        context.state.of(_UserEchoes)[session.id] = turn
 
 
 @check("ACP-L155", on.result("session/prompt"))

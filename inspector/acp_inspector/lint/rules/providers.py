@@ -18,7 +18,9 @@ from acp_protocol.jsonrpc import Json
 
 METHODS: Final = ("providers/list", "providers/set", "providers/disable")
 PROVIDERS: Final = 10_000
-FITTING: Final = "Set listed providers to kinds that they support; refuse others with -32602."
+FIX_UNSUPPORTED: Final = (
+    "Set listed providers to kinds that they support; refuse others with -32602."
+)
 
 
 @dataclass(slots=True)

@@ -123,7 +123,7 @@ def what_is_not_known_passes(entry: StderrChunk | JournalEvent, state: LintState
         return None
     frame = entry.data.get("of")
     frames = (frame, entry.seq) if isinstance(frame, int) else (entry.seq,)
-    places = [*_metas(was, ""), *_strangers(was, state.version or 1)]
+    places = [*_metas(was, ""), *_unknown_members(was, state.version or 1)]
     for place in places:
         if not _has(now, place):
             return (Problem(f"{place} was lost on the way", frames, None, place),)
@@ -153,7 +153,7 @@ def _metas(value: Json, path: str, depth: int = 0) -> Iterator[str]:
         yield from _metas(inner, f"{path}.{n}", depth + 1)
 
 
-def _strangers(message: Json, version: int) -> list[str]:
+def _unknown_members(message: Json, version: int) -> list[str]:
     method = as_object(message).get("method")
     kind = "request" if "id" in as_object(message) else "notification"
     row = find_method(method, version, kind=kind) if isinstance(method, str) else None

@@ -50,11 +50,11 @@ class SchemaSubject:
         """Return what does not fit the schema."""
         return schema_errors_of(self.definition, self.value, self.version, path=self.place)
 
-    def strangers(self) -> list[str]:
+    def unknown_members(self) -> list[str]:
         """Return the places of members that the schema does not know."""
         return unknown_fields(schema_type(self.definition, self.version), self.value, self.place)
 
-    def own_words(self) -> list[str]:
+    def custom_values(self) -> list[str]:
         """Return the places of words that the schema lets be and does not know."""
         return extension_values(schema_type(self.definition, self.version), self.value, self.place)
 
@@ -160,7 +160,7 @@ def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(f"{path} is not known and does not begin with “_”", (context.seq,), None, path)
-            for path in what.own_words()
+            for path in what.custom_values()
             if not str(what.at(path)).startswith("_")
         ]
 
@@ -172,7 +172,7 @@ def members_are_known(context: Context) -> CheckResult:
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(f"{path} is no member of ACP", (context.seq,), None, path)
-            for path in what.strangers()
+            for path in what.unknown_members()
             if not (context.method == "initialize" and path in OF_BOTH_VERSIONS)
         ]
 
@@ -184,7 +184,7 @@ def meta_is_spelt_right(context: Context) -> CheckResult:
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(f"{path} looks like a misspelt _meta", (context.seq,), None, path)
-            for path in what.strangers()
+            for path in what.unknown_members()
             if path.rpartition(".")[2] in MISSPELT
         ]
 
@@ -195,7 +195,7 @@ def meta_is_spelt_right(context: Context) -> CheckResult:
 def names_are_spelt_as_the_protocol_does(context: Context) -> CheckResult:
     def find(what: SchemaSubject) -> list[Problem]:
         found: list[Problem] = []
-        for path in what.strangers():
+        for path in what.unknown_members():
             name = path.rpartition(".")[2]
             if _SNAKE.fullmatch(name):
                 right = _CAMEL_HUMP.sub(lambda hump: hump[1].upper(), name)

@@ -20,7 +20,7 @@ from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 FILTERS: Final = frozenset({"exclude", "include", "only"})
-PUTS: Final = ("session/archive", "session/unarchive")
+ARCHIVE_METHODS: Final = ("session/archive", "session/unarchive")
 UNRELATED: Final = frozenset({-32000, -32002, -32601, -32800})
 """Codes of failures that have nothing to do with how often something is archived."""
 REMEMBERED: Final = 10_000
@@ -44,7 +44,7 @@ def _filter(params: dict[str, Json]) -> Json:
     return "exclude" if wanted is None else wanted
 
 
-@check("ACP-L466", on.request(*PUTS))
+@check("ACP-L466", on.request(*ARCHIVE_METHODS))
 def archive_is_claimed(context: Context) -> CheckResult:
     return gated(context, "sessionCapabilities.archive", "session.archive")
 
@@ -124,7 +124,7 @@ def work_is_ended_before_it_is_archived(context: Context) -> CheckResult:
     return idle_before(context) if context.version == 2 else None
 
 
-@check("ACP-L472", on.response(*PUTS))
+@check("ACP-L472", on.response(*ARCHIVE_METHODS))
 def archiving_again_succeeds(context: Context) -> CheckResult:
     """Flag sessions that cannot be archived again, and of other errors for unknown ones.
 
@@ -199,7 +199,7 @@ def _keep_flags(context: Context) -> None:
             archive.flags[id_] = flag, context.point
 
 
-@track(on.result(*PUTS))
+@track(on.result(*ARCHIVE_METHODS))
 def _keep_put(context: Context) -> None:
     archive, id_ = context.state.of(_Archive), context.session_id
     if id_ is None or len(archive.flags) >= REMEMBERED:
@@ -216,7 +216,7 @@ def _keep_quiet(context: Context) -> None:
         quiet[id_] = context.point
 
 
-@track(on.request("session/load", "session/resume"), on.error(*PUTS))
+@track(on.request("session/load", "session/resume"), on.error(*ARCHIVE_METHODS))
 def _keep_noise(context: Context) -> None:
     if quiet := context.state.of(_Archive).quiet:
         quiet.pop(context.session_id or "", None)

@@ -33,14 +33,14 @@ ENTITIES: Final = (
 )
 """Updates of what was done in it."""
 OF_USER: Final = ("user_message_chunk", "user_message")
-TAKE_UPS: Final = ("session/load", "session/resume")
+RESTORES: Final = ("session/load", "session/resume")
 GENERAL: Final = frozenset({-32603, -32601, -32600})
 """Codes that say little of what was wrong with a request."""
 _SPOKEN: Final = frozenset(MESSAGES)
 
 
 @dataclass(slots=True)
-class _TakeUp:
+class _Restore:
     """A load or resume that is not answered yet."""
 
     ask: SentRequest
@@ -62,8 +62,8 @@ class _TakeUp:
 class _Histories:
     """What was reported about sessions, by their ids."""
 
-    pending: dict[str, list[_TakeUp]] = field(default_factory=dict[str, list[_TakeUp]])
-    done: dict[str, _TakeUp] = field(default_factory=dict[str, _TakeUp])
+    pending: dict[str, list[_Restore]] = field(default_factory=dict[str, list[_Restore]])
+    done: dict[str, _Restore] = field(default_factory=dict[str, _Restore])
     """The load or resume that was answered last, if no message of a user came since."""
     first_seen: dict[str, Point] = field(default_factory=dict[str, Point])
     """The newest piece of a conversation, of those that came while something was done."""
@@ -71,8 +71,8 @@ class _Histories:
     """The same for work that came to its end, and hence is part of the history."""
 
 
-@track(on.request(*TAKE_UPS))
-def _keep_take_up(context: Context) -> None:
+@track(on.request(*RESTORES))
+def _track_restore(context: Context) -> None:
     session, ask = context.session, context.state.newest
     if session is None or context.key is None or ask is None:
         return
@@ -81,35 +81,35 @@ def _keep_take_up(context: Context) -> None:
     for other in others:
         other.is_beside = other.is_beside or is_replay
     is_beside = any(other.is_replay for other in others)
-    others.append(_TakeUp(ask, is_replay, not session.is_busy, is_beside))
+    others.append(_Restore(ask, is_replay, not session.is_busy, is_beside))
 
 
 @track(on.request("session/prompt"))
 def _keep_prompt(context: Context) -> None:
-    for take_up in context.state.of(_Histories).pending.get(context.session_id or "", ()):
-        take_up.is_quiet = False
+    for restore in context.state.of(_Histories).pending.get(context.session_id or "", ()):
+        restore.is_quiet = False
 
 
-def _answered(context: Context) -> _TakeUp | None:
+def _restore_of_response(context: Context) -> _Restore | None:
     """Return the load or resume that is answered."""
     pending = context.state.of(_Histories).pending.get(context.session_id or "", ())
     return next((each for each in pending if each.ask is context.request), None)
 
 
-@track(on.response(*TAKE_UPS))
-def _end_take_up(context: Context) -> None:
+@track(on.response(*RESTORES))
+def _end_restore(context: Context) -> None:
     histories, id_ = context.state.of(_Histories), context.session_id
-    take_up = _answered(context)
-    if id_ is not None and take_up is not None:
-        histories.pending[id_].remove(take_up)
+    restore = _restore_of_response(context)
+    if id_ is not None and restore is not None:
+        histories.pending[id_].remove(restore)
         if not histories.pending[id_]:
             del histories.pending[id_]
         histories.done.pop(id_, None)
         if context.kind == "result":
-            take_up.answered = context.point
-            histories.done[id_] = take_up
-            if take_up.message is not None:
-                histories.spoken.setdefault(id_, take_up.message)
+            restore.answered = context.point
+            histories.done[id_] = restore
+            if restore.message is not None:
+                histories.spoken.setdefault(id_, restore.message)
 
 
 @track(on.result("session/prompt"), on.update("state_update"))
@@ -138,13 +138,13 @@ def _keep_history(context: Context) -> None:
     histories, is_message = context.state.of(_Histories), context.variant in _SPOKEN
     if is_message and id_ not in histories.spoken and context.session.is_busy:
         histories.first_seen[id_] = context.point
-    for take_up in histories.pending.get(id_, ()):
+    for restore in histories.pending.get(id_, ()):
         if is_message:
-            take_up.message = take_up.message or context.point
+            restore.message = restore.message or context.point
         else:
-            take_up.entity = take_up.entity or context.point
+            restore.entity = restore.entity or context.point
         if context.variant in OF_USER and not _may_be_echo(context):
-            take_up.of_user = take_up.of_user or context.point
+            restore.of_user = restore.of_user or context.point
     if id_ not in histories.pending and context.variant in OF_USER:
         histories.done.pop(id_, None)
 
@@ -168,10 +168,10 @@ def resume_replays_nothing(context: Context) -> CheckResult:
     resumes = [each for each in pending if each.ask.method == "session/resume" and each.is_quiet]
     if not resumes:
         return None
-    take_up = resumes[0]
-    if take_up.is_beside or take_up.message or take_up.entity:
+    restore = resumes[0]
+    if restore.is_beside or restore.message or restore.entity:
         return OK
-    return context.problem(f"{context.variant} came before the resume was answered", take_up.ask)
+    return context.problem(f"{context.variant} came before the resume was answered", restore.ask)
 
 
 @check("ACP-L111", on.result("session/resume"))
@@ -181,26 +181,26 @@ def resume_replays_nothing_unasked(context: Context) -> CheckResult:
     If the session turns out to be running, updates may come from that work; then only messages of
     the user count. Background work has to be reported before it is listed.
     """
-    take_up = _answered(context)
-    if take_up is None or take_up.is_replay or context.session is None:
+    restore = _restore_of_response(context)
+    if restore is None or restore.is_replay or context.session is None:
         return None
-    if take_up.is_beside:
+    if restore.is_beside:
         return OK
     state, state_at = context.session.state, context.session.state_at
-    is_idle = state == "idle" or state_at is None or state_at.seq < take_up.ask.seq
-    first = take_up.of_user
-    if is_idle and take_up.is_quiet:
-        first = take_up.message
+    is_idle = state == "idle" or state_at is None or state_at.seq < restore.ask.seq
+    first = restore.of_user
+    if is_idle and restore.is_quiet:
+        first = restore.message
     if first is None:
         return OK
     return context.problem(
         "history was reported before the response though replayFrom did not ask for it",
-        take_up.ask,
+        restore.ask,
         first,
     )
 
 
-@check("ACP-L112", on.result(*TAKE_UPS))
+@check("ACP-L112", on.result(*RESTORES))
 def history_is_replayed(context: Context) -> CheckResult:
     """Flag sessions that were to be replayed, had messages, and came back without a single one.
 
@@ -208,16 +208,16 @@ def history_is_replayed(context: Context) -> CheckResult:
     agent what it retains.
     """
     histories, session = context.state.of(_Histories), context.session
-    take_up = _answered(context)
-    if take_up is None or not take_up.is_replay or session is None:
+    restore = _restore_of_response(context)
+    if restore is None or not restore.is_replay or session is None:
         return None
     spoken = histories.spoken.get(session.id)
-    if take_up.message or spoken is None or _was_refused(session.last_prompt):
+    if restore.message or spoken is None or _was_refused(session.last_prompt):
         return OK
     return context.problem(
         "the session had messages, and none was reported before the response",
         spoken,
-        take_up.ask,
+        restore.ask,
         severity="info" if context.version == 2 else None,
     )
 

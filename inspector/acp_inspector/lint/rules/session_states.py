@@ -20,12 +20,12 @@ from acp_protocol.json_values import as_object
 from acp_protocol.schema.words import SESSION_STATES, STOP_REASONS
 
 STANDARD: Final = frozenset(SESSION_STATES[2])
-STRICT: Final = frozenset({"running", "requires_action", "unknown"})
+STATES_WITH_FIXED_FIELDS: Final = frozenset({"running", "requires_action", "unknown"})
 """States whose members are settled; custom ones may have any."""
 ONLY_IDLE: Final = ("stopReason", "error", "usage")
-BURST: Final = 4
+MAX_REPEATED_STATES: Final = 4
 """Consecutive repetitions of one state that are reported."""
-SILENCE: Final = 10.0
+RUNNING_TIMEOUT_S: Final = 10.0
 """Seconds in which an agent that got its response says that it goes on."""
 
 
@@ -66,7 +66,7 @@ def work_was_reported_at_all(ending: EndContext) -> CheckResult:
     for id_, own in foregrounds_of(ending.state).items():
         is_any = is_any or own.inserted is not None
         if own.began is None and own.early is not None and own.inserted is not None:
-            is_late = ending.point.time - own.early.time > SILENCE
+            is_late = ending.point.time - own.early.time > RUNNING_TIMEOUT_S
             if ending.is_over or is_late:
                 text = f"session {quoted(id_)} has output, but never reported that it runs"
                 found += ending.problem(text, own.inserted, own.early)
@@ -118,7 +118,7 @@ def the_end_has_a_reason(context: Context) -> CheckResult:
 @check("ACP-L164", on.update("state_update"))
 def only_an_end_has_a_reason(context: Context) -> CheckResult:
     state = context.update.get("state")
-    if not isinstance(state, str) or state not in STRICT:
+    if not isinstance(state, str) or state not in STATES_WITH_FIXED_FIELDS:
         return None
     for name in ONLY_IDLE:
         if context.update.get(name) is not None:
@@ -211,9 +211,10 @@ def states_are_reported_when_they_change(context: Context) -> CheckResult:
     is_next = (
         before is not None and own.reported_at is not None and before.seq == own.reported_at.seq
     )
-    if own.repeats == BURST - 1 and is_next and own.reported == context.update:
+    if own.repeats == MAX_REPEATED_STATES - 1 and is_next and own.reported == context.update:
         return context.problem(
-            f"the same state is reported {BURST + 1} times in a row", context.session.state_at
+            f"the same state is reported {MAX_REPEATED_STATES + 1} times in a row",
+            context.session.state_at,
         )
     return OK
 
@@ -245,7 +246,7 @@ def waiting_for_the_user_ends(ending: EndContext) -> CheckResult:
         if answered is None or answered.seq < session.state_at.seq or not session.is_open:
             continue
         is_quiet = not any(ending.state.waiting("agent", session=id_))
-        if is_quiet and ending.point.time - answered.time > SILENCE:
+        if is_quiet and ending.point.time - answered.time > RUNNING_TIMEOUT_S:
             text = f"session {quoted(id_)} still requires action after the user acted"
             found.append(Problem(text, (session.state_at.seq, answered.seq)))
     return tuple(found) if has_waited else None

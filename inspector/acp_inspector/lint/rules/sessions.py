@@ -51,7 +51,7 @@ REMEMBERED: Final = 10_000
 
 
 @dataclass(slots=True)
-class Strangers:
+class UnknownSessions:
     """Sessions that were spoken of without a request for them."""
 
     children: set[str] = field(default_factory=set[str])
@@ -91,7 +91,7 @@ def clients_use_sessions_of_this_connection(context: Context) -> CheckResult:
         return None
     if session is not None and (session.is_open or session.closed or session.deleted):
         return OK
-    if id_ in state.of(Strangers).children or is_taken_up(context):
+    if id_ in state.of(UnknownSessions).children or is_taken_up(context):
         return OK
     if session is None:
         return context.problem(
@@ -116,12 +116,12 @@ def is_taken_up(context: Context) -> bool:
 
 @check("ACP-L102", OF_AGENT)
 def agents_speak_of_known_sessions(context: Context) -> CheckResult:
-    id_, strangers = context.session_id, context.state.of(Strangers)
+    id_, unknown = context.session_id, context.state.of(UnknownSessions)
     if context.session is not None and id_ is not None:
-        return _is_taken_up_first(context, id_, strangers)
+        return _is_taken_up_first(context, id_, unknown)
     if id_ is None or not context.state.is_ready:
         return None
-    if id_ in strangers.children or id_ in strangers.reported or _is_created(context):
+    if id_ in unknown.children or id_ in unknown.reported or _is_created(context):
         return OK
     return context.problem(
         f"{context.method} names the session {quoted(id_)}, which is not known",
@@ -129,15 +129,15 @@ def agents_speak_of_known_sessions(context: Context) -> CheckResult:
     )
 
 
-def _is_taken_up_first(context: Context, id_: str, strangers: Strangers) -> CheckResult:
+def _is_taken_up_first(context: Context, id_: str, unknown: UnknownSessions) -> CheckResult:
     """Flag work in sessions that were listed but never loaded or resumed."""
     session = context.session
     is_work = context.variant not in ABOUT_SESSIONS or context.kind == "request"
-    if session is None or session.origin != "listed" or not is_work or id_ in strangers.reported:
+    if session is None or session.origin != "listed" or not is_work or id_ in unknown.reported:
         return OK
     if session.is_open or session.closed or session.deleted or is_taken_up(context):
         return OK
-    if id_ in strangers.children or _is_created(context):
+    if id_ in unknown.children or _is_created(context):
         return OK
     return context.problem(
         f"{context.method} names the session {quoted(id_)}, which was only listed",
@@ -156,7 +156,7 @@ def _is_created(context: Context) -> bool:
 
 @check("ACP-L102", on.response(*CREATIONS))
 def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
-    early = context.state.of(Strangers).early
+    early = context.state.of(UnknownSessions).early
     if not early or _is_created(context):
         return None
     id_ = context.result_object.get("sessionId")
@@ -171,26 +171,26 @@ def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
 
 
 @track(OF_AGENT)
-def _keep_stranger(context: Context) -> None:
-    strangers, session = context.state.of(Strangers), context.session
+def _track_unknown(context: Context) -> None:
+    unknown, session = context.state.of(UnknownSessions), context.session
     if session is not None and session.origin == "listed" and not session.is_open:
         is_work = context.variant not in ABOUT_SESSIONS or context.kind == "request"
-        if is_work and not is_taken_up(context) and len(strangers.reported) < REMEMBERED:
-            strangers.reported.add(session.id)
+        if is_work and not is_taken_up(context) and len(unknown.reported) < REMEMBERED:
+            unknown.reported.add(session.id)
         return
     if session is not None or context.session_id is None:
         return
-    if len(strangers.reported) + len(strangers.early) >= REMEMBERED:
+    if len(unknown.reported) + len(unknown.early) >= REMEMBERED:
         return
     if _is_created(context):
-        strangers.early.setdefault(context.session_id, context.point)
+        unknown.early.setdefault(context.session_id, context.point)
     elif context.state.is_ready:
-        strangers.reported.add(context.session_id)
+        unknown.reported.add(context.session_id)
 
 
 @track(on.response(*CREATIONS))
-def _forget_stranger(context: Context) -> None:
-    early = context.state.of(Strangers).early
+def _forget_unknown(context: Context) -> None:
+    early = context.state.of(UnknownSessions).early
     id_ = context.result_object.get("sessionId")
     if isinstance(id_, str):
         early.pop(id_, None)
@@ -200,7 +200,7 @@ def _forget_stranger(context: Context) -> None:
 
 @track(on.update("subagent_update"))
 def _keep_child(context: Context) -> None:
-    id_, children = context.update.get("sessionId"), context.state.of(Strangers).children
+    id_, children = context.update.get("sessionId"), context.state.of(UnknownSessions).children
     if isinstance(id_, str) and len(children) < REMEMBERED:
         children.add(id_)
 

@@ -18,7 +18,7 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 MODES: Final = frozenset({"append", "override"})
-LATER: Final = ("session/load", "session/resume", "session/fork")
+REOPENING_METHODS: Final = ("session/load", "session/resume", "session/fork")
 """Requests about a session that was created before."""
 REMEMBERED: Final = 10_000
 """Sessions that are remembered."""
@@ -113,7 +113,7 @@ def what_is_not_supported_is_refused(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L488", on.request(*LATER))
+@check("ACP-L488", on.request(*REOPENING_METHODS))
 def system_prompts_are_repeated(context: Context) -> CheckResult:
     created = context.state.of(_Prompts).get(context.session_id or "")
     if created is None:

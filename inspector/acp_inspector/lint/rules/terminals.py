@@ -165,11 +165,11 @@ def terminals_stay_in_their_session(context: Context) -> CheckResult:
 
 OUTPUT: Final = "terminal/output"
 EXIT: Final = "terminal/wait_for_exit"
-AT_ONCE: Final = 0.5
+QUICK_COMMAND_S: Final = 0.5
 """Seconds after its creation within which a command that took its time was over before."""
-HEAD: Final = 32
+HEAD_CHARS: Final = 32
 """Characters that output is recognised by."""
-MARGIN: Final = 1024
+MARGIN_BYTES: Final = 1024
 """Bytes below the limit that may be lost with a cut."""
 REMEMBERED: Final = 4096
 
@@ -243,7 +243,7 @@ def _cut_at_the_end(context: Context, output: str) -> CheckResult:
         return None
     key = (terminal.session, terminal.id)
     at, head = context.state.of(_Outputs).heads.get(key, (terminal.first, ""))
-    if len(head) < HEAD or not output.startswith(head) or head in output[1:]:
+    if len(head) < HEAD_CHARS or not output.startswith(head) or head in output[1:]:
         return None
     return context.problem("the output was truncated, but begins as it did before", at, at="output")
 
@@ -263,7 +263,7 @@ def output_is_cut_for_a_reason(context: Context) -> CheckResult:
             "the output was truncated without a limit", terminal.create, at="truncated"
         )
     size = len(output.encode(errors="surrogatepass")) if isinstance(output, str) else limit
-    if "\n" not in str(output) and size < limit - MARGIN:
+    if "\n" not in str(output) and size < limit - MARGIN_BYTES:
         return context.problem(
             f"the output was truncated at {size} bytes, far below the limit of {limit}",
             terminal.create,
@@ -337,7 +337,7 @@ def terminals_are_created_at_once(context: Context) -> CheckResult:
     if (terminal.session, terminal.id) in context.state.of(_Outputs).requested_outputs:
         return None
     took, waited = terminal.first.time - terminal.create.time, context.time - terminal.first.time
-    if _exit(context) is not None and took > DELIVERY_TIMEOUT_S and waited < AT_ONCE:
+    if _exit(context) is not None and took > DELIVERY_TIMEOUT_S and waited < QUICK_COMMAND_S:
         return context.problem(
             f"terminal/create took {took:.1f} seconds, and the command had ended by then",
             terminal.create,
@@ -383,8 +383,8 @@ def _keep_output(context: Context) -> None:
         return
     size, output = _size(context), context.result_object.get("output")
     own.last[key] = (context.point, size)
-    if size is not None and size >= HEAD and isinstance(output, str):
-        own.heads.setdefault(key, (context.point, output[:HEAD]))
+    if size is not None and size >= HEAD_CHARS and isinstance(output, str):
+        own.heads.setdefault(key, (context.point, output[:HEAD_CHARS]))
 
 
 @track(on.result("terminal/create"))

@@ -245,7 +245,7 @@ def locations_are_absolute(
 
 
 @check("ACP-L213", TOOL_CALL_MESSAGES)
-def lines_count_from_1(context: Context) -> CheckResult:
+def lines_are_one_based(context: Context) -> CheckResult:
     """Flag lines before the first one; in version 2 the schema forbids them."""
     problems: list[Problem] = []
     found: CheckResult = None
@@ -325,7 +325,7 @@ def chunks_have_one_item(context: Context) -> CheckResult:
 
 UPDATED: Final = (*on.update("tool_call_update"), *on.request("session/request_permission"))
 """Updates that report a tool call."""
-GOING: Final = frozenset({"in_progress", "completed"})
+EXECUTED_STATUSES: Final = frozenset({"in_progress", "completed"})
 """Statuses of a tool call that is, or was, carried out."""
 REFUSED: Final = frozenset({"reject_once", "reject_always", "cancelled"})
 """Outcomes of a request for permission that forbid it."""
@@ -396,7 +396,11 @@ def permission_is_waited_for(context: Context) -> CheckResult:
     if tool is None or tool.permission is None or tool.permission.responded is not None:
         return None
     status = new_status(context)
-    if tool.permission.cancelled is not None or status not in GOING or status == tool.status:
+    if (
+        tool.permission.cancelled is not None
+        or status not in EXECUTED_STATUSES
+        or status == tool.status
+    ):
         return OK
     return context.problem(
         f"the tool call {quoted(tool.id)} is {status} while its permission request is open",
@@ -411,7 +415,7 @@ def refusals_are_kept_to(context: Context) -> CheckResult:
     if tool is None or tool.outcome not in REFUSED or tool.permission is None:
         return None
     status = new_status(context)
-    if status not in GOING or status == tool.status:
+    if status not in EXECUTED_STATUSES or status == tool.status:
         return OK
     return context.problem(
         f"the tool call {quoted(tool.id)} is {status} though permission was "

@@ -19,7 +19,7 @@ from acp_protocol.jsonrpc import Json
 
 INVALID_PARAMS: Final = -32602
 CANCELLED: Final = -32800
-GRACE: Final = 10.0
+GRACE_S: Final = 10.0
 """Seconds in which cancelled work should have ended."""
 REMEMBERED: Final = 4096
 
@@ -151,7 +151,7 @@ def _unended(ending: EndContext, kind: str, what: str) -> CheckResult:
         if key[1] != kind or session is None or entity is None or ask.responded is None:
             continue
         has_any = True
-        is_due = session.is_open and ending.point.time - ask.responded.time > GRACE
+        is_due = session.is_open and ending.point.time - ask.responded.time > GRACE_S
         if is_due and _end_of(entity) is None:
             text = f"the {_name(key)} was to be cancelled, but no final {what} came"
             found.append(Problem(text, (ask.seq, ask.responded.seq)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from textual.app import App, ComposeResult
 
-from acp_console.tui.intercept.frame_editor import AT_ONCE, FrameEditor
+from acp_console.tui.intercept.frame_editor import MAX_INSTANT_CHARS, FrameEditor
 from tests.console.tui.conftest import say, until
 
 
@@ -72,13 +72,13 @@ async def test_what_is_written_over_it_can_be_undone() -> None:
 
 
 async def test_a_long_text_is_checked_when_somebody_has_stopped_typing_or_sends_it() -> None:
-    app = EditorApp("[" + "1," * AT_ONCE + "1]")
+    app = EditorApp("[" + "1," * MAX_INSTANT_CHARS + "1]")
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "✓" in say(app))
-        app.editor.write("[" + "1," * AT_ONCE + "oops]")
+        app.editor.write("[" + "1," * MAX_INSTANT_CHARS + "oops]")
         await pilot.pause()
         flaw = app.editor.check_now()
         assert flaw is not None
-        assert flaw.column == 2 + 2 * AT_ONCE
-        app.editor.write("[" + "1," * AT_ONCE + "1]")
+        assert flaw.column == 2 + 2 * MAX_INSTANT_CHARS
+        app.editor.write("[" + "1," * MAX_INSTANT_CHARS + "1]")
         await until(pilot, lambda: "✓" in say(app))

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
 
 from acp_console.tui import clipboard
-from acp_console.tui.traffic.pane import SLICE, TrafficPane
+from acp_console.tui.traffic.pane import SLICE_S, TrafficPane
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from tests.console.tui.conftest import entries, say, settled, until, update
@@ -168,7 +168,7 @@ LONG = [
 class LongApp(App[None]):
     """An app with the pane, and its first row chosen."""
 
-    def __init__(self, slice_s: float = SLICE) -> None:
+    def __init__(self, slice_s: float = SLICE_S) -> None:
         super().__init__()
         self._slice_s = slice_s
 

@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 
-from acp_console.tui.traffic.detail import SHOWN, DetailSubject, FrameDetail, shortened
+from acp_console.tui.traffic.detail import MAX_FRAME_CHARS, DetailSubject, FrameDetail, shortened
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.reader import BadLine, Row
@@ -29,7 +29,7 @@ ASKED, TOLD, BROKEN = (
 class DetailApp(App[None]):
     """An app with nothing but the detail."""
 
-    def __init__(self, max_shown: int = SHOWN) -> None:
+    def __init__(self, max_shown: int = MAX_FRAME_CHARS) -> None:
         super().__init__()
         self._max_shown = max_shown
 

@@ -78,7 +78,9 @@ def test_the_next_of_a_kind_is_found_in_either_direction(view: TrafficModel, nea
     wanted = compile_filter('"\\"3\\"" or session/prompt')
 
     def found(row: int, *, is_forward: bool) -> list[int]:
-        steps: Iterable[int | None] = view.scan_from(row, wanted, is_forward=is_forward, near=near)
+        steps: Iterable[int | None] = view.scan_from(
+            row, wanted, is_forward=is_forward, first_rows=near
+        )
         return [step for step in steps if step is not None]
 
     assert found(0, is_forward=True) == [4]

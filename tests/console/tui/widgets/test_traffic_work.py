@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from acp_console.state.traffic.model import TrafficModel
-from acp_console.state.traffic.scanner import NOWHERE, RENEW, FilterStaleness, TrafficScanner
+from acp_console.state.traffic.scanner import (
+    NO_MATCH,
+    POLLS_PER_RENEWAL,
+    FilterStaleness,
+    TrafficScanner,
+)
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.filter.compiler import compile_filter
@@ -94,7 +99,7 @@ def test_a_search_tells_once_what_it_has_found(recording: IndexedRecording) -> N
     assert (work.take_found(), work.take_found()) == (24, None)
     work.search(compile_filter("n == 25"), 25, is_forward=True)
     finish(work)
-    assert work.take_found() == NOWHERE
+    assert work.take_found() == NO_MATCH
     work.search(compile_filter("n == 25"), 25, is_forward=True, turns=True)
     finish(work)
     assert work.take_found() == 24
@@ -170,7 +175,7 @@ def test_a_filter_looks_again_when_more_is_known_of_what_it_asks_for() -> None:
 
     def is_stale() -> bool:
         staleness.see_findings()
-        return any(staleness.take() for _ in range(RENEW))
+        return any(staleness.take() for _ in range(POLLS_PER_RENEWAL))
 
     for text, knows in [
         ("finding", lambda: view.annotations.add_findings(lint(said).findings)),

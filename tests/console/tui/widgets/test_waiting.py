@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_console.tui.analysis.waiting_tab import MOST, waiting
+from acp_console.tui.analysis.waiting_tab import MAX_LINES, waiting
 from tests.console.tui.analysed import AnalysisApp, analysed, talk
 from tests.console.tui.conftest import entries, say, until
 
@@ -40,7 +40,7 @@ def test_nothing_has_waited_longer_than_there_was_time() -> None:
 
 
 def test_of_very_many_the_first_are_told() -> None:
-    asked = [("agent", {"id": n, "method": "fs/read_text_file"}) for n in range(MOST + 100)]
+    asked = [("agent", {"id": n, "method": "fs/read_text_file"}) for n in range(MAX_LINES + 100)]
     found = waiting(analysed(entries(*asked)), None, None)
-    assert len(found.lines) == MOST + 1
+    assert len(found.lines) == MAX_LINES + 1
     assert f"{found.waits:,}".replace(",", " ") in found.lines[-1].parts[0][1]

@@ -51,12 +51,14 @@ def test_how_an_exchange_ended_is_told_by_a_sign() -> None:
 
 
 def test_of_very_many_those_around_the_frame_are_shown() -> None:
-    asked = [("agent", {"id": n, "method": "fs/read_text_file"}) for n in range(room.MOST + 500)]
+    asked = [
+        ("agent", {"id": n, "method": "fs/read_text_file"}) for n in range(room.MAX_EXCHANGES + 500)
+    ]
     model = SessionModel()
     model.read(entries(*asked))
     last = waterfall(model, None)
-    assert (last.shown, last.exchanges) == (room.MOST, room.MOST + 500)
-    assert last.bars[-1].n == room.MOST + 500
+    assert (last.shown, last.exchanges) == (room.MAX_EXCHANGES, room.MAX_EXCHANGES + 500)
+    assert last.bars[-1].n == room.MAX_EXCHANGES + 500
     assert waterfall(model, 1).bars[1].n == 1
 
 
