@@ -1,8 +1,8 @@
 """The ordered frames, stderr chunks and events of one connection.
 
-Everything that is shown, checked, recorded or replayed is a fold over this. A journal never awaits:
-a frame gets its number by a plain append before its bytes leave, so that a request always precedes
-its response.
+Everything that is shown, checked, recorded or replayed is a fold over a journal. A journal never
+awaits: a frame is numbered by a plain append before its bytes are sent, so that a request always
+precedes its response.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class StderrChunk:
-    """A chunk of the stderr of the agent, as it came."""
+    """A chunk of the agent's stderr, as received."""
 
     seq: int
     time: float
@@ -114,9 +114,9 @@ class Journal:
         return event
 
     def subscribe(self, observer: Callable[[Entry], None]) -> Callable[[], None]:
-        """Call `observer` with each new entry, at once; return a function that stops this.
+        """Call `observer` with each new entry, immediately; return a function that unsubscribes.
 
-        `observer` must be quick. One that raises is removed: the traffic goes on without it.
+        `observer` must be quick. If it raises, it is removed, and the traffic continues.
         """
         self._observers.append(observer)
 

@@ -117,7 +117,7 @@ def set_at(value: Json, path: JSONPath, new: Json) -> bool:
 
 
 def delete_at(value: Json, path: JSONPath) -> int:
-    """Delete every value that `path` matches; return how many these are."""
+    """Delete every value that `path` matches; return their number."""
     places = _places(value, path, adds_keys=False)
     for holder, key in reversed(places):
         # With `..` a value may lie inside another that was just deleted, which does no harm.

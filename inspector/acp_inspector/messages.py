@@ -121,7 +121,7 @@ class DecodedFrame:
 
     @property
     def reason(self) -> str:
-        """Why it is malformed; empty if it is not."""
+        """Why it is malformed; empty if it is valid."""
         message = self.message
         return message.reason if isinstance(message, InvalidMessage) else ""
 
@@ -184,7 +184,7 @@ class DecodedFrame:
         """Seconds from the request to this response; None for anything else."""
         return None if self.request_frame is None else self.frame.time - self.request_frame.time
 
-    # As it is meant
+    # In the published protocol
 
     @property
     def messages(self) -> tuple[Message, ...]:

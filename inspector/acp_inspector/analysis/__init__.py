@@ -1,3 +1,3 @@
-"""What frames mean: folds over a journal that never fail."""
+"""Analysis of frames: folds over a journal that never raise."""
 
 __all__: list[str] = []

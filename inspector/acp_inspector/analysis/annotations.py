@@ -1,8 +1,8 @@
 """Annotations of frames: turn, protocol version, findings, interventions.
 
-Filters ask for it, and tables show it. `Annotations` is filled from two sides, which may be two
-threads: findings come from lint, everything else from a `SessionModel` and from the events of a
-proxy that interferes. Entry numbers index into columns: a million entries take a few megabytes.
+Filters and tables read them. `Annotations` is filled from two sources, possibly in two threads:
+findings come from lint, everything else from a `SessionModel` and from the events of an
+intercepting proxy. Entry numbers index into columns: a million entries take a few megabytes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Severity: TypeAlias = Literal["error", "warning", "info"]
 Intervention: TypeAlias = Literal["held", "released", "edited"]
 
 MAX_ENTRY: Final = 1 << 24
-"""Entries from this number on get no notes: numbers come from files and may be huge."""
+"""Entries with this or a higher number get no notes: numbers come from files and may be huge."""
 LINT_FIELDS: Final = frozenset({"finding", "rule"})
-"""Fields of filters that need the findings of lint."""
+"""Filter fields that need lint findings."""
 MODEL_FIELDS: Final = frozenset({"turn", "schema", "held", "edited"})
-"""Fields of filters that need everything else."""
+"""Filter fields that need a `SessionModel`."""
 SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
 """From the least to the most severe."""
 SEVERITY_LETTERS: Final[dict[Severity, str]] = {"error": "E", "warning": "W", "info": "I"}
@@ -51,10 +51,10 @@ _INTERVENTIONS: Final[dict[str, Intervention]] = {
 
 
 def intervention_of(event: JournalEvent) -> tuple[int, Intervention] | None:
-    """Return which frame an event is about, and what the proxy did to it; None for other events.
+    """Return the frame of an intercept event and the intervention; None for other events.
 
-    `held`: a breakpoint has paused the frame; `released`: it is paused no more; `edited`: it left
-    with other bytes.
+    `held`: a breakpoint paused the frame; `released`: the frame is no longer paused; `edited`: it
+    was sent with other bytes.
     """
     n, intervention = event.data.get("of"), _INTERVENTIONS.get(event.name)
     return (n, intervention) if type(n) is int and intervention is not None else None
@@ -62,7 +62,7 @@ def intervention_of(event: JournalEvent) -> tuple[int, Intervention] | None:
 
 @dataclass(frozen=True, slots=True)
 class RuleViolation:
-    """A rule that a frame breaks, as far as filters ask for it."""
+    """A rule that a frame breaks, with the fields that filters read."""
 
     rule: str
     severity: Severity
@@ -91,7 +91,7 @@ class _Rule(Protocol):
 
 
 class _Finding(Protocol):
-    """A lint finding; this package does not import lint."""
+    """A lint finding, as a protocol: this package does not import lint."""
 
     @property
     def rule(self) -> _Rule: ...
@@ -107,7 +107,7 @@ class Annotations:
     def __init__(self) -> None:
         self._ranks = array("B")
         self._places = array("H")
-        """For each entry, which of `_sets` are its verdicts."""
+        """For each entry, the index of its rules in `_sets`."""
         self._sets: list[tuple[RuleViolation, ...]] = [()]
         self._known: dict[tuple[RuleViolation, ...], int] = {(): 0}
         self._turns = array("I")
@@ -118,7 +118,7 @@ class Annotations:
         self.finding_counts: Counter[Severity] = Counter()
         """Findings so far."""
         self.findings_revision = self.entries_revision = 0
-        """How often findings, and everything else, have changed."""
+        """Number of changes of findings so far, and of all other notes."""
 
     # Filling
 
@@ -156,7 +156,7 @@ class Annotations:
         self.findings_revision += 1
 
     def add_entry(self, entry: Entry, notes: FrameNotes) -> None:
-        """Add the notes of the next entry: of a frame, or what an event says of another one."""
+        """Add the notes of the next entry; an event may add notes to an earlier frame."""
         if isinstance(entry, JournalEvent):
             match intervention_of(entry):
                 case n, "held" | "edited" as intervention:
@@ -199,18 +199,18 @@ class Annotations:
         return sorted({verdict.rule for verdict in self._sets[_at(self._places, n)]})
 
     def mark(self, n: int) -> str:
-        """Return the letter that marks an entry; empty if no finding names it."""
+        """Return the letter that marks an entry; empty if it is in no finding."""
         return _MARKS[_at(self._ranks, n)] or ""
 
     def after(self, n: int) -> Iterator[int]:
-        """Yield the numbers after `n` of the entries that findings name, in order."""
-        # A copy: another thread may write meanwhile.
+        """Yield the numbers of the entries after `n` that have findings, in order."""
+        # Copy: another thread may write meanwhile.
         ranks = bytes(self._ranks)
         for found in _NOTED.finditer(ranks, max(n + 1, 0)):
             yield found.start()
 
     def before(self, n: int) -> Iterator[int]:
-        """Yield the numbers before `n` of the entries that findings name, the last first."""
+        """Yield the numbers of the entries before `n` that have findings, in reverse order."""
         ranks = bytes(self._ranks)[: max(n, 0)]
         while ranks := ranks.rstrip(b"\0"):
             yield len(ranks) - 1
@@ -222,7 +222,7 @@ class Annotations:
 
 
 def _reach(column: array[int], n: int) -> None:
-    """Extend a column so that it has a place for `n`."""
+    """Extend a column so that it has an item for `n`."""
     missing = max(n + 1 - len(column), 0)
     column.frombytes(bytes(missing * column.itemsize))
 

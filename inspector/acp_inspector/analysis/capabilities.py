@@ -1,8 +1,8 @@
 """The capability matrix: the capabilities each side claimed, their uses, and the outcomes.
 
-Methods have their capability in the method table of the schema. `used_by_call` and
-`used_by_answer` know the capabilities for a part of a message: a kind of block in a prompt, a kind
-of server in a session, a kind of update.
+Methods have their capability in the method table of the schema. `features_of_call` and
+`features_of_response` return the capabilities that part of a message uses: a block type in a
+prompt, a server type in a session, an update type.
 
 Source: ACP, Initialization, "Capabilities"; the same of version 2; the method table of the schema.
 """
@@ -67,7 +67,7 @@ FEATURES: Final[Mapping[int, tuple[str, ...]]] = {
         f"{CLIENT}.elicitation.url",
     ),
 }
-"""Every capability that `used_by_call` and `used_by_answer` can return, by version."""
+"""Every capability that `features_of_call` and `features_of_response` can return, by version."""
 
 
 def features_of_call(method: str, params: Json, version: int) -> set[str]:
@@ -105,7 +105,7 @@ def _opening(params: Json, version: int) -> Iterator[str]:
     servers = get_list(params, "mcpServers")
     kinds = {string(server, "type") for server in servers}
     if version == 1:
-        # Version 1 has no capability for stdio: every agent has to know it.
+        # Version 1 has no capability for stdio: every agent must support it.
         yield from (f"{AGENT}.mcpCapabilities.{kind}" for kind in kinds & {"http", "sse", "acp"})
     else:
         yield from (f"{AGENT}.session.mcp.{kind}" for kind in kinds & {"stdio", "http", "acp"})
@@ -144,7 +144,7 @@ class Capability:
     side: Side
     """The side that claims it."""
     path: str
-    """Where it is claimed, from the capabilities of its side on."""
+    """Its path below the capabilities of its side."""
     is_known: bool = True
     """Whether it is in the schema of the version that was agreed on."""
     claim: Json = None
@@ -155,17 +155,17 @@ class Capability:
     used: int = 0
     """How often the other side used it."""
     first_used: int | None = None
-    """The frame of the first time."""
+    """The frame of the first use."""
     worked: int = 0
     """Uses with a result."""
     failed: int = 0
     """Uses with an error."""
     refused: int = 0
-    """Of these, uses whose error says that there is no such method."""
+    """Failed uses whose error is "method not found"."""
 
     @property
     def mark(self) -> Mark:
-        """A remark, e.g. "never used"; empty if there is none."""
+        """A note, e.g. "never used"; empty if there is none."""
         if self.used and not self.is_claimed:
             return "used without a claim"
         if self.is_claimed and self.refused:
@@ -176,7 +176,7 @@ class Capability:
 
 
 class Capabilities:
-    """Takes the frames of one connection, and keeps a row for each capability."""
+    """Reads the frames of one connection, and keeps a row for each capability."""
 
     def __init__(self) -> None:
         self.version = 1
@@ -259,7 +259,8 @@ class Capabilities:
     def _take_claims(self) -> None:
         for row in self._rows.values():
             row.claim, row.is_claimed, row.claimed_in = None, False, None
-        # Paths that only hold capabilities; what is below any other belongs to one capability.
+        # Paths that only hold capabilities; everything below another path belongs to one
+        # capability.
         above = {each for path in self._known for each in _prefixes(path)}
         ends = self._known - above
         for side, (source, n) in self._claims.items():
@@ -297,13 +298,13 @@ def _is_claim(path: str, value: Json) -> bool:
     if path == _AUTH:
         return isinstance(value, list) and len(cast("list[Json]", value)) > 0
     if path == f"{CLIENT}.elicitation":
-        # An object that names no mode claims nothing.
+        # An object without a mode claims nothing.
         return any(get(value, mode) is not None for mode in ("form", "url"))
     return value is True or isinstance(value, Mapping)
 
 
 def _leaves(value: Json, path: str, depth: int = MAX_CLAIM_DEPTH) -> Iterator[tuple[str, Json]]:
-    """Yield each claim that holds no further ones; what is below `_meta` is not looked into."""
+    """Yield each claim without nested claims; `_meta` is skipped."""
     if not isinstance(value, Mapping):
         return
     for name, inner in cast("Mapping[str, Json]", value).items():

@@ -1,10 +1,9 @@
 """One session as its user sees it, now and after any earlier frame.
 
-The first mention of a message, a tool call or a plan fixes its place; later frames change it there.
-The history is kept: `at` returns the state after a frame without folding again, the same state that
-a fold stopped at that frame would have.
+The first mention of a message, a tool call or a plan fixes its position; later frames change it
+there. The history is kept: `at` returns the state after a frame without folding again.
 
-A turn is one prompt up to its stop reason, or in version 2 the work up to `idle`.
+A turn lasts from a prompt to its stop reason, or in version 2 until the state is `idle`.
 
 Source: ACP, Prompt Turn; ACP version 2, Prompt Lifecycle.
 """
@@ -44,12 +43,12 @@ _OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
         *("tool_call", "tool_call_update", "tool_call_content_chunk", "plan", "plan_update"),
     }
 )
-"""Updates that a user has been waiting for."""
+"""Updates with output for the user."""
 
 
 @dataclass(slots=True)
 class Cursor:
-    """The position of a model: the entry that it has read last."""
+    """The position of a model: the last entry that it has read."""
 
     n: int = 0
     """Number of the frame."""
@@ -64,18 +63,18 @@ class SessionTurn:
     """One turn of a session."""
 
     number: int
-    """Among all of the connection, from 1."""
+    """Its number within the connection, from 1."""
     session_id: str
     began: int
     """The frame that began it."""
     began_at: float
-    """Seconds since the journal began, as all times here."""
+    """Seconds since the journal began, like all times here."""
     is_prompted: bool = True
     """Whether a prompt began it, and not the agent by itself (version 2)."""
     first_update: float | None = None
-    """Seconds from its begin to the first update of the session."""
+    """Seconds from its beginning to the first update of the session."""
     first_output: float | None = None
-    """Seconds from its begin to the first word, thought, tool call or plan."""
+    """Seconds from its beginning to the first text, thought, tool call or plan."""
     first_frames: tuple[int, int] = (0, 0)
     """The frames of these two."""
     has_run: bool = False
@@ -89,7 +88,7 @@ class SessionTurn:
 
     @property
     def duration(self) -> float | None:
-        """Seconds from begin to end; None while it goes on."""
+        """Seconds from begin to end; None while it runs."""
         return None if self.ended_at is None else self.ended_at - self.began_at
 
     def update(self, cursor: Cursor, name: str) -> None:
@@ -108,7 +107,7 @@ class SessionTurn:
         self.stop_reason, self.error, self.usage = stop_reason, error, usage
 
     def at(self, n: int) -> SessionTurn:
-        """Return it as it was after frame `n`; `has_run` is not kept."""
+        """Return the turn as it was after frame `n`; `has_run` has no history."""
         update_frame, output_frame = self.first_frames
         copy = replace(self, has_run=False)
         if update_frame > n:
@@ -155,21 +154,21 @@ class SessionInfo:
     state: str | None = None
     """The last `state_update` (version 2); None if there was none."""
     background: list[Json] = field(default_factory=list[Json])
-    """Work that goes on beside (version 2)."""
+    """Background work (version 2)."""
     open_prompts: int = 0
 
     @property
     def is_busy(self) -> bool:
-        """Whether a prompt has no response yet, or the agent works."""
+        """Whether a prompt is pending, or the agent is working."""
         return self.open_prompts > 0 or self.state not in {None, "idle"}
 
 
 @dataclass(slots=True, eq=False)
 class ItemEpoch:
-    """Items in the order of their first mention, and the frames of these."""
+    """Items in the order of their first mention, with the frame of each mention."""
 
     begun: int
-    """The frame from which on these are the session's items."""
+    """The first frame of this epoch."""
     items: list[Item] = field(default_factory=list[Item])
     numbers: array[int] = field(default_factory=lambda: array("Q"))
 
@@ -207,14 +206,14 @@ class ItemsAt(Sequence[Item]):
         return self._epoch is other._epoch and self._n <= other._n
 
     def changed_since(self, n: int) -> Iterator[tuple[int, Item]]:
-        """Yield the place of each that a frame behind `n` may have changed, and how it was."""
+        """Yield index and current state of each item that a frame after `n` may have changed."""
         for place, item in enumerate(self._epoch.items[: self._count]):
             if item.last > n:
                 yield place, item.at(self._n)
 
 
 class SessionSnapshot:
-    """A session as it was after frame `n`; its parts are built on access."""
+    """A session after frame `n`; its parts are built on access."""
 
     def __init__(self, talk: Conversation, n: int, epoch: ItemEpoch, info: SessionInfo) -> None:
         self._talk = talk
@@ -259,9 +258,9 @@ class Conversation:
         self.session_id = session_id
         self.version = version
         self.cursor = cursor or Cursor()
-        """The position of the model that this belongs to."""
+        """The position of the model that owns this conversation."""
         self.begun = self.cursor.n
-        """The frame that named the session first."""
+        """The first frame that named the session."""
         self.turns: list[SessionTurn] = []
         self._open_turns: list[SessionTurn] = []
         self.states = 0
@@ -284,11 +283,11 @@ class Conversation:
         self._notices: dict[str, Notice] = {}
         self._count = 0
 
-    # What it is now
+    # Current state
 
     @property
     def items(self) -> list[Item]:
-        """In the order of their first mention."""
+        """The items in the order of their first mention."""
         return self._epoch.items
 
     @property
@@ -297,7 +296,7 @@ class Conversation:
 
     @property
     def plan(self) -> PlanItem | None:
-        """The plan that was mentioned first."""
+        """The first plan of the session."""
         return next(iter(self._plans.values()), None)
 
     @property
@@ -308,7 +307,7 @@ class Conversation:
         return self.turns[: bisect_right(self.turns, n, key=lambda turn: turn.began)]
 
     def turn_at(self, n: int) -> SessionTurn | None:
-        """Return the newest turn, if it had not ended after frame `n`."""
+        """Return the newest turn if it was still running after frame `n`."""
         turn = next(reversed(self.turns_until(n)), None)
         has_ended = turn is None or (turn.ended is not None and turn.ended <= n)
         return None if has_ended else turn
@@ -317,7 +316,7 @@ class Conversation:
         return self.terminals[: bisect_right(self._terminal_begins, n)]
 
     def at(self, n: int) -> SessionSnapshot:
-        """Return its state after frame `n`, found in O(log n); items are built when looked at."""
+        """Return the state after frame `n` in O(log n); items are built on access."""
         place = bisect_right(self._epochs, n, key=lambda epoch: epoch.begun) - 1
         return SessionSnapshot(self, n, self._epochs[max(place, 0)], self._surroundings.at(n))
 
@@ -331,7 +330,7 @@ class Conversation:
         return self.add(Notice(self.next_key(Notice.key_prefix), text, self.cursor.n))
 
     def entity(self, kind: type[Notice], key: str, text: str) -> tuple[Notice, bool]:
-        """Return the line of the entity `key`, and whether it is new."""
+        """Return the item of the entity `key`, and whether it is new."""
         known = self._notices.get(key)
         if known is not None:
             return known, False
@@ -344,7 +343,7 @@ class Conversation:
         return f"{kind}-{self._count}"
 
     def restart(self) -> ItemEpoch:
-        """Begin without items, because the agent replays them all; return the items so far."""
+        """Drop all items, because the agent replays them; return the items so far."""
         before = self._epoch
         self._epoch = ItemEpoch(self.cursor.n)
         self._epochs.append(self._epoch)
@@ -356,7 +355,7 @@ class Conversation:
         return before
 
     def restore(self, epoch: ItemEpoch) -> None:
-        """Return to the items before `restart`: the replay has failed."""
+        """Restore the items from before `restart`, because the replay failed."""
         self._epoch = ItemEpoch(self.cursor.n, epoch.items, epoch.numbers)
         self._epochs.append(self._epoch)
         for item in epoch.items:
@@ -383,11 +382,12 @@ class Conversation:
         return ConversationChange(self.session_id, found, is_new)
 
     def text(self, kind: type[Spoken], message_id: str | None) -> tuple[Spoken, bool]:
-        """Return the message of that id, else the one that goes on; and whether it is new."""
+        """Return the message with that id, else the current one; and whether it is new."""
         if message_id is not None and (kind, message_id) in self._messages:
             return cast("Spoken", self._messages[kind, message_id]), False
         last = self.items[-1] if self.items else None
-        # A message to another session counts as the agent's too, but goes on as its own kind only.
+        # A message to another session is also the agent's, but only chunks of its own kind continue
+        # it.
         if isinstance(last, kind) and type(last) is kind and None in {message_id, last.message_id}:
             return last, False
         message = kind(self.next_key(kind.key_prefix), message_id, n=self.cursor.n)
@@ -397,7 +397,7 @@ class Conversation:
         return message, True
 
     def bind(self, message: UserMessage, message_id: str) -> None:
-        """Give a prompt the message id that the agent has assigned."""
+        """Set the message id that the agent assigned to a prompt."""
         message.bind(message_id, self.cursor.n)
         self._messages[UserMessage, message_id] = message
         if message in self.unbound:
@@ -420,7 +420,7 @@ class Conversation:
         return self.new_terminal(key) if known is None else known
 
     def new_terminal(self, key: str) -> TerminalItem:
-        """Return a new terminal, which is the one of that id from now on."""
+        """Create a terminal; it replaces any earlier one with this id."""
         terminal = self._terminals[key] = TerminalItem(key)
         self.terminals.append(terminal)
         self._terminal_begins.append(self.cursor.n)
@@ -445,7 +445,7 @@ class Conversation:
         self.add(plan)
         return plan, True
 
-    # Turns and surroundings
+    # Turns and session info
 
     def add_prompt(self, blocks: Json) -> UserMessage:
         self.update_info(open_prompts=self.info.open_prompts + 1)
@@ -457,7 +457,7 @@ class Conversation:
         return message
 
     def begin_turn(self, *, is_prompted: bool = True) -> SessionTurn:
-        """Begin a turn; in version 2 a prompt belongs to the work that is going on, if any."""
+        """Begin a turn; in version 2 a prompt joins the running turn, if any."""
         if self.version >= 2 and (running := self.turn) is not None:
             return running
         self.cursor.turns += 1
@@ -474,7 +474,7 @@ class Conversation:
         usage: Json = None,
         turn: SessionTurn | None = None,
     ) -> ConversationChange:
-        """Append the end of a turn: of `turn`, if it goes on."""
+        """Append the end of a turn: of `turn`, if it is still running."""
         if turn in self._open_turns:
             turn.end(self.cursor, stop_reason, error, usage)
             self._open_turns.remove(turn)
@@ -493,7 +493,7 @@ class Conversation:
         self._surroundings.set(self.cursor.n, new)
 
     def update_options(self, source: Json) -> None:
-        """Take over modes, options and commands, as far as a response or an update has them."""
+        """Apply the modes, options and commands in a response or an update."""
         if isinstance(modes := get(source, "modes"), dict):
             self.update_info(modes=modes, current_mode=string(modes, "currentModeId") or None)
         if isinstance(get(source, "configOptions"), list):

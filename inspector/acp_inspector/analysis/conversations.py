@@ -1,4 +1,4 @@
-"""The conversations of one connection: the model of its frames, which never fails.
+"""The conversations of one connection: a fold over its frames that never raises.
 
 This module applies requests and responses to conversations; `updates` applies updates.
 
@@ -57,14 +57,14 @@ class OpenRequest:
     """A request without a response."""
 
     session_id: str
-    """The session that it is about; empty for none."""
+    """The session of the request; empty for none."""
     request: Request
     respond: Respond | None = None
-    """Applies the response, where that takes what was known at the request."""
+    """Applies the response if that needs values known at the request."""
 
 
 class Conversations:
-    """Takes the frames of a connection, one after the other."""
+    """Folds the frames of a connection, one by one."""
 
     def __init__(self, dialect: Dialect | None = None) -> None:
         """Decode frames of `dialect`; None: recognise the dialect."""
@@ -76,7 +76,7 @@ class Conversations:
         self.version = 1
         """The protocol version that was agreed on."""
         self.errors: list[SessionError] = []
-        """Error responses to requests that belong to no session."""
+        """Error responses to requests without a session."""
         self._open: dict[Exchange, OpenRequest] = {}
 
     def get(self, session_id: str) -> Conversation:
@@ -88,12 +88,12 @@ class Conversations:
     def apply(
         self, frame: Frame, paired: Sequence[PairedMessage] | None = None
     ) -> list[ConversationChange]:
-        """Take the next frame; return what it changed. Never fails, whatever the frame holds.
+        """Apply the next frame; return what it changed. Never raises.
 
         Args:
             frame: The next one.
-            paired: Its messages and their exchanges, if the caller has decoded and paired it. A
-                caller does so either for all frames of a connection or for none.
+            paired: Its messages and their exchanges, if the caller has decoded and paired it. The
+            caller does so for all frames of a connection or for none.
         """
         self.cursor.n, self.cursor.at = frame.seq, frame.time
         if paired is None:
@@ -105,7 +105,7 @@ class Conversations:
         ]
 
     def restart(self, n: int, at: float) -> None:
-        """Begin a new connection with entry `n`: what the last one left open stays open.
+        """Begin a new connection with entry `n`: pending requests of the last one stay open.
 
         Args:
             n: Number of the entry that reports the new process.
@@ -120,12 +120,12 @@ class Conversations:
             talk.end_all_turns()
 
     def at(self, n: int) -> dict[str, SessionSnapshot]:
-        """Return each session that was known after frame `n`, as it was then."""
+        """Return the state after frame `n` of each session known by then."""
         known = ((key, talk) for key, talk in self.sessions.items() if talk.begun <= n)
         return {key: talk.at(n) for key, talk in known}
 
     def turn_of(self, session_id: str | None) -> SessionTurn | None:
-        """Return the turn of a session that goes on, or that the last frame has ended."""
+        """Return the running turn of a session, or the turn that the last frame ended."""
         talk = self.sessions.get(session_id or "")
         if talk is None or not talk.turns:
             return None
@@ -133,7 +133,7 @@ class Conversations:
         return talk.turn or (last if last.ended == self.cursor.n else None)
 
     def session_of_request(self, id_: Json) -> str:
-        """Return the session of an open request of the client; empty if there is none."""
+        """Return the session of a pending request of the client; empty if there is none."""
         for exchange, request in self._open.items():
             same_type = type(exchange.request.id) is type(id_)
             if exchange.requester == "client" and same_type and exchange.request.id == id_:
@@ -232,7 +232,7 @@ def _succeeded(talk: Conversation, request: Request, result: Json) -> list[Conve
 
 
 def _restored(talk: Conversation, before: ItemEpoch) -> Respond:
-    """Return what restores the items before a replay that has failed."""
+    """Return a function that restores the items if a replay fails."""
 
     def respond(response: Response) -> list[ConversationChange]:
         del response
@@ -274,7 +274,7 @@ def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[Con
         if message in talk.unbound:
             talk.unbound.remove(message)
         if isinstance(response, ErrorResponse):
-            # Version 2: a prompt that is refused while others are worked on ends nothing.
+            # Version 2: a prompt that is rejected while others are running ends no turn.
             goes_on = turn.has_run or turn.began < n
             error = f"{response.message} ({response.code})"
             return [talk.end_turn(None, error, turn=None if goes_on else turn)]
@@ -295,7 +295,7 @@ def _turn_ended(talk: Conversation, turn: SessionTurn, result: Json) -> list[Con
     return [*changes, talk.end_turn(stop, None, get(result, "usage"), turn)]
 
 
-# What the agent asks
+# Requests of the agent
 
 
 def _ask_consent(
@@ -319,7 +319,7 @@ def _ask_consent(
 
 
 def subject_of(params: Json) -> Json:
-    """Return what needs permission, as an update of a tool call."""
+    """Return the subject of a permission request, as an update of a tool call."""
     subject = get(params, "subject")
     if get(subject, "type") == "tool_call":
         return get(subject, "toolCall")
@@ -356,13 +356,13 @@ def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[C
 
 
 def _terminal(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:
-    """Version 1: what the agent learns of the client's terminals."""
+    """Version 1: apply a response about the client's terminals."""
     params, n = request.params, talk.cursor.n
     key = string(result if request.method == "terminal/create" else params, "terminalId")
     if not key:
         return []
     is_new = request.method == "terminal/create"
-    # A client may give an id again once it was released: that is another terminal.
+    # A client may reuse an id after its release: that is another terminal.
     terminal = talk.new_terminal(key) if is_new else talk.terminal(key)
     match request.method:
         case "terminal/create":

@@ -1,8 +1,8 @@
-"""Compares two journals by meaning: the one comparison of `diff` and `replay`.
+"""Compares two journals by meaning; used by `diff` and `replay`.
 
-Ids that each run generates anew are mapped at first sight and must agree from then on. Times are
-not compared, and each working directory is replaced by one placeholder. Sessions may interleave,
-and so may the two sides of a session; the messages of one side in one session keep their order.
+Ids that each run generates are mapped when first seen and must agree from then on. Times are not
+compared, and working directories are replaced by one placeholder. Sessions may interleave, and so
+may the two sides of a session; the messages of one side in one session keep their order.
 
 Source: docs/design/replay.md.
 """
@@ -42,13 +42,14 @@ Kind: TypeAlias = Literal["changed", "left only", "right only"]
 ABSENT: Final = "«absent»"
 """Replaces the value of a missing member."""
 MAX_FRAMES: Final = 5
-"""Frame numbers that are named of one step, at most."""
+"""Most frame numbers shown for one step."""
 _DEPTH: Final = 100
 """Levels of nesting that are compared one by one; deeper values are compared as a whole."""
 _MAX_ALIGNED_STEPS: Final = 2_000
-"""Steps of one side in one session from which on frequent steps do not help to align them."""
+"""Above this number of steps of one side in a session, frequent steps are not used for alignment.
+"""
 _NONE: Final = -1
-"""Number of a turn that is missing in one of the two."""
+"""Number of a turn that is missing in one journal."""
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
 _StepKey: TypeAlias = tuple[str | None, int, Side]
 """Session, turn and side."""
@@ -66,7 +67,7 @@ class StepDifference:
     name: str
     """The name of the step."""
     path: str
-    """Where in the message, as JSONPath; empty for all of it."""
+    """JSONPath in the message; empty for the whole message."""
     left: Json
     right: Json
     left_frames: tuple[int, ...]
@@ -83,14 +84,14 @@ class JournalComparison:
 
 
 def frame_numbers(numbers: Sequence[int]) -> str:
-    """Return the numbers of frames in words, e.g. `frames 3, 4`."""
+    """Return frame numbers as text, e.g. `frames 3, 4`."""
     more = "…" if len(numbers) > MAX_FRAMES else ""
     word = "frame" if len(numbers) == 1 else "frames"
     return f"{word} {', '.join(map(str, numbers[:MAX_FRAMES]))}{more}"
 
 
 def value_lines(difference: StepDifference) -> Iterator[str]:
-    """Yield both values, marked by - and +; of texts of several lines only what differs.
+    """Yield the lines of both values, marked by - and +; of multi-line texts only the difference.
 
     They are not safe to show.
     """
@@ -111,11 +112,11 @@ class FrameSelector(Protocol):
 
     @property
     def needs_responses(self) -> bool:
-        """Whether it asks which requests have a response: all frames are read before."""
+        """Whether it tests for pending requests, so that all frames must be read first."""
         ...
 
     def matches(self, frame: Frame, exchanges: Exchanges, notes: FrameNotes) -> bool:
-        """Return whether it selects a frame of the journal that `exchanges` has seen."""
+        """Return whether it selects a frame; `exchanges` has read its journal."""
         ...
 
 
@@ -129,7 +130,7 @@ class Ignore:
     applied: int = 0
     """How often it applied."""
     covered: int = 0
-    """How often it would have applied in frames that another one ignores."""
+    """How often it would have applied in frames that another exclusion ignores."""
 
 
 def compare(
@@ -145,12 +146,12 @@ def compare(
     """Return where two journals differ.
 
     Args:
-        left: The entries of the one.
-        right: The entries of the other.
+        left: The entries of the left journal.
+        right: The entries of the right journal.
         level: How closely they are compared.
-        ignores: What is not compared; each counts how often it applied.
-        selectors: Which frames of each are compared at all; None: all.
-        sides: Whose frames are compared. Turns are found by the prompts in any case.
+        ignores: Exclusions; each counts how often it applied.
+        selectors: Which frames of each journal are compared; None: all.
+        sides: Whose frames are compared. Prompts mark the turns in any case.
         ids: The working directories of both, and whether the left one is redacted; it learns the
             ids of both.
     """
@@ -185,7 +186,7 @@ def _read(
     sides: Sequence[Side],
     cwd: str,
 ) -> list[JournalStep]:
-    """Return the steps of a journal; of sides that are not compared, without ignores."""
+    """Return the steps of a journal; ignores apply only to compared sides."""
     model, steps = SessionModel(), Steps(level)
     exchanges = model.exchanges
     selectors = [each.what for each in ignores if not isinstance(each.what, JSONPath)]
@@ -221,7 +222,7 @@ def _read(
 
 
 def _placed(value: Json, cwds: Sequence[str]) -> Json:
-    """Return a value with every working directory replaced, wherever it is in text."""
+    """Return a value with every working directory in its texts replaced."""
     if not cwds:
         return value
     try:
@@ -231,7 +232,7 @@ def _placed(value: Json, cwds: Sequence[str]) -> Json:
             text = re.sub(rf"{spelled}(?![\w.-])", "«cwd»", text)
         return json.loads(text)
     except RecursionError:
-        # Nested as deep as can only be read: it is compared as it is.
+        # Too deeply nested to copy: it is compared unchanged.
         return value
 
 
@@ -251,9 +252,9 @@ def _is_ignored(
 
 
 def _without(message: Message, ignores: Iterable[Ignore], *, is_ignored: bool) -> Message:
-    """Return a message without the places that are ignored, and count these.
+    """Return a message without ignored paths, and count them.
 
-    `is_ignored` says that its whole frame is.
+    `is_ignored`: the whole frame is ignored.
     """
     paths = [(ignore, ignore.what) for ignore in ignores if isinstance(ignore.what, JSONPath)]
     match message:
@@ -305,12 +306,12 @@ def _steps_by_turn(steps: Iterable[JournalStep]) -> dict[_StepKey, list[JournalS
 def _paired_sessions(
     left: Sequence[JournalStep], right: Sequence[JournalStep]
 ) -> list[tuple[str | None, str | None]]:
-    """Pair the sessions in the order of their first step; what belongs to none comes first."""
+    """Pair the sessions in the order of their first step; steps without a session come first."""
     ours, theirs = (
         dict.fromkeys(step.session for step in steps if step.session is not None)
         for steps in (left, right)
     )
-    # No session is called so: one that the other journal does not have is compared with nothing.
+    # No session has this id: a session missing in the other journal is compared with nothing.
     return [(None, None), *zip_longest(ours, theirs, fillvalue="\0")]
 
 
@@ -320,9 +321,9 @@ def _paired_turns(
     one: str | None,
     other: str | None,
 ) -> Iterator[tuple[int, int]]:
-    """Pair the turns of two sessions by their prompts; what comes before the first is turn 0.
+    """Pair the turns of two sessions by their prompts; steps before the first are turn 0.
 
-    A step that is missing then makes no other turn look wrong.
+    A missing step then affects no other turn.
     """
     yield 0, 0
     marks = _prompts(steps_by_turn, one), _prompts(other_steps, other)
@@ -338,7 +339,7 @@ def _paired_turns(
 def _prompts(
     steps_by_turn: Mapping[_StepKey, Sequence[JournalStep]], session: str | None
 ) -> list[str]:
-    """Return what marks each turn of a session from the first on: its prompt."""
+    """Return the prompt of each turn of a session, from the first on."""
     marks: list[str] = []
     while steps := steps_by_turn.get((session, len(marks) + 1, "client")):
         marks.append(_mark(steps[0]))
@@ -346,17 +347,17 @@ def _prompts(
 
 
 class _Comparing:
-    """Compares the steps of turns; ids that are mapped in one hold in all."""
+    """Compares the steps of turns; all turns share one map of ids."""
 
     def __init__(self, ids: IdMap) -> None:
         self._ids = ids
         self._reported: set[tuple[str, str, str]] = set()
-        """Pairs of ids that disagree; each is reported once."""
+        """Pairs of ids that disagree; each is reported once only."""
 
     def pair_steps(
         self, left: list[JournalStep], right: list[JournalStep]
     ) -> Iterator[StepDifference]:
-        """Align what is the same but for its ids first, and then what is of the same kind."""
+        """First align steps that differ only in ids, then steps of the same kind."""
         marks = list(map(_mark, left)), list(map(_mark, right))
         for tag, a, b, c, d in _aligned(*marks):
             if tag == "equal":
@@ -391,7 +392,7 @@ class _Comparing:
             yield one.path_in_message(path), values[0], values[1]
 
     def _agree(self, kind: str, one: Json, other: Json) -> bool:
-        """Return whether two ids are a pair, or are reported not to be one."""
+        """Return whether two ids agree or their disagreement is already reported."""
         if self._ids.agree(kind, one, other):
             return True
         pair = (kind, repr(one), repr(other))
@@ -402,7 +403,7 @@ class _Comparing:
     def _differing(
         self, one: Json, other: Json, path: str, depth: int
     ) -> Iterator[tuple[str, Json, Json]]:
-        """Yield each place where two values differ: its path, and both values there."""
+        """Yield each difference of two values: its path, and both values there."""
         if depth and isinstance(one, dict) and isinstance(other, dict):
             ours, theirs = cast("dict[str, Json]", one), cast("dict[str, Json]", other)
             for name in dict.fromkeys([*ours, *theirs]):
@@ -436,7 +437,7 @@ def _aligned(left: list[str], right: list[str]) -> Sequence[tuple[str, int, int,
 
 
 def _mark(step: JournalStep) -> str:
-    """Return what is the same for steps that mean the same, whatever their ids."""
+    """Return a key that is equal for steps that differ only in ids."""
     return f"{step.name} {json.dumps(_plain(step.value, _DEPTH), sort_keys=True)}"
 
 
@@ -473,7 +474,7 @@ def _only(kind: Kind, step: JournalStep) -> StepDifference:
 
 
 def _is_other(one: Json, other: Json) -> bool:
-    """Return whether two values differ; true is no 1, but 1.0 is."""
+    """Return whether two values differ; true differs from 1, 1.0 does not."""
     return isinstance(one, bool) is not isinstance(other, bool) or _plain(one, 1) != _plain(
         other, 1
     )

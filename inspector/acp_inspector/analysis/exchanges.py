@@ -1,7 +1,7 @@
-"""Requests and their responses, paired: the one correlator of the inspector.
+"""Pairs requests with their responses, for the whole inspector.
 
-Each side has its own ids, so a prompt of the client and a request of the agent may have the same
-one at the same time. Responses that fit no open request are kept as faults, never dropped.
+Each side has its own ids, so a pending prompt of the client and a pending request of the agent may
+share an id. Responses that match no open request are kept as faults, never dropped.
 
 Source: JSON-RPC 2.0, "Response object", "Batch"; ACP, Cancellation.
 """
@@ -37,14 +37,14 @@ FaultKind: TypeAlias = Literal["orphan", "double", "late", "reused"]
 _Key: TypeAlias = tuple[Side, tuple[str, RequestId]]
 
 MAX_EXACT_INTEGER: Final = 2**53
-"""From here on a float does not hold every integer."""
+"""Floats do not represent every integer above this."""
 MARK_INTERVAL: Final = 256
-"""Requests and responses between two marks of what was open, at least."""
+"""Least requests and responses between two marks of the open requests."""
 
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """A request, and its response once it came."""
+    """A request and, once received, its response."""
 
     request_frame: Frame
     request: Request
@@ -56,7 +56,7 @@ class Exchange:
     cancel_frame: Frame | None = None
     """The `$/cancel_request` that named it."""
     is_moot: bool = False
-    """Its turn was over before the response came."""
+    """Its turn ended before the response."""
 
     @property
     def requester(self) -> Side:
@@ -76,7 +76,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeFault:
-    """A request or a response that does not fit the others."""
+    """A request or a response that breaks the pairing."""
 
     kind: FaultKind
     """`orphan`: there is no such request; `double`: it has a response already; `late`: no one
@@ -84,7 +84,7 @@ class ExchangeFault:
     frame: Frame
     id: RequestId
     exchange: Exchange | None
-    """The one that is meant, if known."""
+    """The affected exchange, if known."""
     why: str
     """The reason in a few words."""
 
@@ -101,11 +101,11 @@ class Exchanges:
     - Each side has its own ids, and `1` is not `"1"`.
     - Of several open requests with one id the oldest is answered first.
     - The messages of a batch are paired one by one.
-    - `restart` begins a new process: what is open then is never answered.
+    - `restart` begins a new process: requests open then never get a response.
 
-    By default it keeps every exchange: `all`, `open_at` and `of` know the whole connection. Follow
-    one that runs for days with `is_lean`, which knows the open requests and the newest frame of
-    each side, and with `max_open`, beyond which the oldest open request is forgotten.
+    By default it keeps every exchange: `all`, `open_at` and `of` cover the whole connection. For a
+    connection that runs for days use `is_lean`, which keeps only the open requests and the newest
+    frame of each side, and `max_open`, above which the oldest open request is forgotten.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Exchanges:
         Args:
             is_lean: Keep no history: `all` and `faults` stay empty, `open_at` is not available,
                 and frames are kept without their bytes.
-            max_open: Open requests that are remembered at once; None: all of them.
+            max_open: Most open requests kept at once; None: no limit.
             max_request_bytes: Size up to which a lean request keeps its params; None: any size.
         """
         self.all: list[Exchange] = []
@@ -131,14 +131,14 @@ class Exchanges:
         self._max_request_bytes = max_request_bytes
         self._open_count = 0
         self._open: dict[_Key, deque[Exchange]] = {}
-        """By key; more than one only where an id was used again too early."""
+        """Open requests by key; several only if an id was reused too early."""
         self._are_reused = False
-        """Whether an id ever was: else the open requests are in the order in which they came."""
+        """Whether an id was ever reused; if not, open requests are in order of arrival."""
         self._closed: dict[_Key, Exchange] = {}
         self._broken: dict[_Key, Frame] = {}
-        """Frames that are malformed requests; they may be answered."""
+        """Frames with malformed requests; they may get a response."""
         self._concerns: dict[str | None, list[Exchange]] = {}
-        """What the agent has requested in each session since its last turn ended."""
+        """Requests of the agent in each session since its last turn ended."""
         self._by_frame: dict[int, tuple[Exchange, ...]] = {}
         self._batches: set[int] = set()
         self._newest: dict[Side, int] = {}
@@ -146,10 +146,10 @@ class Exchanges:
         self._steps: list[tuple[int, Exchange]] = []
         """Each request and each response, as it came."""
         self._marks: list[tuple[int, tuple[Exchange, ...]]] = [(0, ())]
-        """How many steps had been made, and what was open then."""
+        """The number of steps so far, and the requests open then."""
 
     def pair(self, decoded: DecodedFrame) -> tuple[PairedMessage, ...]:
-        """Take the next frame; return its messages, each with the exchange that it belongs to.
+        """Add the next frame; return its messages, each with its exchange.
 
         Batches are taken apart. A single response to a known request sets `decoded.request`.
         """
@@ -172,19 +172,19 @@ class Exchanges:
         return paired
 
     def apply(self, frame: Frame, message: Message | None = None) -> Exchange | None:
-        """Take the next frame, as it was sent; return the exchange that it opens or closes.
+        """Add the next frame, as sent; return the exchange that it opens or closes.
 
-        The messages of a batch are taken too; `all_of` returns their exchanges.
+        The messages of a batch are added too; `all_of` returns their exchanges.
 
         Args:
             frame: The next one.
-            message: What it says, if the caller has read it already.
+            message: Its message, if the caller has already parsed it.
         """
         self.pair(DecodedFrame(frame, message))
         return self.of(frame)
 
     def restart(self, n: int) -> None:
-        """Begin a new connection with entry `n`: what is open now is never answered.
+        """Begin a new connection with entry `n`: requests open now never get a response.
 
         A journal may hold several processes, one after the other; each has ids of its own.
         """
@@ -275,7 +275,7 @@ class Exchanges:
     def _take(self, key: _Key) -> Exchange:
         """Remove and return the oldest open request of a key."""
         waiting = self._open[key]
-        # Peers answer in order more often than not: the oldest of one id is the likeliest.
+        # Peers usually respond in order: the oldest request with an id is the likeliest.
         exchange = waiting.popleft()
         if not waiting:
             del self._open[key]
@@ -318,7 +318,7 @@ class Exchanges:
             self.faults.append(ExchangeFault("orphan", frame, response.id, None, why))
 
     def _mistake(self, frame: Frame, response: SuccessResponse | ErrorResponse) -> str:
-        """Return what the sender of an orphan may have mixed up."""
+        """Return the likely mistake behind an orphan response."""
         sender, id_ = opposite(frame.side), response.id
         if (frame.side, id_key(id_)) in self._open:
             return f"only the {frame.side} itself has sent a request with this id"
@@ -347,7 +347,7 @@ class Exchanges:
             exchange.cancel_frame = frame
 
     def _end_turn(self, prompt: Exchange, response: SuccessResponse | ErrorResponse) -> None:
-        """Version 1: what the agent has requested in a turn needs no response after its end."""
+        """Version 1: requests of the agent in a turn need no response after its end."""
         if isinstance(response, SuccessResponse) and get(response.result, "stopReason") is None:
             return
         for exchange in self._concerns.pop(prompt.session, ()):
@@ -356,7 +356,8 @@ class Exchanges:
     def _step(self, n: int, exchange: Exchange) -> None:
         self._steps.append((n, exchange))
         made, marked = self._marks[-1]
-        # As many steps as the last mark is long keep all marks together as long as all steps.
+        # A mark after as many steps as the last mark has items: all marks together stay no longer
+        # than all steps.
         if len(self._steps) - made >= max(MARK_INTERVAL, len(marked)):
             self._marks.append((len(self._steps), tuple(self.open())))
 

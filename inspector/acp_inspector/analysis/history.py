@@ -1,7 +1,7 @@
 """Values that keep their history by frame number.
 
-A conversation keeps everything in these, so that its state at any frame is found by bisection, not
-by folding again. Frame numbers may repeat, but never go back.
+Conversations consist of these, so that their state at any frame is found by bisection, without
+folding again. Frame numbers may repeat but never decrease.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Versioned(Generic[T]):
-    """A value, and what it was at each earlier frame."""
+    """A value and its history by frame."""
 
     __slots__ = ("_numbers", "_values")
 
@@ -44,11 +44,11 @@ class Versioned(Generic[T]):
         return self._values[max(bisect_right(self._numbers, n) - 1, 0)]
 
     def snapshot(self, n: int) -> Versioned[T]:
-        """Return its value after frame `n`, without a history."""
+        """Return the value after frame `n`, without history."""
         return Versioned(self.at(n))
 
     def until(self, n: int) -> Versioned[T]:
-        """Return a copy that ends with frame `n`."""
+        """Return a copy with the history up to frame `n`."""
         end = max(bisect_right(self._numbers, n), 1)
         copy = Versioned(self._values[0])
         copy._numbers, copy._values = self._numbers[:end], self._values[:end]
@@ -60,7 +60,7 @@ class Versioned(Generic[T]):
 
 
 class VersionedList(Generic[T]):
-    """A list that grows at its end or is replaced as a whole, and what it was at each frame."""
+    """A list that is appended to or replaced as a whole, and its history by frame."""
 
     __slots__ = ("_begins", "_begun", "_numbers", "_values")
 
@@ -70,14 +70,14 @@ class VersionedList(Generic[T]):
         self._begun = array("Q", (0,))
         """Frames that replaced it."""
         self._begins = [0]
-        """Where among the values each replacement begins."""
+        """The index of the first value after each replacement."""
 
     def __len__(self) -> int:
         return len(self._values) - self._begins[-1]
 
     @property
     def begin(self) -> int:
-        """How many values replacements have removed so far."""
+        """The number of values that replacements have removed so far."""
         return self._begins[-1]
 
     @property
@@ -103,7 +103,7 @@ class VersionedList(Generic[T]):
         return self._values[self._begins[-1] :]
 
     def snapshot(self, n: int) -> VersionedList[T]:
-        """Return its values after frame `n`, without a history."""
+        """Return the values after frame `n`, without history."""
         return VersionedList(self.at(n))
 
     def at(self, n: int) -> list[T]:

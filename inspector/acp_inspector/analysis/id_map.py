@@ -1,9 +1,9 @@
 """The map between the ids of two runs of one conversation.
 
-The name of a member decides whether its value is such an id. At first sight the ids of both runs
-are mapped to each other; from then on they must agree, in both directions. Working directories are
+A field's name decides whether its value is such an id. When first seen, the ids of both runs are
+mapped to each other; from then on they must agree, in both directions. Working directories are
 known beforehand and replaced inside any text. In a redacted recording a placeholder is mapped like
-an id: to the text that the other run has in its place.
+an id: to the corresponding text of the other run.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from acp_protocol.jsonrpc import Json, RequestId, id_key
 GENERATED_IDS: Final = frozenset(
     {"sessionId", "toolCallId", "terminalId", "messageId", "planId", "elicitationId", "requestId"}
 )
-"""Members whose value each run generates anew."""
+"""Fields whose value each run generates anew."""
 TIMESTAMPS: Final = frozenset({"updatedAt", "createdAt"})
-"""Members that hold a point in time, which no run repeats."""
+"""Fields with a point in time, which no run repeats."""
 
 _Key: TypeAlias = tuple[str, object]
 
@@ -40,7 +40,7 @@ class IdMap:
         self._secrets: dict[str, str] = {}
 
     def agree(self, kind: str, recorded: Json, live: Json) -> bool:
-        """Map two ids of one kind at first sight; later return whether they are a pair."""
+        """Map two ids of one kind when first seen; later return whether they are a pair."""
         there, back = (kind, _hashable(recorded)), (kind, _hashable(live))
         if there not in self._live and back not in self._recorded:
             self._live[there] = live
@@ -51,8 +51,8 @@ class IdMap:
     def agree_on_secrets(self, recorded: str, live: str) -> bool:
         """Return whether `live` is `recorded` with secrets instead of its placeholders.
 
-        The same placeholder is the same secret throughout; two may be one secret that was
-        spelled in two ways.
+        A placeholder always stands for the same secret; two may stand for one secret in two
+        spellings.
         """
         found = secrets_between(recorded, live) if self._is_redacted else []
         return bool(found) and all(
@@ -60,7 +60,7 @@ class IdMap:
         )
 
     def learn(self, recorded: Json, live: Json) -> None:
-        """Map all ids at the same places of two values; ids that disagree are skipped."""
+        """Map all ids at the same paths of two values; ids that disagree are skipped."""
         if isinstance(recorded, dict) and isinstance(live, dict):
             theirs = cast("dict[str, Json]", live)
             for name, value in cast("dict[str, Json]", recorded).items():
@@ -104,9 +104,9 @@ def _hashable(value: Json) -> object:
 
 
 def secrets_between(recorded: str, live: str) -> list[tuple[str, str]]:
-    """Return each placeholder in `recorded` with what `live` has there.
+    """Return each placeholder in `recorded` with the text of `live` in its place.
 
-    Empty where there is none, and where the texts differ in what is around them.
+    Empty if there is none, or if the surrounding texts differ.
     """
     placeholders = [match[0] for match in PLACEHOLDER.finditer(recorded)]
     # Its pattern has one group, the number.
@@ -117,7 +117,7 @@ def secrets_between(recorded: str, live: str) -> list[tuple[str, str]]:
     at = len(first)
     found: list[tuple[str, str]] = []
     for place, (placeholder, behind) in enumerate(zip(placeholders, between, strict=True), start=1):
-        # A secret has a character at least; the last one goes up to what ends the text.
+        # A secret has at least one character; the last one extends to the end of the text.
         stop = end if place == len(placeholders) else live.find(behind, at + 1, end)
         if stop <= at:
             return []
@@ -127,5 +127,5 @@ def secrets_between(recorded: str, live: str) -> list[tuple[str, str]]:
 
 
 def with_secrets(recorded: str, known: dict[str, str]) -> str:
-    """Return `recorded` with what is known in place of its placeholders."""
+    """Return `recorded` with known secrets in place of its placeholders."""
     return PLACEHOLDER.sub(lambda match: known.get(match[0], match[0]), recorded)

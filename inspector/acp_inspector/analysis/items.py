@@ -1,7 +1,7 @@
-"""What a conversation consists of: messages, tool calls, terminals, plans and notices.
+"""The items of a conversation: messages, tool calls, terminals, plans and notices.
 
 Only the fold that builds a conversation changes them. Each keeps its history: `at` returns a copy
-as it was after an earlier frame.
+with the state after an earlier frame.
 
 Source: ACP, Prompt Turn; Tool Calls; Terminals; Agent Plan; Elicitation; the same of version 2.
 """
@@ -37,7 +37,7 @@ class PermissionRequest:
 
 @dataclass(frozen=True, slots=True)
 class TerminalFacts:
-    """What is known of a terminal beside its output."""
+    """The state of a terminal except its output."""
 
     command: str | None = None
     cwd: str | None = None
@@ -48,7 +48,7 @@ class TerminalFacts:
 
 
 class TerminalItem(HasHistory):
-    """A terminal: one that the agent shows (version 2), or the client's as the agent sees it."""
+    """A terminal: the agent's (version 2), or the client's as the agent sees it."""
 
     __slots__ = ("_facts", "_output", "key")
 
@@ -89,7 +89,7 @@ class TerminalItem(HasHistory):
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """What is known of a tool call beside its content."""
+    """The state of a tool call except its content."""
 
     title: str = ""
     name: str = ""
@@ -101,7 +101,7 @@ class CallFacts:
 
 
 class ToolCallItem:
-    """Something that the agent does."""
+    """A tool call of the agent."""
 
     __slots__ = ("_content", "_facts", "_permissions", "_terminals", "key")
 
@@ -137,12 +137,12 @@ class ToolCallItem:
 
     @property
     def history(self) -> list[tuple[int, CallFacts]]:
-        """Each frame that changed it, and what it was from there on."""
+        """Each frame that changed the tool call, and its state after that."""
         return self._facts.versions()
 
     @property
     def last(self) -> int:
-        """The frame that changed it, or what it shows, last."""
+        """The last frame that changed the tool call or a terminal it shows."""
         permission_frames = [
             each.answered or each.requested for each in self._permissions.now()[-1:]
         ]
@@ -201,7 +201,7 @@ def string(value: Json, name: str) -> str:
 
 
 class _Words(str):
-    """A block of nothing but text, which takes a fourth of the memory of the block."""
+    """A plain text block, in a fourth of the memory."""
 
     __slots__ = ()
 
@@ -216,12 +216,12 @@ class TextItem(HasHistory):
         self.key = key
         self._id = Versioned(message_id, n)
         self._content = VersionedList[Json]()
-        # What has been read of the content, so that a long text is not joined again and again.
+        # The content joined so far, so that a long text is not joined repeatedly.
         self.forget_text()
 
     @property
     def message_id(self) -> str | None:
-        """The id that the agent gave it; None while it has none."""
+        """The id that the agent assigned; None while it has none."""
         return self._id.now
 
     @property
@@ -294,7 +294,7 @@ class SessionMessage(AgentMessage):
 
 
 class PlanItem(HasHistory):
-    """What the agent intends; replaced as a whole."""
+    """The agent's plan; replaced as a whole."""
 
     __slots__ = ("_entries", "key", "plan_id")
 
@@ -322,13 +322,13 @@ class TurnEnd:
     last: int = 0
 
     def at(self, n: int) -> TurnEnd:
-        """Return it: it never changes."""
+        """Return self: it never changes."""
         del n
         return self
 
 
 class Notice(HasHistory):
-    """Something worth a line."""
+    """A one-line notice."""
 
     __slots__ = ("_text", "key")
     key_prefix: ClassVar[str] = "notice"
@@ -347,7 +347,7 @@ class Notice(HasHistory):
 
 
 class Compaction(Notice):
-    """The agent makes its context shorter."""
+    """A compaction of the agent's context."""
 
     __slots__ = ("_status", "_summary")
     key_prefix: ClassVar[str] = "compaction"
@@ -363,7 +363,7 @@ class Compaction(Notice):
 
     @property
     def summary(self) -> list[Json]:
-        """What replaces everything before it."""
+        """The summary that replaces everything before it."""
         return self._summary.now()
 
     def change(self, n: int, status: str, summary: list[Json] | None) -> None:
@@ -388,7 +388,7 @@ class ElicitationItem(Notice):
         self.request_id: RequestId = None
         self.mode = ""
         self.schema: Json = None
-        """The form, or the address."""
+        """The form's schema, or the URL."""
         self._outcome = Versioned[Json](None, n)
 
     @property

@@ -1,4 +1,4 @@
-"""The model of one connection: every fold of this package over one reading of its entries.
+"""The model of one connection: all folds of this package over one pass through its entries.
 
 A frame is decoded and paired once for all of them. A live journal is read as it grows.
 """
@@ -26,7 +26,7 @@ from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Notification, Request
 
 MAX_GAP: Final = 2**40
-"""Largest gap between two entry numbers, and longest journal in seconds; else they are wrong."""
+"""Largest gap between entry numbers, and largest time in seconds; larger ones count as wrong."""
 ACTIVITY_INTERVAL: Final = 0.1
 """Seconds within which the activity of a side is noted once."""
 
@@ -46,7 +46,7 @@ class SessionModel:
         self.n = 0
         """The last entry that was read."""
         self.at = 0.0
-        """When that was, in seconds since the journal began."""
+        """The time of that entry, in seconds since the journal began."""
         self._session: str | None = None
         """The session that the last frame was about."""
         self._times = array("d")
@@ -65,12 +65,12 @@ class SessionModel:
             self.apply(entry)
 
     def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
-        """Take the next entry; return it with a valid number and time, if a broken file has none.
+        """Add the next entry; return it, with a valid number and time even if the file has none.
 
         Args:
             entry: The next one.
-            counts: Tells, once a frame is paired, whether statistics count it; None: they count
-                all. Everything else takes it in any case.
+            counts: Returns, once a frame is paired, whether statistics count it; None: they count
+            all. All other folds read every frame.
         """
         entry = self._sound(entry)
         self.n, self.at = entry.seq, entry.time
@@ -89,17 +89,18 @@ class SessionModel:
         return entry
 
     def notes(self) -> FrameNotes:
-        """Return the notes of the frame that was taken last."""
+        """Return the notes of the last frame."""
         turn = self.conversations.turn_of(self._session)
         number = None if turn is None else turn.number
         return FrameNotes(turn=number, version=self.conversations.version)
 
     def waiting(self, n: int | None = None, at: float | None = None) -> WaitGraph:
-        """Return who waited for whom after entry `n`.
+        """Return the wait graph after entry `n`.
 
         Args:
             n: Number of the entry; None: the last one.
-            at: Seconds since the journal began, where time has gone on since; None: as of `n`.
+            at: Seconds since the journal began, for a later time than that of `n`; None: that of
+            `n`.
         """
         n = self.n if n is None else n
         known = bisect_right(self._numbers, n)
@@ -123,7 +124,7 @@ class SessionModel:
         return wait_graph(self.exchanges.open_at(n), known_then)
 
     def _sound(self, entry: Entry) -> Entry:
-        """Return the entry with a valid number and time: files may hold any."""
+        """Return the entry with a valid number and time: files may contain anything."""
         is_next = self.n < entry.seq < self.n + MAX_GAP
         is_time = abs(entry.time) < MAX_GAP
         if is_next and is_time:

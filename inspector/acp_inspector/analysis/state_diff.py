@@ -64,7 +64,7 @@ class TextGrew:
 
 @dataclass(frozen=True, slots=True)
 class ItemChanged:
-    """A member of an item has another value."""
+    """A field of an item has another value."""
 
     session_id: str
     key: str

@@ -1,6 +1,6 @@
 """Counts, bytes, rates and times, by method, by session and by turn.
 
-Each frame is counted once, when it comes; percentiles are computed when they are asked for.
+Each frame is counted once, on arrival; percentiles are computed on demand.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class DurationSummary:
 
 
 class Histogram:
-    """Durations that come one by one, in seconds."""
+    """A growing set of durations, in seconds."""
 
     __slots__ = ("_bars", "_summary", "_values")
 
     def __init__(self) -> None:
         self._values = array("d")
         self._summary: DurationSummary | None = None
-        """Computed again only after a new value: screens ask again and again."""
+        """Cached until the next value, because screens query it repeatedly."""
         self._bars = [0] * (len(BOUNDS) + 1)
 
     def __len__(self) -> int:
@@ -77,13 +77,13 @@ class Histogram:
         self._bars[bisect_left(BOUNDS, seconds)] += 1
 
     def summary(self) -> DurationSummary:
-        """Return their summary; percentiles lie between the values that are there."""
+        """Return their summary; percentiles interpolate between values."""
         values = self._values
         if not values:
             return DurationSummary(0, 0.0)
         if self._summary is None:
             total, count = math.fsum(values), len(values)
-            # Of a single value every percentile is that value.
+            # All percentiles of a single value are that value.
             several = [*values, *values] if count == 1 else values
             cuts = statistics.quantiles(several, n=100, method="inclusive")
             percentiles = cuts[49], cuts[89], cuts[98]
@@ -93,7 +93,7 @@ class Histogram:
         return self._summary
 
     def histogram(self) -> list[tuple[float | None, int]]:
-        """Return the bars that are not empty: up to how many seconds, and how many there are.
+        """Return the non-empty bars: upper bound in seconds, and count.
 
         The bound None counts everything above the last one.
         """
@@ -119,7 +119,7 @@ class MethodStatistics:
     bytes: int = 0
     """Of these and of their responses."""
     endings: dict[Ending, int] = field(default_factory=dict[Ending, int])
-    """How its exchanges ended; `open` for those that have not."""
+    """The endings of its exchanges; `open` for pending ones."""
     latencies: Histogram = field(default_factory=Histogram)
 
     def add(self, size: int) -> None:
@@ -142,15 +142,15 @@ class Counts:
 
     frames: int = 0
     bytes: dict[Side, int] = field(default_factory=lambda: {"client": 0, "agent": 0})
-    """By who sent them."""
+    """Bytes by sender."""
     malformed: int = 0
     errors: int = 0
     """Error responses."""
     chunks: int = 0
     streamed: float = 0.0
-    """Seconds between chunks that follow each other with no request between them."""
+    """Seconds between consecutive chunks with no request between them."""
     gaps: int = 0
-    """Such spaces between chunks."""
+    """The number of such gaps."""
     tool_calls: dict[str, str] = field(default_factory=dict[str, str])
     """The last status of each tool call."""
     approvals: Histogram = field(default_factory=Histogram)
@@ -168,7 +168,7 @@ class Counts:
 
     @property
     def chunk_rate(self) -> float | None:
-        """Chunks a second while they came; None if there are too few."""
+        """Chunks per second while streaming; None if there are too few."""
         return self.gaps / self.streamed if self.gaps and self.streamed > 0 else None
 
     @property
@@ -177,12 +177,12 @@ class Counts:
 
     @property
     def cost(self) -> float | None:
-        """What was spent since it began; None if that is not known."""
+        """The cost since it began; None if unknown."""
         amount = amount_of(self.usage)
         return None if amount is None else amount - (self.cost_before or 0.0)
 
     def take(self, frame: Frame, share: int) -> None:
-        """Count a frame, or its share of the bytes of one that says several things."""
+        """Count a frame, or a message's share of the bytes of a batch."""
         self.frames += frame.seq != self._frame
         self._frame = frame.seq
         self.bytes[frame.side] += share
@@ -211,7 +211,7 @@ class Counts:
             self.approvals.add(exchange.latency)
 
     def interrupt(self) -> None:
-        """End the stream of chunks: the next chunk begins another one."""
+        """End the stream of chunks: the next chunk begins a new one."""
         self._chunk = None
 
 
@@ -236,7 +236,7 @@ class Statistics:
         Args:
             frame: The next one.
             paired: Its messages and their exchanges.
-            talks: The conversations, which have seen it.
+            talks: The conversations, with the frame applied.
         """
         self.total.take(frame, len(frame.data))
         share = len(frame.data) // max(len(paired), 1)
@@ -248,7 +248,7 @@ class Statistics:
     def _places(
         self, frame: Frame, session: str | None, turn: SessionTurn | None, share: int
     ) -> list[Counts]:
-        """Return the tallies of a session and of its turn, which have taken the frame."""
+        """Return the counts of a session and of its turn after counting the frame."""
         if session is None:
             return []
         whole = self.sessions.get(session)

@@ -1,10 +1,10 @@
-"""The messages of both sides as steps that can be compared.
+"""Turns the messages of both sides into comparable steps.
 
 On the level `semantic` the chunks of a text and the updates of a tool call become one step each,
-since no agent repeats how it cuts them; of plans, modes, options and usage the last value of a turn
-counts. Such a value between two turns belongs to the later one: whether it comes before or after
-the prompt is a race. On the level `shape` only methods, kinds, statuses and endings are left. On
-the level `strict` each message is a step.
+because chunk boundaries vary between runs; of plans, modes, options and usage the last value of a
+turn counts. Such a value between two turns belongs to the later one: whether it precedes the prompt
+is a race. The level `shape` keeps only methods, kinds, statuses and endings. On the level `strict`
+each message is a step.
 
 Source: docs/design/replay.md.
 """
@@ -49,7 +49,7 @@ _LAST_VALUE: Final[frozenset[UpdateKind]] = frozenset(
         *("session_info_update", "available_commands_update"),
     }
 )
-"""Updates that replace the one of the same kind before them."""
+"""Updates that replace the previous one of the same kind."""
 MAX_SHAPE_DEPTH: Final = 20
 """Levels of nesting that the level `shape` keeps."""
 _SHAPE: Final = frozenset(
@@ -58,19 +58,19 @@ _SHAPE: Final = frozenset(
         *("action", "protocolVersion", "type", "operation", "mode", "truncated"),
     }
 )
-"""Members whose value is left on the level `shape`; of others, objects and lists of objects."""
+"""Fields whose value the level `shape` keeps; of others it keeps objects and lists of objects."""
 _UPDATE: Final = "$.params.update"
 _JOINED_PATHS: Final = {
     **dict.fromkeys(_TEXT_CHUNKS, (("$.text", ".content.text"),)),
     "tool call": (("$.last", ""), ("$.states", ".status")),
     "terminal": (("$.data", ".data"),),
 }
-"""Of steps that join updates: where the parts of their value are in an update."""
+"""For steps that join updates: the paths in an update of the parts of the value."""
 
 
 @dataclass(slots=True, eq=False)
 class JournalStep:
-    """One thing that a side did."""
+    """One action of a side."""
 
     side: Side
     name: str
@@ -78,11 +78,11 @@ class JournalStep:
     session: str | None
     value: Json
     turn: int = 0
-    """How many prompts its session has seen, itself included."""
+    """The number of prompts in its session so far, including this step."""
     frames: list[int] = field(default_factory=list[int])
-    """Numbers of the frames that it is made of."""
+    """Numbers of its frames."""
     id: RequestId = None
-    """That of a request; None otherwise."""
+    """The id of a request; None otherwise."""
     is_request: bool = False
     root: str = "$.params"
     """The path of `value` in its message; empty where it has none."""
@@ -93,20 +93,20 @@ class JournalStep:
             for inner, outer in _JOINED_PATHS.get(self.name, ()):
                 rest = path.removeprefix(inner)
                 if rest != path and rest[:1] in {"", ".", "["}:
-                    # Lists are made of one value of each update.
+                    # Each update adds one value to the list.
                     return _UPDATE + outer + (rest if inner == "$.last" else "")
         return self.root + path.removeprefix("$")
 
 
 class Steps:
-    """Makes steps of the frames of one connection."""
+    """Turns the frames of one connection into steps."""
 
     def __init__(self, level: Level = "semantic") -> None:
         self.steps: list[JournalStep] = []
         self._level: Level = level
         self._turns: dict[str | None, int] = {}
         self._working: set[str | None] = set()
-        """Sessions whose turn goes on."""
+        """Sessions with a running turn."""
         self._last: dict[tuple[Side, str | None], JournalStep] = {}
         self._values: dict[tuple[str | None, str], JournalStep] = {}
         self._entities: dict[tuple[str | None, str], JournalStep] = {}
@@ -130,9 +130,9 @@ class Steps:
                     self._add(frame, "malformed message", None, text, root="")
 
     def finished(self) -> list[JournalStep]:
-        """Return the steps as they are compared."""
+        """Return the steps for comparison."""
         for step in self.steps:
-            # No turn follows that it could belong to.
+            # No later turn exists that it could belong to.
             step.turn = min(step.turn, self._turns.get(step.session, 0))
             if self._level == "shape":
                 step.value = shape(step.value)
@@ -163,10 +163,10 @@ class Steps:
             return
         method, session = exchange.request.method, exchange.session
         if session is None and method.startswith("session/"):
-            # It comes before everything else in the session that it opens.
+            # It precedes everything else in the session that it opens.
             session = _session(value.get("result"))
         self._add(frame, f"response to {method}", session, value).root = "$"
-        # In version 2 the response to a prompt begins its turn, without a reason to stop.
+        # In version 2 the response to a prompt begins its turn and has no stop reason.
         has_stopped = "error" in value or get(value.get("result"), "stopReason") is not None
         if method == "session/prompt" and has_stopped:
             self._end_turn(session)
@@ -259,7 +259,7 @@ class Steps:
 
 
 def shape(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
-    """Return what is left of a value on the level `shape`; of nothing below `depth` levels."""
+    """Reduce a value to the level `shape`, at most `depth` levels deep."""
     if depth and isinstance(value, Mapping):
         members = cast("Mapping[str, Json]", value)
         kept: dict[str, Json] = {}

@@ -1,6 +1,6 @@
-"""The state of a session as JSON: for machines, for comparing, for `show --view conversation`.
+"""The state of a session as JSON, for scripts, comparisons and `show --view conversation`.
 
-Members have the names of the protocol where it has one.
+Fields are named as in the protocol if it has them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def turn_to_json(turn: SessionTurn) -> dict[str, Json]:
 
 
 def item_to_json(item: Item) -> dict[str, Json]:
-    """Return one item; `type` says which it is."""
+    """Return one item; `type` is its kind."""
     match item:
         case TextItem():
             return _text(item)
@@ -149,7 +149,7 @@ def _call(item: ToolCallItem) -> dict[str, Json]:
 
 
 def statuses(item: ToolCallItem) -> list[str]:
-    """Return the statuses that a tool call has had, in order."""
+    """Return all statuses of a tool call, in order."""
     found: list[str] = []
     for _, facts in item.history:
         if found[-1:] != [facts.status]:

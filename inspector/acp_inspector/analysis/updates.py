@@ -1,4 +1,4 @@
-"""What each kind of `session/update` does to a conversation, in both versions.
+"""Applies each kind of `session/update` to a conversation, in both versions.
 
 Unknown updates are kept as notices, so that nothing is lost silently.
 
@@ -40,7 +40,7 @@ def apply_update(talk: Conversation, update: Json) -> ConversationChange:
 
 
 def apply_call(talk: Conversation, update: Json) -> ConversationChange:
-    """Create or change a tool call; what is absent stays, and in version 2 null clears."""
+    """Create or change a tool call; absent fields stay, and in version 2 null clears a field."""
     call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
     facts: dict[str, Any] = {}
     for name, unset in (("title", ""), ("name", ""), ("kind", "other"), ("status", "pending")):
@@ -101,7 +101,7 @@ def _terminal(talk: Conversation, update: Json) -> ConversationChange:
 
 
 def exit_facts(status: Json) -> dict[str, Any]:
-    """Return what an exit status says of a terminal; None says that it has not ended."""
+    """Return the terminal fields that an exit status sets; None: the terminal has not ended."""
     code = get(status, "exitCode")
     return {
         "is_over": status is not None,
@@ -111,7 +111,7 @@ def exit_facts(status: Json) -> dict[str, Any]:
 
 
 def shown(talk: Conversation, terminal: TerminalItem) -> ConversationChange:
-    """Return the change of a terminal: that of the tool call which shows it."""
+    """Return the change of a terminal, as one of the tool call that shows it."""
     return ConversationChange(talk.session_id, talk.call_showing(terminal))
 
 
@@ -122,7 +122,7 @@ def _terminal_chunk(talk: Conversation, update: Json) -> ConversationChange:
 
 
 def _user_chunk(talk: Conversation, update: Json) -> ConversationChange:
-    """Take a user message from the agent, unless it only echoes the running prompt."""
+    """Add a user message from the agent, unless it echoes the running prompt."""
     if _bound(talk, update):
         return ConversationChange(talk.session_id, None)
     last = next((item for item in reversed(talk.items) if isinstance(item, UserMessage)), None)
@@ -139,7 +139,7 @@ def _user_message(talk: Conversation, update: Json) -> ConversationChange:
 
 
 def _bound(talk: Conversation, update: Json) -> bool:
-    """Return whether the update echoes a prompt, and give that prompt its message id."""
+    """Return whether the update echoes a prompt; if so, set that prompt's message id."""
     message_id = string(update, "messageId")
     if not message_id or talk.has_message(message_id) or not talk.unbound:
         return False
@@ -244,7 +244,7 @@ def _offer(talk: Conversation, update: Json) -> ConversationChange:
 def _usage(talk: Conversation, update: Json) -> ConversationChange:
     usage: dict[str, Json] = {}
     if talk.version >= 2 and "cost" not in (update or {}):
-        # Version 2: a cost that is not sent again stays.
+        # Version 2: a cost that is not sent again stays unchanged.
         usage = {"cost": cost} if (cost := get(talk.info.usage, "cost")) is not None else {}
     values = cast("Mapping[str, Json]", update).items()
     usage |= {name: value for name, value in values if name != "sessionUpdate"}
@@ -287,4 +287,4 @@ UPDATES: Final[Mapping[str, Apply]] = {
     "session_info_update": _info,
     "usage_update": _usage,
 }
-"""What to do for each kind of update that is known."""
+"""The function for each known kind of update."""

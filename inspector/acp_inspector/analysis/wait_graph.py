@@ -1,8 +1,8 @@
-"""Who waits for whom, since when and for what: a prompt for a permission that waits for you.
+"""The wait graph: which side waits for which, since when and for what.
 
-The wire does not say what depends on what. Where the protocol leaves no choice an edge is certain:
-a prompt cannot end before the requests that the agent sends for it have their responses. Other
-edges are likely, and a cycle that needs one is a likely deadlock.
+Messages do not name their dependencies. An edge is certain if the protocol implies it: a prompt
+cannot end before the requests that the agent sends for it have responses. Other edges are likely; a
+cycle with a likely edge is a likely deadlock.
 
 Source: ACP, Prompt Turn; Tool Calls, "Requesting Permission"; Terminals; Elicitation.
 """
@@ -25,7 +25,7 @@ from acp_protocol.jsonrpc import Json, RequestId
 Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "nobody"]
 
 HANG_SECONDS: Final = 30.0
-"""Seconds of silence after which something that is waited for counts as hung."""
+"""Seconds of silence after which a wait counts as hung."""
 _WORKING_METHODS: Final = frozenset({"session/load", "session/resume", "session/prompt"})
 """Requests of the client during which the agent sends requests of its own."""
 _USER_METHODS: Final = frozenset({"session/request_permission", "elicitation/create"})
@@ -47,23 +47,23 @@ class PendingWait:
     id: RequestId
     session: str | None
     subject: str
-    """What it is about, in a few words; not escaped."""
+    """A short description; not escaped."""
     waits_for: list[PendingWait] = field(default_factory=list["PendingWait"])
-    """What must end before it does."""
+    """The waits that must end before this one."""
     likely_waits_for: list[PendingWait] = field(default_factory=list["PendingWait"])
-    """What probably must end before it does."""
+    """The waits that probably must end before this one."""
     silence: float = 0.0
-    """Seconds since the other side has sent something in the session."""
+    """Seconds since the other side last sent something in the session."""
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it waits for nothing else in the graph."""
+        """Whether it depends on nothing else in the graph."""
         return not self.waits_for and not self.likely_waits_for
 
 
 @dataclass(frozen=True, slots=True)
 class WaitGraph:
-    """Everything that waited after one frame."""
+    """All pending waits after one frame."""
 
     n: int
     at: float
@@ -75,16 +75,16 @@ class WaitGraph:
 
     @property
     def roots(self) -> list[PendingWait]:
-        """Those that nothing else waits for, and one of each cycle."""
+        """The waits that nothing else depends on, and one of each cycle."""
         below = {wait for each in self.waits for wait in (*each.waits_for, *each.likely_waits_for)}
         roots = [wait for wait in self.waits if wait not in below]
         return roots + [cycle[0] for cycle in self.cycles if cycle[0] not in roots]
 
     def hung(self, limit: float = HANG_SECONDS) -> list[PendingWait]:
-        """Return those at the end of a chain that, as far as can be seen, make no progress.
+        """Return the waits at the end of a chain that show no progress.
 
         Args:
-            limit: Seconds of silence. What waits for the user or at a breakpoint is not hung.
+            limit: Seconds of silence. Waits for the user or at a breakpoint are not hung.
         """
         stuck = {wait for cycle in self.cycles for wait in cycle}
         return [
@@ -98,12 +98,12 @@ class WaitGraph:
 
 @dataclass(frozen=True, slots=True)
 class WaitContext:
-    """What has to be known beside the open requests."""
+    """The context of a wait graph besides the open requests."""
 
     n: int
     at: float
     turns: Sequence[SessionTurn] = ()
-    """Turns of version 2 that go on."""
+    """Running turns of version 2."""
     gone: frozenset[Side] = frozenset()
     """Sides that have closed the connection."""
     held: Mapping[int, float] = field(default_factory=dict[int, float])
@@ -113,11 +113,11 @@ class WaitContext:
     last_sent: Mapping[tuple[Side, str | None], float] = field(
         default_factory=dict[tuple[Side, "str | None"], float]
     )
-    """When each side sent something last, by session; None: in any session."""
+    """The time of the last frame of each side, by session; None: in any session."""
 
 
 def wait_graph(waiting: Sequence[Exchange], known: WaitContext) -> WaitGraph:
-    """Return who waits for whom, given the requests that were open then, oldest first."""
+    """Return the wait graph, given the requests that were open then, oldest first."""
     # A side that has closed the connection waits for nothing.
     waiting = [exchange for exchange in waiting if exchange.requester not in known.gone]
     waits = [_wait(exchange, known) for exchange in waiting]
@@ -185,13 +185,13 @@ def _above(
     client_waits: Sequence[tuple[PendingWait, Exchange]],
     works: Sequence[PendingWait],
 ) -> Iterator[PendingWait]:
-    """Yield what the agent works on while it sends a request: of one session, the oldest.
+    """Yield the work during which the agent sends a request: the oldest of each session.
 
     Args:
         wait: What the agent waits for.
         exchange: Its request.
         client_waits: What the client waits for.
-        works: What the agent may be working on, by session the oldest first.
+        works: What the agent may be working on, by session, oldest first.
     """
     scope = get(exchange.request.params, "requestId")
     if wait.method == "elicitation/create" and scope is not None:
@@ -208,7 +208,7 @@ def _above(
 
 
 def _queue(waits: Sequence[PendingWait], turns: Sequence[PendingWait]) -> None:
-    """A second prompt of a session waits until the first one is done."""
+    """Make a second prompt of a session wait for the first one."""
     working: dict[str | None, PendingWait] = {turn.session: turn for turn in turns}
     for wait in waits:
         if wait.waiter == "client" and wait.method == "session/prompt":
@@ -218,7 +218,7 @@ def _queue(waits: Sequence[PendingWait], turns: Sequence[PendingWait]) -> None:
 
 
 def _guess(waits: Sequence[PendingWait]) -> None:
-    """A client that sends a request before it responds may need the response to it first."""
+    """Add likely edges: a client that requests before it responds may need the response first."""
     backs = [wait for wait in waits if wait.waiter == "client"]
     for owed in waits:
         if owed.waiter == "agent" and owed.awaited == "client":
@@ -230,14 +230,14 @@ def _guess(waits: Sequence[PendingWait]) -> None:
 
 
 def _cycles(waits: Sequence[PendingWait]) -> Iterator[tuple[PendingWait, ...]]:
-    """Yield cycles until none is left that shares no edge with one before."""
+    """Yield cycles that share no edge with an earlier one."""
     graph = {wait: {*wait.waits_for, *wait.likely_waits_for} for wait in waits}
     while True:
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
             found: list[PendingWait] = error.args[1]
-            # It is listed against the arrows, with the first one again at the end.
+            # It is listed in reverse, with the first one repeated at the end.
             cycle = found[:0:-1]
             yield tuple(cycle)
             graph[cycle[-1]].discard(cycle[0])
@@ -246,7 +246,7 @@ def _cycles(waits: Sequence[PendingWait]) -> Iterator[tuple[PendingWait, ...]]:
 
 
 def request_subject(method: str, params: Json) -> str:
-    """Return in a few words what a request is about; not escaped."""
+    """Return a short description of a request; not escaped."""
     match method:
         case "session/prompt":
             texts = (string(block, "text") for block in get_list(params, "prompt"))

@@ -1,7 +1,7 @@
 """Converts logs and exports of other tools to recordings.
 
-No format belongs here that was never seen in a real file. Where one is known from its
-source only, docs/importing.md says so.
+A format is only supported if a real file of it was seen; docs/importing.md names the exceptions,
+which are known only from source code.
 """
 
 __all__: list[str] = []

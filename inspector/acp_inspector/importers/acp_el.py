@@ -1,8 +1,8 @@
-"""Traffic that acp.el, the library below agent-shell, saves from its traffic buffer.
+"""Traffic saved from the traffic buffer of acp.el, the library of agent-shell.
 
-One list, each element with `:direction`, `:kind` and `:object`, the parsed message. Its reader made
-one and the same `nil` of null, of false and of the empty object. Emacs prints data as Lisp;
-`LispReader` reads as much of Lisp as JSON that was parsed into it needs.
+One list, each element with `:direction`, `:kind` and `:object`, the parsed message. acp.el parses
+null, false and the empty object alike as `nil`. Emacs prints data as Lisp; `LispReader` reads the
+subset of Lisp that parsed JSON needs.
 
 Source: acp.el, acp-traffic.el, `acp-traffic-save-to`; acp.el, `acp--parse-json`.
 """
@@ -54,7 +54,7 @@ NIL: Final = LispSymbol("nil")
 
 
 class LispReader:
-    """Reads expressions one by one; labels stay defined from each to the next."""
+    """Reads expressions one by one; labels stay defined across expressions."""
 
     def __init__(self) -> None:
         self._labels: dict[str, Lisp] = {}
@@ -65,7 +65,7 @@ class LispReader:
         """Return the expression in `text`.
 
         Raises:
-            ValueError: it spells none.
+            ValueError: there is none.
         """
         self._text, self._at = text, 0
         try:
@@ -123,7 +123,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 def lisp_member(value: Lisp, name: str) -> Lisp:
-    """Return what `value`, a list of pairs, has under `name`; nil where it has nothing."""
+    """Return the value of `name` in a list of pairs; nil if there is none."""
     for pair in value.items if isinstance(value, LispList) else []:
         if isinstance(pair, LispList) and pair.items and pair.items[0] == LispSymbol(name):
             return _rest(pair)
@@ -134,7 +134,7 @@ def to_json(value: Lisp) -> Any:
     """Return the JSON that was parsed into `value`: pairs as an object, a vector as an array.
 
     Raises:
-        ValueError: it was made of no JSON.
+        ValueError: it does not represent JSON.
     """
     match value:
         case LispSymbol(name=name) if name in _CONSTANTS:
@@ -160,7 +160,7 @@ def _is_pair(value: Lisp) -> bool:
 
 
 def _rest(pair: LispList) -> Lisp:
-    """Return the pair without its first."""
+    """Return the rest of a pair."""
     if len(pair.items) == 1:
         return NIL if pair.tail is None else pair.tail
     return LispList(pair.items[1:], pair.tail)

@@ -1,10 +1,10 @@
 """HTTP archives (`.har`), as browsers and mitmproxy write them: ACP over HTTP and WebSocket.
 
 An archive lists requests with their responses in any order, so the importer reads all of it before
-it yields the first frame. An event before each frame says what carried it, see
-`docs/recording-format.md`. An archive says when a stream began and what arrived on it, but not when
-each message arrived: the importer puts a message behind the request that it, or the next response
-after it, responds to.
+it yields the first frame. An event before each frame describes its HTTP or WebSocket carrier, see
+`docs/recording-format.md`. An archive has the start and the content of a stream, but not when each
+message arrived: the importer puts a message after the request that it, or the next response after
+it, responds to.
 
 Source: HTTP Archive 1.2; Chrome DevTools, `_webSocketMessages`.
 """
@@ -39,12 +39,12 @@ class _Entry:
 
     id: int
     at: float
-    """Seconds from 1970."""
+    """Seconds since 1970."""
     took: float
     request: dict[str, Any]
     response: dict[str, Any]
     messages: list[dict[str, Any]]
-    """Those of a WebSocket."""
+    """The messages of a WebSocket."""
 
 
 _Timed: TypeAlias = list[tuple[float, Item]]
@@ -56,13 +56,13 @@ def is_har(head: bytes) -> bool:
 
 
 def read_har(file: BinaryIO) -> Iterator[Item]:
-    """Yield frames and what carried them, in the order of their times."""
+    """Yield frames and the events of their carriers, in order of time."""
     elements = ArraySplitter(file, opens=(b"[", b"{"), depth=3)
     entries: list[_Entry] = []
     for n, element in enumerate(elements, start=1):
         try:
             details = as_object(jsonrpc.parse(element))
-            # Pages are in a list of their own beside the requests.
+            # Pages are in a separate list.
             if "request" in details:
                 began = datetime.fromisoformat(details["startedDateTime"]).timestamp()
                 took = max(float(details.get("time") or 0), 0.0) * MILLISECOND
@@ -78,7 +78,7 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
         if {"method", "id"} <= message.keys() and jsonrpc.is_request_id(message["id"]):
             request_times[jsonrpc.id_key(message["id"])] = entry.at
     timed: _Timed = []
-    # A message on a stream goes after the request of the same moment that it responds to.
+    # A message on a stream goes after the request with the same time that it responds to.
     for entry in sorted(entries, key=_is_stream):
         try:
             headers = {*_headers(entry.request), *_headers(entry.response)}
@@ -96,7 +96,7 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
 
 
 def _headers(entry: dict[str, Any]) -> dict[str, Json]:
-    """Return headers with small letters in their names; those that come twice, a line each."""
+    """Return headers with lower-case names; repeated headers are joined, one per line."""
     found: dict[str, Json] = {}
     listed: list[dict[str, Any]] = entry.get("headers") or []
     for each in listed:
@@ -187,13 +187,13 @@ def _events(raw: bytes) -> Iterator[tuple[bytes, dict[str, Json]]]:
 def _times(
     messages: list[dict[str, Any]], began: float, request_times: dict[tuple[str, Json], float]
 ) -> list[float]:
-    """Return when each message of a stream came, at a guess."""
+    """Return the guessed time of each message of a stream."""
     bounds: list[float | None] = []
     for message in messages:
         id_ = message.get("id")
         is_answer = id_ is not None and "method" not in message and jsonrpc.is_request_id(id_)
         bounds.append(request_times.get(jsonrpc.id_key(id_)) if is_answer else None)
-    # A message without a request of its own goes before the next one that has one.
+    # A message that is not a response goes before the next response.
     ahead: float | None = None
     for place in reversed(range(len(bounds))):
         ahead = bounds[place] = ahead if bounds[place] is None else bounds[place]
@@ -215,7 +215,7 @@ def _take_socket(entry: _Entry, timed: _Timed) -> None:
 
 
 def _frame_item(side: Side, raw: bytes, at: float, *, guess: str = "") -> FrameItem:
-    # A frame is a line; what was one message over HTTP stays one here.
+    # A frame is one line, so line breaks in an HTTP message are removed.
     line = raw.strip(b"\r\n")
     if b"\n" in line:
         return FrameItem(side, b" ".join(line.splitlines()), at=at, guess="its line breaks")

@@ -35,7 +35,7 @@ _OURS: Final = b'{"acp_recording"'
 
 
 class NoMessageError(RecordingError):
-    """The file holds no message in its format."""
+    """The file contains no message in its format."""
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ def _format(source: Path, name: str | None) -> Format:
 
 
 def _counted(items: Iterator[Item], result: ImportResult) -> Iterator[Kept]:
-    """Yield what goes into the recording, and count everything."""
+    """Yield the entries of the recording, and count all items."""
     for item in items:
         match item:
             case SkippedItem(why=why):
@@ -144,7 +144,7 @@ def _header(source: Path, chosen: Format, began: float | None) -> Header:
     created = began if began is not None else source.stat().st_mtime
     created_at = datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds")
     imported = {"format": chosen.name, "file": source.name, "caveats": list(chosen.caveats)}
-    # This machine and its variables had no part in what was recorded.
+    # The traffic does not come from this machine or its environment.
     return replace(
         header,
         created=created_at.replace("+00:00", "Z"),

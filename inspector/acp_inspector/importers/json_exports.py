@@ -1,6 +1,6 @@
 """Exports that are one JSON document with a list of messages: acp-devtools and Zed.
 
-`ArraySplitter` reads such a list without holding the file in memory.
+`ArraySplitter` reads such a list without loading the whole file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHUNK_BYTES: Final = 1 << 16
 MALFORMED: Final = (
     *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError),
 )
-"""What reading values of other types than expected raises."""
+"""Exceptions raised by values of unexpected types."""
 CUT: Final = NoteItem("the file ends in the middle of the list", is_broken=True)
 
 _TOKEN: Final = re.compile(
@@ -53,9 +53,9 @@ class ArraySplitter:
 
         Args:
             file: The document.
-            opens: What opens the list, and what opens each of its elements.
-            depth: How many containers are open within the list, itself included.
-            chunk_bytes: Bytes that are read at once; twice as many as long as no element ends.
+            opens: The tokens that open the list and each of its elements.
+            depth: Number of open containers within the list, including the list.
+            chunk_bytes: Bytes per read; doubled while no element ends.
         """
         self._file = file
         self._chunk_bytes = chunk_bytes
@@ -90,7 +90,7 @@ class ArraySplitter:
         self.is_cut = bool(self._open) or self._start >= 0
 
     def _takes(self, found: re.Match[bytes]) -> bool:
-        """Follow a token; return whether an element ends with it."""
+        """Process a token; return whether it ends an element."""
         token = found[0]
         if token.startswith(b"#"):
             self._label, self._label_end = found.span()
@@ -113,7 +113,7 @@ class ArraySplitter:
 def read_elements(
     file: BinaryIO, *, opens: tuple[bytes, bytes], depth: int, read: Callable[[bytes], Item]
 ) -> Iterator[Item]:
-    """Yield what `read` makes of each element of a list; those that it cannot read as they are."""
+    """Yield the result of `read` for each element; unreadable elements are kept as text."""
     elements = ArraySplitter(file, opens=opens, depth=depth)
     for element in elements:
         try:
@@ -125,7 +125,7 @@ def read_elements(
 
 
 def _is_partial(found: re.Match[bytes]) -> bool:
-    """Return whether the token may go on in the next chunk."""
+    """Return whether the token may continue in the next chunk."""
     token = found[0]
     if token.startswith(b'"'):
         return found["end"] != b'"'

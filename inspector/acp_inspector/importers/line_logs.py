@@ -57,7 +57,7 @@ class SideGuesser:
         """Open requests, the newest last."""
 
     def side(self, raw: bytes) -> tuple[Side, str]:
-        """Return who has sent `raw`, and why that is a guess, if it is."""
+        """Return the sender of `raw`, and, if it was guessed, how."""
         return self._of(jsonrpc.read_message(raw))
 
     def _of(self, message: Message) -> tuple[Side, str]:
@@ -131,8 +131,8 @@ def read_plain(file: BinaryIO) -> Iterator[Item]:
 #
 # Captures of `{"t", "dir", "line"}`, one per line.
 #
-# `t` is seconds, `dir` one of `c2a`, `a2c` and `stderr`, `line` what was said, `b64` the same where
-# it is not UTF-8, `noeol` says that it did not end, `proc` is the n-th start of the agent.
+# `t` is seconds, `dir` one of `c2a`, `a2c` and `stderr`, `line` the text, `b64` the bytes if they
+# are not UTF-8, `noeol` marks a line without a line ending, `proc` counts the starts of the agent.
 
 _CAPTURE_HEAD: Final = re.compile(
     rb'\s*\{(?=[^\n]*"t"\s*:)(?=[^\n]*"line"\s*:)[^\n]*"dir"\s*:\s*"(c2a|a2c|stderr)"'
@@ -217,7 +217,7 @@ def _conductor_item(entry: Json, of_mcp: set[tuple[str, str]]) -> Item:
         return SkippedItem(ELSEWHERE)
     side: Side = "client" if sender == CLIENT else "agent"
     at, kind = seconds(entry["ts"]), entry["type"]
-    # A response does not say of which protocol it is; its request did.
+    # A response does not name its protocol; its request did.
     requester = (
         receiver if kind == "response" else sender,
         jsonrpc.encode(entry.get("id")).decode(),
@@ -239,9 +239,9 @@ def _conductor_item(entry: Json, of_mcp: set[tuple[str, str]]) -> Item:
 
 # JetBrains IDEs
 #
-# Logs of JetBrains IDEs: lines with `OUT: {…}` for what the IDE says and `IN: {…}` for the agent.
+# Logs of JetBrains IDEs: lines with `OUT: {…}` for messages of the IDE, `IN: {…}` for the agent's.
 #
-# The lines that were seen are `2026-02-14 20:22:39,308 [ 318210]   FINE - AcpTransport - OUT: {…}`.
+# Known lines look like `2026-02-14 20:22:39,308 [ 318210]   FINE - AcpTransport - OUT: {…}`.
 #
 # Source: a log in agentclientprotocol/registry, pull request 30.
 
@@ -260,7 +260,7 @@ def is_jetbrains(head: bytes) -> bool:
 
 
 def read_jetbrains(file: BinaryIO) -> Iterator[Item]:
-    """Yield a frame for each message, and a remark for every other line of the log."""
+    """Yield a frame for each message, and a note for every other line of the log."""
     for line in file:
         text = line.rstrip(b"\r\n")
         if not text:
@@ -277,7 +277,7 @@ def read_jetbrains(file: BinaryIO) -> Iterator[Item]:
 
 
 def _jetbrains_seconds(time: bytes) -> float | None:
-    """Return the seconds since 1970, as if the clock on the wall showed UTC."""
+    """Return the seconds since 1970, treating the local time as UTC."""
     text = time.decode().replace(",", ".").replace("T", " ")
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC).timestamp()

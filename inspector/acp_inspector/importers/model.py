@@ -1,4 +1,4 @@
-"""The items that an importer yields, and the bytes of messages that a source holds parsed."""
+"""The items that an importer yields, and the encoding of messages that a source stores parsed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from acp_protocol.jsonrpc import Json
 
 EARLIEST: Final = -62_135_596_800.0
 LATEST: Final = 253_402_300_799.0
-"""Seconds from 1970 to the first and the last moment that a date can have."""
+"""Seconds since 1970 of the earliest and the latest moment that a date can represent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class StderrItem:
 
 @dataclass(frozen=True, slots=True)
 class NoteItem:
-    """Text of the source beside the traffic, or a line of it that cannot be read."""
+    """Text of the source that is not traffic, or an unreadable line."""
 
     text: str
     at: float | None = None
@@ -49,7 +49,7 @@ class NoteItem:
 
 @dataclass(frozen=True, slots=True)
 class EventItem:
-    """An event beside the frames, as recordings know it."""
+    """An event of a recording."""
 
     name: str
     data: Mapping[str, Json]
@@ -58,7 +58,7 @@ class EventItem:
 
 @dataclass(frozen=True, slots=True)
 class SkippedItem:
-    """A message that is not imported, because it is of another connection."""
+    """A message that is not imported because it belongs to another connection."""
 
     why: str
 

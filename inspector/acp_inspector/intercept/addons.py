@@ -1,8 +1,8 @@
 """Add-ons: hooks that a user writes in Python, and what they can do to a frame.
 
-Hooks run in a thread of their own, one frame at a time. The direction that brought the frame waits
-for the hook, but not for ever: one that does not return in time is skipped until its file changes.
-An exception in a hook is reported once, and the frame passes as if the hook were not there.
+Hooks run in a thread of their own, one frame at a time. The frame's direction waits for the hook,
+up to a limit: a hook that does not return in time is skipped until its file changes. An exception
+in a hook is reported once, and the frame passes as if the hook were not there.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class HookTimeoutError(Exception):
     def __init__(self, frame: FrameType | None) -> None:
         super().__init__()
         self.frame = frame
-        """Where the hook is now."""
+        """The stack frame that the hook is in."""
 
 
 class AddonFrame:
@@ -56,11 +56,11 @@ class AddonFrame:
 
     def __init__(self, frame: Frame) -> None:
         self.n = frame.seq
-        """Its number in the recording."""
+        """The number of the frame in the recording."""
         self.side: Side = frame.side
-        """Who sent it: `client` or `agent`."""
+        """The sender: `client` or `agent`."""
         self.raw = frame.data
-        """Its bytes, without the line ending."""
+        """The bytes, without the line ending."""
 
     def json(self) -> Json:
         """Return the parsed frame, the same object every time; None if it is not JSON."""
@@ -72,9 +72,9 @@ class AddonFrame:
 
 
 class Flow:
-    """What a hook can do, to its frame and beside it.
+    """The actions of a hook, on its frame and besides.
 
-    The actions are done to a copy: a hook that fails half-way has done nothing.
+    Actions change a copy: a hook that fails half-way has no effect.
     """
 
     def __init__(self, name: str, inject: Inject, frame: InterceptedFrame | None = None) -> None:
@@ -134,7 +134,7 @@ class Flow:
         self._frame_to("note").add_event("note", self._name, text=str(text))
 
     def apply(self) -> InterceptedFrame:
-        """Inject what the hook wanted to inject; return the frame as the hook has left it."""
+        """Send the frames that the hook injected; return the frame as the hook left it."""
         assert self._frame is not None
         done, self._frame = self._frame, None
         injected, self._injected = self._injected or [], None
@@ -239,11 +239,11 @@ class Addon:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def _load(self) -> tuple[ModuleType, _HookThread]:
-        """Run the file as a module of its own; no compiled copy of it is kept anywhere."""
+        """Run the file as a new module; no bytecode is written."""
         module = ModuleType(f"acp_addon_{self._path.stem}")
         module.__file__ = str(self._path)
         before = sys.modules.get(module.__name__)
-        # Dataclasses look their module up there.
+        # Dataclasses look up their module there.
         sys.modules[module.__name__] = module
         worker = _HookThread(self.name)
         try:
@@ -328,18 +328,18 @@ class _HookThread:
         self._calls.put(try_call)
         if not done.wait(timeout):
             self.close()
-            # Named "for debuggers", documented, and this is a use for it.
+            # Documented, although "for debuggers".
             frames = sys._current_frames()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
             raise HookTimeoutError(frames.get(self._thread.ident or 0))
         if problems:
             raise problems[0]
 
     def close(self) -> None:
-        """Take no more calls."""
+        """Accept no more calls."""
         self._calls.put(None)
 
     def _run(self) -> None:
         while (call := self._calls.get()) is not None:
             call()
-            # What a call refers to must not live until the next one comes.
+            # Drop the references of a call now, not when the next one comes.
             del call

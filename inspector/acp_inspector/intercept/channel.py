@@ -1,21 +1,21 @@
-"""One direction of the traffic while it is intercepted: a bounded queue that keeps the order.
+"""One direction of intercepted traffic: a bounded queue that keeps the order.
 
 The forwarder's reader puts frames in; the forwarder's writer takes bytes out and only writes them.
-A frame that waits delays those behind it and, once the queue is full, their sender too.
+A paused frame delays the frames behind it and, once the queue is full, their sender too.
 
-What the receiver has been sent so far decides what may follow:
+The state is what the receiver has been sent so far; it decides what may follow:
 
 | state    | the receiver has        | may be sent next                   | left by                |
 |----------|-------------------------|------------------------------------|------------------------|
 | READY    | whole lines             | an injected frame, a reordered one | a frame: SENDING       |
 |          |                         | that is due, or the head           | `begin_raw`: RAW       |
 |          |                         |                                    | the end: CLOSED        |
-| SENDING  | a part of our frame     | the rest of that frame             | its end: `_state_then` |
+| SENDING  | a part of a frame       | the rest of that frame             | its end: `_state_then` |
 | RAW      | a chunk that is being   | nothing                            | `end_raw`: READY or    |
 |          | written past the queue  |                                    | MID_LINE               |
 | MID_LINE | the beginning of a line | the rest of that line              | `put_rest`: SENDING    |
 |          |                         |                                    | the end: CLOSED        |
-| CLOSED   | all that it gets        | nothing                            |                        |
+| CLOSED   | everything              | nothing                            |                        |
 
 So an injected frame never lands inside another one. Both channels share the controller's lock. All
 locks of the proxy are taken in the order that `controller` lists.
@@ -57,7 +57,7 @@ class ChannelState(Enum):
 
 @dataclass(slots=True)
 class PausedFrame:
-    """A frame that waits for a person's decision."""
+    """A frame that waits for an observer's decision."""
 
     id: int
     frame: InterceptedFrame
@@ -70,7 +70,7 @@ class PausedFrame:
 
 @dataclass(slots=True)
 class Insertion:
-    """A frame that is injected as soon as the line before it has ended."""
+    """A frame to inject as soon as the line before it has ended."""
 
     raw: bytes
     by: str
@@ -82,7 +82,7 @@ class Insertion:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """There is nothing to write for so many seconds; None: until something changes."""
+    """Nothing to write for this many seconds; None: until something changes."""
 
     seconds: float | None
 
@@ -92,12 +92,12 @@ class ChannelPolicy(Protocol):
 
     @property
     def is_active(self) -> bool:
-        """Whether frames have to be looked at one by one."""
+        """Whether frames must be processed one by one."""
         ...
 
     @property
     def is_over(self) -> bool:
-        """Whether everything leaves without any wait."""
+        """Whether everything is sent without waiting."""
         ...
 
     def process(self, frame: Frame) -> InterceptedFrame:
@@ -105,13 +105,13 @@ class ChannelPolicy(Protocol):
         ...
 
     def pause_if_wanted(self, frame: InterceptedFrame, *, is_exempt: bool) -> PausedFrame | None:
-        """Return the pause of a frame that has become the head; None if it may go on."""
+        """Return the pause of a frame that has become the head; None if it may be sent."""
         ...
 
     def time_out(self, paused: PausedFrame) -> None: ...
 
     def run_side_effects(self, frame: InterceptedFrame) -> None:
-        """Send the response or the signal that a frame causes, now that its turn has come."""
+        """Send the response or the signal that a frame causes, when it is its turn."""
         ...
 
 
@@ -133,20 +133,20 @@ class ReorderBuffer:
 
     @property
     def next_until(self) -> float | None:
-        """When the first of them has waited for long enough."""
+        """The time at which the first of them has waited long enough."""
         return min((waiting.until for waiting in self._waiting), default=None)
 
     def put(self, frame: InterceptedFrame, frames: int, until: float) -> None:
-        """Keep a frame until `frames` others were sent, or until that time."""
+        """Keep a frame until `frames` others are sent, or until that time."""
         self._waiting.append(_Reordered(frame, frames, until))
 
     def count_sent(self) -> None:
-        """Count a frame that was sent before all of these."""
+        """Count a frame that was sent ahead of these."""
         for waiting in self._waiting:
             waiting.frames_left -= 1
 
     def take_due(self, now: float, *, is_flushing: bool) -> InterceptedFrame | None:
-        """Take out the oldest that has waited enough; the oldest of all if `is_flushing`."""
+        """Remove and return the oldest frame that is due; if `is_flushing`, the oldest of all."""
         for waiting in self._waiting:
             if is_flushing or waiting.frames_left <= 0 or now >= waiting.until:
                 self._waiting.remove(waiting)
@@ -172,36 +172,36 @@ class Channel:
     ) -> None:
         self.side: Side = side
         self.paused: PausedFrame | None = None
-        """The head, while it waits for a person's decision."""
+        """The head, while it waits for an observer's decision."""
         self._policy = policy
         self._events = events
         self._changed = changed
         self._clock = clock
         self._state = ChannelState.READY
-        # What is being sent.
+        # The frame being sent.
         self._sending: Iterator[bytes | float] = iter(())
         self._resume_at = 0.0
         self._state_then = ChannelState.READY
-        """The state behind what is being sent."""
-        # What waits, in the order in which it came.
+        """The state after the frame being sent."""
+        # The queue, in order of arrival.
         self._reordered = ReorderBuffer()
         self._head: InterceptedFrame | None = None
         self._head_ready_at = 0.0
         self._is_processing = False
-        """Whether hooks and breakpoints look at the frame that becomes the head."""
+        """Whether hooks and breakpoints are processing the frame that becomes the head."""
         self._queue: deque[Frame] = deque()
         self._queued_bytes = 0
         self._exempt = 0
-        """How many of these no breakpoint may hold."""
+        """How many of these are exempt from breakpoints."""
         self._insertions: deque[Insertion] = deque()
         self._last_seq: int | None = None
         """Number of the frame that was sent last; None if it is not known."""
-        # What the reader has announced.
+        # The reader's announcements.
         self._is_frame_announced = False
         self._is_flushing = False
         """Whether the reader waits in `flush`."""
         self._has_ended = False
-        # Why frames are lost.
+        # The reason for lost frames.
         self._hung_by = ""
         self._closed_by = "end"
 
@@ -218,11 +218,11 @@ class Channel:
 
     @property
     def wants_frames(self) -> bool:
-        """Whether the forwarder has to put frames in, because they are wanted or some wait."""
+        """Whether the forwarder must put frames in: the policy is active, or frames are queued."""
         return self._policy.is_active or self._is_busy()
 
     def start(self, *, is_writing: bool, is_at_boundary: bool) -> None:
-        """Begin where the forwarder is: `end_raw` follows if it is writing a chunk."""
+        """Begin at the forwarder's position: `end_raw` follows if it is writing a chunk."""
         with self._changed:
             self._state = (
                 ChannelState.RAW if is_writing else _after_bytes(is_at_boundary=is_at_boundary)
@@ -234,21 +234,21 @@ class Channel:
             if self.wants_frames or self._state not in {ChannelState.READY, ChannelState.MID_LINE}:
                 return False
             self._state = ChannelState.RAW
-            # Nothing waits behind the frame that was sent last, so nothing needs its number.
+            # Nothing is queued behind the last sent frame, so its number is not needed.
             self._last_seq = None
             return True
 
     def end_raw(self, *, is_at_boundary: bool) -> None:
-        """Take over behind the chunk; `is_at_boundary`: whether it ended with a line."""
+        """Take over after the chunk; `is_at_boundary`: whether it ended with a line."""
         with self._changed:
             if self._state is ChannelState.RAW:
                 self._state = _after_bytes(is_at_boundary=is_at_boundary)
             self._changed.notify_all()
 
     def flush(self) -> bool:
-        """Wait until every frame was sent; `put_rest` may follow then.
+        """Wait until every frame is sent; `put_rest` may follow then.
 
-        False if nothing is sent any more; then nothing may follow either.
+        False if nothing can be sent any more; then nothing may follow.
         """
         with self._changed:
             self._is_flushing = True
@@ -257,7 +257,8 @@ class Channel:
                 lambda: self.is_closed or self._hung_by or not self._is_busy(),
             )
             self._is_flushing = False
-            # What follows has no number yet, so what is injected behind it cannot refer to it.
+            # The rest of the line has no number yet, so a frame injected after it cannot refer to
+            # it.
             self._last_seq = None
             return not (self.is_closed or self._hung_by)
 
@@ -270,15 +271,15 @@ class Channel:
             self._changed.notify_all()
 
     def announce(self) -> None:
-        """Say that the next frame is about to get its number; `put` follows.
+        """Announce that the next frame is about to get its number; `put` follows.
 
-        Until then, nothing is injected whose neighbour would be unknown.
+        Until then, no frame is injected whose neighbour would be unknown.
         """
         with self._changed:
             self._is_frame_announced = True
 
     def put(self, frame: Frame) -> None:
-        """Add a frame; wait while too much waits already. Once closed, it is recorded as lost."""
+        """Add a frame; wait while the queue is full. Once closed, the frame is recorded as lost."""
         size = len(frame.data)
         with self._changed:
             self._changed.wait_for(
@@ -297,7 +298,7 @@ class Channel:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Say that the sender sends no more; what waits is still sent."""
+        """Mark the end of the sender's output; queued frames are still sent."""
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()
@@ -320,7 +321,7 @@ class Channel:
             self._process(step)
 
     def take_nowait(self) -> bytes | Idle | None:
-        """Return what `take` returns, or what it would wait for."""
+        """Return the result of `take`, or what it would wait for."""
         while True:
             with self._changed:
                 step = self._step()
@@ -331,7 +332,7 @@ class Channel:
     # For the controller, which holds the lock.
 
     def insert(self, insertion: Insertion) -> None:
-        """Send a frame of ours as soon as no line is half-way, before all that waits.
+        """Send an injected frame as soon as no line is incomplete, before all queued frames.
 
         Raises:
             ChannelClosedError: it can never be sent.
@@ -346,7 +347,7 @@ class Channel:
         self._changed.notify_all()
 
     def resume(self, *, delay: float = 0.0) -> None:
-        """Let the paused frame go on, after `delay` seconds."""
+        """Resume the paused frame after `delay` seconds."""
         if self.paused is not None:
             if delay:
                 self._head_ready_at = max(self._head_ready_at, self._clock() + delay)
@@ -354,10 +355,10 @@ class Channel:
             self._changed.notify_all()
 
     def exempt_waiting(self) -> None:
-        """Let no breakpoint hold what waits now."""
+        """Exempt the queued frames from breakpoints."""
         self._exempt = len(self._queue) + self._is_processing
 
-    # What comes next. The lock is held from here on, but for the hooks.
+    # The next action. The lock is held from here on, except during hooks.
 
     def _process(self, frame: Frame) -> None:
         processed = self._policy.process(frame)
@@ -437,7 +438,7 @@ class Channel:
         return None
 
     def _wait_for_head(self, now: float) -> Idle | None:
-        """Return how long the head waits; None when it may leave."""
+        """Return how long the head waits; None when it may be sent."""
         if self.paused is not None and (now >= self.paused.until or self._policy.is_over):
             self._policy.time_out(self.paused)
         until = self._head_ready_at if self.paused is None else self.paused.until
@@ -447,7 +448,7 @@ class Channel:
         return Idle((until if reordered is None else min(until, reordered)) - now)
 
     def _is_last(self) -> bool:
-        """Return whether no frame comes that a reordered one could let go first."""
+        """Return whether no more frames come for which a reordered one could wait."""
         # This must not depend on `is_over`: the order would depend on when that was noticed. And
         # the last line may have no ending; nothing could follow it.
         return (
@@ -458,7 +459,7 @@ class Channel:
         )
 
     def _leave(self, head: InterceptedFrame) -> None:
-        """Send the head, put it among the reordered, or drop it."""
+        """Send the head, add it to the reorder buffer, or drop it."""
         self._head = None
         self._last_seq = head.frame.seq
         self._hung_by = head.hung_by
@@ -503,7 +504,7 @@ class Channel:
         self._state, self._state_then = ChannelState.SENDING, state_then
 
     def _portion(self) -> bytes | Idle | None:
-        """Return the next bytes of what is being sent, or its pause; None behind it."""
+        """Return the next bytes of the frame being sent, or its pause; None at its end."""
         now, is_over = self._clock(), self._policy.is_over
         if now < self._resume_at and not is_over:
             return Idle(self._resume_at - now)

@@ -43,7 +43,7 @@ HOLD_TIMEOUT_S: Final = 60.0
 ABSENCE_S: Final = 10.0
 """Seconds without a command after which no observer counts as present; a screen polls often."""
 PERSON: Final = "person"
-"""Who acts, where it is neither a rule nor an add-on."""
+"""The actor of an intervention by a user, not by a rule or add-on."""
 MAX_WARNINGS: Final = 1000
 """Kinds of warnings that are distinguished; further kinds are not reported."""
 MAX_WARNING_CHARS: Final = 300
@@ -84,7 +84,7 @@ class WarnOnce:
             return
 
     def reset(self) -> None:
-        """Report everything once more."""
+        """Allow each kind of failure to be reported again."""
         with self._lock:
             self._kinds.clear()
 
@@ -95,7 +95,7 @@ class Breakpoint:
 
     id: int
     expression: str
-    """As a person wrote it."""
+    """As the user wrote it."""
     matches: Matcher
     is_lasting: bool
     """Whether it stays when the last observer has left."""
@@ -114,13 +114,13 @@ class Hold:
     age: float
     """Seconds since it was paused."""
     left: float
-    """Seconds until it is released."""
+    """Seconds until its release."""
     waiting: int
     """Frames that wait behind it."""
 
 
 class InterceptController:
-    """Everything that intercepts one agent's traffic; all methods are safe in any thread."""
+    """Intercepts one agent's traffic; all methods are thread-safe."""
 
     def __init__(
         self,
@@ -137,14 +137,14 @@ class InterceptController:
         """Start with rules and add-ons `hooks`, which see each frame in that order.
 
         Args:
-            events: Records what is done.
+            events: Records interventions.
             hooks: Rules and add-ons.
             kill: Sends a signal to the agent.
             warn: Shows a warning to the user.
-            clock: Seconds, from any point on.
+            clock: Returns seconds since an arbitrary time.
             hold_timeout: Seconds after which a paused frame is released.
-            ids: Gives ids to injected requests.
-            filters: By which the rules were compiled; it knows the requests so far.
+            ids: Issues ids for injected requests.
+            filters: The compiler of the rules' filters; it knows the requests so far.
         """
         self.filters = filters or LiveFilters()
         self._events = events
@@ -161,11 +161,11 @@ class InterceptController:
         self.is_paused = False
         """Whether every frame is paused."""
         self.is_over = False
-        """Whether nothing waits any more."""
+        """Whether nothing is paused any more."""
         self.is_active = bool(hooks)
-        """Whether frames are looked at one by one."""
+        """Whether frames are processed one by one."""
         self._active_at = clock()
-        """When an observer has last sent a command."""
+        """When an observer last sent a command."""
         self._is_unattended = False
         self.channels: Mapping[Side, Channel] = {
             "client": Channel("client", self, events, self._changed, clock),
@@ -181,7 +181,7 @@ class InterceptController:
     # Observers.
 
     def heartbeat(self) -> None:
-        """Record observer activity; breakpoints pause frames again if they had stopped to."""
+        """Record observer activity; re-enable breakpoints that were disabled for lack of it."""
         with self._changed:
             self._active_at = self._clock()
             self._is_unattended = False
@@ -211,7 +211,7 @@ class InterceptController:
             self.release_all("nobody is attached")
 
     def finish(self) -> None:
-        """Send everything at once and let nothing wait from now on: the proxy is about to end."""
+        """Send everything immediately and pause nothing from now on: the proxy is ending."""
         with self._changed:
             self.is_over = True
             self._changed.notify_all()
@@ -220,14 +220,14 @@ class InterceptController:
 
     @property
     def breakpoints(self) -> Sequence[Breakpoint]:
-        """Those that are set, oldest first."""
+        """The active breakpoints, oldest first."""
         with self._changed:
             return tuple(self._breakpoints.values())
 
     def set_breakpoint(
         self, expression: str, matches: Matcher | None = None, *, is_lasting: bool = False
     ) -> Breakpoint:
-        """Pause what `expression` matches, from the next frame on; or what `matches`, if given.
+        """Pause frames that match `expression`, from the next one on; if given, `matches` decides.
 
         Raises:
             FilterError: the expression is wrong or empty.
@@ -246,10 +246,10 @@ class InterceptController:
             return point
 
     def clear_breakpoint(self, number: int) -> None:
-        """Remove a breakpoint; the frame that it has paused stays paused.
+        """Remove a breakpoint; a frame that it paused stays paused.
 
         Raises:
-            InterceptError: there is none of that id.
+            InterceptError: there is no breakpoint with this id.
         """
         with self._changed:
             if self._breakpoints.pop(number, None) is None:
@@ -257,7 +257,7 @@ class InterceptController:
             self._update_is_active()
 
     def pause(self) -> None:
-        """Pause every frame, both ways, until `resume` or until one has been paused too long."""
+        """Pause every frame in both directions, until `resume` or until a frame times out."""
         with self._changed:
             self.is_paused = True
             self._update_is_active()
@@ -271,7 +271,7 @@ class InterceptController:
                     self._release(channel, channel.paused, PERSON)
             self._update_is_active()
 
-    # Paused frames. All that decide raise `InterceptError` if no frame of that id is paused.
+    # Paused frames. Every decision raises `InterceptError` if no frame with this id is paused.
 
     def holds(self) -> Sequence[Hold]:
         """Return the paused frames, oldest first."""
@@ -294,7 +294,7 @@ class InterceptController:
         return sorted(holds, key=lambda hold: hold.id)
 
     def wait_for_hold(self, seconds: float, after: int = 0) -> bool:
-        """Wait until a frame newer than `after` is paused; return whether one is in time."""
+        """Wait until a frame newer than `after` is paused; return False on timeout."""
 
         def is_there() -> bool:
             paused = [channel.paused for channel in self.channels.values()]
@@ -367,7 +367,7 @@ class InterceptController:
             self._go_on(channel, paused)
 
     def release_all(self, by: str = PERSON) -> None:
-        """Release what is paused and what waits behind it; breakpoints stay."""
+        """Release paused frames and the frames queued behind them; breakpoints stay."""
         with self._changed:
             self.is_paused = False
             for channel in self.channels.values():
@@ -387,7 +387,7 @@ class InterceptController:
         is_forced: bool = False,
         keeps_id: bool = False,
     ) -> Injection:
-        """Send a frame as if `side` had sent it, ahead of all that waits, never inside a line.
+        """Send a frame as if `side` had sent it, ahead of all queued frames, never inside a line.
 
         A request gets an id of its own, and its response goes to the injection and not to the
         other peer. One that `keeps_id` is like any other of `side`. Several lines are several
@@ -426,7 +426,7 @@ class InterceptController:
         if not processed.is_dropped:
             processed.breakpoint = self._matching_breakpoint(processed)
         with self._changed:
-            # The response that was waited for may have come, or be too late.
+            # The awaited response may have arrived, or be too late.
             self._update_is_active()
         return processed
 
@@ -444,10 +444,10 @@ class InterceptController:
         return PausedFrame(self._last_id, frame, point, now, now + self.hold_timeout)
 
     def time_out(self, paused: PausedFrame) -> None:
-        """Release everything, because no observer has decided about `paused` in time.
+        """Release everything, because no observer decided about `paused` in time.
 
-        If no observer has been active for a while either, nothing is paused any more until one is:
-        a forgotten breakpoint makes the traffic wait once.
+        If no observer was active recently, nothing is paused until one is: a forgotten breakpoint
+        delays the traffic only once.
         """
         if self.is_over:
             self._release(self.channels[paused.frame.frame.side], paused, "end")

@@ -1,7 +1,7 @@
-"""Injected frames and the responses to them, which are kept from the peer.
+"""Injected frames and the responses to them, which the peer does not receive.
 
 An injected request gets an id that no peer uses: a prefix with a random part, and a number. If a
-peer's own id ever begins so, another prefix is taken.
+peer's own id begins with that prefix, another one is used.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from acp_protocol.framing import Side, opposite
 from acp_protocol.jsonrpc import Batch, InvalidMessage, Json, Request, RequestId
 
 MAX_EXPECTED: Final = 1000
-"""Injected requests that wait for a response at once; the oldest are given up."""
+"""Most pending injected requests; beyond that the oldest are given up."""
 BROKEN_TIMEOUT_S: Final = 60.0
-"""Seconds in which an error without an id is taken for the response to a broken frame of ours."""
+"""Seconds in which an error without an id counts as the response to a broken injected frame."""
 ID_NAME: Final = "acp-console"
 MAX_FOREIGN_PREFIXES: Final = 10_000
 """Prefixes of foreign ids that are remembered; no peer has that many by accident."""
@@ -38,7 +38,7 @@ _Key: TypeAlias = tuple[Side, str]
 
 
 class IdSpace:
-    """Gives ids to injected requests."""
+    """Issues ids for injected requests."""
 
     def __init__(self, token: Callable[[], str] = lambda: os.urandom(4).hex()) -> None:
         self._token = token
@@ -47,7 +47,7 @@ class IdSpace:
         self._prefix = self._fresh_prefix()
 
     def issue(self) -> str:
-        """Return an id that was never issued, and never seen."""
+        """Return an id that was never issued or seen."""
         self._issued += 1
         return f"{self._prefix}-{self._issued}"
 
@@ -60,8 +60,8 @@ class IdSpace:
                 self._prefix = self._fresh_prefix()
 
     def may_contain_id(self, raw: bytes) -> bool:
-        """Return, without parsing it, whether a frame may contain an id of ours."""
-        # Our ids are plain ASCII: where one is written with escapes, there is a \u.
+        """Return, without parsing, whether a frame may contain an issued id."""
+        # Issued ids are plain ASCII: one that is written with escapes contains a \u.
         return ID_NAME.encode() in raw or b"\\u" in raw
 
     def _fresh_prefix(self) -> str:
@@ -75,7 +75,7 @@ class Injection:
     """An injected frame, and the response to it."""
 
     side: Side
-    """Who seems to have sent it."""
+    """The apparent sender."""
     raw: bytes
     by: str
     ids: tuple[str, ...] = ()
@@ -93,16 +93,16 @@ class Injection:
 
     @property
     def id(self) -> str | None:
-        """The id that its first request got."""
+        """The id of its first request."""
         return self.ids[0] if self.ids else None
 
     @property
     def expects_response(self) -> bool:
-        """Whether there may be a response."""
+        """Whether a response may come."""
         return bool(self.expected) or self.is_broken
 
     def wait_for_response(self, timeout: float) -> bytes | None:
-        """Wait at most `timeout` seconds for the response; None if there is none by then."""
+        """Wait at most `timeout` seconds for the response; return None on timeout."""
         self._responded.wait(timeout)
         return self.response
 
@@ -122,27 +122,27 @@ class Injection:
 
 
 class Injections:
-    """Gives injected requests their ids, and recognises the responses."""
+    """Issues ids for injected requests, and recognises the responses."""
 
     def __init__(self, ids: IdSpace, clock: Callable[[], float] = time.monotonic) -> None:
         self._ids = ids
         self._clock = clock
         self._expected: OrderedDict[_Key, Injection] = OrderedDict()
         self._broken: deque[tuple[float, Injection]] = deque(maxlen=MAX_EXPECTED)
-        """Those that may get a response without an id, and until when."""
+        """The injections that may get a response without an id, and until when."""
         self._has_odd_ids = False
         """Whether responses with invalid ids are expected, for requests broken on purpose."""
         self._lock = threading.Lock()
 
     @property
     def are_expected(self) -> bool:
-        """Whether frames have to be searched for responses."""
+        """Whether frames must be searched for responses."""
         return bool(self._expected or self._broken)
 
     def make(
         self, side: Side, raw: bytes, by: str, *, keeps_id: bool = False, is_forced: bool = False
     ) -> list[Injection]:
-        """Return one injection for each line of `raw`, whose requests have ids of ours.
+        """Return one injection for each line of `raw`, with issued ids for its requests.
 
         Raises:
             InterceptError: there is a line ending inside, and it is not forced.
@@ -153,7 +153,7 @@ class Injections:
         return [self._make(side, line, by, keeps_id) for line in whole.split(b"\n")]
 
     def expect(self, injection: Injection) -> None:
-        """Keep the responses to `injection` from the peer."""
+        """Expect the responses to `injection`; the peer does not receive them."""
         with self._lock:
             for key in injection.expected:
                 self._expected[key] = injection
@@ -164,9 +164,9 @@ class Injections:
             self._has_odd_ids = self._has_odd_ids or len(injection.expected) > len(injection.ids)
 
     def take_response(self, frame: InterceptedFrame) -> bool:
-        """Drop a frame that responds to one of ours; return whether it does.
+        """Drop a frame that responds to an injected one; return whether it does.
 
-        A batch that has other entries too passes without the responses to us.
+        A batch with other entries is forwarded without these responses.
         """
         raw = frame.frame.data
         with self._lock:
@@ -189,7 +189,7 @@ class Injections:
         return _deliver(frame, values, found)
 
     def _find(self, sender: Side, value: Json) -> Injection | None:
-        """Return the injection that `value` responds to; it is expected no longer."""
+        """Return the injection that `value` responds to, and stop expecting it."""
         response = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
         if "method" in response or not ("result" in response or "error" in response):
             return None
@@ -197,7 +197,7 @@ class Injections:
         if injection is None and response.get("id") is None and "error" in response:
             injection = next((it for _, it in self._broken if it.side == sender), None)
         if injection is not None and injection.is_broken:
-            # It gets one response, with its id or without.
+            # It gets one response, with or without its id.
             self._broken = deque(
                 (each for each in self._broken if each[1] is not injection), MAX_EXPECTED
             )
@@ -233,7 +233,7 @@ class Injections:
 
 
 def _deliver(frame: InterceptedFrame, values: list[Json], found: list[Injection | None]) -> bool:
-    """Give each injection its response; return whether nothing is left for the peer."""
+    """Deliver each response to its injection; return whether nothing is left for the peer."""
     ours = [injection for injection in found if injection is not None]
     if not ours:
         return False

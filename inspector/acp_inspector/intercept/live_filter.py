@@ -1,8 +1,8 @@
-"""Filters for frames that are still on their way: breakpoints and rules.
+"""Filters for frames in transit: breakpoints and rules.
 
 The filter language is imported when there is an expression to compile, so a proxy that only
-forwards starts without it. A filter of responses may need a field of their requests, so
-requests are remembered, within bounds, as soon as an expression needs them.
+forwards starts without it. A filter may need the request of a response, so a bounded number of
+requests is remembered once an expression needs them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ MAX_REQUEST_BYTES: Final = 1 << 16
 
 
 def compile_live(expression: str) -> Filter:
-    """Return the filter for frames that have not arrived yet.
+    """Return the filter for future frames.
 
     Raises:
-        FilterError: the expression is wrong, or needs something that is only known later or
-            that no frame has.
+        FilterError: the expression is invalid, or needs a value that is only known later or that no
+        frame has.
 
     Source: docs/intercept.md, "Nothing is held for ever".
     """

@@ -1,7 +1,7 @@
-"""One frame between its arrival and its departure, and what was done to it. No I/O.
+"""A frame between arrival and sending, and the actions on it. No I/O.
 
-Rules, add-ons and people all use the same actions, and each action adds an event for the recording.
-A frame to which nothing was done leaves as the very bytes that came.
+Rules, add-ons and observers use the same actions, and each action adds an event for the recording.
+A frame without actions is sent with exactly the bytes that came.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_WAIT_S: Final = 3600.0
 MAX_COPIES: Final = 1000
 """How many times one frame may be sent."""
 THROTTLE_STEP_S: Final = 0.05
-"""A throttled frame is sent in pieces that each take this many seconds."""
+"""Seconds for each piece of a throttled frame."""
 DISCARDED_MESSAGE: Final = "acp-console: this request was discarded on its way (by {by})"
 """Message of the error response to a discarded request."""
 
@@ -39,7 +39,7 @@ class EventSink(Protocol):
     """Records frames and events, from any thread; never raises and never waits."""
 
     def frame(self, side: Side, raw: bytes, end: bytes) -> int:
-        """Record a frame that did not come from a peer; return its number."""
+        """Record an injected frame; return its number."""
         ...
 
     def event(self, name: str, **data: Json) -> object: ...
@@ -54,9 +54,9 @@ class Hook(Protocol):
         ...
 
     def process(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
-        """Return `frame` itself if there is nothing to do, or a changed copy of it.
+        """Return `frame` itself if the hook does not act on it, or a changed copy.
 
-        May raise anything: then the frame passes as it was.
+        May raise anything: then the frame is sent unchanged.
         """
         ...
 
@@ -74,34 +74,34 @@ class Reordering:
 
 @dataclass(slots=True)
 class InterceptedFrame:
-    """A frame, how it leaves, and the events for the recording."""
+    """A frame, how it is sent, and the events for the recording."""
 
     frame: Frame
     """As it came."""
     raw: bytes
-    """As it would leave now."""
+    """As it would be sent now."""
     is_dropped: bool = False
     copies: int = 1
     wait: float = 0.0
-    """Seconds before it leaves."""
+    """Seconds before it is sent."""
     rate: float = 0.0
-    """Bytes a second at which it leaves; 0 for at once."""
+    """Bytes per second at which it is sent; 0: without a limit."""
     piece: int = 0
     """Bytes in one write; 0 for all."""
     pause: float = 0.0
     """Seconds between two writes."""
     cut_at: int | None = None
-    """After this many bytes the direction is closed; None for not at all."""
+    """Bytes after which the direction is closed; None: it is not closed."""
     cut_by: str = ""
     reordering: Reordering | None = None
     hung_by: str = ""
-    """The rule that lets nothing more through from this frame on; empty for none."""
+    """The rule that sends nothing from this frame on; empty for none."""
     signal: int = 0
-    """Signal that the agent gets when the frame's turn has come; 0 for none."""
+    """Signal sent to the agent in place of the frame; 0 for none."""
     breakpoint: int | None = None
     """Id of the breakpoint that matches it."""
     reply: tuple[bytes, str] | None = None
-    """The response to send back in the peer's place, and who sends it."""
+    """The response to send in the peer's place, and its sender."""
     events: list[tuple[str, dict[str, Json]]] = field(
         default_factory=list[tuple[str, dict[str, Json]]]
     )
@@ -109,16 +109,16 @@ class InterceptedFrame:
 
     @classmethod
     def of(cls, frame: Frame) -> InterceptedFrame:
-        """Return a frame to which nothing was done yet."""
+        """Return a frame without actions."""
         return cls(frame, frame.data)
 
     @property
     def current(self) -> Frame:
-        """The frame as it would leave now."""
+        """The frame as it would be sent now."""
         return self.frame if self.raw is self.frame.data else replace(self.frame, data=self.raw)
 
     def copy(self) -> InterceptedFrame:
-        """Return a copy to try actions on: a hook that fails half-way leaves no trace."""
+        """Return a copy to act on, so that a hook that fails half-way has no effect."""
         return replace(self, events=list(self.events))
 
     def add_event(self, name: str, by: str, **data: Json) -> None:
@@ -170,7 +170,7 @@ class InterceptedFrame:
         self.add_event("duplicated", by, times=times)
 
     def delay(self, seconds: float, by: str) -> None:
-        """Send it, and what is behind it, `seconds` later."""
+        """Send it, and the frames behind it, `seconds` later."""
         if not 0 <= seconds <= MAX_WAIT_S:
             raise InterceptError(f"a delay is 0 to {MAX_WAIT_S:.0f} seconds, not {seconds}")
         self.wait += seconds

@@ -1,7 +1,7 @@
 """Rules: a TOML file, the frames that each rule acts on, and what it does to them.
 
-Every rule counts and draws random numbers for each direction apart, so what it does depends on the
-seed and on the frames of that direction alone, and not on which thread was faster.
+Every rule counts and draws random numbers separately for each direction, so its effect depends only
+on the seed and on the frames of that direction, not on thread timing.
 
 Source: docs/intercept.md, "Rules".
 """
@@ -50,7 +50,7 @@ class RulesError(AcpError):
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Which of the frames that match the filter a rule acts on."""
+    """Selects, among the frames that match the filter, those that a rule acts on."""
 
     side: Side | None = None
     """The sender of these frames; None for both."""
@@ -59,14 +59,14 @@ class Trigger:
     first: int | None = None
     """How many of the next ones are considered; None for all."""
     every: int = 1
-    """Consider only every n-th of those."""
+    """Of those, consider only every n-th."""
     probability: float = 1.0
-    """How likely the rule acts on one of those."""
+    """The probability that the rule acts on each of those."""
 
 
 @dataclass(slots=True)
 class InterceptRule:
-    """One action, and the frames that it is done to."""
+    """An action, and the frames that it applies to."""
 
     name: str
     matches: Matcher
@@ -83,11 +83,11 @@ class InterceptRule:
         sides: tuple[Side, ...] = ("client", "agent")
         for side in sides:
             self._matched[side] = 0
-            # A string seeds the same way in every run; this is not about secrets.
+            # A string seeds the same way in every run; no cryptography is involved.
             self._rng[side] = Random(f"{self.seed}/{self.name}/{side}")  # noqa: S311
 
     def process(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
-        """Return a copy to which the action was done, or `frame` if the rule does not act on it."""
+        """Return a copy after the action, or `frame` if the rule does not act on it."""
         del inject
         side, trigger = frame.frame.side, self.trigger
         if trigger.side not in {None, side} or not self.matches(frame.current):
@@ -334,7 +334,7 @@ def _check_answer(table: _Table, values: Mapping[str, Any]) -> None:
         raise RulesError(f"{table.path}: needs either `result` or `error`")
 
 
-# What actions do.
+# Implementations of the actions.
 
 _Values: TypeAlias = Mapping[str, Any]
 
@@ -357,7 +357,7 @@ def _delay(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> No
 
 
 def _corrupt(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
-    """Damage bytes, but never so that a line ends: that would be another fault."""
+    """Damage bytes without adding a line ending, which would be a different fault."""
     line = bytearray(frame.raw)
     for at in rng.sample(range(len(line)), min(values["bytes"], len(line))):
         flipped = [line[at] ^ 1 << bit for bit in range(8)]
@@ -374,11 +374,12 @@ def _answer(frame: InterceptedFrame, values: _Values, by: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RuleAction:
-    """What a rule can do to a frame."""
+    """An action of rules."""
 
     fields: Mapping[str, _Reader]
     run: Callable[[InterceptedFrame, _Values, str, Random], None]
-    """Does it; gets the frame, a value for each field, the rule's name and its random numbers."""
+    """Performs it; gets the frame, a value for each field, the rule's name and its random numbers.
+    """
     check: Callable[[_Table, dict[str, Any]], object] = lambda table, values: None
     """Checks the values together."""
 
@@ -395,7 +396,7 @@ ACTIONS: Final[Mapping[str, RuleAction]] = {
     ),
     "set": RuleAction({"path": _path, "value": _json}, lambda frame, v, by, _: _set(frame, v, by)),
     "delete": RuleAction({"path": _path}, lambda frame, v, by, _: _delete(frame, v, by)),
-    # Together, seconds and jitter stay below what a single wait may be.
+    # Together, seconds and jitter stay below the limit for a single wait.
     "delay": RuleAction(
         {"seconds": _seconds(most=MAX_WAIT_S / 2), "jitter": _seconds(0.0, MAX_WAIT_S / 2)}, _delay
     ),

@@ -28,8 +28,8 @@ Without the `id` of a held frame, the oldest is meant.
 | `inject`                         | `from`, bytes, `force`, `keep_id`, `wait`; returns its `id`, |
 |                                  | its number `n`, and the `answer`                             |
 
-When the last observer leaves that has sent commands, everything is released. Where none has, the
-last one that watches counts. One that is `passing` does not count, and what it sets stays.
+Everything is released when the last observer that sent commands leaves, or, if none sent any, when
+the last watching one leaves. A `passing` observer does not count, and its breakpoints stay.
 
 Source: docs/intercept.md, "From a shell".
 """
@@ -92,13 +92,13 @@ Command: TypeAlias = Callable[[CommandData], Any]
 
 @dataclass(frozen=True, slots=True)
 class LongPoll:
-    """What a command waits for, as long as its observer is there."""
+    """A waiting command; it is abandoned when its observer leaves."""
 
     seconds: float
     wait: Callable[[float], bool]
-    """Waits at most so many seconds; returns whether it has come."""
+    """Waits at most so many seconds; returns whether the event happened."""
     reply: Callable[[], Any]
-    """Returns the reply then, or when it has not come in time."""
+    """Returns the reply, after the event or the timeout."""
 
 
 class LazyController:
@@ -113,7 +113,7 @@ class LazyController:
 
     @property
     def controller(self) -> InterceptController | None:
-        """None as long as it was not needed."""
+        """None until it is needed."""
         return self._controller
 
     def get(self) -> InterceptController:
@@ -140,7 +140,7 @@ class LazyController:
             self._controller.observers_left()
 
     def finish(self) -> None:
-        """Release everything that waits, because the agent has ended."""
+        """Release everything, because the agent has ended."""
         # Without the lock: `get` may be importing filters or running an add-on. Either it sees the
         # flag afterwards, or the controller is seen here.
         self._is_over = True
@@ -244,7 +244,7 @@ class ControlServer:
         is_passing = False
         while line := requests.readline(MAX_COMMAND_BYTES):
             if not line.endswith(b"\n"):
-                # Too long, or cut off: what follows is not a command.
+                # Too long, or cut off: the rest is not a command.
                 peer.sendall(b'{"error":"the command is too long or cut off"}\n')
                 return
             request = parse_object(line)

@@ -1,12 +1,12 @@
 """Moves the bytes of one stream: from the editor to the agent, or back.
 
 A `Forwarder` is a thread that reads a chunk, notes it for the recording, and writes it. It holds
-one chunk at a time, so a slow reader is felt by the writer as if there were no proxy.
+one chunk at a time, so backpressure works as without a proxy.
 
 An `InterceptingForwarder` does the same until a breakpoint, rule or add-on wants frames. From then
 on it cuts the stream into lines, numbers each line, and puts it into its channel; a second thread
-writes what the channel lets out. It goes from one to the other where a line ends. A line that may
-never end is not waited for: behind all that came before it, it passes chunk by chunk.
+writes what the channel lets out. It switches between the two at line ends. It does not wait for the
+end of an overlong line: after all earlier frames, it passes such a line chunk by chunk.
 
 No event loop and no framework: an editor waits until this has started.
 """
@@ -219,7 +219,7 @@ class InterceptingForwarder(Forwarder):
         channel.put(self._frames.line(self._side, raw, end))
 
     def _put_rest(self, channel: Channel, chunk: bytes) -> bytes:
-        """Send the rest of a line whose beginning was sent; return what is behind it."""
+        """Send the rest of a line whose beginning was sent; return the bytes after it."""
         rest, newline, behind = chunk.partition(b"\n")
         self.note(rest + newline)
         self._is_at_boundary = bool(newline)
@@ -259,7 +259,7 @@ class InterceptingForwarder(Forwarder):
             while (data := self._channel.take()) is not None:
                 self.write(data)
         except OSError:
-            # The reader is gone, so nothing needs to be put in.
+            # The reader is gone, so no frame has to be put in.
             self._channel.close()
         self.close_sink()
 

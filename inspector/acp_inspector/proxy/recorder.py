@@ -4,8 +4,8 @@ The forwarders note each chunk before they forward it. A thread of the recorder 
 frames, numbers them in the order in which they were noted, and writes them. So a request always has
 a lower number than its response, and its bytes are kept before they leave.
 
-The queue is bounded. If the disk is slow, a forwarder waits for it once, briefly; after that, what
-finds no room is left out of the recording and counted, and the traffic goes on.
+The queue is bounded. If the disk is slow, a forwarder waits once, briefly; after that, entries that
+find no room are dropped from the recording and counted, and the traffic continues.
 
 An intercepted frame needs its number at once: `line` numbers everything noted so far by itself
 instead of waiting for the thread.
@@ -53,10 +53,10 @@ millisecond costs them less than one for each chunk.
 class ByteBudget:
     """Limits the bytes in a queue.
 
-    A line counts as half of the limit at most, so that any line finds room, and leaves some to
-    those behind it. When the budget is used up, a producer waits once: `timeout` seconds for each
-    `limit` bytes before it, and at least that long. If there is no room then, producers do not wait
-    again until there was some: what finds no room is refused at once.
+    A line counts as at most half of the limit, so that any line fits and leaves room for later
+    ones. When the budget is used up, a producer waits once: `timeout` seconds for each `limit`
+    bytes before it, and at least that long. If there is still no room, producers do not wait again
+    until some was free: until then they are refused at once.
     """
 
     def __init__(self, limit: int, timeout: float) -> None:
@@ -115,7 +115,7 @@ class ByteBudget:
 
 
 class DropCounter:
-    """Counts what is left out between two entries: one event for each stream and reason."""
+    """Counts dropped entries between two recorded ones: one event for each stream and reason."""
 
     def __init__(self) -> None:
         self._events: dict[tuple[Stream | None, str], JournalEvent] = {}
@@ -144,7 +144,7 @@ class DropCounter:
 
 
 class Recorder:
-    """Takes notes from several threads and writes them from one."""
+    """Collects entries from several threads and writes them in one."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class Recorder:
     def line(self, side: Side, raw: bytes, end: bytes) -> Frame:
         """Record a frame and return it, with its time and its number.
 
-        One that finds no room is left out and counted. May wait, see `ByteBudget`.
+        A frame that finds no room is dropped and counted. May wait, see `ByteBudget`.
         """
         at = self._clock() - self._began
         return self._number_line(at, side, raw, end, self._budget.take(len(raw)))
@@ -228,7 +228,7 @@ class Recorder:
         return numbered[0]
 
     def event(self, name: str, **data: Json) -> None:
-        """Record an event, without waiting; one about a frame is left out if it finds no room."""
+        """Record an event without waiting; one about a frame is dropped if it finds no room."""
         at = self._clock() - self._began
         size, has_room = 0, True
         if "of" in data:
@@ -278,7 +278,7 @@ class Recorder:
     def _write_some(self) -> bool:
         """Write all that was noted; return whether there was anything.
 
-        All, so that if we are killed nothing is lost that was forwarded before this write began.
+        All: if the process is killed, nothing forwarded before this write is lost.
         """
         with self._numbering:
             self._number_all()

@@ -1,8 +1,8 @@
 """One run of the proxy: the agent, its forwarders, and the recording and control beside them.
 
-The traffic needs neither recording nor control. What cannot be opened is reported once and left
-out; only a mistake of the user (an invalid filter, rule or add-on) is refused before the agent
-starts.
+The traffic needs neither recording nor control. If one cannot be opened, that is reported once, and
+the proxy runs without it; only invalid options (a filter, rule or add-on) are refused before the
+agent starts.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def run_proxy(
     with Signals(grace) as signals:
         process = AgentProcess(command)
         signals.pass_to(process)
-        # By now the agent is busy with its own start.
+        # The agent is starting meanwhile.
         guard = OrphanGuard(round(GRACE_S), round(GRACE_S))
         guard.watch(process.pid)
         if recorder is not None:
@@ -110,7 +110,7 @@ def run_proxy(
         limit = time.monotonic() + drain_timeout
         for forwarder in from_agent:
             forwarder.join(max(limit - time.monotonic(), 0))
-        # This ends what the agent has left behind, and with it the last writer of the pipes.
+        # This ends processes that the agent left behind, and so the last writers of the pipes.
         process.end()
         guard.unwatch(process.pid)
         guard.close()
@@ -139,9 +139,10 @@ def _watch_client(
 ) -> None:
     """End the agent when its client has left, even if the agent does not notice.
 
-    A client that has only closed our stdin still waits for responses. A client that no longer reads
-    has left if it sends nothing more, or if the agent reads nothing of what it has sent. The same
-    holds for a client that sends nothing more to an agent that has closed its stdout.
+    A client that has only closed the proxy's stdin still waits for responses. A client that no
+    longer reads has left if it sends nothing more, or if the agent reads nothing of what it has
+    sent. The same holds for a client that sends nothing more to an agent that has closed its
+    stdout.
     """
 
     def watch() -> None:
@@ -224,7 +225,7 @@ class ProxyOptions:
 
 
 class ProxySession:
-    """The recorder, controller and control socket of a running proxy, as far as there are any."""
+    """The recorder, controller and control socket of a running proxy; each is optional."""
 
     def __init__(self, warn: Warn = warn) -> None:
         self.recorder: Recorder | None = None
@@ -280,7 +281,7 @@ class ProxySession:
             self.writer.discard_if_empty()
 
     def close(self) -> None:
-        """Write what is left, give observers a moment to read it, and end."""
+        """Write the remaining entries, give observers a moment to read them, and end."""
         for addon in self._addons:
             addon.close()
         if self.recorder is not None:
@@ -354,7 +355,7 @@ def _working_directory() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        # The directory was deleted; the agent may not mind, so go on.
+        # The directory was deleted; the agent may still work, so continue.
         return Path(os.environ.get("PWD", "/"))
 
 

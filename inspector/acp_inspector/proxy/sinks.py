@@ -1,4 +1,4 @@
-"""Where the recorder writes, and what observers read from the beginning on.
+"""The sinks of the recorder, which observers read from the beginning.
 
 With a recording, observers read the file at their own pace. Without one, lines are kept in memory;
 beyond a limit the oldest are dropped.

@@ -177,7 +177,7 @@ Row: TypeAlias = Header | Entry | Footer | BadLine
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording rest_size in memory."""
+    """A recording in memory."""
 
     path: Path
     header: Header

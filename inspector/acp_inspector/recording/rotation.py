@@ -57,7 +57,7 @@ def _is_readable(path: Path) -> bool:
 
 
 def series_of(path: Path, header: Header) -> str:
-    """Return the id that all parts of the recording that starts at `path` share."""
+    """Return the id shared by all parts of the recording that starts at `path`."""
     series = header.meta.get("series")
     return series if isinstance(series, str) else f"{path.name} of {header.created}"
 

@@ -1,8 +1,8 @@
 """Plays the client of a recording against a live agent.
 
 A recorded client frame is a barrier: it is sent when the agent has made as many steps (see
-`analysis.steps`) as it had before that frame in the recording, so that text in other chunks makes
-no difference. Each wait has a limit, and its error names what it waited for.
+`analysis.steps`) as before that frame in the recording, so that different chunk boundaries do not
+matter. Each wait has a limit, and its error names the expected step.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ async def play_as_client(
     """Start `command` in `cwd` and play the recording's client against it.
 
     Args:
-        recording: what is played.
+        recording: the recording to play.
         command: the agent's, with its arguments.
         cwd: where it works.
         timeout: seconds for each wait.
@@ -209,7 +209,7 @@ class RecordingPlayer:
                 self.is_connected &= isinstance(problem, BarrierError)
             else:
                 await anyio.sleep(settle)
-        # After a barrier that did not open the client sent nothing, so nothing is missing there.
+        # The client sent nothing after a barrier that did not open, so nothing is missing there.
         comparison = compare(
             self._frames[: self._reached],
             self._journal.entries,
@@ -276,7 +276,7 @@ class RecordingPlayer:
                 self._ids.learn(recorded.value, live.value)
 
     def _carry_out_write(self, line: bytes) -> None:
-        """Write the file that the recorded client says it has written: later steps read it."""
+        """Write the file that the recorded client wrote: later steps read it."""
         message = read_message(line)
         if not isinstance(message, SuccessResponse):
             return
