@@ -1,7 +1,7 @@
 """The context of a check: the content of a frame, and the state before it.
 
-Rules are lenient where a parser would fail: a request without `"jsonrpc"` still counts as one, so
-that one mistake does not hide the next ones.
+Rules are more lenient than a parser: a request without `"jsonrpc"` still counts as one, so that one
+mistake does not hide others.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ class Context:
     def had_received(self, point: Point | SentRequest) -> bool:
         """Return whether its sender must have received the other side's frame at `point` before.
 
-        Each side acts on what it has received: until it responded to something sent later, or long
-        enough went by, the two may have crossed.
+        Frames may cross: the sender must have received it once it responded to a later frame, or
+        after a delivery timeout.
         """
         return (
             self.state.seen[self.side] >= point.seq or self.time - point.time > DELIVERY_TIMEOUT_S
@@ -173,8 +173,8 @@ class Context:
     ) -> tuple[Problem, ...]:
         """Return the problem that this frame broke the rule, with the frames that prove it.
 
-        `path` leads to the place in the message; `at` is short for it, from the update, the params
-        or the result on.
+        `path` is the path in the message; `at` is the path within the update, the params or the
+        result.
         """
         frames = {point.seq for point in since if point is not None} | {self.seq}
         if at:
@@ -217,7 +217,7 @@ class Context:
         return session if isinstance(session, str) else None
 
     def _goes_on(self) -> bool:
-        """Return whether it is a call that follows an `initialize` that failed."""
+        """Return whether it is a call after a failed `initialize`."""
         if self.kind not in {"request", "notification"} or self.state.initialize is None:
             return False
         return not (self.method or "$/").startswith("$/")
@@ -264,7 +264,7 @@ def items(path: str, value: Json) -> list[Place]:
 
 
 def repeated(values: Iterable[Json]) -> Iterator[tuple[int, str]]:
-    """Yield each string that came before, with its index."""
+    """Yield each string that occurred before, with its index."""
     seen: set[str] = set()
     for index, value in enumerate(values):
         if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Lines that hold no message: what is wrong with them, and whether they are pieces of one.
+"""Lines without a message: their errors, and whether they are pieces of one message.
 
-Each side's lines are looked at as they come. What begins an array or an object may go on below, so
-it is held back until it is whole, or until it is clear that it never will be.
+The lines of each side are checked on arrival. The beginning of an array or object may continue on
+the next lines, so it is kept until it is complete or cannot be completed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json
 
 PIECES: Final = 1000
-"""Lines that one JSON text may be spread over, to be put together again."""
+"""Most lines of one JSON text that are joined."""
 PIECES_BYTES: Final = 2**20
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
@@ -32,7 +32,7 @@ _TOKEN: Final = re.compile(
 
 
 def _refuse(constant: str) -> None:
-    """Turn down `NaN` and the like, which the standard library takes."""
+    """Reject `NaN` and the like, which the standard library accepts."""
     raise ValueError(f"{constant} is no JSON")
 
 
@@ -40,7 +40,7 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 
 class JsonSyntaxError(NamedTuple):
-    """What is wrong with a line that is no JSON."""
+    """The error in a line that is not JSON."""
 
     what: str
     place: int
@@ -48,7 +48,7 @@ class JsonSyntaxError(NamedTuple):
 
 @dataclass(slots=True)
 class Pieces:
-    """Lines of one side that may be the beginning of a JSON text that goes on below."""
+    """Lines of one side that may begin a JSON text spread over several lines."""
 
     lines: list[Frame] = field(default_factory=list[Frame])
     depth: int = 0
@@ -59,28 +59,28 @@ class Pieces:
 
 @dataclass(slots=True)
 class LineState:
-    """What lines without a message leave behind for what comes after them."""
+    """State from lines without a message, for later checks."""
 
     pieces: dict[Side, Pieces] = field(
         default_factory=lambda: {"client": Pieces(), "agent": Pieces()}
     )
     unreadable: Counter[Side] = field(default_factory=Counter[Side])
-    """Lines of each side that may yet be answered, without an id."""
+    """Unreadable lines of each side that may still get a response without an id."""
     deep: set[Side] = field(default_factory=set[Side])
     """Sides that sent JSON which is nested too deeply to be read here."""
     ids: set[IdKey] = field(default_factory=set[IdKey])
-    """Ids of objects that ask for something, but not as they should; they may be answered."""
+    """Ids of malformed requests, which may get a response."""
     newest: tuple[Frame, JsonSyntaxError | None] | None = None
-    """What was wrong with the line that was looked at last."""
+    """The error in the last line."""
 
 
 def is_not_json(context: Context) -> bool:
-    """Return whether a line holds no JSON at all."""
+    """Return whether a line is not JSON."""
     return context.kind == "broken" and not context.value and syntax_error(context) is not None
 
 
 def syntax_error(context: Context) -> JsonSyntaxError | None:
-    """Return what is wrong with a line, and where; None if it is JSON."""
+    """Return the error in a line and its position; None if it is JSON."""
     lines = context.state.of(LineState)
     if lines.newest is None or lines.newest[0] is not context.frame:
         lines.newest = context.frame, _error_reason(context)
@@ -128,21 +128,21 @@ def spells_json(text: str) -> bool:
 
 
 def is_unfinished(context: Context) -> bool:
-    """Return whether a line seems to begin a JSON object or array that goes on below."""
+    """Return whether a line seems to begin a JSON object or array that continues below."""
     text = context.frame.data.rstrip()
     wrong = syntax_error(context)
     return text[:1] in {b"{", b"["} and wrong is not None and wrong.place >= len(text)
 
 
 def pieces_before(context: Context) -> list[Frame]:
-    """Return the lines before this one that it may go on with."""
+    """Return the earlier lines that this one may continue."""
     kept = context.state.of(LineState).pieces[context.side].lines
     is_next = bool(kept) and context.previous is kept[-1]
     return kept if is_next else []
 
 
 def is_piece(context: Context) -> bool:
-    """Return whether an array may be a piece of what began above rather than a line of its own."""
+    """Return whether an array may continue earlier lines instead of being a message."""
     pieces = pieces_before(context)
     if not pieces or pieces[0].data.strip() not in {b"{", b"["}:
         return False
@@ -150,7 +150,7 @@ def is_piece(context: Context) -> bool:
 
 
 def is_end(context: Context) -> bool:
-    """Return whether the pieces and this line are one JSON text together."""
+    """Return whether the pieces and this line together are one JSON text."""
     kept = context.state.of(LineState).pieces[context.side]
     raw = context.frame.data
     if not pieces_before(context) or kept.depth + _depth(raw) != 0:
@@ -159,7 +159,7 @@ def is_end(context: Context) -> bool:
 
 
 def keep_pieces(context: Context) -> None:
-    """Remember a line that begins a JSON text, or goes on with one."""
+    """Remember a line that begins or continues a JSON text."""
     every = context.state.of(LineState).pieces
     kept, raw = every[context.side], context.frame.data
     if not pieces_before(context):
@@ -175,7 +175,7 @@ def keep_pieces(context: Context) -> None:
 
 
 def _depth(raw: bytes) -> int:
-    """Return how many brackets a line opens more than it closes."""
+    """Return the number of brackets that a line opens minus those it closes."""
     bare = _STRING.sub(b"", raw)
     opened = bare.count(b"[") + bare.count(b"{")
     return opened - bare.count(b"]") - bare.count(b"}")

@@ -1,4 +1,4 @@
-"""What a check looks at: `on.request("session/prompt")`, `on.update("plan")`, `on.EVERY_FRAME`."""
+"""Selectors for checks: `on.request("session/prompt")`, `on.update("plan")`, `on.EVERY_FRAME`."""
 
 from __future__ import annotations
 

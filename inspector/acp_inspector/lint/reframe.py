@@ -1,7 +1,7 @@
-"""Joins again what a recording of lines has cut: frames with their lengths before them.
+"""Joins frames with Content-Length headers, which a recording splits into lines.
 
-A frame's last bytes are recorded with the header of the next one, long after they came. So a joined
-frame stands where its own header stands, and what came behind that waits for it.
+The last bytes of a frame are recorded with the header of the next one, long after they arrived. So
+a joined frame takes the position of its own header, and later entries wait for it.
 
 Source: Language Server Protocol, "Base Protocol"; OpenOxide, "Local Transport".
 """
@@ -19,7 +19,7 @@ _Other = TypeVar("_Other")
 
 
 class Reframer:
-    """The entries of a recording, in which frames of sides that write lengths are whole."""
+    """Joins the frames of sides that write Content-Length headers."""
 
     def __init__(self) -> None:
         self.has_reframed = False
@@ -29,7 +29,7 @@ class Reframer:
         """Entries after a frame that is not complete yet."""
 
     def feed(self, entry: Entry) -> list[Entry]:
-        """Take the next entry; return those that are whole now and have nothing to wait for."""
+        """Add the next entry; return the entries that are now complete."""
         if isinstance(entry, Frame):
             stream = self._streams[entry.side]
             self._waiting += stream.take(entry)
@@ -42,7 +42,7 @@ class Reframer:
         return before + self._due()
 
     def finish(self) -> list[Entry]:
-        """Return what still waits, frames that never became whole among it."""
+        """Return the waiting entries, including incomplete frames."""
         for stream in self._streams.values():
             self._waiting += stream.rest()
         self._streams = _opened()
@@ -59,7 +59,7 @@ class Reframer:
 
 
 def reframe(rows: Iterable[Entry | _Other]) -> Iterator[Entry | _Other]:
-    """Return rows in which frames are whole; what is no entry passes at once."""
+    """Return rows with joined frames; other rows are passed on immediately."""
     joining = Reframer()
     for row in rows:
         if isinstance(row, Frame | StderrChunk | JournalEvent):
@@ -70,13 +70,13 @@ def reframe(rows: Iterable[Entry | _Other]) -> Iterator[Entry | _Other]:
 
 
 class _Stream:
-    """What one side wrote."""
+    """The output of one side."""
 
     def __init__(self) -> None:
         self.first: Frame | None = None
-        """The line in which the frame begins that is not whole yet."""
+        """The first line of the incomplete frame."""
         self._framer: AutoFramer | None = AutoFramer()
-        """None once lines are known to be whole frames, or lengths to be nonsense."""
+        """None once lines are known to be complete frames, or lengths to be invalid."""
         self.framing = self._framer.framing
 
     def take(self, line: Frame) -> list[Frame]:
@@ -102,7 +102,7 @@ class _Stream:
         return whole
 
     def rest(self) -> list[Frame]:
-        """Return the frame that is not whole, now that no more comes of it."""
+        """Return the incomplete frame at the end."""
         first, self.first = self.first, None
         if first is None or self._framer is None:
             return []

@@ -5,10 +5,10 @@
     def modes_are_claimed(context: Context, mode: str) -> CheckResult:
         ...
 
-A check returns None if the frame gave it nothing to look at, `OK` if the rule holds, or problems.
-It sees the state as it was before the frame and changes nothing. What the rule says and how to mend
-a breach stand in the catalogue. What a subject wants to remember is recorded by a function marked
-`track`, which runs after all checks have looked and the shared state has been updated.
+A check returns None if it does not apply to the frame, `OK` if the rule holds, or problems. It sees
+the state before the frame and changes nothing. The catalogue has the text and the fix of each rule.
+A function marked `track` records state for later checks; it runs after all checks and after the
+update of the shared state.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def check(
 ) -> Callable[[Look], Look]:
     """Make a function a check of the rule with this id; it is called with the arguments.
 
-    `fix` is for one of several checks of a rule that has another remedy than the catalogue's.
+    `fix` replaces the catalogue's fix for one of several checks of a rule.
     """
     flat = tuple(chain(*triggers))
     return _register(_REGISTRY.checks, rule, fix, arguments, flat, exercised_by)
@@ -152,7 +152,7 @@ def each_of(
 
 
 def track(*triggers: Triggers) -> Callable[[Update], Update]:
-    """Make a function record something of the frames that it is called for."""
+    """Make a function record state from the frames that match."""
 
     def register(update: Update) -> Update:
         place = _place(update, _REGISTRY.trackers)
@@ -163,7 +163,7 @@ def track(*triggers: Triggers) -> Callable[[Update], Update]:
 
 
 def track_event(update: Update) -> Update:
-    """Make a function record something of stderr text and events, after all checks looked."""
+    """Make a function record state from stderr text and events, after all checks."""
     place = _place(update, _REGISTRY.event_trackers)
     _REGISTRY.event_trackers.append(Tracker(place, update))
     return update
@@ -219,7 +219,7 @@ class CheckSet:
 
 @cache
 def _names() -> frozenset[str | None]:
-    """Methods and variants that checks name; all others look alike to every check."""
+    """Methods and variants that checks name; all others get the same checks."""
     parts = (*registry().checks, *registry().trackers)
     named = {name for each in parts for _, name in each.triggers}
     return frozenset(named | {row.name for row in METHODS})

@@ -1,4 +1,4 @@
-"""The state of a connection so far, as far as several rules need it.
+"""The state of a connection so far that several rules need.
 
 It holds what each side sent: a session exists here from the first message that named
 it. Rules see it as it was before the message they check; `tracker` updates it. State that only
@@ -222,7 +222,7 @@ class LintState:
         return 2 if type(wanted) is int and wanted >= 2 else 1
 
     def request_with_other_id_type(self, side: Side, id_: RequestId) -> SentRequest | None:
-        """Return the request of `side` that waits with the same id in another type."""
+        """Return the pending request of `side` whose id differs only in type."""
         if isinstance(id_, int):
             return self.requests.get((side, *id_key(str(id_))))
         if not isinstance(id_, str) or len(id_) > MAX_NUMBER_CHARS:
@@ -232,7 +232,7 @@ class LintState:
         return ask if ask is not None and str(ask.id) == id_ else None
 
     def open(self) -> Iterator[SentRequest]:
-        """Yield the requests that wait for their responses, oldest first as a rule."""
+        """Yield the pending requests, usually oldest first."""
         yield from self.requests.values()
         for later in self.later.values():
             yield from later
@@ -248,7 +248,7 @@ class LintState:
     def close(self, key: IdKey) -> None:
         """Record the response to the request with an id.
 
-        Peers answer in order more often than not: the oldest of one id is the likeliest.
+        Peers usually respond in order: the oldest request with an id is the likeliest.
         """
         ask = self.requests.pop(key)
         for way in _ways(ask):
@@ -263,7 +263,7 @@ class LintState:
     def waiting(
         self, side: Side, method: str | None = None, session: str | None = None
     ) -> Iterator[SentRequest]:
-        """Yield the requests of `side` that wait for their responses, oldest first."""
+        """Yield the pending requests of `side`, oldest first."""
         if session is None and method is None:
             yield from (ask for ask in self.open() if ask.side == side)
             return
@@ -273,7 +273,7 @@ class LintState:
                 yield ask
 
     def claim(self, side: Side, path: str) -> Json:
-        """Return what `side` said of the capability at `path`, with dots; None if nothing."""
+        """Return what `side` declared for the capability at the dotted `path`; None if nothing."""
         value: Json = self.capabilities[side]
         for name in path.split("."):
             if not isinstance(value, dict):
@@ -282,10 +282,10 @@ class LintState:
         return value
 
     def claims(self, side: Side, path: str) -> bool:
-        """Return whether `side` claimed the capability at `path`.
+        """Return whether `side` declared the capability at `path`.
 
-        The claim is true where version 1 has a boolean, and an object elsewhere; any other value
-        counts as not claimed.
+        A declared capability is true where version 1 has a boolean, and an object elsewhere; any
+        other value counts as undeclared.
         """
         value = self.claim(side, path)
         if self.version != 2 and path in FLAGS[side]:

@@ -1,6 +1,7 @@
-"""Paths of machines that this one knows nothing of: what can be said of them from their spelling.
+"""Checks of texts: paths, regular expressions, patches and names of secrets.
 
-Source: ACP, "Overview": all paths in the protocol are absolute.
+Paths belong to other machines, so only their text is checked. Source: ACP, "Overview": all paths in
+the protocol are absolute.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def is_absolute(path: object) -> bool:
 
 
 def normalized(path: str) -> str:
-    """Return a path in the one spelling by which two can be compared."""
+    """Return a path in normalized form, for comparison."""
     if _WINDOWS.match(path):
         path = path.replace("\\", "/").casefold()
     return posixpath.normpath(path) if path else path
@@ -28,8 +29,8 @@ def normalized(path: str) -> str:
 def may_be_same(one: str, another: str) -> bool:
     """Return whether two absolute paths may name the same directory.
 
-    They may when one is the end of the other (`/tmp/a` is `/private/tmp/a` where `/tmp` is a link),
-    and when only the case differs. Other links cannot be reported from their spelling.
+    They may if one is the end of the other (`/tmp/a` is `/private/tmp/a` if `/tmp` is a link), or
+    if only the case differs. Other links cannot be recognised from the text.
     """
     first, second = normalized(one).casefold(), normalized(another).casefold()
     return first == second or first.endswith(second) or second.endswith(first)
@@ -42,9 +43,9 @@ def is_inside(path: str, directory: str) -> bool:
 
 
 MAX_PATTERN_CHARS: Final = 2000
-"""Characters of a pattern that is looked at."""
+"""Longest pattern to check, in characters."""
 MAX_GROUP_DEPTH: Final = 50
-"""Groups within each other in a pattern that is looked at for more than its brackets."""
+"""Most nested groups in a pattern; deeper ones are only checked for balanced brackets."""
 
 _CLASS: Final = re.compile(r"\[\^?((?:[^\\\]]|\\.)*)(\]|\Z)", re.DOTALL)
 _RANGE: Final = re.compile(r"([A-Za-z0-9])-([A-Za-z0-9])")
@@ -58,10 +59,10 @@ _LITERAL: Final = re.compile(r"[^()|*+?\x00]")
 
 
 def is_pattern(text: str) -> bool:
-    """Return whether a text is a regular expression; one that is too long or deep is taken for one.
+    """Return whether a text is a regular expression; a too long or deep one counts as valid.
 
-    What makes it none is a class or a group that is not closed, or one that is closed but was not
-    opened, a quantifier of nothing, or one after another.
+    Invalid are unbalanced classes and groups, and quantifiers without an operand or after another
+    one.
     """
     if len(text) > MAX_PATTERN_CHARS:
         return True
@@ -74,7 +75,7 @@ def is_pattern(text: str) -> bool:
 
 
 def _escape(found: re.Match[str]) -> str:
-    # Brackets that are escaped are no brackets; what is special stays so within a class, too.
+    # Escaped brackets do not count; escapes are also valid within a class.
     return "~" if found[0][1] not in "bB" else ""
 
 
@@ -108,7 +109,7 @@ def _compiles(bare: str) -> bool:
 Operation: TypeAlias = Literal["add", "delete", "modify", "move", "copy"]
 
 NOWHERE: Final = "/dev/null"
-"""The path for the side on which there is no file."""
+"""The path for the side without a file."""
 _HUNK: Final = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _PATCH_ESCAPE: Final = re.compile(r"\\([0-3][0-7]{2}|.)", re.DOTALL)
 _LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -121,32 +122,32 @@ _NAMES: Final[tuple[tuple[str, Operation | None, bool], ...]] = (
     ("--- ", None, True),
     ("+++ ", None, False),
 )
-"""How lines with a path begin, what they mean, and whether it is the path before."""
+"""The beginning of each line with a path, its meaning, and whether it is the old path."""
 
 
 @dataclass(slots=True)
 class PatchedFile:
-    """What a patch says of one file."""
+    """One file of a patch."""
 
     header: str
     """What follows `diff --git`."""
     operation: Operation = "modify"
     old: str | None = None
-    """Its path before, unquoted; None if the patch does not say."""
+    """The old path, unquoted; None if the patch does not name it."""
     new: str | None = None
     names: list[str] = field(default_factory=list[str])
     """Every path in its headers but that of `diff --git`, unquoted."""
 
     @property
     def path(self) -> str | None:
-        """Its path after the operation; for a deleted file the one it had."""
+        """Its path after the operation; for a deleted file, the path before."""
         path = self.old if self.operation == "delete" else self.new
         return path or _same(self.header)
 
 
 @dataclass(slots=True)
 class Patch:
-    """What a patch is about."""
+    """A parsed patch."""
 
     preamble: str = ""
     """Text before the first file, where there should be none."""
@@ -154,7 +155,7 @@ class Patch:
 
 
 def read_patch(text: str) -> Patch:
-    """Return what a patch is about; what it does not know it passes over."""
+    """Parse a patch; unknown lines are skipped."""
     patch = Patch()
     to_remove = to_add = 0
     for line in text.split("\n"):
@@ -194,7 +195,7 @@ def _read_header(file: PatchedFile, line: str) -> None:
 
 
 def unquoted(name: str) -> str:
-    r"""Return a path as it is where Git put it into quotes: `"a\303\244"`."""
+    r"""Return a path without Git's quotes and escapes: `"a\303\244"`."""
     if len(name) < 2 or not (name.startswith('"') and name.endswith('"')):
         return name
 
@@ -203,7 +204,7 @@ def unquoted(name: str) -> str:
     for match in _PATCH_ESCAPE.finditer(name, 1, len(name) - 1):
         code = match[1]
         pieces.append(name[end : match.start()].encode("utf-8", "replace"))
-        # What is escaped are bytes of UTF-8, what stands beside is text.
+        # Escapes are bytes of UTF-8; everything else is text.
         octal = len(code) == 3
         plain = _LETTERS.get(code, code)
         pieces.append(bytes([int(code, 8)]) if octal else plain.encode("utf-8", "replace"))
@@ -244,7 +245,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def names_secret(label: str) -> bool:
-    """Return whether a name or a title is that of a secret, such as `githubToken`."""
+    """Return whether a name or a title names a secret, such as `githubToken`."""
     words = _words(_TAIL.sub("", _words(label)))
     return _LABEL.match(words) is not None and _AMOUNTS.match(words) is None
 

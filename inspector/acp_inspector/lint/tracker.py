@@ -59,7 +59,7 @@ def _answer(context: Context, ask: SentRequest) -> None:
         ask.result = context.result
     else:
         ask.error = context.error
-    # The side that responds has received the request, and all that came before it.
+    # The responding side has received the request and all earlier frames.
     context.state.seen[context.side] = max(context.state.seen[context.side], ask.seq)
 
 
@@ -278,7 +278,7 @@ def permission_tool(params: dict[str, Json]) -> dict[str, Json]:
 
 
 def permission_tool_id(params: dict[str, Json]) -> str | None:
-    """Return the tool call that a request for permission is about; None if it is about none."""
+    """Return the id of the tool call in a permission request; None without one."""
     id_ = permission_tool(params).get("toolCallId")
     if not isinstance(id_, str):
         id_ = as_object(params.get("subject")).get("toolCallId")

@@ -1,4 +1,4 @@
-"""How a client logs in, with what the agent offers.
+"""Authentication: the offered methods, login and logout.
 
 Source: ACP, "Authentication".
 """
@@ -38,9 +38,9 @@ GUARDED: Final = (
     "session/list",
     "session/prompt",
 )
-"""Requests that an agent may refuse until one is logged in."""
+"""Requests that an agent may refuse before a login."""
 REQUIRED: Final = -32000
-"""The code that says that one has to log in."""
+"""The error code for a missing login."""
 EXPLAINED: Final = frozenset({REQUIRED, -32002, -32022, -32600, -32601, -32602, -32800})
 """Error codes for a fault in the request itself."""
 SECRETS: Final = ("token", "key", "secret", "password", "credential", "code", "data")
@@ -51,16 +51,16 @@ REMEMBERED: Final = 1000
 
 @dataclass(slots=True)
 class _LoginState:
-    """What was refused until one is logged in."""
+    """Requests refused for lack of a login, and the last logout."""
 
     refused: dict[int, Point] = field(default_factory=dict[int, Point])
-    """By the request: where it was refused last."""
+    """The last refusal, by request."""
     logout: Point | None = None
-    """The last one that went well and was not followed by a login."""
+    """The last successful logout that no login followed."""
 
 
 def _id(method: dict[str, Json]) -> Json:
-    # An agent that calls it by the other version's name is at fault, not who uses it.
+    # If the agent names the field as in the other version, the client is not at fault.
     return method.get("id", method.get("methodId"))
 
 
@@ -146,9 +146,9 @@ def logouts_break_nothing_else(context: Context) -> CheckResult:
 
 @check("ACP-L083", on.request(*GUARDED), exercised_by=on.error(*GUARDED))
 def refused_requests_are_not_repeated(context: Context) -> CheckResult:
-    """Flag requests that were refused for want of a login, and come again without one.
+    """Flag requests that were refused for lack of a login and are repeated without one.
 
-    Where a login happens in a terminal, it does not show in the recording.
+    A login in a terminal is not in the recording.
     """
     refused = context.state.of(_LoginState).refused
     point = refused.get(_request(context)) if refused else None
@@ -282,12 +282,12 @@ STATUS_MESSAGES: Final[Triggers] = (
     *on.result("auth/status"),
     *on.notification("auth/status_update"),
 )
-"""Messages that tell the status."""
+"""Messages that report the status."""
 
 
 @dataclass(slots=True)
 class _Status:
-    """What was reported last."""
+    """The last reported status."""
 
     digest: int | None = None
     at: Point | None = None
@@ -310,7 +310,7 @@ def _digest(status_fields: dict[str, Json]) -> int:
 def the_status_needs_no_login(context: Context) -> CheckResult:
     """Flag a status that needs a login.
 
-    That asking changes nothing, a recording does not tell.
+    A recording does not show whether the request changes anything.
     """
     if context.kind == "failure" and context.code == -32000:
         return context.problem("auth/status was answered -32000", context.request)

@@ -1,4 +1,4 @@
-"""Lists of what goes on behind a session's foreground: complete, announced, and ended in order.
+"""Background work: its lists are complete, and work is announced before and ended properly.
 
 Source: ACP version 2, schema, BackgroundWork and StateUpdate.
 """
@@ -16,23 +16,23 @@ from acp_inspector.lint.state import Point, SeenSession
 from acp_protocol.jsonrpc import Json
 
 Item: TypeAlias = tuple[str, str]
-"""What kind of work goes on, and the id of its entity."""
+"""The kind of work, and the id of its entity."""
 
 
 @dataclass(slots=True)
 class _Background:
-    """The background of one session."""
+    """The background work of one session."""
 
     listed: Point | None = None
-    """Where its list was reported last; None where it never was."""
+    """The last report of the list; None if there was none."""
     items: set[Item] = field(default_factory=set[Item])
-    """What was in it."""
+    """The items of that list."""
     announced: set[Item] = field(default_factory=set[Item])
-    """What was announced before its history was reported anew."""
+    """Items announced before the last replay."""
 
 
 class _Sessions(dict[str, _Background]):
-    """What goes on behind each session."""
+    """The background work of each session."""
 
 
 @check("ACP-L440", on.update("state_update"))
@@ -53,8 +53,8 @@ def lists_come_with_every_state(context: Context) -> CheckResult:
 def listed_work_was_announced(context: Context) -> CheckResult:
     """Flag listed work that nothing reported before.
 
-    Sessions that began elsewhere may list what was announced there. Child sessions are looked for
-    only where the unstable parts of the protocol are allowed.
+    Sessions that began on another connection may list work announced there. Child sessions are
+    checked only if the unstable parts of the protocol are allowed.
     """
     session, listed = context.session, background_of(context.update)
     if session is None or not listed or session.origin != "new" or session.is_replaying:
@@ -86,7 +86,7 @@ def _is_announced(session: SeenSession, item: Item) -> bool:
     if kind == "tool_call":
         return id_ in session.tools
     if kind == "subagent":
-        # Those that were announced are remembered beside.
+        # Announced items are kept separately.
         return False
     if id_ in session.terminals:
         return True
@@ -112,10 +112,9 @@ def unlisted_work_has_ended(context: Context) -> CheckResult:
 
 
 def _may_go_on(context: Context, session: SeenSession, kind: str, id_: str) -> bool:
-    """Return whether an entity has not ended; one that nothing is known of has.
+    """Return whether an entity has not ended; an unknown one counts as ended.
 
-    A terminal that only a tool call named never reported its end, unless that was before the
-    session's history was reported anew.
+    A terminal that only a tool call names never reported its end, except before a replay.
     """
     if kind == "tool_call":
         tool = session.tools.get(id_)
@@ -153,7 +152,7 @@ def _keep_list(context: Context) -> None:
         return
     own = context.state.of(_Sessions).setdefault(context.session.id, _Background())
     own.listed, own.items = context.point, _items(listed)
-    # A later replay may leave out what has ended by then.
+    # A later replay may omit ended work.
     if len(own.announced) < REMEMBERED:
         own.announced |= own.items
 
@@ -179,7 +178,7 @@ def _items(listed: list[dict[str, Json]]) -> set[Item]:
 def _item(listed: dict[str, Json]) -> Item | None:
     kind = listed.get("type")
     if not isinstance(kind, str) or kind not in {"terminal", "tool_call"}:
-        # Others are of the future, or reported by sessions of their own.
+        # Other kinds are unknown, or reported by their own sessions.
         return None
     id_ = listed.get("terminalId" if kind == "terminal" else "toolCallId")
     return (kind, id_) if isinstance(id_, str) else None

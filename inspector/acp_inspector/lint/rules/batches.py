@@ -1,4 +1,4 @@
-"""Arrays of messages, which no version has any more.
+"""Batches (arrays of messages), which no version of ACP has any more.
 
 Source: ACP version 1, "Transports"; the published schemas.
 """
@@ -30,7 +30,7 @@ IDS: Final = 1000
 class _Batch:
     point: Point
     ids: set[tuple[str, RequestId]]
-    """Those of the requests in it."""
+    """The ids of the requests in it."""
     refused: Point | None = None
 
 
@@ -109,7 +109,7 @@ def _keep_refusal(context: Context) -> None:
     if context.id is not None:
         return
     for batch in context.state.of(_Batches).get(opposite(context.side), ()):
-        # Later ones are about something else that could not be read.
+        # Later errors are about something else that could not be read.
         if batch.refused is None and context.time - batch.point.time <= GRACE_S:
             batch.refused = context.point
             return

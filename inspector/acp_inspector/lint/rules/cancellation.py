@@ -1,4 +1,4 @@
-"""Requests that are taken back by `$/cancel_request`, and what work leaves open when cancelled.
+"""Cancellation of requests and of turns.
 
 Source: ACP, "Cancellation".
 """
@@ -69,7 +69,7 @@ def what_is_cancelled_is_named(context: Context) -> CheckResult:
 
 
 def _request_with_other_id_type(context: Context, id_: Json) -> SentRequest | None:
-    """Return the request that waits with the same id in another type, unless `id_` was used."""
+    """Return the pending request whose id differs only in type, unless `id_` was used."""
     if (context.side, *id_key(cast("RequestId", id_))) in context.state.responded:
         return None
     return context.state.request_with_other_id_type(context.side, cast("RequestId", id_))
@@ -102,9 +102,9 @@ def cancellations_are_not_answered(context: Context) -> CheckResult:
 
 @check("ACP-L353", on.error())
 def nothing_cancels_itself(context: Context) -> CheckResult:
-    """Flag requests that report a cancellation that the other side never sent.
+    """Flag requests that end as cancelled although the other side sent no cancellation.
 
-    A prompt ends with its session, and with `session/cancel`, too.
+    `session/cancel` and the end of the session also end a prompt.
     """
     ask = context.request
     if ask is None or context.code != CANCELLED:
@@ -152,9 +152,9 @@ def prompts_are_cancelled_by_session(context: Context) -> CheckResult:
 
 @check("ACP-L356", on.response("session/prompt"), on.update("state_update"))
 def cancelled_work_leaves_nothing_open(context: Context) -> CheckResult:
-    """Flag the agent's requests that are open when it says that their work was cancelled.
+    """Flag requests of the agent that are open when it reports that their work was cancelled.
 
-    In version 2, work that the agent lists as going on behind may ask on.
+    In version 2, listed background work may still send requests.
     """
     session = context.session
     if session is None or session.cancel is None:
@@ -192,7 +192,7 @@ def _is_of(ask: SentRequest, behind: set[str]) -> bool:
 
 @dataclass(slots=True)
 class Cancels:
-    """The newest cancellation of each session, and what else lets a turn end early."""
+    """The newest cancellation of each session, and other reasons for an early end of a turn."""
 
     cancels: dict[str, Point] = field(default_factory=dict[str, Point])
     ends: dict[str, Point] = field(default_factory=dict[str, Point])
@@ -221,7 +221,7 @@ def _keep_dismissal(context: Context) -> None:
 
 
 def _known_cancel(context: Context, ask: SentRequest) -> Point | None:
-    """Return the cancellation of a turn, where the agent must have read it."""
+    """Return the cancellation of a turn if the agent must have received it."""
     cancel = None if context.session is None else context.session.cancel
     if cancel is None or cancel.seq < ask.seq or not context.had_received(cancel):
         return None
@@ -255,9 +255,9 @@ def cancelled_turns_do_not_fail(context: Context) -> CheckResult:
 
 @check("ACP-L147", on.result("session/prompt"))
 def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
-    """Flag turns that say they were cancelled, though was not requested it.
+    """Flag turns that end as cancelled although no cancellation was requested.
 
-    A permission request that was dismissed passes for asking.
+    A dismissed permission request counts as a request for cancellation.
     """
     ask, session = context.request, context.session
     if context.result_object.get("stopReason") != "cancelled" or ask is None or session is None:
@@ -275,7 +275,7 @@ def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
 def nothing_follows_a_cancelled_turn(context: Context) -> CheckResult:
     """Flag output that comes after the response to the prompt that was cancelled.
 
-    It is reported where it is close behind the response, or about a tool call of that turn.
+    It is reported only soon after the response, or if it is about a tool call of that turn.
     """
     session = context.session
     if session is None or session.last_prompt is None or session.last_prompt.responded is None:

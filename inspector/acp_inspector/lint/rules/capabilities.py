@@ -1,4 +1,4 @@
-"""What both sides claim to be able to do.
+"""The capabilities that both sides declare.
 
 Source: ACP, "Initialization", capabilities; "Authentication", methods.
 """
@@ -37,7 +37,7 @@ LEFTOVERS: Final = (
     "mcpCapabilities",
     "sessionCapabilities",
 )
-"""Markers of version 1 that say nothing in version 2."""
+"""Markers of version 1 without a meaning in version 2."""
 PLACES: Final[dict[Side, dict[str, str]]] = {
     "client": {
         "readTextFile": "fs.readTextFile",
@@ -62,7 +62,7 @@ PLACES: Final[dict[Side, dict[str, str]]] = {
         "logout": "auth.logout",
     },
 }
-"""Where capabilities belong that are often claimed at the root."""
+"""The right paths of capabilities that are often declared at the root."""
 PLACES_V2: Final = {
     "image": "session.prompt.image",
     "audio": "session.prompt.audio",
@@ -77,7 +77,7 @@ PLACES_V2: Final = {
 
 
 def _declared_capabilities(context: Context) -> tuple[str, dict[str, Json]] | None:
-    """Return where a side claims its capabilities, and which; None when it does not at all."""
+    """Return the path and the value of a side's capabilities; None if it declares none."""
     if context.version is None:
         return None
     name = SETS[context.version, context.side]

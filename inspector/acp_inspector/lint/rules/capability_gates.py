@@ -1,4 +1,4 @@
-"""That the client calls a session method only where the agent said that it has it.
+"""Session methods may be called only if the agent declares their capability.
 
 Source: ACP, "Session Setup", "Session List", "Session Delete", "Initialization".
 """
@@ -26,7 +26,7 @@ SESSION_CALLS: Final = (
     "session/status",
     "session/set_title",
 )
-"""What a client calls of version 2's sessions."""
+"""Session methods of version 2 that a client calls."""
 
 
 @check("ACP-L073", on.request("logout"), v1="auth.logout")
@@ -44,9 +44,9 @@ SESSION_CALLS: Final = (
 )
 @check("ACP-L489", on.request("auth/status"), v1="auth.status")
 def gated(context: Context, v1: str, v2: str = "") -> CheckResult:
-    """Return whether the agent claimed the capability at the path of the agreed version.
+    """Return whether the agent declared the capability of the negotiated version.
 
-    Nothing, as long as it said nothing at all: the recording may have begun later.
+    The check does not apply if the agent declared nothing: the recording may begin later.
     """
     if not context.state.is_ready:
         return None

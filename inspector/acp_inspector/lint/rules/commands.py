@@ -1,4 +1,4 @@
-"""Slash commands: what an agent offers, and what a user types.
+"""Slash commands: those that an agent offers, and those in prompts.
 
 Source: ACP, "Slash Commands".
 """
@@ -19,7 +19,7 @@ from acp_protocol.jsonrpc import Json
 
 COMMAND_REPORTS: Final = (*on.update("available_commands_update"), *on.result(*OPENERS))
 PARTIAL_SHARE: Final = 0.5
-"""Share of a list that, once it is gone, makes the list look like a change alone."""
+"""Share of missing commands from which on a list looks partial."""
 
 
 @dataclass(slots=True)

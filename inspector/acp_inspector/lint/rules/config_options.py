@@ -1,4 +1,4 @@
-"""Config options of a session: what an agent offers, and what a client sets.
+"""Config options of a session: the offered ones, and the values that a client sets.
 
 Source: ACP, "Session Config Options".
 """
@@ -36,14 +36,14 @@ TYPES: Final = frozenset({"select", "boolean"})
 
 @dataclass(frozen=True, slots=True)
 class SeenOption:
-    """A config option, as it was reported last."""
+    """The last reported state of a config option."""
 
     id: str
     type: Json
     category: Json
     current: Json
     values: frozenset[str]
-    """What a select can be set to."""
+    """The values of a select."""
 
 
 @dataclass(slots=True)
@@ -51,12 +51,12 @@ class SessionOptions:
     """The options of one session."""
 
     point: Point
-    """Where they were reported."""
+    """The frame that reported them."""
     by_id: dict[str, SeenOption] = field(default_factory=dict[str, SeenOption])
 
 
 class SeenOptions(dict[str, SessionOptions]):
-    """The options of every session of which they were reported."""
+    """The reported options of each session."""
 
 
 def opened(context: Context) -> str | None:
@@ -96,12 +96,12 @@ def _keep_options(context: Context) -> None:
 
 
 def id_name(context: Context) -> str:
-    """Return the member that names an option."""
+    """Return the name of the field with an option's id."""
     return "id" if context.version == 1 else "configId"
 
 
 def option_values(option: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Yield what a select can be set to, with its place in the option."""
+    """Yield the values of a select, with their paths in the option."""
     for n, each in enumerate(map(as_object, as_list(option.get("options")))):
         if isinstance(each.get("options"), list):
             for m, inner in enumerate(map(as_object, as_list(each["options"]))):
@@ -123,7 +123,7 @@ def _known(context: Context) -> SessionOptions | None:
 
 
 def _wanted(context: Context) -> tuple[SessionOptions, SeenOption] | None:
-    """Return the option that a client sets, where it is known."""
+    """Return the option that a client sets, if it is known."""
     known, id_ = _known(context), context.params.get("configId")
     if known is None or not isinstance(id_, str) or id_ not in known.by_id:
         return None
@@ -200,7 +200,7 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
         )
     value = now[id_].get("currentValue")
     if value != params.get("value"):
-        # An agent may have its reasons, and nowhere to tell them.
+        # The agent may have a reason that it cannot report.
         return context.problem(
             f"{quoted(id_)} was set to {quoted(params.get('value'))} and is {quoted(value)}",
             context.request,

@@ -1,4 +1,4 @@
-"""Content blocks: what they have to hold, and which of them a prompt may hold.
+"""Content blocks: their required fields, and the types allowed in prompts.
 
 Source: ACP, "Content"; ACP, "Initialization", prompt capabilities.
 """
@@ -20,7 +20,7 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 Block: TypeAlias = tuple[str, dict[str, Json]]
-"""Where a content block stands, and what it holds."""
+"""The path of a content block, and the block."""
 
 MESSAGE_CHUNKS: Final = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk")
 MESSAGES: Final = ("user_message", "agent_message", "agent_thought", "session_message")
@@ -33,9 +33,9 @@ REQUIRED: Final = {
     "resource_link": ("uri", "name"),
     "resource": (),
 }
-"""Members that are strings in every block of a type."""
+"""Required string fields of each block type."""
 CLAIMS: Final = {1: "promptCapabilities.{}", 2: "session.prompt.{}"}
-"""Where an agent claims that it takes blocks of a kind."""
+"""The capability path for a kind of block."""
 
 _MIME_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\s*(;.*)?", re.DOTALL)
 
@@ -45,12 +45,12 @@ HOLDERS: Final = (
         *sorted(ONE_BLOCK), *MESSAGES, *TOOL_CALLS, "tool_call_content_chunk", "compaction_update"
     ),
 )
-"""Messages that hold content blocks."""
+"""Messages with content blocks."""
 
 
 @dataclass(slots=True)
 class _Blocks:
-    """The blocks of the newest message, for all checks that look at them."""
+    """The blocks of the newest message, shared by all checks."""
 
     n: int = -1
     all: list[Block] = field(default_factory=list[Block])
@@ -58,7 +58,7 @@ class _Blocks:
 
 
 def takes(state: LintState, capability: str) -> bool:
-    """Return whether the agent said that its prompts may hold blocks of a kind."""
+    """Return whether the agent declares support for a kind of block in prompts."""
     version = 2 if state.version == 2 else 1
     mime_type = state.claim("agent", CLAIMS[version].format(capability))
     return isinstance(mime_type, dict) if version == 2 else mime_type is True
@@ -211,7 +211,7 @@ def _all(context: Context) -> _Blocks:
 
 
 def blocks_of(context: Context) -> list[Block]:
-    """Return every content block of a message, with its place."""
+    """Return every content block of a message, with its path."""
     if context.kind == "request":
         if context.method == "session/prompt":
             return _listed("params.prompt", context.params.get("prompt"))

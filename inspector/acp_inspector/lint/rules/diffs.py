@@ -20,10 +20,10 @@ from acp_protocol.jsonrpc import Json
 DIFF_MESSAGES: Final[Triggers] = (*TOOL_CALL_MESSAGES, *on.update("tool_call_content_chunk"))
 """Messages that may show a diff."""
 PAIRS: Final = frozenset({"move", "copy"})
-"""Operations on a file that have a path before and one after."""
+"""File operations with an old and a new path."""
 OPERATIONS: Final = frozenset({"add", "delete", "modify"}) | PAIRS
 CHARACTERS: Final = 1_000_000
-"""Characters of a patch that are looked at; what is longer is passed over."""
+"""Longest patch to check, in characters; longer ones are skipped."""
 
 
 def _diffs(context: Context) -> list[Place]:
@@ -96,7 +96,7 @@ def paths_of_diffs_are_absolute(
 
 
 def _patches(context: Context) -> list[Place]:
-    """Return the diffs that come with a patch of Git."""
+    """Return the diffs with a Git patch."""
     return [
         (place, diff)
         for place, diff in _diffs(context)
@@ -133,9 +133,9 @@ def patches_are_bare_and_absolute(
 def patches_agree_with_changes(
     context: Context, place: str, diff: dict[str, Json]
 ) -> Iterator[Violation]:
-    """Flag files in a patch that changes does not have, or has otherwise.
+    """Flag files in a patch that `changes` lacks or describes differently.
 
-    A moved file may stand in the patch as one deleted and one added: so Git writes it on demand.
+    A patch may show a moved file as one deleted and one added file, as Git can write it.
     """
     changes = [as_object(each) for each in as_list(diff.get("changes"))]
     for file in read_patch(_text(diff)).files:

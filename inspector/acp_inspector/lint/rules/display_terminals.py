@@ -1,4 +1,4 @@
-"""Terminals of version 2, which an agent runs, and shows to its client byte by byte.
+"""Terminals of version 2, which an agent runs and whose output it sends to its client.
 
 Source: ACP version 2, "Tool Calls", Terminals; schema, TerminalUpdate and TerminalOutputChunk.
 """
@@ -111,9 +111,9 @@ def terminals_are_not_reused(context: Context) -> CheckResult:
 
 @check("ACP-L274", on.update("terminal_update"))
 def terminal_commands_come_first(context: Context) -> CheckResult:
-    """Flag commands that only a later update names.
+    """Flag commands that are missing in the first update.
 
-    A terminal that never names one may run none.
+    A terminal may run no command.
     """
     command, session = context.update.get("command"), context.session
     if not isinstance(command, str) or session is None or session.is_replaying:

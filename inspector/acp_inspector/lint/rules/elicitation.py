@@ -1,4 +1,4 @@
-"""Elicitation: an agent asks the user for something, by a form or on a page.
+"""Elicitation: an agent asks the user for input, by a form or on a web page.
 
 Source: ACP, "Elicitation".
 """
@@ -27,7 +27,7 @@ VAGUE: Final = frozenset({"entropy", "environment"})
 _TOKENS: Final = frozenset(shape.name for shape in SECRET_PATTERNS)
 """Patterns for secrets with a recognizable format."""
 ENTRIES_AFTER_PAGE: Final = 200
-"""Entries after a page was completed whose messages are searched for what came from there."""
+"""Entries after the completion of a page that are searched for its data."""
 ELICITATIONS: Final = 10_000
 
 _SECRET: Final = re.compile(
@@ -45,10 +45,10 @@ class _Pages:
     """Elicitations by URL."""
 
     open: dict[str, SentRequest | Point] = field(default_factory=dict[str, SentRequest | Point])
-    """Those that were not completed, declined or cancelled."""
+    """Pages that were not completed, declined or cancelled."""
     done: dict[str, Point] = field(default_factory=dict[str, Point])
     until: int = 0
-    """Number of the last frame that is looked at after a page was completed."""
+    """Number of the last frame to search after a page was completed."""
     completion: Point | None = None
     finder: SecretDetector = field(
         default_factory=lambda: SecretDetector(sorted(set(RULES) - VAGUE), {})
@@ -275,7 +275,7 @@ def what_was_entered_stays_there(context: Context) -> CheckResult:
 
 
 def _strings(value: Json) -> Iterator[tuple[str, str]]:
-    """Yield every text of a message with the name of the member that it belongs to."""
+    """Yield every text of a message with the name of its field."""
     todo: list[tuple[str, Json]] = [("", value)]
     while todo:
         name, each = todo.pop()

@@ -1,4 +1,4 @@
-"""Forms that an agent lets a user fill in, and what comes back.
+"""Elicitation forms, and the values that users submit.
 
 Source: ACP, "Elicitation", form mode and restricted JSON Schema.
 """
@@ -83,7 +83,7 @@ def forms_are_plain(context: Context) -> CheckResult:
             return context.problem(f"the form has {word}", path=f"{PLACE}.{word}")
     for name, field in _fields(schema).items():
         for word in (*UNSUPPORTED_KEYS, "properties"):
-            # The items of a list may be any of a few titled values.
+            # The items of a list may be a choice of titled values.
             if word in field:
                 place = f"{PLACE}.properties.{name}.{word}"
                 return context.problem(f"the field {quoted(name)} has {word}", path=place)
@@ -131,7 +131,7 @@ def forms_ask_for_no_secrets(context: Context) -> CheckResult:
     schema = _schema(context.params)
     if schema is None:
         return None
-    # What is chosen from a list is no secret.
+    # A value chosen from a list is not a secret.
     texts = {
         name: field
         for name, field in _fields(schema).items()
@@ -193,7 +193,7 @@ def content_fits_the_form(context: Context) -> CheckResult:
 
 
 def _value_error(field: dict[str, Json], value: Json) -> str | None:
-    """Return what of a value does not fit a field of a form; None if it fits."""
+    """Return why a value does not fit a field of a form; None if it fits."""
     match field.get("type"):
         case "string":
             return _text_error(field, value)

@@ -1,4 +1,4 @@
-"""How a message is made up: JSON-RPC's members, ids, questions and answers.
+"""The JSON-RPC envelope: fields, ids, and the pairing of requests and responses.
 
 Source: JSON-RPC 2.0; ACP, "Overview".
 """
@@ -18,9 +18,9 @@ from acp_protocol.jsonrpc import Json, RequestId, is_request_id
 ENVELOPE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 ERROR: Final = frozenset({"code", "message", "data"})
 INTEGERS: Final = range(-(2**63), 2**63)
-"""Ids that every reader holds exactly."""
+"""Integers that every reader represents exactly."""
 UNREADABLE: Final = frozenset({-32700, -32600})
-"""Codes that say the request could not be read, and hence not whose answer this is."""
+"""Codes for an unreadable request, whose id is therefore unknown."""
 IDS: Final = 100_000
 """Ids of each side that are remembered."""
 
@@ -30,7 +30,7 @@ class _Ids(set[IdKey]):
 
 
 class LastNotifications(dict[Side, Context]):
-    """The last frame of each side that was a notification, if nothing of it came since."""
+    """The last frame of each side, if it was a notification."""
 
 
 @check("ACP-L016", on.EVERY_MESSAGE)
@@ -140,7 +140,7 @@ def responses_match_a_request(context: Context) -> CheckResult:
         return OK
     lines = context.state.of(LineState)
     if context.key in lines.ids or opposite(context.side) in lines.deep:
-        # It may have asked in what is no message, or in one that only this reader cannot read.
+        # The request may be in an invalid frame, or in one that only this reader cannot parse.
         return OK
     alike = context.state.request_with_other_id_type(
         opposite(context.side), cast("RequestId", context.id)
@@ -191,9 +191,9 @@ def notifications_are_not_answered(context: Context) -> CheckResult:
 
 
 def has_other_cause(notification: Context) -> bool:
-    """Return whether an error without an id may be about something else than a notification.
+    """Return whether an error without an id may have another cause than a notification.
 
-    An array or a broken line, before or after it, is answered without an id too.
+    The response to an array or a broken line near it also has no id.
     """
     last = notification.state.last.get(notification.side)
     is_followed = last is not None and last is not notification.frame

@@ -1,4 +1,4 @@
-"""What error responses say, and with which codes.
+"""Error responses: their codes and messages.
 
 Source: JSON-RPC 2.0, "Error object"; ACP, "Overview", and the published schemas.
 """
@@ -19,17 +19,17 @@ RESERVED: Final = range(-32768, -31999)
 ASSIGNED: Final = frozenset({-32700, -32600, -32601, -32602, -32603, -32000, -32002})
 ASSIGNED_V2: Final = ASSIGNED | {-32022}
 UNREADABLE: Final = frozenset({-32700, -32600})
-"""Codes that say the request could not be read, and hence not whose answer this is."""
+"""Codes for an unreadable request, whose id is therefore unknown."""
 INVALID_PARAMS: Final = -32602
 OTHER_REASONS: Final = frozenset({-32000, -32002, -32800})
-"""Codes of failures that come before params are looked into: no login, no session, cancelled."""
+"""Codes of failures that precede a check of params: no login, no session, cancelled."""
 SENTENCE: Final = 240
-"""Characters of an error message beyond which it is no short sentence."""
+"""Longest short sentence, in characters."""
 _NOT_FOUND_MISUSED: Final = re.compile(
     r"not\W*(yet\W*)?initiali[sz]ed|permission|denied|forbidden|unauthori[sz]ed", re.IGNORECASE
 )
 _NAME: Final = re.compile(r"\S*[/\\]\S*|\S+\.\w+|[\"'`“][^\"'`”]*[\"'`”]")
-"""What names a file or is quoted, whatever words it is made up of."""
+"""A file name or a quoted text, whatever words it contains."""
 _MISSING: Final = re.compile(r"not found|no such|(does not|doesn.t) exist|missing", re.IGNORECASE)
 _ABOUT_LOGIN: Final = re.compile(
     r"auth(?!ors?\b)|\blog.?(in|ged)|sign.?in|credential|api.?key|account|subscription"

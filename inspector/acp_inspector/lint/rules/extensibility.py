@@ -1,4 +1,4 @@
-"""What peers add to the protocol: methods and `_meta` of their own, traces.
+"""Extensions: custom methods, `_meta`, and trace contexts.
 
 Source: ACP, "Extensibility"; W3C Trace Context.
 """
@@ -31,9 +31,9 @@ WITH_PATHS: Final = (
 )
 """Messages in which the schema has paths."""
 PATHS: Final = frozenset({"path", "cwd", "oldPath"})
-"""Members that hold a path wherever they stand."""
+"""Fields that hold a path in any object."""
 FREE: Final = frozenset({"_meta", "rawInput", "rawOutput", "content", "text", "requestedSchema"})
-"""Members below which anything may be called anything; content is looked into by its items."""
+"""Fields with arbitrary content, which is not searched; the items of content are."""
 
 _TRACEPARENT: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
@@ -47,7 +47,7 @@ def own_methods_begin_with_an_underscore(context: Context) -> CheckResult:
     if method.startswith("_"):
         return OK
     if RETIRED.match(method) or is_ours(method):
-        # Among the protocol's names it is rather a slip; that is reported elsewhere.
+        # In a namespace of the protocol it is probably a typo, which another rule reports.
         return None
     return context.problem(f"{quoted(method)} does not begin with “_”", path="method")
 
@@ -81,7 +81,7 @@ def meta_is_an_object(context: Context) -> CheckResult:
 
 
 def _metas(context: Context) -> Iterator[tuple[str, Json]]:
-    """Yield every `_meta` of a message with its place, those within others left out."""
+    """Yield every outermost `_meta` of a message, with its path."""
     todo: list[tuple[str, Json]] = [
         (name, context.value[name]) for name in ("params", "result") if name in context.value
     ]
@@ -147,14 +147,14 @@ def own_methods_are_announced(context: Context) -> CheckResult:
 
 @dataclass(slots=True)
 class _Announced:
-    """What both sides announce in the `_meta` of their capabilities, as JSON."""
+    """The `_meta` of both sides' capabilities, as JSON."""
 
     by_claims: dict[int, tuple[dict[str, Json], str]] = field(
         default_factory=dict[int, tuple[dict[str, Json], str]]
     )
 
     def by(self, claims: dict[str, Json]) -> str:
-        """Return what stands in these capabilities; they are searched once."""
+        """Return the `_meta` of these capabilities; they are searched once."""
         known = self.by_claims.get(id(claims))
         if known is None or known[0] is not claims:
             known = claims, json.dumps([meta for _, meta in _claimed_metas(claims)])

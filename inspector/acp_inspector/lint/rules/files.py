@@ -72,7 +72,7 @@ def limits_are_kept(context: Context) -> CheckResult:
     content = context.result_object.get("content")
     if type(limit) is not int or limit < 1 or not isinstance(content, str):
         return None
-    # An end of line at the end begins no other line.
+    # A newline at the end begins no further line.
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
     if lines > limit:
         return context.problem(
@@ -88,7 +88,7 @@ def missing_files_are_created(context: Context) -> CheckResult:
     ask = context.request
     named = as_object(context.error.get("data")).get("sessionId")
     if ask is None or context.session is None or (named is not None and named == ask.session):
-        # It may be the session that is missing.
+        # The session may be missing instead.
         return None
     return context.problem(
         f"writing {quoted(ask.params.get('path'))} fails because the file is not there", ask
@@ -112,9 +112,9 @@ def paths_lie_in_the_session(context: Context) -> CheckResult:
 
 
 def _may_lie_in(path: str, root: str) -> bool:
-    """Return whether links may lead a path into a directory: `/private/tmp/a` is in `/tmp`.
+    """Return whether symbolic links may place a path in a directory: `/private/tmp/a` is in `/tmp`.
 
-    One name that both share is no sign of that: `/project` need not be `/home/ada/project`.
+    One shared name is not enough: `/project` need not be `/home/ada/project`.
     """
     place = PurePosixPath(normalized(path))
     least = (

@@ -1,4 +1,4 @@
-"""How messages stand on the stream: one JSON text on each line, and nothing else.
+"""Framing: one JSON text per line, and nothing else.
 
 Source: ACP, "Transports", stdio.
 """
@@ -32,9 +32,9 @@ from acp_protocol.jsonrpc import Json, id_key, is_request_id
 
 BOM: Final = codecs.BOM_UTF8
 IDS: Final = 1000
-"""Ids of what is no message that are remembered."""
+"""Ids in invalid frames that are remembered."""
 MAX_NAMES_CHECKED: Final = 32
-"""Names that are looked for one by one."""
+"""Most names to search for one by one."""
 _HEADER: Final = re.compile(rb"\s*Content-(Length|Type)\s*:", re.IGNORECASE)
 _LONE_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _QUOTED: Final = {
@@ -45,7 +45,7 @@ _QUOTED: Final = {
 
 @dataclass(slots=True)
 class _Stderr:
-    """Reads stderr as it comes: a character may be cut between two pieces."""
+    """Decodes stderr incrementally: a character may be split between two chunks."""
 
     decoder: codecs.IncrementalDecoder = field(
         default_factory=codecs.getincrementaldecoder("utf-8")
@@ -55,7 +55,7 @@ class _Stderr:
 @check("ACP-L001", on.INVALID, exercised_by=on.EVERY_FRAME)
 def every_line_is_json(context: Context) -> CheckResult:
     pieces = pieces_before(context)
-    # If a text that seemed to begin never went on, its lines are judged one by one.
+    # If a JSON text that seemed to begin does not continue, its lines are checked one by one.
     kept = context.state.of(LineState).pieces[context.side].lines
     stray = () if pieces else tuple(map(_no_json, kept))
     if not is_not_json(context) or _explained(context) or pieces or is_unfinished(context):
@@ -187,7 +187,7 @@ def _is_log_text(context: Context) -> bool:
     wrong = syntax_error(context)
     if wrong is None or wrong[0] == "utf-8":
         return False
-    # What begins like JSON was meant as a message, but for prefixes such as "[INFO] ready".
+    # A line that begins like JSON counts as a message, except for prefixes such as "[INFO] ready".
     return text[:1] not in b"{[" or (text[:1] == b"[" and wrong[1] < len(text) and wrong[1] <= 1)
 
 
@@ -238,7 +238,7 @@ def _is_glued(context: Context) -> bool:
         and wrong[0] == "Extra data"
         and text[:1] in {b"{", b"["}
         and (
-            # A prefix such as "[12] ready" is a log's, no message.
+            # A prefix such as "[12] ready" marks a log line.
             text[:1] == b"{" or context.side == "client"
         )
     )
@@ -268,7 +268,7 @@ def _may_repeat(raw: bytes, held: dict[str, Json]) -> bool:
 
 
 def _twice(raw: bytes) -> list[str]:
-    """Return names that stand twice in the message, its params or its result."""
+    """Return names that occur twice in the message, its params or its result."""
     marked: list[tuple[list[str], list[tuple[str, Json]]]] = []
 
     def pairs(members: list[tuple[str, Json]]) -> list[tuple[str, Json]]:

@@ -152,7 +152,7 @@ def messages_come_on_their_stream(context: Context) -> CheckResult:
     wanted = None if context.method in OPENERS else context.session_id
     is_loose = context.request is not None and context.method not in OPENERS and stream is None
     if stream == wanted or is_loose:
-        # Where the response to a request about a session belongs, peers do not agree.
+        # Peers do not agree on the stream for a response to a session request.
         return OK
     where = "the connection's stream" if stream is None else f"the stream of {quoted(stream)}"
     return context.problem(f"the message comes on {where}")
@@ -284,14 +284,14 @@ EXCHANGES: Final = 10_000
 
 @dataclass(slots=True)
 class HttpExchange:
-    """An HTTP request, and what came of it."""
+    """An HTTP request and its outcome."""
 
     id: int
     n: int
     method: str
     version: str
     headers: dict[str, str]
-    """With small letters in their names."""
+    """Headers, with lower-case names."""
     status: int | None = None
     answer: dict[str, str] = field(default_factory=dict[str, str])
     """The response's headers."""
@@ -319,7 +319,7 @@ class HttpExchange:
 
 @dataclass(slots=True)
 class HttpState:
-    """All that carried frames so far."""
+    """All HTTP exchanges so far."""
 
     exchanges: dict[int, HttpExchange] = field(default_factory=dict[int, HttpExchange])
     carrier: JournalEvent | None = None
@@ -343,7 +343,7 @@ def headers(event: JournalEvent) -> dict[str, str]:
 
 
 def carrier_of(context: Context) -> tuple[JournalEvent, HttpExchange] | None:
-    """Return what carries a frame; None on stdio, or if it was not recorded."""
+    """Return the exchange that carries a frame; None on stdio, or if it was not recorded."""
     carriage = context.state.of(HttpState)
     carrier = carriage.carrier
     if carrier is None or carrier.seq + 1 != context.seq:

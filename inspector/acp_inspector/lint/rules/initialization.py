@@ -1,4 +1,4 @@
-"""How a connection begins, and how both sides agree upon a version.
+"""The start of a connection, and version negotiation.
 
 Source: ACP, "Initialization" and "Migration" (version 2).
 """
@@ -25,7 +25,7 @@ SET_V2: Final = ("capabilities", "info")
 
 @dataclass(slots=True)
 class _Refusal:
-    """A version that was answered and that the client did not ask for."""
+    """A response with a version that the client did not request."""
 
     wanted: int = 0
     answered: int = 0
@@ -79,7 +79,7 @@ def initialize_is_sent_once(context: Context) -> CheckResult:
 )
 def an_agent_waits_for_its_own_answer(context: Context) -> CheckResult:
     if context.side != "agent" or context.method == "proxy/successor":
-        # A proxy has to ask its successor before it can answer.
+        # A proxy has to send initialize to its successor before it can respond.
         return None
     if context.state.is_ready or context.state.version is not None:
         return OK
@@ -145,10 +145,10 @@ def _keep_refusal(context: Context) -> None:
 
 @check("ACP-L055", on.call(), exercised_by=on.result("initialize"))
 def a_client_goes_on_in_the_answered_version(context: Context) -> CheckResult:
-    """Flag a client that goes on after a response above what it asked for.
+    """Flag a client that continues after a response above the requested version.
 
-    Below it a client may well speak the older version too; that its messages are of another one
-    is reported by the rules about methods and shapes.
+    A client may support a lower version too; rules about methods and schemas report messages of
+    another version.
     """
     refusal = context.state.of(_Refusal)
     if context.side != "client" or refusal.point is None or context.method == "initialize":
@@ -156,7 +156,7 @@ def a_client_goes_on_in_the_answered_version(context: Context) -> CheckResult:
     if refusal.answered <= refusal.wanted:
         return OK
     if context.state.calls["client"] > 1:
-        # Once is enough: everything that follows is of the same mistake.
+        # Report it once: everything after it is the same mistake.
         return None
     return context.problem(
         f"the client goes on though the agent answered with version {refusal.answered}, "

@@ -1,4 +1,4 @@
-"""MCP servers that a client offers over the connection itself.
+"""MCP servers that a client provides over the ACP connection.
 
 Source: ACP, `mcp/message` and `type: "acp"` servers (unstable).
 """
@@ -28,7 +28,7 @@ CLAIMS_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
 
 @dataclass(slots=True)
 class _Servers:
-    """Servers that were declared, and requests to them that are not answered."""
+    """Declared servers, and pending requests to them."""
 
     declared: dict[str, Point] = field(default_factory=dict[str, Point])
     owners: dict[str, str] = field(default_factory=dict[str, str])
@@ -147,7 +147,7 @@ def messages_are_flat(context: Context) -> CheckResult:
 def server_ids_are_unique(context: Context) -> CheckResult:
     """Flag an id that two servers of one request, or of two open sessions, share.
 
-    A session that is taken up again, or goes on as a fork, brings its own servers along.
+    A resumed or forked session brings its own servers.
     """
     owners = context.state.of(_Servers).owners
     seen: set[str] = set()

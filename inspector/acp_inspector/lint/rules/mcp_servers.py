@@ -1,4 +1,4 @@
-"""The MCP servers that a client hands over with a session.
+"""The MCP servers that a client passes when it sets up a session.
 
 Source: ACP, "Session Setup"; the RFD about MCP over ACP.
 """
@@ -26,14 +26,14 @@ PAIRS: Final = ("env", "headers")
 
 
 def _servers(context: Context) -> Iterator[Place]:
-    """Yield each server that is an object, with its place."""
+    """Yield each server that is an object, with its path."""
     for index, each in enumerate(as_list(context.params.get("mcpServers"))):
         if isinstance(each, dict):
             yield f"params.mcpServers.{index}", as_object(each)
 
 
 def _transport(server: dict[str, Json], version: int | None) -> str:
-    """Return how a server is reached: in version 1, what has no other known tag is `stdio`."""
+    """Return a server's transport: in version 1, `stdio` without another known tag."""
     tag = server.get("type")
     if version == 2:
         return tag if isinstance(tag, str) else ""
@@ -120,7 +120,7 @@ def servers_are_complete(
         kind = str if name in texts else list
         if name not in server:
             yield f"the {transport} server has no {name}", f"{place}.{name}"
-        # Readers take null for an empty list: the schema's rule speaks of it.
+        # Readers treat null as an empty list: the schema rule reports it.
         elif not isinstance(value, kind) and not (kind is list and value is None):
             what = "string" if kind is str else "array"
             yield f"{name} is no {what}: {quoted(value)}", f"{place}.{name}"

@@ -1,4 +1,4 @@
-"""The ids by which pieces of a message belong together.
+"""Message ids, which join the chunks of a message.
 
 Source: ACP, "Prompt Turn", version 2's "Prompt Lifecycle"; the RFD about message ids.
 """
@@ -45,7 +45,7 @@ class _Message:
 
 @dataclass(slots=True)
 class _Stream:
-    """The pieces of one kind."""
+    """The chunks of one kind."""
 
     current: str | None
     has_ids: bool
@@ -68,7 +68,7 @@ class _SessionMessages:
 
 
 class _Messages(dict[str, _SessionMessages]):
-    """What was reported, by session."""
+    """The messages of each session."""
 
 
 def _session_messages(context: Context) -> _SessionMessages | None:
@@ -126,7 +126,7 @@ def messages_have_ids(context: Context) -> CheckResult:
 
 
 def _known(context: Context) -> _Message | None:
-    """Return the message of version 1 that a live chunk goes on with."""
+    """Return the message of version 1 that a live chunk continues."""
     id_, by_session = context.update.get("messageId"), _session_messages(context)
     if by_session is None or not isinstance(id_, str):
         return None
@@ -202,9 +202,9 @@ def ids_are_not_used_again(context: Context) -> CheckResult:
 
 @check("ACP-L189", on.result("session/prompt"))
 def prompts_have_ids_of_their_own(context: Context) -> CheckResult:
-    """Flag two prompts of version 2 that became one message.
+    """Flag two prompts of version 2 with the same message id.
 
-    A message of the agent may be changed at any time, so that no use of its id is a reuse.
+    The agent may change its messages at any time, so repeating their ids is no reuse.
     """
     id_, by_session = context.result_object.get("messageId"), _session_messages(context)
     if context.version != 2 or not isinstance(id_, str):
@@ -234,9 +234,9 @@ def _keep_inserted(context: Context) -> None:
     "ACP-L191", on.update(*WHOLE), fix="Send the whole message before the pieces that follow it."
 )
 def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
-    """Flag pieces that the whole message, which came after them, does not have.
+    """Flag chunks that a later whole message lacks.
 
-    It replaces them, so that they are lost: probably they were meant to follow it.
+    The message replaces them; they were probably meant to follow it.
     """
     by_session, id_ = _session_messages(context), context.update.get("messageId")
     content = as_list(context.update.get("content"))

@@ -1,4 +1,4 @@
-"""Which methods there are, who sends them, and that they are answered as such.
+"""Methods: which exist, who sends them, and how they are answered.
 
 Source: ACP, "Extensibility", "Initialization", and the published schemas.
 """
@@ -24,7 +24,7 @@ BASELINE: Final = {
     1: frozenset({"initialize", "session/new", "session/prompt", "session/request_permission"}),
     2: frozenset({"initialize", "session/request_permission"}),
 }
-"""Methods that everyone has to answer who speaks the version, whatever was claimed."""
+"""Methods that every peer of the version must support, whatever it declares."""
 RETIRED: Final = re.compile(r"nes/|document/|mcp/(connect|disconnect)$")
 """Methods of unstable schemas before 2026-11."""
 RETIRED_NAMES: Final = re.compile(r"nes/(accept|reject)$|document/")
@@ -57,7 +57,7 @@ def methods_are_known(context: Context) -> CheckResult:
 
 
 def is_ours(method: str) -> bool:
-    """Return whether a method stands among the protocol's own, by the first part of its name."""
+    """Return whether a method is in a namespace of the protocol, by the first part of its name."""
     return method.partition("/")[0] in _NAMESPACES
 
 
@@ -123,7 +123,7 @@ def unknown_requests_get_method_not_found(context: Context) -> CheckResult:
 
 
 def _of_the_other_version(context: Context) -> CheckResult:
-    """Flag a breakdown over a method of the other version, which a peer may well know."""
+    """Flag a failure on a method of the other version, which a peer may well know."""
     ask, version = context.request, context.version
     if ask is None or version is None or find_method(ask.method, version) is not None:
         return None

@@ -1,4 +1,4 @@
-"""Session modes of version 1, and how they go together with config options.
+"""Session modes of version 1, and their relation to config options.
 
 Source: ACP, "Session Modes" and "Session Config Options".
 """

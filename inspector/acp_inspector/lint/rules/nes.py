@@ -1,6 +1,6 @@
-"""Next edit suggestions: what a client asks, and what comes back.
+"""Next edit suggestions: requests and responses.
 
-The published schemas of 2026-11 do not have them any more; peers of the ones before still do.
+The schemas of 2026-11 no longer have them; peers with older schemas still do.
 
 Source: ACP, `nes/*` (unstable, before 2026-11).
 """
@@ -183,7 +183,7 @@ def positions_make_sense(context: Context) -> CheckResult:
 
 
 def _positions(place: str, value: Json) -> Iterator[tuple[str, str | None]]:
-    """Yield each position and range with what is wrong with it."""
+    """Yield each position and range, with its error."""
     todo: list[tuple[str, Json]] = [(place, value)]
     while todo:
         path, each = todo.pop()

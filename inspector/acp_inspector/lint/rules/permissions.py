@@ -1,4 +1,4 @@
-"""What an agent asks permission for, and the choice that it offers.
+"""Permission requests: subject, options and outcome.
 
 Source: ACP, "Tool Calls", version 2's migration guide.
 """
@@ -43,7 +43,7 @@ REMEMBERED: Final = 10_000
 
 
 class _Choices(dict[tuple[str, int], Point]):
-    """By session and what was asked for: where it was answered for good."""
+    """By session and subject: the frame of a permanent choice."""
 
 
 def options_of(params: dict[str, Json]) -> list[dict[str, Json]]:
@@ -202,7 +202,7 @@ def _keep_choice(context: Context) -> None:
 
 
 def _subject(params: dict[str, Json]) -> int:
-    """Return what identifies the subject of a request, as far as it says."""
+    """Return a hash that identifies the subject of a request."""
     subject, tool = as_object(params.get("subject")), permission_tool(params)
     about = [tool.get(name) for name in ("title", "name", "kind", "rawInput")]
     about += [subject.get(name) for name in ("type", "command", "cwd")]
@@ -217,7 +217,7 @@ ENDS: Final = ("session/close", "session/delete", "session/archive")
 
 
 class _Stops(dict[str, Point]):
-    """By session: where the client stopped its work last."""
+    """By session: the last time the client stopped its work."""
 
 
 def _outcome(context: Context) -> dict[str, Json]:
@@ -368,7 +368,7 @@ def _drop_open(context: Context) -> None:
 def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:
     """Flag responses to requests of work that ended as cancelled and left them open.
 
-    Clients may answer by themselves; nothing is owed where they do at once.
+    Clients may respond on their own; an immediate response is not reported.
     """
     if context.request is None:
         return None
@@ -401,7 +401,7 @@ def cancelled_work_withdrew_its_requests(ending: EndContext) -> CheckResult:
 
 
 def _is_left_open(state: LintState, session: SeenSession | None, ask: SentRequest) -> bool:
-    """Return whether the work that asked has ended, and is not among what goes on behind."""
+    """Return whether the requesting work has ended, and is not listed background work."""
     if session is None or session.state != "idle" or ask.cancelled is not None:
         return False
     own = foregrounds_of(state).get(session.id)
@@ -439,9 +439,9 @@ def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
 
 @check("ACP-L461", on.update("tool_call_update"))
 def nothing_runs_without_approval(context: Context) -> CheckResult:
-    """Flag tool calls that run after their permission was cancelled, or nothing was chosen.
+    """Flag tool calls that run after their permission request was cancelled or had no choice.
 
-    One that ran before it asked, and then completes, may have done so without.
+    A call that ran before the request and then completes may not have needed permission.
     """
     status, id_ = context.update.get("status"), context.update.get("toolCallId")
     if context.session is None or not isinstance(id_, str) or status is None:

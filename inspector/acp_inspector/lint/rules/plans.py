@@ -38,15 +38,15 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A plan as it was reported last."""
+    """The last reported state of a plan."""
 
     point: Point
     statuses: dict[str, str]
-    """The status of each entry, by what it says."""
+    """The status of each entry, by its content."""
 
 
 class _Plans(dict[Key, _Plan]):
-    """The plans that were reported last."""
+    """The last reported plans."""
 
 
 @check("ACP-L276", on.update("plan", "plan_update"))
@@ -75,9 +75,9 @@ def entries_use_known_words(context: Context) -> CheckResult:
 
 @check("ACP-L278", on.update("plan", "plan_update"))
 def plans_are_whole(context: Context) -> CheckResult:
-    """Flag plans that look like changes: a few entries of before, and most open ones gone.
+    """Flag plans that look partial: some earlier entries, but most unfinished ones missing.
 
-    Another plan, with entries of its own, may take the place of one before.
+    A new plan with other entries may replace an earlier one.
     """
     key = _key(context)
     before = None if key is None else context.state.of(_Plans).get(key)
@@ -137,7 +137,7 @@ def removed_plans_exist(context: Context) -> CheckResult:
     if key in context.state.of(_Plans):
         return OK
     if session.origin != "new":
-        # It may be one of before this connection.
+        # It may be from before this connection.
         return None
     return context.problem(f"there is no plan {quoted(key[1])}", at="planId")
 
@@ -148,7 +148,7 @@ def files_of_plans_have_uris(context: Context) -> CheckResult:
     uri = plan.get("uri")
     if plan.get("type") != "file" or not isinstance(uri, str):
         return None
-    # A drive of Windows looks like a scheme of one letter.
+    # A Windows drive looks like a scheme of one letter.
     if (scheme := _URI.match(uri)) is not None and len(scheme.group()) > len("C:"):
         return OK
     return context.problem(f"the plan's uri is {quoted(uri)}", at="plan.uri")
@@ -156,9 +156,9 @@ def files_of_plans_have_uris(context: Context) -> CheckResult:
 
 @check("ACP-L285", on.update("plan", "plan_update"))
 def entries_go_on(context: Context) -> CheckResult:
-    """Flag completed entries that are open again, and of several in progress.
+    """Flag completed entries that are open again, and several entries in progress.
 
-    Another prompt may begin the same plan from its beginning.
+    A new prompt may restart the same plan.
     """
     key = _key(context)
     now = _statuses(context)
@@ -225,10 +225,10 @@ def _keep_plan(context: Context) -> None:
 
 
 def _turn(context: Context) -> int:
-    """Return the frame with which the work began that a plan is for."""
+    """Return the frame that began the work of a plan."""
     session = context.session
     if session is not None and session.is_replaying:
-        # Several turns are reported at once.
+        # Several turns run at once.
         return context.seq
     prompt = 0 if session is None or session.last_prompt is None else session.last_prompt.seq
     began = foreground(context).began if context.version == 2 else None
@@ -236,7 +236,7 @@ def _turn(context: Context) -> int:
 
 
 def _body(context: Context) -> tuple[str, dict[str, Json]]:
-    """Return the plan of an update, and where it stands."""
+    """Return the plan of an update, and its path."""
     if context.variant == "plan_update":
         return "params.update.plan", as_object(context.update.get("plan"))
     return "params.update", context.update

@@ -28,10 +28,10 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 MAX_PENDING_S: Final = 30.0
-"""Seconds after which a prompt that waits to be accepted is reported."""
+"""Seconds after which a pending prompt is reported."""
 CANCELLED: Final = -32800
 REQUIRED_CAPABILITIES: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
-"""What an agent has to claim for prompts with blocks of a type."""
+"""The capability that a block type in prompts requires."""
 
 
 @check("ACP-L158", on.result("session/prompt"))
@@ -58,9 +58,9 @@ def results_name_the_message(context: Context) -> CheckResult:
 
 @check("ACP-L159", on.result("session/prompt"))
 def prompts_are_answered_before_their_work_ends(context: Context) -> CheckResult:
-    """Flag results that wait for the end.
+    """Flag results that come only after the work has ended.
 
-    That the work was this prompt's is certain where its message was reported before.
+    The work certainly belongs to the prompt if the prompt's message was reported before.
     """
     ask = context.request
     if ask is None or context.session is None:
@@ -143,7 +143,7 @@ def _unreported(
 
 
 def _mismatched_echo(own: Foreground, ask: SentRequest) -> str | None:
-    """Return the id of a user message that came since a prompt, and is no prompt's."""
+    """Return the id of a user message after a prompt that matches its text but not its id."""
     for id_, echo in reversed(own.echoes.items()):
         if echo.point.seq < ask.seq:
             return None
@@ -153,12 +153,12 @@ def _mismatched_echo(own: Foreground, ask: SentRequest) -> str | None:
 
 
 def _may_echo(content: list[Json] | None, ask: SentRequest) -> bool:
-    """Return whether a message may be a prompt's: it says the same, or came in pieces."""
+    """Return whether a message may echo a prompt: same content, or sent in chunks."""
     return content is None or _normalized(content) == _normalized(as_list(ask.params.get("prompt")))
 
 
 def _normalized(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
-    """Return the words of a message, however spaced, and what else it holds."""
+    """Return the text of a message with normalized white space, and its other block types."""
     words: list[str] = []
     others: list[str] = []
     for block in map(as_object, blocks):
@@ -201,9 +201,9 @@ def rejected_prompts_are_not_sent_back(context: Context) -> CheckResult:
 
 @check("ACP-L174", on.result("session/prompt"), on.update("user_message"))
 def prompts_are_sent_back_unchanged(context: Context) -> CheckResult:
-    """Flag user messages that say something else than their prompt.
+    """Flag user messages whose content differs from their prompt.
 
-    White space, and what links and resources hold, may differ.
+    White space, and the content of links and resources, may differ.
     """
     if context.session is None:
         return None
@@ -283,7 +283,7 @@ def held_prompts_end_with_their_session(context: Context) -> CheckResult:
     ask, session = context.request, context.session
     if ask is None or session is None or session.closed is None or session.closed.seq < ask.seq:
         return None
-    # One that came behind the request is not among those that were held.
+    # A prompt sent after the request was not pending.
     was_held = ask.seq in context.state.of(Endings).prompts
     if not was_held or context.kind == "result" or context.code == CANCELLED:
         return OK

@@ -1,4 +1,4 @@
-"""A turn of version 1: a prompt, what the agent tells meanwhile, and the response that ends it.
+"""A turn of version 1: a prompt, the agent's updates, and the response that ends it.
 
 Source: ACP version 1, "Prompt Turn".
 """
@@ -26,7 +26,7 @@ OUTPUT: Final = (
 """Updates that report work on a prompt."""
 UNFINISHED: Final = frozenset({None, "pending", "in_progress"})
 UPDATE_FIELDS_IN_RESULT: Final = ("content", "message", "messages", "text", "output", "response")
-"""Members of a result that would say what updates have to say."""
+"""Fields of a result whose content belongs in updates."""
 FOREIGN: Final = (
     "model",
     "stream",
@@ -40,11 +40,11 @@ FOREIGN: Final = (
     "system",
     "tools",
 )
-"""Members of a prompt that come from other protocols."""
+"""Fields of a prompt that come from other protocols."""
 
 
 class _UserEchoes(dict[str, int]):
-    """For each session the prompt in whose turn the user's words were sent back; 0: none.
+    """For each session, the prompt in whose turn the user's text was sent back; 0: none.
 
     A stream of chunks is reported once.
     """
@@ -110,7 +110,7 @@ def work_is_reported_within_turns(context: Context) -> CheckResult:
     if session.prompts or session.replay is not None:
         return OK
     if after_cancelled_turn(context, session) is not None:
-        # Another rule reports that, with a higher severity.
+        # Another rule reports this with a higher severity.
         return OK
     last = session.last_prompt
     return context.problem(
@@ -120,9 +120,9 @@ def work_is_reported_within_turns(context: Context) -> CheckResult:
 
 
 def after_cancelled_turn(context: Context, session: SeenSession) -> SentRequest | None:
-    """Return the cancelled prompt to whose turn an update still belongs, though it was answered.
+    """Return the cancelled and answered prompt to whose turn an update still belongs.
 
-    It does when it comes close behind the response, or is about a tool call of that turn.
+    It does if it comes soon after the response, or is about a tool call of that turn.
     """
     ask = session.last_prompt
     if session.prompts or session.replay is not None or ask is None or ask.responded is None:
@@ -163,7 +163,7 @@ def _tools_since(session: SeenSession, ask: SentRequest) -> Iterator[SeenToolCal
 
 
 def _is_only_requested(tool: SeenToolCall) -> bool:
-    # It may never have begun: nothing but a request for permission reported it.
+    # It may never have begun: only a permission request reported it.
     return not tool.is_announced or (
         tool.status is None
         and tool.permission is not None
@@ -173,9 +173,9 @@ def _is_only_requested(tool: SeenToolCall) -> bool:
 
 @check("ACP-L152", on.response("session/prompt"))
 def requests_end_within_turns(context: Context) -> CheckResult:
-    """Flag the agent's requests that still wait when their turn ends.
+    """Flag requests of the agent that are pending when their turn ends.
 
-    What is left open when a turn was cancelled is reported by a rule of its own.
+    Another rule reports requests left open by a cancelled turn.
     """
     session, ask = context.session, context.request
     if session is None or ask is None or session.cancel is not None:

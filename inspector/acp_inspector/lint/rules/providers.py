@@ -32,7 +32,7 @@ class _Provider:
 
 
 class _Providers(dict[str, _Provider]):
-    """Providers as they were listed last."""
+    """The last list of providers."""
 
 
 def _listed(context: Context) -> list[dict[str, Json]]:
@@ -40,7 +40,7 @@ def _listed(context: Context) -> list[dict[str, Json]]:
 
 
 def _named(context: Context) -> tuple[str, _Provider] | None:
-    """Return the provider that a request, or its response, names, where it was listed."""
+    """Return the provider that a request, or its response, names, if it was listed."""
     params = context.params if context.request is None else context.request.params
     id_ = params.get("providerId")
     known = context.state.of(_Providers)

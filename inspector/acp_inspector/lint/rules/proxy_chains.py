@@ -1,6 +1,6 @@
-"""Chains of proxies: one hop of one, between a conductor (the client) and a proxy (the agent).
+"""Proxy chains: one hop, between a conductor (the client) and a proxy (the agent).
 
-What passes through several hops cannot be seen in the recording of one.
+The recording of one hop does not show messages of other hops.
 
 Source: ACP, `proxy/*` (unstable).
 """
@@ -28,12 +28,12 @@ INITIALIZE: Final = "proxy/initialize"
 
 @dataclass(slots=True)
 class _Hop:
-    """How the component of this hop was begun, and what its successor answered."""
+    """The start of this hop's component, and the response of its successor."""
 
     forwarded: SentRequest | None = None
     """The `initialize` that the proxy sent to its successor."""
     version: Json = None
-    """The version that the successor answered."""
+    """The version in the successor's response."""
 
 
 @track(on.request(SUCCESSOR))
@@ -111,7 +111,7 @@ def cancelling_stays_on_its_hop(context: Context) -> CheckResult:
 
 
 DEPTH: Final = 64
-"""Levels of a message that are looked at."""
+"""Levels of a message to search."""
 
 
 @check_event("ACP-L380")
@@ -140,7 +140,7 @@ def _message(line: Json) -> Json:
 
 
 def _metas(value: Json, path: str, depth: int = 0) -> Iterator[str]:
-    """Yield the places of everything below a `_meta`."""
+    """Yield the paths of everything below a `_meta`."""
     if depth > DEPTH:
         return
     for name, inner in as_object(value).items():

@@ -1,7 +1,7 @@
-"""That what is sent fits the published schema, and holds nothing that it does not know.
+"""Validates messages against the published schema, and finds unknown fields.
 
-Most messages pass a quick validation as a whole; only for the others each place is looked
-for.
+Most messages pass a quick validation as a whole; the path of each error is computed only for the
+others.
 
 Source: ACP schema, every definition of params and results; "Extensibility".
 """
@@ -27,10 +27,10 @@ from acp_protocol.schema.validate import accepts, schema_type
 from acp_protocol.schema.validate import validate as schema_errors_of
 
 PLACES: Final = 5
-"""Places in one message that are reported; a message in another dialect would have dozens."""
+"""Most paths reported for one message; a message in a dialect may have dozens."""
 MISSPELT: Final = frozenset({"meta", "metadata", "extensions"})
 OF_BOTH_VERSIONS: Final = frozenset({"params.clientCapabilities", "params.clientInfo"})
-"""What a client sends beside version 2's members so that an agent of version 1 knows it too."""
+"""Fields of version 1 that a client sends besides those of version 2, for older agents."""
 UNKNOWN_WORD: Final = "is none of the known values"
 
 _SNAKE: Final = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+")
@@ -47,19 +47,19 @@ class SchemaSubject:
         self.value = value
 
     def schema_errors(self) -> tuple[SchemaError, ...]:
-        """Return what does not fit the schema."""
+        """Return the validation errors."""
         return schema_errors_of(self.definition, self.value, self.version, path=self.place)
 
     def unknown_members(self) -> list[str]:
-        """Return the places of members that the schema does not know."""
+        """Return the paths of fields that the schema does not have."""
         return unknown_fields(schema_type(self.definition, self.version), self.value, self.place)
 
     def custom_values(self) -> list[str]:
-        """Return the places of words that the schema lets be and does not know."""
+        """Return the paths of values that the schema allows as extensions."""
         return extension_values(schema_type(self.definition, self.version), self.value, self.place)
 
     def at(self, path: str) -> Json:
-        """Return the value at a place."""
+        """Return the value at a path."""
         value = self.value
         for part in path.split(".")[1:]:
             listed = as_list(value)
@@ -69,9 +69,9 @@ class SchemaSubject:
 
 
 def schema_subject(context: Context) -> SchemaSubject | bool | None:
-    """Return what is to be held against the schema: False where nothing is, None if all is well.
+    """Return the part to validate; False if there is none, None if it is valid.
 
-    None is the result for nearly every message, and is kept: several rules ask.
+    None is the result for nearly every message, and is cached for several rules.
     """
     if context.verdict is not NotImplemented:
         return context.verdict
@@ -82,7 +82,7 @@ def schema_subject(context: Context) -> SchemaSubject | bool | None:
 def _validate(context: Context) -> SchemaSubject | bool | None:
     version = context.version or 1
     is_call = context.kind != "result"
-    # What goes the wrong way is no message of the schema; that it does, other rules tell.
+    # A message in the wrong direction is not in the schema; other rules report it.
     caller = context.side if is_call else opposite(context.side)
     definition = _definitions(version).get((context.method or "", context.kind, caller))
     if definition is None:
@@ -97,7 +97,7 @@ def _validate(context: Context) -> SchemaSubject | bool | None:
 
 @cache
 def _definitions(version: int) -> dict[tuple[str, str, Side], str]:
-    """Return what calls and results look like, by method, kind, and who makes the call."""
+    """Return the definitions of calls and results, by method, kind, and caller."""
     table: dict[tuple[str, str, Side], str] = {}
     for row in METHODS:
         callers: tuple[Side, ...] = (

@@ -1,4 +1,4 @@
-"""Sessions that are put away, and taken out again (unstable).
+"""Archiving and unarchiving of sessions (unstable).
 
 Source: ACP schema, `session/archive`, `session/unarchive`, `session/list`.
 """
@@ -22,21 +22,21 @@ from acp_protocol.jsonrpc import Json
 FILTERS: Final = frozenset({"exclude", "include", "only"})
 ARCHIVE_METHODS: Final = ("session/archive", "session/unarchive")
 UNRELATED: Final = frozenset({-32000, -32002, -32601, -32800})
-"""Codes of failures that have nothing to do with how often something is archived."""
+"""Error codes that are unrelated to repeated archiving."""
 REMEMBERED: Final = 10_000
 """Sessions and cursors that are remembered."""
 
 
 @dataclass(slots=True)
 class _Archive:
-    """What is known of the archive."""
+    """The archive state of sessions."""
 
     flags: dict[str, tuple[bool, Point]] = field(default_factory=dict[str, tuple[bool, Point]])
-    """By session: whether it is archived, and where that was said last."""
+    """By session: whether it is archived, and the last frame that reported it."""
     cursors: dict[str, str] = field(default_factory=dict[str, str])
-    """By cursor: the filter of the list that it goes on with."""
+    """By cursor: the filter of its list."""
     quiet: dict[str, Point] = field(default_factory=dict[str, Point])
-    """Sessions that were unarchived, and are not open here."""
+    """Sessions that were unarchived and are not open on this connection."""
 
 
 def _filter(params: dict[str, Json]) -> Json:
@@ -126,10 +126,10 @@ def work_is_ended_before_it_is_archived(context: Context) -> CheckResult:
 
 @check("ACP-L472", on.response(*ARCHIVE_METHODS))
 def archiving_again_succeeds(context: Context) -> CheckResult:
-    """Flag sessions that cannot be archived again, and of other errors for unknown ones.
+    """Flag errors for archiving a session again, and wrong errors for unknown sessions.
 
-    A session that does not show in the recording may well be known to the agent: what it says then
-    is info where it may have had another reason.
+    The agent may know a session that is not in the recording: if the error may have another reason,
+    the severity is info.
     """
     ask, id_ = context.request, context.session_id
     if ask is None or id_ is None:

@@ -1,4 +1,4 @@
-"""What an agent lists of its sessions, and how a client leafs through it.
+"""Session lists: their entries, filters and pages.
 
 Source: ACP, "Session List", "Session Delete"; the RFD about additional directories.
 """
@@ -21,18 +21,18 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 FILTERS: Final = frozenset({"cwd", "cursor", "archived", "_meta"})
-"""What a list can be asked for."""
+"""The filters of a list request."""
 FIXED: Final = ("sessionId", "cwd", "additionalDirectories")
 """Members of a listed session that an update of it cannot change."""
 DATED: Final[Triggers] = (*on.result("session/list"), *on.update("session_info_update"))
-"""Messages that say when a session was last used."""
+"""Messages with the time of a session's last use."""
 _RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
 
 
 def listed(context: Context) -> list[tuple[str, dict[str, Json]]]:
-    """Return each listed session that is an object, with its place."""
+    """Return each listed session that is an object, with its path."""
     sessions = as_list(context.result_object.get("sessions"))
     return [
         (f"result.sessions.{index}", as_object(each))
@@ -86,10 +86,10 @@ def listed_sessions_are_complete(context: Context) -> CheckResult:
 
 @check("ACP-L124", on.result("session/list"))
 def lists_keep_to_the_directory(context: Context) -> CheckResult:
-    """Flag sessions of other directories than the one asked for.
+    """Flag sessions of other directories than the requested one.
 
-    Another spelling may be the same place behind a link. It cannot be when it lies below the
-    directory, or when the page has sessions of two places: then it is an error.
+    Another path may be a symbolic link to the same directory. It cannot be if it is below the
+    requested directory, or if the page has sessions of two directories: that is an error.
     """
     wanted = context.request.params.get("cwd") if context.request is not None else None
     if not isinstance(wanted, str) or not is_absolute(wanted):
@@ -136,7 +136,7 @@ def _dated(context: Context, *, is_strict: bool) -> CheckResult:
 def _is_date(date: Json, *, is_strict: bool) -> bool:
     if not isinstance(date, str) or (is_strict and not _RFC_3339.fullmatch(date)):
         return False
-    # A second may last one longer, which datetime does not know.
+    # datetime does not support leap seconds.
     text = date.upper().replace(":60", ":59")
     try:
         datetime.fromisoformat(text)
@@ -197,12 +197,12 @@ SESSIONS: Final = 1000
 
 @dataclass(slots=True)
 class _Pages:
-    """What was listed so far."""
+    """The pages so far."""
 
     cursors: dict[tuple[str, str], tuple[Point, frozenset[str]]] = field(
         default_factory=dict[tuple[str, str], tuple[Point, frozenset[str]]]
     )
-    """By filter and cursor: where that was given, and the sessions listed up to there."""
+    """By filter and cursor: the frame that returned it, and the sessions listed up to there."""
     last: dict[str, Point] = field(default_factory=dict[str, Point])
     """By filter: the newest page, if it was the last one."""
 

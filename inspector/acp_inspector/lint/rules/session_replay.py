@@ -1,4 +1,4 @@
-"""What is reported again of a session that is loaded or resumed.
+"""The replay of history when a session is loaded or resumed.
 
 Source: ACP, "Session Setup".
 """
@@ -23,7 +23,7 @@ MESSAGES: Final = (
     "agent_message",
     "agent_thought",
 )
-"""Updates that make up a conversation."""
+"""Updates with messages of a conversation."""
 ENTITIES: Final = (
     "tool_call",
     "tool_call_update",
@@ -31,44 +31,44 @@ ENTITIES: Final = (
     "terminal_update",
     "terminal_output_chunk",
 )
-"""Updates of what was done in it."""
+"""Updates of tool calls, plans and the like."""
 OF_USER: Final = ("user_message_chunk", "user_message")
 RESTORES: Final = ("session/load", "session/resume")
 GENERAL: Final = frozenset({-32603, -32601, -32600})
-"""Codes that say little of what was wrong with a request."""
+"""Unspecific error codes."""
 _SPOKEN: Final = frozenset(MESSAGES)
 
 
 @dataclass(slots=True)
 class _Restore:
-    """A load or resume that is not answered yet."""
+    """A pending load or resume."""
 
     ask: SentRequest
     is_replay: bool
-    """History was asked for."""
+    """It requested history."""
     is_quiet: bool
-    """Nothing went on in the session here when it was asked for, and no prompt was sent since."""
+    """The session was idle at the request, and no prompt was sent since."""
     is_beside: bool = False
-    """Another one, of which history was asked for, waited meanwhile."""
+    """Another request for history was pending at the same time."""
     message: Point | None = None
-    """The first piece of the conversation that came since."""
+    """The first message update since the request."""
     of_user: Point | None = None
     entity: Point | None = None
-    """The first of what was done that came since."""
+    """The first update of a tool call, plan or the like since the request."""
     answered: Point | None = None
 
 
 @dataclass(slots=True)
 class _Histories:
-    """What was reported about sessions, by their ids."""
+    """The reported history of sessions, by id."""
 
     pending: dict[str, list[_Restore]] = field(default_factory=dict[str, list[_Restore]])
     done: dict[str, _Restore] = field(default_factory=dict[str, _Restore])
-    """The load or resume that was answered last, if no message of a user came since."""
+    """The last answered load or resume, if no user message came since."""
     first_seen: dict[str, Point] = field(default_factory=dict[str, Point])
-    """The newest piece of a conversation, of those that came while something was done."""
+    """The newest message update of the running work."""
     spoken: dict[str, Point] = field(default_factory=dict[str, Point])
-    """The same for work that came to its end, and hence is part of the history."""
+    """The same for finished work, which is part of the history."""
 
 
 @track(on.request(*RESTORES))
@@ -91,7 +91,7 @@ def _keep_prompt(context: Context) -> None:
 
 
 def _restore_of_response(context: Context) -> _Restore | None:
-    """Return the load or resume that is answered."""
+    """Return the load or resume that a response answers."""
     pending = context.state.of(_Histories).pending.get(context.session_id or "", ())
     return next((each for each in pending if each.ask is context.request), None)
 
@@ -124,7 +124,7 @@ def _end_work(context: Context) -> None:
 
 
 def _is_command(prompt: SentRequest | None) -> bool:
-    # What a command prints, an agent may not keep.
+    # An agent may not keep the output of a slash command.
     blocks = as_list(prompt.params.get("prompt")) if prompt is not None else []
     text = as_object(blocks[0]).get("text") if blocks else None
     return isinstance(text, str) and text.startswith("/")
@@ -176,10 +176,10 @@ def resume_replays_nothing(context: Context) -> CheckResult:
 
 @check("ACP-L111", on.result("session/resume"))
 def resume_replays_nothing_unasked(context: Context) -> CheckResult:
-    """Flag history in version 2 that was not requested.
+    """Flag replayed history in version 2 that was not requested.
 
-    If the session turns out to be running, updates may come from that work; then only messages of
-    the user count. Background work has to be reported before it is listed.
+    If the session is running, updates may come from that work; then only user messages count.
+    Background work must be reported before it is listed.
     """
     restore = _restore_of_response(context)
     if restore is None or restore.is_replay or context.session is None:
@@ -202,10 +202,10 @@ def resume_replays_nothing_unasked(context: Context) -> CheckResult:
 
 @check("ACP-L112", on.result(*RESTORES))
 def history_is_replayed(context: Context) -> CheckResult:
-    """Flag sessions that were to be replayed, had messages, and came back without a single one.
+    """Flag sessions with messages whose requested replay has none.
 
-    What of a history has to come again, a recording does not tell; version 2 leaves it to the
-    agent what it retains.
+    A recording does not show how much history must be replayed; in version 2 the agent decides what
+    it retains.
     """
     histories, session = context.state.of(_Histories), context.session
     restore = _restore_of_response(context)
@@ -223,7 +223,7 @@ def history_is_replayed(context: Context) -> CheckResult:
 
 
 def _was_refused(prompt: SentRequest | None) -> bool:
-    # What a model refused is dropped from the conversation, together with the prompt.
+    # A refused turn is dropped from the conversation, including the prompt.
     return prompt is not None and as_object(prompt.result).get("stopReason") == "refusal"
 
 
@@ -231,16 +231,16 @@ def _was_refused(prompt: SentRequest | None) -> bool:
 def history_comes_before_the_answer(context: Context) -> CheckResult:
     """Flag user messages after a load or resume that belong to no prompt.
 
-    Other late history cannot be reported from work that the agent began by itself.
+    Other late history cannot be told apart from work that the agent began by itself.
     """
     session, histories = context.session, context.state.of(_Histories)
     if session is None:
         return None
     done = histories.done.get(session.id)
-    # What was taken up before may be reported again by another load.
+    # Another load may replay a session that was restored before.
     if done is None or session.is_busy or session.id in histories.pending:
         return OK
-    # A prompt that was sent by then may have waited for that.
+    # A prompt sent by then may have waited for the history.
     if not done.is_quiet or (session.last_prompt and session.last_prompt.seq > done.ask.seq):
         return OK
     return context.problem(f"{context.variant} came after the session was taken up", done.answered)
@@ -248,9 +248,9 @@ def history_comes_before_the_answer(context: Context) -> CheckResult:
 
 @check("ACP-L114", on.response("session/resume"))
 def unknown_cursors_are_refused(context: Context) -> CheckResult:
-    """Flag resumes that went well from a place that there is not.
+    """Flag successful resumes from an unknown cursor.
 
-    One that failed in general may have failed for another reason: that is a warning.
+    A general error may have another reason: it is a warning.
     """
     cursor = context.request.params.get("replayFrom") if context.request is not None else None
     if cursor is None:

@@ -1,4 +1,4 @@
-"""The directories that a client sets a session up with.
+"""Session setup: directories, options, servers and lists.
 
 Source: ACP, "Session Setup"; the RFD about additional directories.
 """
@@ -89,9 +89,9 @@ def roots_are_named_once(context: Context) -> CheckResult:
 
 @check("ACP-L099", on.result(*SETUPS))
 def bad_roots_are_refused(context: Context) -> CheckResult:
-    """Flag sessions that came about though a directory asked for can be none.
+    """Flag sessions that were created although a requested directory is invalid.
 
-    Which sound directories an agent cannot grant, a recording does not tell.
+    A recording does not show which valid directories an agent must refuse.
     """
     if context.request is None:
         return None
@@ -149,18 +149,18 @@ def sessions_keep_their_directory(context: Context) -> CheckResult:
 NOT_FOUND: Final = -32002
 SETUPS_WITHOUT_LOAD: Final = ("session/new", "session/resume", "session/fork")
 NULL_TOLERANT: Final = ("mcpServers", "additionalDirectories", "args", "env")
-"""Lists that may be null, and that have to be right otherwise."""
+"""Lists that may be null, but must be valid otherwise."""
 
 
 class _Refused(dict[str, SentRequest]):
-    """The setting of each session that was refused last, if nothing was set since."""
+    """The last refused setting of each session, if nothing was set since."""
 
 
 @check("ACP-L436", on.result("session/resume"))
 def a_resumed_session_reports_its_state(context: Context) -> CheckResult:
-    """Flag sessions that are resumed without a word about what they do.
+    """Flag resumed sessions that do not report a state.
 
-    A state that says the session runs may come before the message that it works on.
+    A running state may come before the message that it works on.
     """
     ask, session = context.request, context.session
     if ask is None or session is None:
@@ -266,12 +266,12 @@ def _keep_refusal(context: Context) -> None:
 
 @track(on.request("session/set_config_option"), on.update("config_option_update"))
 def _forget_refusal(context: Context) -> None:
-    # What changes from here on has another cause.
+    # Later changes have another cause.
     context.state.of(_Refused).pop(context.session_id or "", None)
 
 
 def _fault(option: SeenOption | None, params: dict[str, Json]) -> str | None:
-    """Return why an option cannot be set so; None where it can, or where that is not known."""
+    """Return why an option cannot be set to this value; None if it can, or if that is unknown."""
     if option is None:
         return "the option does not exist"
     type_, value = params.get("type"), params.get("value")
@@ -286,9 +286,9 @@ def _fault(option: SeenOption | None, params: dict[str, Json]) -> str | None:
 
 @check("ACP-L457", on.response(*SETUPS_WITHOUT_LOAD))
 def unknown_transports_are_refused(context: Context) -> CheckResult:
-    """Flag sessions that begin in spite of a server that the agent cannot reach.
+    """Flag sessions that were created although the agent does not support a server's transport.
 
-    Transports that begin with “_” are between the two.
+    Transports that begin with “_” are custom.
     """
     if context.request is None or not context.state.is_ready:
         return None
@@ -331,9 +331,9 @@ def names_of_servers_are_unique(context: Context) -> CheckResult:
 
 @check("ACP-L464", on.response(*SETUPS_WITHOUT_LOAD, "session/load", "terminal/create"))
 def malformed_lists_are_refused(context: Context) -> CheckResult:
-    """Flag requests that succeed in spite of a list that has to be dropped for it.
+    """Flag requests that succeed although a list in them is invalid.
 
-    Members that are missing in an entry are let pass: a reader can do without.
+    Missing fields of an entry are not reported: a reader can do without them.
     """
     ask = context.request
     if ask is None or not any(name in ask.params for name in NULL_TOLERANT):

@@ -1,6 +1,6 @@
-"""What a session of version 2 says it is doing, and whether that agrees with what it does.
+"""Session states of version 2, and whether they match the session's updates.
 
-A state is a snapshot: the same one again says nothing new, and is no fault.
+A state is a snapshot: repeating it is not an error.
 
 Source: ACP version 2, "Prompt Lifecycle"; schema, StateUpdate.
 """
@@ -21,26 +21,26 @@ from acp_protocol.schema.words import SESSION_STATES, STOP_REASONS
 
 STANDARD: Final = frozenset(SESSION_STATES[2])
 STATES_WITH_FIXED_FIELDS: Final = frozenset({"running", "requires_action", "unknown"})
-"""States whose members are settled; custom ones may have any."""
+"""States whose fields the schema defines; custom states may have any."""
 ONLY_IDLE: Final = ("stopReason", "error", "usage")
 MAX_REPEATED_STATES: Final = 4
 """Consecutive repetitions of one state that are reported."""
 RUNNING_TIMEOUT_S: Final = 10.0
-"""Seconds in which an agent that got its response says that it goes on."""
+"""Seconds in which an agent must report that it runs again after it got a response."""
 
 
 @dataclass(slots=True)
 class _Ends:
-    """Who closed the connection first."""
+    """The side that closed the connection first."""
 
     client_closed: bool = False
 
 
 @check("ACP-L161", on.update("state_update"))
 def work_is_reported_before_its_output(context: Context) -> CheckResult:
-    """Flag words in answer to a prompt that come before the session runs.
+    """Flag text in response to a prompt that comes before the session runs.
 
-    Words that nothing but background work may have said are let pass.
+    Text that may come from background work is not reported.
     """
     session, state = context.session, context.update.get("state")
     if session is None or session.is_replaying:
@@ -82,9 +82,9 @@ def work_ends_with_idle(context: Context) -> CheckResult:
 
 @check_event("ACP-L162")
 def agents_do_not_end_at_work(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
-    """Flag agents that go, by themselves and orderly, while a session of theirs runs.
+    """Flag agents that exit cleanly by themselves while a session runs.
 
-    That work was dropped otherwise cannot be seen: it may go on in silence.
+    Work that was dropped otherwise is not visible: it may continue silently.
     """
     if not isinstance(entry, JournalEvent) or state.version != 2:
         return None
@@ -152,9 +152,9 @@ def cancelled_work_says_so(context: Context) -> CheckResult:
     on.update("agent_message_chunk", "agent_thought_chunk", "tool_call_update", "state_update"),
 )
 def nothing_follows_cancelled_work(context: Context) -> CheckResult:
-    """Flag words and tool calls that go on after the work they belong to.
+    """Flag text and tool calls that continue after the end of their work.
 
-    Tool calls count where the agent listed what goes on behind, and they are not in that list.
+    Tool calls count only if the agent lists background work and they are not in that list.
     """
     session = context.session
     if session is None:
@@ -281,9 +281,9 @@ def failed_work_reports_its_error(context: Context) -> CheckResult:
 
 @check("ACP-L447", on.update("state_update"))
 def standard_states_are_reported(context: Context) -> CheckResult:
-    """Flag work that was reported by custom states only.
+    """Flag work that was reported only by custom states.
 
-    A client that sends any `_meta` with its capabilities may have asked for that.
+    A client that sends `_meta` with its capabilities may have requested that.
     """
     if context.session is None or context.update.get("state") != "idle":
         return None

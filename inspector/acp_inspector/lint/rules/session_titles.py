@@ -22,17 +22,17 @@ from acp_protocol.jsonrpc import Json
 REMEMBERED: Final = 10_000
 """Sessions that are remembered."""
 MISTAKEN: Final = frozenset({-32602, -32603})
-"""Codes that an unknown session is often answered with."""
+"""Error codes that agents often return for an unknown session."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """What was asked about sessions."""
+    """Requests about the status and title of sessions."""
 
     status_requested: dict[str, Point] = field(default_factory=dict[str, Point])
-    """Sessions that are not open here: where their status was asked for."""
+    """Sessions that are not open here: the frame that requested their status."""
     elsewhere: dict[str, Point] = field(default_factory=dict[str, Point])
-    """Sessions that were said to be open, though not here."""
+    """Sessions that were reported open, but not on this connection."""
     titles: dict[str, tuple[str, Point]] = field(default_factory=dict[str, tuple[str, Point]])
     """Titles as the agent stored them."""
 
@@ -43,10 +43,9 @@ def _is_open(context: Context) -> bool:
 
 @check("ACP-L477", on.call("session/update"), exercised_by=on.result("session/status"))
 def status_changes_nothing(context: Context) -> CheckResult:
-    """Flag updates that come for a session after no more than its status was asked for.
+    """Flag updates for a session of which only the status was requested.
 
-    What else might have changed shows only in sessions that are open here, where it may have had
-    another reason.
+    Other changes are visible only in sessions that are open here, and may have another reason.
     """
     status_requested = context.state.of(_Known).status_requested
     if not status_requested or context.session_id not in status_requested or _is_open(context):
@@ -71,10 +70,10 @@ def open_elsewhere_is_not_open_on_this_connection(context: Context) -> CheckResu
 
 @check("ACP-L479", on.response("session/status"))
 def unknown_sessions_are_not_found(context: Context) -> CheckResult:
-    """Flag other errors for the status of a session that is not known.
+    """Flag wrong errors for the status of an unknown session.
 
-    A session that does not show in the recording may well be known to the agent: what it says then
-    is info where it may have had another reason.
+    The agent may know a session that is not in the recording: if the error may have another reason,
+    the severity is info.
     """
     ask, id_ = context.request, context.session_id
     if ask is None:
@@ -132,7 +131,7 @@ def set_titles_are_kept(context: Context) -> CheckResult:
 
 
 def _is_older(context: Context, point: Point) -> bool:
-    # A list that was asked for before may have been made up before.
+    # A list requested before the change may be older than it.
     return context.request is not None and context.request.seq < point.seq
 
 
@@ -140,7 +139,7 @@ def _is_older(context: Context, point: Point) -> bool:
 def bad_titles_get_their_own_error(context: Context) -> CheckResult:
     if context.request is None:
         return None
-    # -32601 says that the method is not there, of which other rules speak.
+    # -32601 means that the method is missing; other rules report that.
     if context.kind == "result" or context.code == -32601 or context.code not in GENERAL:
         return OK
     return context.problem(f"session/set_title was answered {context.code}", context.request)

@@ -1,4 +1,4 @@
-"""That both sides speak of sessions that there are.
+"""Messages must refer to existing, open sessions.
 
 Source: ACP, "Session Setup"; the RFD about subagents.
 """
@@ -44,7 +44,7 @@ AGENT_ASKS: Final = (
 """Requests of an agent that are about a session."""
 CREATIONS: Final = ("session/new", "session/fork")
 ABOUT_SESSIONS: Final = frozenset({None, "session_info_update", "state_update"})
-"""Updates that a list of sessions may be kept up to date by."""
+"""Updates that keep a list of sessions up to date."""
 OF_AGENT: Final[Triggers] = (*on.call("session/update"), *on.request(*AGENT_ASKS))
 REMEMBERED: Final = 10_000
 """Ids that are remembered of each kind."""
@@ -52,7 +52,7 @@ REMEMBERED: Final = 10_000
 
 @dataclass(slots=True)
 class UnknownSessions:
-    """Sessions that were spoken of without a request for them."""
+    """Sessions that were mentioned but never requested."""
 
     children: set[str] = field(default_factory=set[str])
     """Subagents, which the agent announced."""
@@ -80,9 +80,9 @@ def session_ids_are_unique(context: Context) -> CheckResult:
 
 @check("ACP-L101", on.call(*USES, "session/cancel", "session/close"))
 def clients_use_sessions_of_this_connection(context: Context) -> CheckResult:
-    """Flag sessions that the client never took up on this connection.
+    """Flag sessions that the client never opened on this connection.
 
-    To close what is not there is no fault in version 2.
+    In version 2, closing a missing session is not an error.
     """
     id_, session, state = context.session_id, context.session, context.state
     if id_ is None or not state.is_ready:
@@ -107,7 +107,7 @@ def clients_use_sessions_of_this_connection(context: Context) -> CheckResult:
 
 
 def is_taken_up(context: Context) -> bool:
-    """Return whether the session of a message is just being loaded or resumed."""
+    """Return whether the session of a message is being loaded or resumed."""
     return any(
         next(context.state.waiting("client", method, context.session_id), None) is not None
         for method in ("session/load", "session/resume")
@@ -232,11 +232,11 @@ class Endings:
     """Work that a client ended by closing or archiving its session."""
 
     prompts: dict[int, SentRequest] = field(default_factory=dict[int, SentRequest])
-    """By the number of a prompt that was running: what ended its session."""
+    """By the number of a running prompt: the request that ended its session."""
     running: set[str] = field(default_factory=set[str])
-    """Sessions of version 2 that are at work."""
+    """Running sessions of version 2."""
     idle: dict[str, Point] = field(default_factory=dict[str, Point])
-    """By session of version 2: where its work ended, if not as cancelled."""
+    """By session of version 2: the end of its work, if it was not cancelled."""
 
 
 @track(on.request("session/close", "session/archive"))
@@ -269,9 +269,9 @@ def prompts_of_closed_sessions_were_answered(ending: EndContext) -> CheckResult:
 
 @check("ACP-L118", on.response("session/prompt"), method="session/close")
 def ended_by(context: Context, method: str) -> CheckResult:
-    """Return whether a prompt ended as `cancelled`, for one whose session `method` ended.
+    """Check that a prompt ends as `cancelled` if `method` ended its session.
 
-    A response that crossed the request is no fault; neither is one where the request failed.
+    It is not an error if the response crossed the request, or if the request failed.
     """
     if context.request is None:
         return None

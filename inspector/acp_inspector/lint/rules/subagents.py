@@ -1,4 +1,4 @@
-"""Child sessions, and messages from session to session.
+"""Child sessions, and messages between sessions.
 
 Source: ACP, "Subagents" (unstable).
 """
@@ -98,7 +98,7 @@ def children_are_announced_first(context: Context) -> CheckResult:
 
 
 class _FirstMentions(dict[str, Point]):
-    """Sessions that were not opened, and where each was first mentioned."""
+    """Sessions that were not opened, and their first mention."""
 
 
 @track(on.update())
@@ -176,7 +176,7 @@ def mirrors_agree(context: Context) -> CheckResult:
         return None
     if session is None or session.state_at is None or session.state_at.seq < child.mirrored.seq:
         return OK
-    # The child's last state came after the mirror, and now there is a newer one still.
+    # The child reported a state after the mirror, and now an even newer one.
     if child.mirror == session.state:
         return OK
     return context.problem(

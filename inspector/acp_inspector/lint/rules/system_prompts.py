@@ -1,4 +1,4 @@
-"""The system prompt that a client sets a session up with (unstable).
+"""System prompts of sessions (unstable).
 
 Source: ACP schema, `SystemPrompt`.
 """
@@ -26,7 +26,7 @@ PROMPT: Final = "params.systemPrompt"
 
 
 class _Prompts(dict[str, tuple[int, Point]]):
-    """By session: the system prompt that it was created with, and where."""
+    """By session: its system prompt, and the frame that set it."""
 
 
 def _prompt(params: dict[str, Json]) -> dict[str, Json] | None:
@@ -88,9 +88,9 @@ def system_prompts_are_text(context: Context) -> CheckResult:
 
 @check("ACP-L487", on.result(*SETUPS))
 def what_is_not_supported_is_refused(context: Context) -> CheckResult:
-    """Flag sessions that came about though their system prompt cannot have been taken.
+    """Flag sessions that were created although the agent does not support their system prompt.
 
-    An agent that claimed none at all does not know the member.
+    An agent without the capability does not know the field.
     """
     prompt = _prompt(context.request.params) if context.request is not None else None
     if prompt is None or not context.state.claims("agent", _claim(context)):

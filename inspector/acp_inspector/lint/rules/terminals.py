@@ -117,7 +117,7 @@ def terminals_are_released_before_their_session_closes(context: Context) -> Chec
 def terminals_were_released(ending: EndContext) -> CheckResult:
     """Flag terminals that were not released before the connection ended.
 
-    Where a turn was under way still, the agent had no time to.
+    During a running turn, the agent had no time to release them.
     """
     if not ending.is_over:
         return None
@@ -166,9 +166,9 @@ def terminals_stay_in_their_session(context: Context) -> CheckResult:
 OUTPUT: Final = "terminal/output"
 EXIT: Final = "terminal/wait_for_exit"
 QUICK_COMMAND_S: Final = 0.5
-"""Seconds after its creation within which a command that took its time was over before."""
+"""A command that ended within so many seconds after the response had probably ended before it."""
 HEAD_CHARS: Final = 32
-"""Characters that output is recognised by."""
+"""Characters by which output is recognised."""
 MARGIN_BYTES: Final = 1024
 """Bytes below the limit that may be lost with a cut."""
 REMEMBERED: Final = 4096
@@ -176,18 +176,18 @@ REMEMBERED: Final = 4096
 
 @dataclass(slots=True)
 class _Outputs:
-    """What was said of each terminal."""
+    """The reports about each terminal."""
 
     last: dict[tuple[str, str], tuple[Point, int | None]] = field(
         default_factory=dict[tuple[str, str], tuple[Point, "int | None"]]
     )
-    """When it was said last, and how many characters, if all of them."""
+    """The last report, and its number of characters if the output was complete."""
     heads: dict[tuple[str, str], tuple[Point, str]] = field(
         default_factory=dict[tuple[str, str], tuple[Point, str]]
     )
-    """How the output began, where all of it was reported once."""
+    """The beginning of the output, if all of it was reported once."""
     requested_outputs: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    """Terminals of which something was said at all."""
+    """Terminals whose output was requested."""
 
 
 @check("ACP-L256", on.result("terminal/create"))
@@ -220,9 +220,9 @@ def output_is_whole(context: Context) -> CheckResult:
 
 @check("ACP-L258", on.result(OUTPUT))
 def output_keeps_the_limit(context: Context) -> CheckResult:
-    """Flag more output than was asked for, and of output that was cut at its end.
+    """Flag output above the requested limit, and output that was cut at its end.
 
-    That it was is certain where it begins as all of the output did, and so but once.
+    A cut at the end is certain if the output begins like the full output, and only once so.
     """
     limit, output = _limit(context), context.result_object.get("output")
     if limit is None or not isinstance(output, str):
@@ -250,9 +250,9 @@ def _cut_at_the_end(context: Context, output: str) -> CheckResult:
 
 @check("ACP-L259", on.result(OUTPUT))
 def output_is_cut_for_a_reason(context: Context) -> CheckResult:
-    """Flag output that was truncated without a limit, or far below it.
+    """Flag output that was truncated without a limit, or far below the limit.
 
-    Who cuts at a line may stay below the limit, but not far.
+    A cut at a line end may stay slightly below the limit.
     """
     terminal, output = find_terminal(context), context.result_object.get("output")
     if context.result_object.get("truncated") is not True or terminal is None:
@@ -288,7 +288,7 @@ def exits_do_not_change(context: Context) -> CheckResult:
     exit_fields = _exit(context)
     if exit_fields is None:
         if ask.seq < terminal.exited.seq:
-            # It was asked for before, and may have been looked up before.
+            # The request is older, and so may be the reported status.
             return OK
         return context.problem(
             f"the exit of terminal {quoted(terminal.id)} was reported, and is reported no more",
@@ -327,7 +327,7 @@ def exit_codes_are_natural(context: Context) -> CheckResult:
 
 @check("ACP-L263", on.result(OUTPUT, EXIT))
 def terminals_are_created_at_once(context: Context) -> CheckResult:
-    """Flag terminals that took long to create, and whose command was over at once then.
+    """Flag slow terminal/create responses whose command ended immediately after.
 
     A warning only: the client may have been busy, and the command short.
     """

@@ -1,4 +1,4 @@
-"""What an agent reports about a tool call, update by update.
+"""Tool calls and their updates.
 
 Source: ACP, "Tool Calls", "Overview"; the RFD about names of tool calls.
 """
@@ -40,7 +40,7 @@ REMEMBERED: Final = 1000
 
 
 class _Raw(set[tuple[str, str]]):
-    """Sessions and members that were reported already."""
+    """Sessions and fields that were reported already."""
 
 
 def place_of(context: Context) -> str:
@@ -56,7 +56,7 @@ def tool_call_fields(context: Context) -> dict[str, Json]:
 
 
 def known_tool(context: Context) -> SeenToolCall | None:
-    """Return what was known of a message's tool call before it."""
+    """Return the state of a message's tool call before it."""
     id_ = tool_call_fields(context).get("toolCallId")
     if context.session is None or not isinstance(id_, str):
         return None
@@ -180,11 +180,11 @@ def null_changes_nothing(context: Context) -> CheckResult:
 
 ITEMS: Final = frozenset({"content", "diff", "terminal"})
 BLOCKS: Final = frozenset({"text", "image", "audio", "resource_link", "resource"})
-"""Types of blocks, which are no item of a tool call by themselves."""
+"""Types of blocks, which must be wrapped in a content item."""
 
 
 def content_of(context: Context) -> tuple[str, Json]:
-    """Return the content of a tool call, and where it stands."""
+    """Return the content of a tool call, and its path."""
     return f"{place_of(context)}.content", tool_call_fields(context).get("content")
 
 
@@ -246,7 +246,7 @@ def locations_are_absolute(
 
 @check("ACP-L213", TOOL_CALL_MESSAGES)
 def lines_are_one_based(context: Context) -> CheckResult:
-    """Flag lines before the first one; in version 2 the schema forbids them."""
+    """Flag line numbers below 1; in version 2 the schema forbids them."""
     problems: list[Problem] = []
     found: CheckResult = None
     severity = "error" if context.version == 2 else None
@@ -262,9 +262,9 @@ def lines_are_one_based(context: Context) -> CheckResult:
 
 @check("ACP-L214", TOOL_CALL_MESSAGES)
 def shown_terminals_are_there(context: Context) -> CheckResult:
-    """Flag terminals of version 1 that are shown, but not there or not any more.
+    """Flag shown terminals of version 1 that do not exist or were released.
 
-    A client may have said that it shows terminals of the agent's too, which come along in _meta.
+    A client may support terminals of the agent, which are sent in _meta.
     """
     tool, session = known_tool(context), context.session
     place, content = content_of(context)
@@ -290,7 +290,7 @@ def shown_terminals_are_there(context: Context) -> CheckResult:
 
 
 def _own_terminal(context: Context) -> Json:
-    """Return the terminal of its own that an agent shows to a client that takes such."""
+    """Return the agent's own terminal in a message, if the client supports those."""
     claims = as_object(context.state.capabilities["client"].get("_meta"))
     if claims.get("terminal_output") is not True:
         return None
@@ -326,7 +326,7 @@ def chunks_have_one_item(context: Context) -> CheckResult:
 UPDATED: Final = (*on.update("tool_call_update"), *on.request("session/request_permission"))
 """Updates that report a tool call."""
 EXECUTED_STATUSES: Final = frozenset({"in_progress", "completed"})
-"""Statuses of a tool call that is, or was, carried out."""
+"""Statuses of a tool call that is running or has run."""
 REFUSED: Final = frozenset({"reject_once", "reject_always", "cancelled"})
 """Outcomes of a request for permission that forbid it."""
 
@@ -341,7 +341,7 @@ def new_status(context: Context) -> str | None:
 
 
 def live_tool(context: Context) -> SeenToolCall | None:
-    """Return what was known of the tool call, outside of a replay."""
+    """Return the state of the tool call, outside of a replay."""
     if context.session is None or context.session.is_replaying:
         return None
     return known_tool(context)

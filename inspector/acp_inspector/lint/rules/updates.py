@@ -1,4 +1,4 @@
-"""Session updates: which there are, and that each is what it says it is.
+"""Session updates: their variants, and whether their content fits.
 
 Source: ACP, "Prompt Turn", "Extensibility", version 2's migration guide, and the schemas.
 """
@@ -16,13 +16,13 @@ from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import UNSTABLE_UPDATE_KINDS, UPDATE_KINDS
 
 REMOVED: Final = tuple(kind for kind in UPDATE_KINDS[1] if kind not in UPDATE_KINDS[2])
-"""Variants that version 2 does not have any more."""
+"""Variants that version 2 no longer has."""
 ADDED: Final = tuple(kind for kind in UPDATE_KINDS[2] if kind not in UPDATE_KINDS[1])
 """Variants that version 1 does not have yet."""
 CHUNKS: Final = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk")
 WHOLE: Final = ("user_message", "agent_message", "agent_thought")
 TAGS: Final = ("type", "kind", "event", "updateType")
-"""What other protocols tell variants apart by."""
+"""Fields by which other protocols distinguish variants."""
 PAYLOAD: Final = {
     "tool_call": "toolCallId",
     "tool_call_update": "toolCallId",
@@ -40,9 +40,9 @@ PAYLOAD: Final = {
     "agent_message": "messageId",
     "agent_thought": "messageId",
 }
-"""A member by which what belongs to a variant is known."""
+"""A field that identifies the content of a variant."""
 MAX_ERRORS: Final = 5
-"""Places in one update that are reported."""
+"""Most paths reported for one update."""
 
 
 @check("ACP-L175", on.call("session/update"))

@@ -1,4 +1,4 @@
-"""What a session has used of its context window, and what it cost.
+"""Usage of the context window, and costs.
 
 Source: ACP, "Session Usage".
 """

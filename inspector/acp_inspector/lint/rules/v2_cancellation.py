@@ -1,4 +1,4 @@
-"""Single tool calls and terminals of version 2 that a client may cancel, if they say so.
+"""Cancellation of single tool calls and terminals of version 2.
 
 Source: ACP version 2, schema, CancelToolCallRequest, CancelTerminalRequest, ToolCallUpdate.
 """
@@ -46,9 +46,9 @@ class _Offer:
 class _Cancels:
     offers: dict[Key, _Offer] = field(default_factory=dict[Key, _Offer])
     faults: dict[int, str] = field(default_factory=dict[int, str])
-    """Why the cancellation asked for in a frame cannot be."""
+    """By frame: why the requested cancellation is impossible."""
     accepted: dict[Key, SentRequest] = field(default_factory=dict[Key, SentRequest])
-    """Cancellations that the agent agreed to."""
+    """Cancellations that the agent accepted."""
 
 
 @track(on.update("tool_call_update", "terminal_update"), on.request("session/request_permission"))
@@ -84,7 +84,7 @@ def _is_offered(context: Context) -> CheckResult:
         return None
     offer = context.state.of(_Cancels).offers.get(key)
     if offer is None and session.origin != "new" and _entity(session, key) is None:
-        # What was offered before this connection is not known.
+        # Capabilities reported before this connection are unknown.
         return None
     if offer is not None and (
         offer.is_open or (offer.was_open and not context.had_received(offer.since))
@@ -104,7 +104,7 @@ def _keep_fault(context: Context) -> None:
     if key is None or session is None or context.version != 2 or len(faults) >= REMEMBERED:
         return
     if not session.is_open:
-        # The session is missing before the entity is.
+        # A missing session is reported first.
         return
     entity = _entity(session, key)
     if entity is None:

@@ -1,6 +1,6 @@
 """The work of a version 2 session: accepted prompts, states, and the agent's messages.
 
-Nothing is judged here; several subjects judge by it.
+This module has no checks; several modules use it.
 
 Source: ACP version 2, "Prompt Lifecycle".
 """
@@ -20,30 +20,30 @@ from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 WORDS: Final = ("agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk")
 """Updates that carry text of the agent."""
 REMEMBERED: Final = 4096
-"""User messages of each session, and words of one piece of work, that are remembered."""
+"""Most user messages kept per session, and agent messages per piece of work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A user message, as the agent reported it when it took it in."""
+    """A user message as the agent reported it back."""
 
     point: Point
     content: list[Json] | None
-    """The whole; None where it came in pieces."""
+    """The content; None if it was sent in chunks."""
 
 
 @dataclass(slots=True)
 class Foreground:
-    """What one session works on."""
+    """The foreground work of one session."""
 
     echoes: dict[str, Echo] = field(default_factory=dict[str, Echo])
     """User messages by id, as first reported outside replays."""
     named: dict[str, SentRequest] = field(default_factory=dict[str, SentRequest])
-    """Prompts by the id that their results named."""
+    """Prompts by the message id in their results."""
     accepted: list[SentRequest] = field(default_factory=list[SentRequest])
-    """Prompts that were taken in and whose work has not ended yet."""
+    """Accepted prompts whose work has not ended."""
     inserted: Point | None = None
-    """The newest sign of a prompt having been taken in, if no state was reported since."""
+    """The newest sign that a prompt was accepted, if no state was reported since."""
     is_busy: bool = False
     """The last reported state was not idle."""
     began: Point | None = None
@@ -53,13 +53,13 @@ class Foreground:
     states: set[str] = field(default_factory=set[str])
     """The states reported since work began."""
     word_ids: set[str] = field(default_factory=set[str])
-    """Ids of the agent's words since work began."""
+    """Ids of the agent's messages since work began."""
     early: Point | None = None
-    """The first new words since a prompt was taken in, where no state was reported yet."""
+    """The first new message since a prompt was accepted, if no state was reported yet."""
     after_cancel: set[str] = field(default_factory=set[str])
-    """Ids of words and tool calls of cancelled work, until other work begins."""
+    """Ids of messages and tool calls of cancelled work, until other work begins."""
     spoke_waiting: int = 0
-    """The `requires_action` during which words were reported last."""
+    """The `requires_action` during which text was last reported."""
     waited: bool = False
     """`requires_action` was reported at some time."""
     stopped: Point | None = None
@@ -67,19 +67,19 @@ class Foreground:
     answered: Point | None = None
     """The client's last answer to a request of the agent."""
     reported: dict[str, Json] = field(default_factory=dict[str, Json])
-    """The last state update, and how often it came again right behind itself."""
+    """The last state update, and its number of direct repetitions."""
     reported_at: Point | None = None
     repeats: int = 0
     replayed: Point | None = None
-    """The last message that was reported again."""
+    """The last replayed message."""
 
 
 class _Sessions(dict[str, Foreground]):
-    """The work in the foreground of each session."""
+    """The foreground work of each session."""
 
 
 def foreground(context: Context) -> Foreground:
-    """Return what is known of the work of the session that a message is about."""
+    """Return the foreground work of a message's session."""
     return _of(context.state, context.session_id or "")
 
 
@@ -92,12 +92,12 @@ def _of(state: LintState, session: str) -> Foreground:
 
 
 def foregrounds_of(state: LintState) -> dict[str, Foreground]:
-    """Return what is known of the work of each session, by its id."""
+    """Return the foreground work of each session, by id."""
     return state.of(_Sessions)
 
 
 def background_of(update: dict[str, Json]) -> list[dict[str, Json]] | None:
-    """Return the background work that a state update lists; None where it lists none."""
+    """Return the background work in a state update; None without a list."""
     listed = update.get("background")
     return [as_object(each) for each in as_list(listed)] if isinstance(listed, list) else None
 
@@ -210,10 +210,10 @@ def _count(context: Context, own: Foreground) -> None:
 
 
 def _unfinished(context: Context, own: Foreground) -> set[str]:
-    """Return the tool calls of the cancelled work that should have ended with it."""
+    """Return tool calls of the cancelled work that should have ended."""
     background = background_of(context.update)
     if background is None or context.session is None or own.began is None:
-        # What goes on behind was not listed: each of them may.
+        # Without a list, each of them may be background work.
         return set()
     behind = {id_ for each in background if isinstance(id_ := each.get("toolCallId"), str)}
     found: set[str] = set()

@@ -1,4 +1,4 @@
-"""How version 2 is agreed upon, and what its errors carry.
+"""Negotiation of version 2, and its error data.
 
 Source: ACP version 2, schema, InitializeResponse, RequestId and ErrorData.
 """
@@ -39,7 +39,7 @@ ABOUT_SESSIONS: Final = (
     "tool_call/cancel",
     "terminal/cancel",
 )
-"""Requests that find nothing else missing than their session."""
+"""Requests whose "not found" can only mean the session."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class _Negotiation:
     other: Point | None = None
     """The client's first request that was no `initialize`."""
     lower: list[int] = field(default_factory=list[int])
-    """Frames that asked for less than the version 2 that was agreed upon."""
+    """Frames that requested a version below the negotiated version 2."""
 
 
 @check("ACP-L425", on.request())
@@ -61,9 +61,9 @@ def ids_are_not_null(context: Context) -> CheckResult:
 
 @check("ACP-L426", on.result("initialize"))
 def versions_are_rounded_down(context: Context) -> CheckResult:
-    """Flag versions above the one asked for, and below another that would have done.
+    """Flag versions above the requested one, or below a higher suitable one.
 
-    Which versions an agent has is known from what it said on this connection only.
+    The agent's versions are known only from this connection.
     """
     requested, answered = _requested_version(context), _version(context.result_object)
     if requested is None or answered is None:
@@ -88,9 +88,9 @@ def versions_are_rounded_down(context: Context) -> CheckResult:
 
 @check("ACP-L427", on.response("initialize"))
 def unsupported_versions_are_refused(context: Context) -> CheckResult:
-    """Flag agents that go on with a version above the one asked for, instead of refusing.
+    """Flag agents that respond with a version above the requested one instead of refusing.
 
-    That the agent has none below is taken from its response.
+    The response implies that the agent has no lower version.
     """
     requested, answered = _requested_version(context), _version(context.result_object)
     if requested is None:
@@ -190,7 +190,7 @@ def missing_sessions_are_named(context: Context) -> CheckResult:
         and context.session is not None
         and context.session.is_open
     ):
-        # It may be a file that is missing.
+        # A file may be missing instead.
         return None
     named: Json = as_object(context.error.get("data")).get("sessionId")
     if named == context.request.session:
