@@ -1,4 +1,4 @@
-"""Errors as sentences: what was tried, on what, and what to do next; never a traceback."""
+"""Prints errors as sentences: the action, its object, and what to do next; no tracebacks."""
 
 from __future__ import annotations
 

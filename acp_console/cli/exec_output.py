@@ -43,7 +43,7 @@ class TurnPrinter:
         self._is_in_line = False
         self._decoder = Decoder(dialect)
         self._messages: set[str] = set()
-        """Ids of messages of which something was printed."""
+        """Ids of messages that were printed at least in part."""
         self._calls: set[str] = set()
         self._stderr = getincrementaldecoder("utf-8")("replace") if has_stderr else None
         self.stray_lines = 0
@@ -87,7 +87,7 @@ class TurnPrinter:
                 self._messages.add(str(get(update, "messageId")))
                 self._show_block(content)
             case {"sessionUpdate": "agent_message", "messageId": str(id_), "content": blocks}:
-                # Version 2 may send a message whole, and again when it has changed.
+                # Version 2 may send a whole message, and again after a change.
                 if id_ not in self._messages:
                     self._messages.add(id_)
                     for block in as_list(blocks):
@@ -129,6 +129,6 @@ class TurnPrinter:
 
 
 def ascii_json(value: Json) -> str:
-    """Return `value` as JSON on one line, in ASCII alone: no terminal obeys anything in it."""
+    """Return `value` as JSON on one line, in ASCII only: it contains no terminal escapes."""
     # DEL is the one such character that json leaves as it is.
     return json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")

@@ -110,7 +110,7 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
     """Run the command that `words` name, or the console; return the exit code."""
     level = logging.DEBUG if is_debug else logging.WARNING
     logging.basicConfig(level=level, handlers=None if is_debug else [Sentences()])
-    # A character that the terminal has no code for must not end the command.
+    # A character that the terminal cannot encode must not end the command.
     cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     if words[:1] == [SEPARATOR]:
         if len(words) == 1:
@@ -119,7 +119,7 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
     if COMPLETION in os.environ:
         console.main(words, prog_name=PROGRAM)
     try:
-        # Not through main(): it ends with 1, which here means "found", when a reader has left.
+        # Not through main(): on a broken pipe it exits with 1, which here means "found".
         with console.make_context(PROGRAM, words) as context:
             result: object = console.invoke(context)
     except click.exceptions.Exit as ending:

@@ -26,7 +26,7 @@ def command(*, files: tuple[Path, ...]) -> int:
 
     sources = [FileSource(path) for path in files]
     for source in sources:
-        # What is no recording is refused before the screen opens.
+        # Reject other files before the screen opens.
         source.open().close()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("inspect needs a terminal; without one, use acp-console show")

@@ -16,8 +16,8 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 def run_until_signal(work: Callable[[], Awaitable[int]]) -> int:
     """Run `work` and return its exit code.
 
-    SIGTERM and SIGHUP cancel it, so that it ends its agent before we end, with 128 + the signal's
-    number. SIGINT comes as `KeyboardInterrupt`, likewise after that.
+    SIGTERM and SIGHUP cancel it, so that it stops its agent first; the exit code is then 128 + the
+    signal's number. SIGINT raises `KeyboardInterrupt`, also after the agent has stopped.
     """
     raise_descriptor_limit()
     return anyio.run(_run, work)

@@ -1,3 +1,3 @@
-"""The client: agents and how to reach them, sessions, permissions, files."""
+"""The client: agents, connections, sessions, permissions and files."""
 
 __all__: list[str] = []

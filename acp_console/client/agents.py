@@ -28,7 +28,7 @@ class SignInRequiredError(AcpError):
             f"log in with the agent's own program or set its key, then start again{offers}"
         )
         self.methods = tuple(methods)
-        """Names of the ways that the agent offers; untrusted."""
+        """Names of the login methods that the agent offers; untrusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class AgentSpec:
     max_protocol_version: int = 1
     """The newest protocol version to ask it for; 2 is a draft."""
     dialect: str | None = None
-    """The dialect that it speaks; None: the published protocol, or what is recognised."""
+    """The dialect of the agent; None: detect it."""
 
     def with_protocol(self, newest: int, dialect: str | None = None) -> AgentSpec:
-        """Return the same agent, to be spoken to in another way."""
+        """Return the same agent with another protocol version or dialect."""
         command = self.command
         if dialect == BATCHES:
             newest = max(newest, 2)
@@ -56,10 +56,10 @@ class AgentSpec:
         return replace(self, command=command, max_protocol_version=newest, dialect=dialect)
 
     def open_dialect(self) -> Dialect | None:
-        """Return the dialect to read and write, new for one connection; None: not known yet."""
+        """Return a new dialect for one connection; None: not known yet."""
         if self.dialect is None or self.dialect == BATCHES:
             return None
-        # Dialects are rare, and what they bring along takes time at every start.
+        # Imported late: dialects are rare, and their modules are slow to import.
         from acp_protocol.dialects.registry import open_dialect
 
         return open_dialect(self.dialect)

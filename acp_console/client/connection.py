@@ -1,7 +1,7 @@
-"""A running agent, and what a client can ask of it.
+"""A connection to a running agent, and the requests of a client.
 
-Every line sent and received and every piece of stderr is in the journal first; subscribe there to
-see or record what happens.
+Every line sent or received and every chunk of stderr is first added to the journal; subscribe to
+the journal to show or record the traffic.
 
 Source: ACP, Initialization; Session Setup; Prompt Turn.
 """
@@ -39,7 +39,7 @@ from acp_protocol.transport.stdio import StreamTransport
 from acp_protocol.version import VERSION
 
 START_TIMEOUT_S: Final = 60.0
-"""Seconds that an agent has to answer `initialize`; wrappers may download it first."""
+"""Seconds that an agent has to respond to `initialize`; wrappers may download it first."""
 
 UNSUPPORTED_VERSION: Final = -32022
 
@@ -59,11 +59,11 @@ class AgentConnection:
         self.spec = spec
         self.connection = connection
         self.version = 1
-        """The protocol version that was agreed on."""
+        """The negotiated protocol version."""
         self.agent_info: Mapping[str, Json] = {}
         self.capabilities: Mapping[str, Json] = {}
         self.auth_methods: tuple[Json, ...] = ()
-        """As the agent gave them, not validated."""
+        """As the agent sent them, not validated."""
         self._child = child
         self._handlers = handlers
 
@@ -113,7 +113,7 @@ class AgentConnection:
     def _initialize_params(self) -> dict[str, Json]:
         us = {"name": "acp-console", "title": "acp-console", "version": VERSION}
         first = {"clientInfo": us, "clientCapabilities": self._handlers.capabilities}
-        # The version is not known yet: an agent with version 1 finds the fields of version 1.
+        # The version is not known yet, so also send the fields of version 1.
         second: dict[str, Json] = (
             {"info": us, "capabilities": {}} if self.spec.max_protocol_version > 1 else {}
         )
@@ -194,7 +194,7 @@ class AgentConnection:
             raise SignInRequiredError(refusal, dict(self._login_methods())) from None
 
     def _login_methods(self) -> Iterator[tuple[str, str]]:
-        """Yield the name and the description of each way to log in."""
+        """Yield the name and the description of each login method."""
         for method in self.auth_methods:
             name = (
                 get_text(method, "name") or get_text(method, "id") or get_text(method, "methodId")

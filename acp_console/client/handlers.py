@@ -1,4 +1,4 @@
-"""What the client does for an agent: files, commands, and consent.
+"""Handles requests of an agent: files, terminals and permissions.
 
 Source: ACP, File System; ACP, Terminals; ACP, Tool Calls, "Requesting Permission".
 """
@@ -47,9 +47,9 @@ MAX_READS: Final = 4
 class ClientHandlers:
     """Handles what an agent asks of its client.
 
-    `reads` and `writes` say which file requests are served at all, `runs` whether commands are run;
-    an agent is told before it asks. Running has to be wished for, because no directory confines a
-    command, and it takes an `async with` around the connection: commands end with that block.
+    `reads` and `writes` enable file requests, `runs` enables terminals; the capabilities in
+    `initialize` follow them. `runs` is off by default, because no directory confines a command. It
+    requires an `async with` around the connection, whose end kills the commands.
     """
 
     def __init__(
@@ -81,29 +81,29 @@ class ClientHandlers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End every command that still runs, together with what it started."""
+        """Kill every running command and the processes that it started."""
         terminals, self._terminals = self._terminals, None
         if terminals is not None:
             await terminals.__aexit__(kind, error, trace)
 
     @property
     def capabilities(self) -> dict[str, Json]:
-        """What `initialize` tells an agent of us."""
+        """The client capabilities in `initialize`."""
         files = {"readTextFile": self._reads, "writeTextFile": self._writes}
         return {"fs": files, "terminal": self._terminals is not None}
 
     def open_session(self, session_id: str, cwd: Path) -> None:
-        """Let the agent read and write below `cwd` for this session."""
+        """Allow the agent to read and write below `cwd` in this session."""
         self._cwds[session_id] = cwd
         self._roots[session_id] = SandboxedFiles([cwd])
 
     def begin_turn(self, session_id: str) -> None:
-        """Let the session ask for consent again; earlier updates are no part of the turn."""
+        """Allow permission requests of the session again; earlier updates no longer count."""
         self._cancelled.discard(session_id)
         self.turns.begin(session_id)
 
     def cancel_turn(self, session_id: str) -> None:
-        """Answer every question of the session with `cancelled` until its next turn."""
+        """Respond `cancelled` to every permission request of the session until its next turn."""
         self._cancelled.add(session_id)
 
     async def handle_request(self, request: Request) -> Json:
@@ -123,7 +123,7 @@ class ClientHandlers:
                 )
 
     async def handle_notification(self, notification: Notification) -> None:
-        """Remember what is said of turns and tool calls; what is shown comes from the journal."""
+        """Record updates of turns and tool calls; screens read the journal."""
         match notification.params:
             case {"sessionId": str(session_id), "update": update} if (
                 notification.method == "session/update" and self.version >= 2
@@ -148,7 +148,7 @@ class ClientHandlers:
                     "content": block,
                 },
             }:
-                # What a call is about may come piece by piece, and is asked about as a whole.
+                # Updates of a call may be partial; the permission request shows them merged.
                 self._add_content(session_id, call_id, block)
             case _:
                 logger.debug("ignored notification %s", notification.method)
@@ -156,7 +156,7 @@ class ClientHandlers:
     def _remember(self, session_id: str, call_id: str, update: Mapping[str, Json]) -> None:
         calls = self._calls.setdefault(session_id, {})
         call = merge_tool_call(calls.pop(call_id, {}), update, self.version)
-        # It was not validated, so it may not be hashable.
+        # The id is not validated, so it may not be hashable.
         if call.get("status") in ("completed", "failed"):
             return
         calls[call_id] = call
@@ -203,7 +203,7 @@ class ClientHandlers:
                 chosen = await self._decider.decide(ask)
             finally:
                 self._open_prompts -= 1
-        # An answer that was not offered must not go out, and none may follow on a cancelled turn.
+        # Only an offered option may be sent, and none after the turn was cancelled.
         is_offered = any(option.id == chosen for option in ask.options)
         if chosen is None or not is_offered or session_id in self._cancelled:
             return {"outcome": {"outcome": "cancelled"}}
@@ -254,8 +254,8 @@ class _Chunks(list[Json]):
 
 
 def _read(request: Request, version: int) -> dict[str, Json]:
-    """Return the params without what a reader bears; refuse them by the name of the member."""
-    # The shapes come in with the agent's first request, not with the start.
+    """Return the params without tolerated errors; other errors name the field."""
+    # Import the schema with the first request of the agent, not at the start.
     from acp_protocol.schema.validate import parse_params
 
     params, errors = parse_params(request.method, request.params, version, kind="request")

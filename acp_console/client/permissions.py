@@ -42,7 +42,7 @@ class PermissionPrompt:
     request_id: RequestId
     session_id: str
     tool_call: Mapping[str, Json]
-    """What the agent sent about the call: its updates, overridden by the permission request."""
+    """The fields of the call: from its updates, overridden by the permission request."""
     options: tuple[PermissionOption, ...]
     cwd: Path | None = None
     """The session's directory; None for a session that was never opened."""
@@ -61,11 +61,11 @@ class PermissionPrompt:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files that the call names: its locations and its diffs."""
+        """The files in the locations and diffs of the call."""
         named: list[Json] = []
         for field in ("locations", "content"):
             named += as_list(self.tool_call.get(field))
-        # Version 2 lists which files a diff changes, and from where they move.
+        # Version 2 lists the files that a diff changes, and the old paths of moved ones.
         for entry in tuple(named):
             named += get_list(entry, "changes")
         paths = (get_text(entry, name) for entry in named for name in ("path", "oldPath"))
@@ -73,7 +73,7 @@ class PermissionPrompt:
 
     @property
     def paths_outside(self) -> tuple[str, ...]:
-        """Those of `paths` that lie outside the session's directory, links followed."""
+        """The `paths` outside the session's directory, with symbolic links resolved."""
         return tuple(path for path in self.paths if not self._is_inside(path))
 
     def find_option(self, *kinds: str) -> PermissionOption | None:
@@ -90,7 +90,7 @@ class PermissionPrompt:
         try:
             return (self.cwd / path).resolve().is_relative_to(self.cwd.resolve())
         except (OSError, RuntimeError, ValueError):
-            # A loop of links, a NUL: a path that cannot be resolved counts as outside.
+            # A path that cannot be resolved (a loop of links, a NUL) counts as outside.
             return False
 
 
@@ -98,7 +98,7 @@ class Decider(Protocol):
     """Grants or refuses permission."""
 
     async def decide(self, request: PermissionPrompt) -> str | None:
-        """Return the id of one of the offered options; None when nothing was decided."""
+        """Return the id of one of the offered options; None without a decision."""
         ...
 
 
@@ -110,7 +110,7 @@ class PolicyDecider:
         self._refused = on_refusal
 
     async def decide(self, request: PermissionPrompt) -> str | None:
-        """Allow what the policy allows, once; refuse the rest, once where that is offered."""
+        """Allow once what the level allows; reject the rest, once if that is offered."""
         if allows(self._allowed, request):
             option = request.find_option("allow_once", "allow_always")
         else:
@@ -126,7 +126,7 @@ def allows(allowed: AllowLevel, request: PermissionPrompt) -> bool:
 
 
 def required_level(request: PermissionPrompt) -> AllowLevel:
-    """Return the strictest policy that would allow it."""
+    """Return the lowest level that allows the request."""
     if allows("reads", request):
         return "reads"
     return "edits" if allows("edits", request) else "all"
@@ -142,7 +142,7 @@ def parse_permission_request(
 ) -> PermissionPrompt | None:
     """Return the request in the params of `session/request_permission`; None if malformed.
 
-    `known` is what earlier updates said of the same call: the request need not repeat it.
+    `known` has the fields from earlier updates of the call, which the request need not repeat.
     """
     session_id, tool_call = get_text(params, "sessionId"), requested_tool_call(params, version)
     if session_id is None or tool_call is None or not isinstance(get(params, "options"), list):

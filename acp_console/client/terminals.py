@@ -1,4 +1,4 @@
-"""The words of `terminal/*` for the commands that run for an agent.
+"""Serves `terminal/*` requests with commands that run for an agent.
 
 Source: ACP, Terminals.
 """
@@ -24,7 +24,7 @@ from acp_protocol.jsonrpc import Json
 TERMINAL_METHODS: Final = frozenset(
     f"terminal/{action}" for action in ("create", "output", "wait_for_exit", "kill", "release")
 )
-"""What an agent may request if the client offers terminals."""
+"""The methods that an agent may call if the client offers terminals."""
 
 
 async def serve_terminal(
@@ -35,9 +35,10 @@ async def serve_terminal(
     cwd: Path,
     roots: SandboxedFiles,
 ) -> Json:
-    """Return the result of one of `TERMINAL_METHODS`, whose params fit their shape.
+    """Return the result of one of `TERMINAL_METHODS`; its params are validated.
 
-    `cwd` is the directory of the session that asks, `roots` are all that it may start commands in.
+    `cwd` is the directory of the session, `roots` are all directories that it may start commands
+    in.
 
     Raises:
         RequestFailedError: the session has no such terminal, or the command is not run.
@@ -72,7 +73,7 @@ def _command(params: Mapping[str, Json]) -> CommandSpec:
         args=tuple(params.get("args") or ()),
         env=tuple((variable["name"], variable["value"]) for variable in params.get("env") or ()),
         cwd=params.get("cwd"),
-        # The shape also takes an integer that is spelled as a float.
+        # The schema also accepts a float with an integral value.
         output_limit=None if limit is None else int(limit),
     )
 

@@ -1,4 +1,4 @@
-"""When a turn of version 2 has ended: its prompt is answered long before.
+"""Finds the end of a turn of version 2, whose prompt gets its response at the beginning.
 
 Source: ACP version 2, Prompt Lifecycle, `state_update`.
 """
@@ -27,7 +27,7 @@ class _Session:
     updates: list[Update] = field(default_factory=list[Update])
     """Echoes of prompts and idle states, in order."""
     waiting: set[anyio.Event] = field(default_factory=set[anyio.Event])
-    """Set when there is more, for each turn whose end is waited for."""
+    """Set on new updates, for each turn whose end is awaited."""
 
     def wake(self) -> None:
         for event in self.waiting:
@@ -39,7 +39,7 @@ MAX_UPDATES: Final = 1000
 
 
 class TurnTracker:
-    """Keeps the updates of each session that say where turns begin and end."""
+    """Keeps the updates of each session that mark the beginning and end of turns."""
 
     names_messages = True
     """False for the draft before this one, whose responses name no message."""
@@ -61,7 +61,7 @@ class TurnTracker:
                 pass
 
     def begin(self, session_id: str) -> None:
-        """Begin a turn: earlier updates are no part of it."""
+        """Begin a turn: earlier updates are not part of it."""
         session = self._sessions.setdefault(session_id, _Session())
         if not session.waiting:
             session.updates.clear()
@@ -69,18 +69,18 @@ class TurnTracker:
     async def wait_for_end(
         self, session_id: str, response: Update, connection: Connection
     ) -> Update:
-        """Return the state that ends the turn of the prompt with that answer.
+        """Return the state that ends the turn of the prompt with this response.
 
         Raises:
-            RemoteProtocolError: the answer names no message.
+            RemoteProtocolError: the response has no message id.
             RequestFailedError: the turn ended with an error.
-            ConnectionClosedError: the agent left before.
+            ConnectionClosedError: the connection ended before.
         """
         message_id = response.get("messageId")
         if not isinstance(message_id, str) and self.names_messages:
             raise RemoteProtocolError("the agent's response to session/prompt has no messageId")
         session = self._sessions.setdefault(session_id, _Session())
-        # The echo may have come before the answer, and then the end of the turn too.
+        # The echo may have come before the response, and the end of the turn too.
         start = _place_of(session.updates, message_id)
         more = anyio.Event()
 

@@ -9,7 +9,7 @@ from acp_inspector.lint.catalog import SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding, LintReport
 
 MESSAGE_WIDTH: Final = 400
-"""Characters of a message, at most: it quotes what came from the wire."""
+"""Longest message, in characters: it quotes untrusted values."""
 MOST_SEVERE_FIRST: Final[tuple[Severity, ...]] = tuple(reversed(SEVERITIES))
 
 
@@ -30,12 +30,12 @@ def frame_numbers(finding: Finding, most: int) -> str:
 
 
 def json_path(finding: Finding) -> str:
-    """Return where the finding is, as filters spell it; empty if it is nowhere in particular."""
+    """Return the path of the finding in filter syntax; empty if it has none."""
     steps = finding.path.split(".") if finding.path else ()
     path = "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in steps)
     return f"${path}" if path else ""
 
 
 def rule_coverage(report: LintReport) -> tuple[int, int]:
-    """Return how many rules had something to check, and how many there are."""
+    """Return how many rules had something to check, and how many could apply."""
     return len(report.exercised & report.applicable), len(report.applicable)

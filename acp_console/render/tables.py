@@ -1,4 +1,4 @@
-"""Tables as lines of text: which columns fit into a width, and how each row is written."""
+"""Tables as lines of text, fitted to a width."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rich.cells import cell_len, set_cell_size
 GAP: Final = 2
 """Columns between two of a table."""
 MIN_FLEXIBLE_WIDTH: Final = 24
-"""Columns that the flexible one of a table keeps before others are left out."""
+"""Least width of the flexible column before other columns are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a table is laid out, and which columns it loses where there is little room."""
+    """The layout of a table, and which columns it drops if space is short."""
 
     columns: tuple[str, ...]
     words: tuple[str, ...]
@@ -24,12 +24,12 @@ class Layout:
     flexible: str
     """The column that becomes narrower first."""
     spare: tuple[str, ...]
-    """The columns that are left out next, in that order."""
+    """The columns that are dropped next, in that order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The columns of a table in a certain width."""
+    """The columns of a table that fit into a width."""
 
     shown: tuple[int, ...]
     """Their positions in the layout."""
@@ -64,7 +64,7 @@ class TableText:
     def fit(self, width: int) -> Fit:
         """Return which columns are shown in `width`, and how wide each is."""
         if width not in self._fits:
-            # Only the last width is asked for again and again.
+            # Only the last width is requested repeatedly.
             self._fits = {width: self._fit(width)}
         return self._fits[width]
 

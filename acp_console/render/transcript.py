@@ -1,4 +1,4 @@
-"""A conversation as lines of text, and what changed in it; every line is safe to show."""
+"""A conversation, or its changes, as lines of text; every line is safe to show."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""What the screens show, without Textual."""
+"""The state behind the screens, without Textual."""
 
 __all__: list[str] = []

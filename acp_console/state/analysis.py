@@ -1,7 +1,7 @@
 """Folds over many entries, computed in a thread so that the screen stays responsive.
 
-A fold belongs to its thread. Queries run there between two steps, and return values that do not
-change afterwards: the screen and the thread share no lock.
+A fold belongs to its thread. Queries run there between two steps and return immutable values, so
+the screen and the thread share no lock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ A = TypeVar("A")
 SLICE_S: Final = 0.004
 """Seconds of work before the thread releases the interpreter to the screen."""
 PAUSE_S: Final = 0.004
-"""Seconds for which it is released."""
+"""Seconds for which the interpreter is released."""
 POLL_INTERVAL_S: Final = 0.1
 """Seconds between two polls for new entries."""
 INDEX_STEP_BYTES: Final = 1 << 19
@@ -40,7 +40,7 @@ INDEX_STEP_BYTES: Final = 1 << 19
 ROWS_PER_CHECK: Final = 32
 """Rows that are read between two checks of the clock."""
 ROWS_PER_FREEZE: Final = 16_384
-"""Rows after which what they have left behind is taken for lasting."""
+"""Rows after which the objects so far are excluded from garbage collection."""
 ENTRIES_PER_PORTION: Final = 500_000
 """Entries that are read before the fold pauses: each one costs memory."""
 MAX_FINDINGS_PER_RULE: Final = 200
@@ -59,14 +59,14 @@ class Query(Generic[T, A]):
     is_discarded: bool = False
     """Whether its result is no longer needed."""
     cost: float = 0.0
-    """Seconds that answering took."""
+    """Seconds that the query took."""
 
     def run(self, fold: T) -> None:
         began = time.monotonic()
         try:
             self.result = self.function(fold)
         except Exception as problem:
-            # Boundary of a worker, catch everything: the next query may succeed.
+            # Boundary: catch everything, because the next query may succeed.
             logger.exception("a query of a fold failed")
             self.problem = f"{type(problem).__name__}: {problem}"
         self.cost = time.monotonic() - began
@@ -75,7 +75,7 @@ class Query(Generic[T, A]):
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a fold. Written only by its thread, read by any."""
+    """The progress of a fold. Only its thread writes it; any thread may read it."""
 
     read: int = 0
     """Rows that were read."""
@@ -146,7 +146,7 @@ class BackgroundFold(Generic[T]):
         self._entries: EntrySequence | None = None
         self.progress = Progress()
         self.is_wanted = True
-        """Whether it is shown; if not, it yields to other folds, but still runs queries."""
+        """Whether its result is shown; if not, it yields to other folds, but still runs queries."""
 
     def start(self) -> None:
         if self._thread is None:
@@ -160,7 +160,7 @@ class BackgroundFold(Generic[T]):
     def query(self, function: Callable[[T], A]) -> Query[T, A]:
         """Run `function` on the fold in its thread, soon; it must change nothing.
 
-        What it returns must be a value of its own: the fold goes on meanwhile.
+        The result must not refer to the fold, which continues meanwhile.
         """
         query = Query(function)
         self._inbox.put(query)
@@ -185,10 +185,10 @@ class BackgroundFold(Generic[T]):
 
     def _run(self) -> None:
         try:
-            # Hundreds of rules are loaded with the first linter: that takes its time.
+            # The first linter loads hundreds of rules, which takes time.
             fold = self._begin()
         except Exception as problem:
-            # The border of a worker: `progress` reports the problem.
+            # Boundary: catch everything; `progress` reports the problem.
             logger.exception("a fold could not be started")
             self.progress.problem = f"{type(problem).__name__}: {problem}"
             return
@@ -207,7 +207,7 @@ class BackgroundFold(Generic[T]):
             wait_s = self._pause_s if is_busy else self._poll_interval
         if isinstance(self._entries, IndexedRecording):
             self._entries.close()
-        # What this fold has kept is garbage from here on.
+        # The values of this fold are garbage from here on.
         gc.unfreeze()
 
     def _work(self, fold: T) -> tuple[T, bool]:
@@ -219,7 +219,7 @@ class BackgroundFold(Generic[T]):
         except AcpError as problem:
             self.progress.problem = str(problem)
         except Exception as problem:
-            # The border of a worker: a fold that breaks down must not take the screen with it.
+            # Boundary: catch everything, because a failing fold must not end the app.
             logger.exception("a fold failed at row %d", self.progress.read)
             self.progress.problem = f"{type(problem).__name__}: {problem}"
         return fold, False
@@ -243,7 +243,7 @@ class BackgroundFold(Generic[T]):
             self._read_rows(fold, entries)
         if not progress.is_behind and not progress.is_finished and self._finish is not None:
             is_over = self._is_over() if recording is None else recording.footer is not None
-            # What came meanwhile belongs to it too.
+            # Include entries that arrived meanwhile.
             if is_over and len(entries) == progress.read:
                 self._finish(fold)
                 progress.is_finished = True
@@ -268,25 +268,25 @@ class BackgroundFold(Generic[T]):
             if isinstance(row, ENTRY_TYPES):
                 self._take(fold, row)
         if behind // ROWS_PER_FREEZE > progress.read // ROWS_PER_FREEZE:
-            # The garbage collector would look at all that is kept again and again.
+            # Otherwise the garbage collector would scan all kept objects repeatedly.
             gc.collect(1)
             gc.freeze()
         progress.read = behind
 
 
 class AnalysisFolds:
-    """What is known of one source: its model, its findings, and what both say of its rows.
+    """The analysis of one source: its model, its findings, and annotations from both.
 
-    Each fold is begun when it is wanted, and they take turns: two at once would be no quicker.
+    Each fold starts on demand. Only one runs at a time: two at once would be no faster.
     """
 
     def __init__(
         self, entries: Callable[[], EntrySequence], *, is_over: Callable[[], bool] = lambda: False
     ) -> None:
-        """Get ready to read what `entries` opens."""
+        """Prepare to read the entries that `entries` opens."""
         self.annotations = Annotations()
         self.background: tuple[BackgroundFold[Any], ...] = ()
-        """What goes on while something else or nothing is looked at, the most urgent first."""
+        """The folds that run in the background, the most urgent first."""
 
         def new_model() -> SessionModel:
             self.annotations.clear_entries()
@@ -307,12 +307,12 @@ class AnalysisFolds:
             lambda linter, entry: self.annotations.add_findings(linter.feed(entry)),
             finish=lambda linter: self.annotations.add_findings(linter.finish()),
             is_over=is_over,
-            # It keeps little of each entry: rows are marked up to the last.
+            # No pauses: it keeps little per entry, and all rows get marks.
             portion=sys.maxsize,
         )
 
     def share(self, looked_at: BackgroundFold[Any] | None) -> None:
-        """Give the time to what is looked at; to the background, when that is done."""
+        """Run the visible folds; once they are done, those in the background."""
         order = [] if looked_at is None else [looked_at]
         order += [each for each in self.background if each is not looked_at]
         is_free = True

@@ -1,8 +1,8 @@
 """A chat with one agent: its connection, the queued prompt and the open permission requests.
 
-`run` owns the agent: its process, its connection and its turns live and end in one task group. A
-screen passes `on_change`, and reads the attributes when it is called. One agent runs at a time, and
-a restart begins once the old one is gone, so nothing of an old agent reaches a new one.
+`run` owns the agent: its process, connection and turns run in one task group. A screen passes
+`on_change`, and reads the attributes when it is called. One agent runs at a time; a restart waits
+for the end of the old one, so nothing of an old agent reaches a new one.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class ChatSession:
         agent: the agent to start.
         cwd: the session's directory.
         record: where to record the traffic of all its agents.
-        after: the chat that recorded there before; its recording goes on once it is closed.
-        on_change: called whenever there is something new to show; must be quick.
+        after: the chat that recorded to that file before; its recording is continued once it is
+        closed. on_change: called whenever there is something new to show; must be quick.
     """
 
     def __init__(
@@ -69,19 +69,19 @@ class ChatSession:
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self.journal = Journal()
-        """The traffic of all agents: after a restart the reason for it is still there."""
+        """The traffic of all agents, also those before a restart."""
         self.state: ChatState = "starting"
         self.title = agent.title
-        """What the agent calls itself; untrusted."""
+        """The agent's own name; untrusted."""
         self.session_id: str | None = None
         self.queued: str | None = None
         """A prompt that is sent once the agent is ready."""
         self.error: AcpError | None = None
         """Why the agent stopped or the last turn failed, until the next prompt."""
         self.owns_recording = False
-        """Whether the recording is of this chat, or of one before it."""
+        """Whether this chat, and not one before it, writes the recording."""
         self.recording_failure = ""
-        """Why the recording misses entries; empty while it misses none."""
+        """Why the recording lacks entries; empty if it lacks none."""
         self._agent = agent
         self._cwd = cwd
         self._record = record
@@ -101,7 +101,7 @@ class ChatSession:
         self._is_over = anyio.Event()
         self._is_closed = anyio.Event()
 
-    # What a screen reads
+    # For screens: state
 
     @property
     def is_busy(self) -> bool:
@@ -130,7 +130,7 @@ class ChatSession:
         items, self._changed_items = self._changed_items, []
         return entries, items
 
-    # What a user does
+    # For screens: actions
 
     def send(self, text: str) -> None:
         """Send a prompt now if the agent is ready, otherwise as soon as it is."""
@@ -164,7 +164,7 @@ class ChatSession:
         self._restart.set()
         self._agent_scope.cancel()
 
-    # How it runs
+    # Running
 
     async def run(self) -> None:
         """Run the agent, again after each `restart`, until `close`."""
@@ -199,9 +199,9 @@ class ChatSession:
         await self._is_closed.wait()
 
     async def decide(self, request: PermissionPrompt) -> str | None:
-        """Wait for the user's answer; None when the turn was cancelled meanwhile.
+        """Wait for the user's choice; None when the turn was cancelled meanwhile.
 
-        A request about a call replaces an earlier one about it, which is no longer shown.
+        A request about a tool call replaces an earlier one about the same call.
         """
         key, tool_call = id_key(request.request_id), request.tool_call.get("toolCallId")
         for earlier in self._pending.values():
@@ -358,7 +358,7 @@ class ChatSession:
             ]
 
     def _report_stray_line(self, frame: Frame) -> None:
-        """Add one notice for the first line that is no message; count the others in it."""
+        """Add a notice for the first line that is not a message; count further ones in it."""
         self._stray_lines += 1
         if self._stray_notice is None:
             quoted = single_line(frame.data.decode(errors="replace"), 80)

@@ -23,7 +23,7 @@ from acp_protocol.jsonrpc import Message
 POLL_INTERVAL_S: Final = 0.25
 """Seconds between two polls of the proxy's state."""
 RETRY_INTERVAL_S: Final = 1.0
-"""Seconds after which a proxy that did not answer is asked again."""
+"""Seconds after which a proxy that did not reply is polled again."""
 RESPONSE_TIMEOUT_S: Final = 60.0
 """Seconds to wait for the response to an injected frame."""
 MAX_INJECTED: Final = 50
@@ -44,9 +44,9 @@ class HeldFrame:
     queued_behind: int
     """Frames that wait behind it."""
     raw: bytes
-    """Its bytes, or the first of them if it is very long."""
+    """The bytes; of a very long frame only the first ones."""
     size: int
-    """Bytes of all of it."""
+    """Bytes of the whole frame."""
 
     @property
     def is_whole(self) -> bool:
@@ -73,7 +73,7 @@ class InterceptState:
     """How many frames each rule and add-on has changed."""
 
     def find_held(self, number: int) -> HeldFrame | None:
-        """Return the hold of that number; None when it has left."""
+        """Return the held frame with this number; None if it is no longer held."""
         return next((hold for hold in self.held_frames if hold.id == number), None)
 
 
@@ -82,15 +82,15 @@ class InjectedFrame:
     """An injected frame, and its response."""
 
     side: Side
-    """The side that the receiver takes for its sender."""
+    """The side that appears as the sender."""
     text: str
     id: str | None = None
-    """The id that it got, once it is on its way."""
+    """Its id, once it is sent."""
     response: bytes | None = None
     error: str = ""
     """Why it was not sent."""
     is_over: bool = False
-    """Whether no response can come any more."""
+    """Whether no response can arrive any more."""
 
 
 class InterceptClient:
@@ -124,10 +124,10 @@ class InterceptClient:
         return sent
 
     def read_frame(self, hold: HeldFrame) -> bytes:
-        """Return all of a held frame; waits for the socket, hence not for the event loop.
+        """Return all of a held frame; waits for the socket, so do not call it in the event loop.
 
         Raises:
-            AttachError: it is not held any more, or the proxy is gone.
+            AttachError: the frame is no longer held, or the proxy is gone.
         """
         if hold.is_whole:
             return hold.raw
@@ -150,8 +150,8 @@ class InterceptClient:
                     while self._attend(attachment):
                         self.state = _read(attachment.call("state"))
             except (OSError, AttachError):
-                # Either it has ended, and with it everything that was held; or it is busy with a
-                # peer that does not read, and will answer again.
+                # Either the proxy has ended, and so all holds; or it is blocked by a peer that does
+                # not read, and will reply again.
                 self.state = InterceptState("gone")
                 self._wait_for_it()
 
@@ -166,7 +166,7 @@ class InterceptClient:
             self.refusals.append("the proxy does not respond")
 
     def _attend(self, attachment: ProxyClient) -> bool:
-        """Run the next command, if one comes soon; return whether to go on."""
+        """Run the next command, if one comes soon; return whether to continue."""
         try:
             command = self._commands.get(timeout=POLL_INTERVAL_S)
         except Empty:
@@ -182,7 +182,7 @@ class InterceptClient:
         return True
 
     def _send(self, sent: InjectedFrame, members: dict[str, Any]) -> None:
-        # On a connection of its own: other commands do not wait for this response.
+        # On a separate connection, so that other commands do not wait for this response.
         try:
             with ProxyClient(self._path) as attachment:
                 attachment.call("hello", passing=True)
@@ -196,7 +196,7 @@ class InterceptClient:
 
 
 def encode_bytes(raw: bytes) -> dict[str, str]:
-    """Return bytes as a command carries them."""
+    """Return bytes as fields of a command."""
     try:
         return {"text": raw.decode()}
     except UnicodeDecodeError:

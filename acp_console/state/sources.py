@@ -1,7 +1,7 @@
 """The sources of traffic for the watch screen: a running proxy, or a recording.
 
-A recording is read in place. To a proxy a thread listens, and a screen takes what has
-come at its own pace; while its queue is full, only the thread waits.
+A recording is read in place. A thread reads from a proxy into a queue, which the screen empties at
+its own pace; while the queue is full, only the thread waits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from acp_protocol.errors import AcpError
 POLL_INTERVAL_S: Final = 0.5
 """Seconds between two checks whether a proxy still runs."""
 MAX_QUEUED: Final = 10_000
-"""Entries that are read before the screen has taken those before them."""
+"""Most entries in the queue."""
 
 
 class TrafficSource(Protocol):
@@ -36,7 +36,7 @@ class TrafficSource(Protocol):
 
 
 class ProxySource:
-    """A running proxy, to be attached to."""
+    """A running proxy to attach to."""
 
     is_live = True
 
@@ -46,7 +46,7 @@ class ProxySource:
         self._attachment: ProxyClient | None = None
 
     def recording(self) -> IndexedRecording | None:
-        """Return the file that it writes, if what it tells lies there; the caller closes it."""
+        """Return the proxy's recording if it is readable here; the caller closes it."""
         if self.proxy.recording is None:
             return None
         try:
@@ -54,7 +54,7 @@ class ProxySource:
         except AcpError:
             return None
         if "series" in recording.header.meta:
-            # It will go on in another file; the control socket goes on regardless.
+            # Rotation will continue in another file; the control socket yields all entries.
             recording.close()
             return None
         return recording
@@ -73,7 +73,7 @@ class ProxySource:
 
 
 class FileSource:
-    """A recording on disk, also one that is still written."""
+    """A recording on disk, possibly still being written."""
 
     is_live = False
 
@@ -101,7 +101,7 @@ class ProxyWatcher:
         self._path = source.proxy.path
         self._leaves = threading.Event()
         self.is_over = False
-        """The proxy is gone; what it wrote may still be there to be read."""
+        """The proxy is gone; its entries may still be unread."""
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="presence", daemon=True).start()
@@ -132,7 +132,7 @@ class ProxyReader:
         self.unreadable = 0
         """Number of lines that could not be parsed."""
         self.problem: AcpError | None = None
-        """Why it could not be read, if it could not."""
+        """Why reading failed, if it did."""
         self.is_over = False
         """Whether the proxy has ended; entries may still wait for `take`."""
 
@@ -140,7 +140,7 @@ class ProxyReader:
         threading.Thread(target=self._run, name="reading", daemon=True).start()
 
     def take(self, most: int) -> list[Entry]:
-        """Return the next entries, at most `most`; none when none has come."""
+        """Return the next entries, at most `most`; empty if none has arrived."""
         taken: list[Entry] = []
         with suppress(Empty):
             while len(taken) < most:
@@ -149,7 +149,7 @@ class ProxyReader:
 
     def close(self) -> None:
         self._is_closed = True
-        # The thread may wait for room.
+        # The thread may be waiting for space in the queue.
         self.take(MAX_QUEUED)
         self._source.close()
 

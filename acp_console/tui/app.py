@@ -1,4 +1,4 @@
-"""The console: an app that holds screens, and nothing else."""
+"""The console: the app and its screens."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from acp_protocol.host.process import raise_descriptor_limit
 
 
 class ConsoleApp(App[int]):
-    """Chats with agents and shows what goes over the wire."""
+    """Chats with agents and shows their traffic."""
 
     TITLE = "acp-console"
     CSS_PATH = "app.tcss"

@@ -1,4 +1,4 @@
-"""Copying: to the machine's clipboard, or through the terminal where there is none."""
+"""Copies to the machine's clipboard, or through the terminal if there is none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyperclip
 
 
 def copy(text: str, ask_terminal: Callable[[str], None]) -> str:
-    """Copy `text`; return in words by which way.
+    """Copy `text`; return a description of the way, for the user.
 
     `ask_terminal` asks the terminal itself to copy (OSC 52), which also works over SSH.
     """

@@ -18,8 +18,8 @@ from textual.widget import Widget
 def foreground_style(widget: Widget, component: str) -> Style:
     """Return colour, weight and slant of a component of a widget, and no background.
 
-    Muted colours are mixed with the ground of the widget, which a partial style does not know:
-    used directly, they would be too bright, or invisible in a light theme.
+    Muted colours are blended with the background of the widget, which a partial style lacks:
+    unblended, they would be too bright, or invisible in a light theme.
     """
     found = widget.get_component_rich_style(component)
     return Style(color=found.color, bold=found.bold, italic=found.italic)
@@ -52,7 +52,7 @@ class CursorList(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self.drawn: LRUCache[tuple[int, bool], Strip] = LRUCache(_CACHED_LINES)
-        """Lines as they were drawn, by their place and whether the cursor stood there."""
+        """Cache of drawn lines, by position and whether the cursor is there."""
 
     # Overridden by each list.
 
@@ -61,7 +61,7 @@ class CursorList(ScrollView, can_focus=True):
         raise NotImplementedError
 
     def choose(self, place: int) -> None:
-        """Put the cursor on a line, as a person wants it; one that does not exist counts."""
+        """Move the cursor for the user; a line that does not exist is clamped."""
         if self.count:
             self.cursor = self.clamped(place)
             self.reveal()

@@ -24,7 +24,7 @@ from acp_inspector.filter.errors import FilterError
 from acp_protocol.host.sanitize import single_line
 
 TYPING_PAUSE_S: Final = 0.15
-"""Seconds without a key after which what is typed counts."""
+"""Seconds without a key after which the filter applies."""
 MAX_OFFERS: Final = 50
 MIN_REASON_WIDTH: Final = 70
 """Characters of an error that are shown at least."""

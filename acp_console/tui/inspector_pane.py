@@ -1,7 +1,7 @@
 """The traffic of a connection and its analysis, side by side or one at a time.
 
-It stands in the chat and on the screen of proxies and recordings alike. The rows stay as they are
-while the analysis is looked at: filter, cursor and marks.
+The chat and the watch screen both use it. Filter, cursor and marks of the rows stay while the
+analysis is open.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from acp_protocol.errors import AcpError
 WIDE: Final = 140
 """From this many columns on, the analysis is shown next to the traffic, not instead of it."""
 POLL_INTERVAL_S: Final = 0.1
-"""Seconds between two looks at what is looked at."""
+"""Seconds between two polls of the visible tab."""
 
 
 class InspectorPane(Horizontal):
-    """Joins rows and analysis; the owner hands over entries, or a recording."""
+    """Joins rows and analysis; the owner passes entries, or a recording."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("inspection")
     DEFAULT_CSS = """
@@ -69,17 +69,17 @@ class InspectorPane(Horizontal):
         """Show entries.
 
         Args:
-            entries: A recording, or a list that grows; None: those that `extend` hands over.
-            is_over: Whether nothing more comes to what is no recording.
-            now: Tells the seconds since the journal began, where time goes on.
-            id: As Textual has it.
+            entries: A recording, or a list that grows; None: the entries passed to `extend`.
+            is_over: Whether a source that is not a file has ended.
+            now: Returns the seconds since the journal began, if it is live.
+            id: The widget's id.
         """
         super().__init__(id=id)
         self._entries = EntryList() if entries is None else entries
         self._now = now
         shown = self._entries
         if isinstance(shown, IndexedRecording):
-            # It is read by other threads, each of which has to have its own.
+            # Other threads read it, and each needs its own object.
             self.folds = AnalysisFolds(lambda: IndexedRecording(shown.path))
         else:
             self.folds = AnalysisFolds(lambda: shown, is_over=is_over)
@@ -112,7 +112,7 @@ class InspectorPane(Horizontal):
         else:
             self.traffic.table.focus()
 
-    # The two together.
+    # Rows and analysis together.
 
     def action_analyse(self, name: str) -> None:
         self.add_class("-analysed")
@@ -140,7 +140,7 @@ class InspectorPane(Horizontal):
         else:
             self.traffic.bar.set_filter(event.target)
 
-    # Looking.
+    # Polling.
 
     def _look(self) -> None:
         if not self.is_on_screen and not self.folds.linter.is_started:
@@ -154,7 +154,7 @@ class InspectorPane(Horizontal):
         self.traffic.show_status(self._status_parts())
 
     def _background(self) -> tuple[BackgroundFold[Any], ...]:
-        """Return what rows and filter want to know; not before the rows themselves are there."""
+        """Return the folds that rows and filter need; none before the rows are read."""
         shown = self._entries
         if isinstance(shown, IndexedRecording) and not shown.is_complete:
             return ()

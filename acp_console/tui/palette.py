@@ -1,4 +1,4 @@
-"""The command palette: what can be done on the screen in view, and in the panes that it shows."""
+"""The command palette: the commands of the current screen and of its visible panes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PREFIXES: Final[dict[Scope, str]] = {
 
 
 class CommandProvider(Provider):
-    """Offers the commands of the app, of the screen in view and of its visible widgets."""
+    """Offers the commands of the app, of the current screen and of its visible widgets."""
 
     async def startup(self) -> None:
         self._available = [

@@ -1,3 +1,3 @@
-"""The rows of the traffic: what is shown of each, filtering, searching."""
+"""The rows of the traffic: content, filtering, searching."""
 
 __all__: list[str] = []

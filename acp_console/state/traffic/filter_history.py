@@ -14,18 +14,18 @@ MAX_LENGTH: Final = 2000
 
 
 def history_path() -> Path:
-    """Return where filters are kept.
+    """Return the file with the filters.
 
     Source: XDG Base Directory Specification, `XDG_STATE_HOME`.
     """
     home = os.environ.get("XDG_STATE_HOME", "")
-    # What is not absolute is to be ignored.
+    # The specification requires to ignore relative paths.
     folder = Path(home) if home.startswith("/") else Path.home() / ".local" / "state"
     return folder / "acp-console" / "filters"
 
 
 class FilterHistory:
-    """Filters, the newest last. What cannot be read or kept is not: it is a convenience."""
+    """Filters, the newest last. Errors in reading or writing the file are ignored."""
 
     def __init__(self, path: Path | None = None, *, limit: int = MAX_FILTERS) -> None:
         self._path = path or history_path()
@@ -35,20 +35,20 @@ class FilterHistory:
         self._draft = ""
 
     def older(self, text: str) -> str:
-        """Return the filter before the one that was returned last; `text` is what stands now."""
+        """Return the filter before the last returned one; `text` is the current input."""
         if self._place == len(self._filters):
             self._draft = text
         self._place = max(self._place - 1, 0)
         return self._current()
 
     def newer(self) -> str:
-        """Return the filter behind the one that was returned last; at the end, what was typed."""
+        """Return the filter after the last returned one; at the end, the typed text."""
         self._place = min(self._place + 1, len(self._filters))
         return self._current()
 
     @property
     def is_browsed(self) -> bool:
-        """Whether an older filter than what was typed was returned last."""
+        """Whether the last returned filter is from the history."""
         return self._place < len(self._filters)
 
     def leave(self) -> None:
@@ -57,7 +57,7 @@ class FilterHistory:
     def add(self, text: str) -> None:
         text = text.strip()
         if text and "\n" not in text and len(text) <= MAX_LENGTH:
-            # Another run may have added some since.
+            # Another process may have added some since.
             others = [each for each in self._read() if each != text]
             self._filters = [*others, text][-self._limit :]
             self._write()

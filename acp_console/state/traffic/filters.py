@@ -1,4 +1,4 @@
-"""Filters that select what resembles, or belongs to, one row."""
+"""Filters for rows that are similar or related to one row."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from acp_inspector.jsonpath import JSONPathError, parse_path
 from acp_protocol.jsonrpc import Json
 
 MAX_TEXT: Final = 200
-"""Characters of a text that a filter looks for, at most."""
+"""Longest text in such a filter, in characters."""
 
 
 def same_filter(facts: EntryFields, what: Literal["session", "tool"]) -> str:
-    """Return the filter for what belongs to the same session or tool call; empty if to none."""
+    """Return the filter for rows of the same session or tool call; empty if there is none."""
     value = facts.session if what == "session" else facts.tool
     return format_expression(Compare(what, "==", value)) if value else ""
 
 
 def permission_filter(facts: EntryFields) -> str:
-    """Return the filter that leads from a tool call to its permission, or back."""
+    """Return the filter that finds the permission request of a tool call, or the reverse."""
     if not facts.tool:
         return ""
     same = Compare("tool", "==", facts.tool)
@@ -31,11 +31,11 @@ def permission_filter(facts: EntryFields) -> str:
 
 
 def filter_for(facts: EntryFields, path: str, value: Json) -> str:
-    """Return the filter for what is like a row, or has the same value at a place of its message."""
+    """Return the filter for rows like this one, or with the same value at a path in the message."""
     try:
         place = parse_path(path)
     except JSONPathError:
-        # There is no place, or it is the whole message, or nothing that the language can name.
+        # There is no path, it is the whole message, or filters cannot express it.
         return format_expression(_alike(facts))
     if isinstance(value, dict | list):
         return format_expression(Exists(place))

@@ -22,20 +22,20 @@ from acp_protocol.errors import AcpError
 
 _CACHED_ROWS: Final = 2048
 _MAX_SEEN: Final = 200
-"""Sessions, methods and tools that are remembered for completion."""
+"""Most sessions, methods and tools kept for completion."""
 FIRST_SEARCH_ROWS: Final = 1 << 12
-"""Rows around the cursor that are filtered before the others."""
+"""Rows that a search checks in its first step; each further step checks twice as many."""
 MAX_HIDDEN: Final = 1000
-"""Rows hidden by the filter that are passed over in search of one that is not."""
+"""Most hidden rows to skip in search of a shown one."""
 
 
 T = TypeVar("T")
 
 
 def own_thread(*, poll_interval_s: float = 0.002) -> RunSlow:
-    """Return a thread for work that may take long, such as trying the patterns of a filter.
+    """Return a thread for slow work, such as matching the patterns of a filter.
 
-    Work whose result is no longer needed runs to its end. The thread ends once nothing refers
+    Work runs to its end even if its result is no longer needed. The thread ends once nothing refers
     to it.
     """
     pool = ThreadPoolExecutor(1, thread_name_prefix="filter")
@@ -53,7 +53,7 @@ class TrafficModel:
     """The rows that match a filter, by position."""
 
     def __init__(self, entries: EntrySequence, annotations: Annotations | None = None) -> None:
-        """Show `entries`, and what `annotations` know of them."""
+        """Show `entries` with their `annotations`."""
         self.entries = entries
         self.annotations = annotations or Annotations()
         self.wanted = compile_filter("")
@@ -63,9 +63,9 @@ class TrafficModel:
         self._marks: dict[int, int] = {}
         self._kept: dict[int, TrafficRow] = {}
         self.seen: dict[str, dict[str, None]] = {"method": {}, "session": {}}
-        """Values of fields that were seen."""
+        """Seen values of fields."""
 
-    # What is shown.
+    # Shown rows.
 
     def __len__(self) -> int:
         return len(self.entries) if self._scan is None else len(self._scan.rows)
@@ -105,7 +105,7 @@ class TrafficModel:
         return position if self._scan is None else self._scan.rows[position]
 
     def position_of(self, row: int) -> int | None:
-        """Return where a row is shown; None if the filter hides it, or has not come to it yet."""
+        """Return the position of a row; None if the filter hides it or has not checked it yet."""
         if self._scan is None:
             return row if 0 <= row < len(self.entries) else None
         position = bisect_left(self._scan.rows, row)
@@ -113,7 +113,7 @@ class TrafficModel:
         return position if is_shown else None
 
     def position_near(self, row: int) -> int:
-        """Return where a row is shown, or the last one before it."""
+        """Return the position of a row, or of the last shown row before it."""
         if self._scan is None:
             return row
         return max(bisect_right(self._scan.rows, row) - 1, 0)
@@ -174,7 +174,7 @@ class TrafficModel:
         return len(self.entries) if self._scan is None else self._scan.position
 
     def _new_scan(self) -> FilterSearch:
-        # A thread of its own: that of the filter before may still try a pattern.
+        # A new thread: that of the previous filter may still be matching a pattern.
         return FilterSearch(self.entries, self.wanted, self.notes_of, run_slow=own_thread())
 
     def scan_from(
@@ -201,10 +201,10 @@ class TrafficModel:
                 return
             reach *= 2
 
-    # What is known.
+    # Facts about rows.
 
     def facts(self, row: int) -> EntryFields | None:
-        """Return the facts about a row; None if it is no entry, or cannot be read."""
+        """Return the facts about a row; None if it is not an entry or cannot be read."""
         try:
             entry = self.entries[row]
             if isinstance(entry, ENTRY_TYPES):
@@ -226,12 +226,12 @@ class TrafficModel:
         return (request, response) if is_pair else (None, None)
 
     def other_of(self, row: int) -> int | None:
-        """Return the row of the response, or of the request, to a row."""
+        """Return the row of the response to this row, or of its request."""
         request_row = self.entries.request_row(row)
         return self.entries.response_row(row) if request_row is None else request_row
 
     def known(self) -> dict[str, list[str]]:
-        """Return values of fields that were seen, for completion."""
+        """Return seen values of fields, for completion."""
         found = {name: list(values) for name, values in self.seen.items()}
         if isinstance(self.entries, IndexedRecording):
             names = self.entries.index.methods.names[:_MAX_SEEN]

@@ -21,16 +21,16 @@ LARGE: Final = 8 << 20
 """Frames of at least this many bytes are read only on demand."""
 MAX_SUMMARY: Final = 200
 MIDDLE: Final = 70
-"""Columns from which on time, latency and size are shown too."""
+"""Width from which on time, latency and size are shown too."""
 WIDE: Final = 130
-"""Columns from which on everything but id and session has a column of its own."""
+"""Width from which on everything except id and session has its own column."""
 WIDEST: Final = 170
-"""Columns from which on id and session have one, too."""
+"""Width from which on id and session have a column too."""
 OPEN: Final = "open"
 """Shown instead of the latency of a pending request."""
 MARK: Final = "◆"
 EDGE: Final = 3
-"""Columns before the number: for what somebody marked, and for what lint found."""
+"""Columns before the number: for the user's mark and the lint finding."""
 
 _SIGNS: Final = {
     "request": "?",
@@ -47,7 +47,7 @@ class TrafficRow:
     """What a table shows of a row; every text is safe to show."""
 
     seq: int
-    """Number of the entry; 0 for what is none."""
+    """Number of the entry; 0 if the row is not an entry."""
     time: float
     """Seconds since the journal began."""
     side: str
@@ -71,7 +71,7 @@ class TrafficRow:
 
 
 def time_of(entries: EntrySequence, row: int) -> float:
-    """Return the seconds since the journal began, without reading the row where that is known."""
+    """Return the seconds since the journal began, from the index if possible."""
     if isinstance(entries, IndexedRecording):
         return entries.row_info(row).time
     entry = entries[row]
@@ -79,7 +79,7 @@ def time_of(entries: EntrySequence, row: int) -> float:
 
 
 def size_of(entries: EntrySequence, row: int) -> int:
-    """Return how many bytes would have to be read, where that is known without reading them."""
+    """Return the number of bytes of a row, if known without reading it."""
     if isinstance(entries, IndexedRecording):
         behind = entries.index.offset(row + 1) if row + 1 < len(entries) else 0
         return max(behind - entries.index.offset(row), 0)
@@ -159,7 +159,7 @@ def head_text(width: int, digits: int) -> str:
 
 
 def row_text(row: TrafficRow, width: int, digits: int, *, delta: float) -> str:
-    """Return one row as a line, without its signs; narrow ones leave columns out."""
+    """Return one row as a line, without its signs; narrow lines omit columns."""
     latency = OPEN if row.is_open else "" if row.latency is None else _delta(row.latency)
     number = str(row.seq) if row.seq else ""
     if width < MIDDLE:
@@ -177,7 +177,7 @@ def row_text(row: TrafficRow, width: int, digits: int, *, delta: float) -> str:
 
 
 def _summary(row: TrafficRow) -> str:
-    """Return side and what was said in one; an update's name stands in its summary."""
+    """Return side and summary in one cell; an update's name is in its summary."""
     is_update = row.method == "session/update" and row.summary
     summary = row.summary if is_update else f"{row.method} {row.summary}".strip()
     if row.kind in {"event", "end", "header", "unreadable", "large"}:

@@ -1,8 +1,8 @@
 """The background work of the traffic pane: reading, filtering, searching.
 
-All of it goes in small steps on the loop of the screen: keys are heard between any two, nothing
-needs a lock, and leaving off is forgetting. Patterns alone, of which one step may take long, are
-tried in a thread that knows nothing but the texts.
+All of it runs in small steps in the event loop: keys are handled between steps, no locks are
+needed, and dropping the iterator cancels the work. Only patterns, which may be slow, are matched in
+a thread, which gets only the texts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_MATCH: Final = -1
 
 
 class TrafficScanner:
-    """Works for one view."""
+    """Reads, filters and searches for one view."""
 
     def __init__(self, view: TrafficModel, *, step_bytes: int = INDEX_STEP_BYTES) -> None:
         """Scan for `view`, reading at most `step_bytes` of its recording at a time."""
@@ -49,7 +49,7 @@ class TrafficScanner:
         is_busy = True
         while is_busy and time.monotonic() < end:
             try:
-                # Run each of them: none may wait for another.
+                # Run each of them, so that none waits for another.
                 is_busy = any([self._read_on(), self._filter_on(), self._search_on()])
             except AcpError as problem:
                 self.problem = problem
@@ -112,7 +112,7 @@ class TrafficScanner:
         return self._search is not None
 
     def search(self, wanted: Filter, row: int, *, is_forward: bool, turns: bool = False) -> None:
-        """Look for the next row that is meant; `turns`: then for the one before, if there is none.
+        """Search the next matching row; `turns`: then the previous one, if there is none.
 
         `take_found` returns it.
         """

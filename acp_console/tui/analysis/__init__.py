@@ -1,3 +1,3 @@
-"""What the frames mean: findings, state, times, counts."""
+"""The analysis tabs: findings, state, times, counts."""
 
 __all__: list[str] = []

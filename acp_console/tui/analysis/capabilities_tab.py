@@ -70,7 +70,7 @@ class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
 
 
 def claims_of(model: SessionModel) -> Claims:
-    """Return what was claimed and used; each row leads to the first use, or to the claim."""
+    """Return used or claimed capabilities; the target of each row is its first use, or claim."""
     every = model.capabilities.rows()[:MAX_CAPABILITIES]
     rows = sorted(every, key=lambda row: (row.side != "agent", not _is_wrong(row)))
     shown = [row for row in rows if row.claim is not None or row.used]

@@ -71,7 +71,7 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
 
 
 def counted(model: SessionModel, by: By) -> Counted:
-    """Return one table; its rows lead to where each began, or to a filter."""
+    """Return one table; the target of each row is its first frame, or a filter."""
     sessions = model.conversations.sessions
     match by:
         case "method":

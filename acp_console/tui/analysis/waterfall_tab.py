@@ -23,9 +23,9 @@ MAX_EXCHANGES: Final = 2000
 NAMES: Final = (24, 40)
 """Columns of the names, at least and at most."""
 TIMES: Final = 9
-"""Columns of how long each took."""
+"""Columns of the durations."""
 ENDS: Final = {"result": "━", "error": "✗", "cancelled": "◌", "open": "▶"}
-"""How a bar ends, by how its exchange did."""
+"""The end of a bar, by the ending of its exchange."""
 LEGEND: Final = "━ answered  ✗ error  ◌ cancelled  ▶ open  ┄ before first output"
 STYLES: Final = {"result": "", "error": "error", "cancelled": "muted", "open": "warning"}
 
@@ -44,7 +44,7 @@ class Bar:
     """The frame that began it."""
     depth: int
     first: float | None = None
-    """When a turn had something to show."""
+    """The time of a turn's first output."""
     style: str = ""
 
 
@@ -54,9 +54,9 @@ class Waterfall:
 
     bars: tuple[Bar, ...]
     exchanges: int
-    """How many there are."""
+    """Number of exchanges."""
     shown: int
-    """How many of them have bars."""
+    """Number of exchanges with bars."""
 
 
 def bar_lines(bars: Sequence[Bar], began: float, ended: float, width: int) -> list[Line]:
@@ -81,7 +81,7 @@ def bar_lines(bars: Sequence[Bar], began: float, ended: float, width: int) -> li
 def _draw(bar: Bar, room: int, column: Callable[[float], int]) -> Iterator[tuple[str, str]]:
     begin, end = column(bar.began), column(bar.ended)
     if end < 0 or begin >= room:
-        # It is out of sight on this side.
+        # The bar is outside the visible range.
         yield "muted", "‹" if end < 0 else " " * (room - 1) + "›"
         return
     begin, end = max(begin, 0), min(end, room - 1)
@@ -125,7 +125,7 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
             return
         began, ended = span(answer.bars)
         if self._zoom is not None:
-            # It may have gone on since.
+            # The bar may have grown since.
             zoomed = _key(self._zoom)
             bar = next((bar for bar in answer.bars if _key(bar) == zoomed), self._zoom)
             margin = max(bar.ended - bar.began, 1e-4) / 20
@@ -146,7 +146,7 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
 
 
 def _key(bar: Bar) -> tuple[int, int]:
-    # How a turn is called changes when it ends.
+    # The name of a turn changes when it ends.
     return bar.depth, bar.n
 
 
@@ -180,7 +180,7 @@ def waterfall(model: SessionModel, n: int | None) -> Waterfall:
 
 
 def _bars(talk: Conversation | None, exchanges: Sequence[Exchange], now: float) -> Iterator[Bar]:
-    """Yield turns and exchanges as they began; those within a turn stand below it."""
+    """Yield turns and exchanges in order of beginning; exchanges in a turn are nested below it."""
     turns: list[SessionTurn] = [] if talk is None else talk.turns
     last = -1
     for exchange in exchanges:

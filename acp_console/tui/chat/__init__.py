@@ -1,3 +1,3 @@
-"""The chat screen and what it consists of."""
+"""The chat screen and its widgets."""
 
 __all__: list[str] = []

@@ -72,7 +72,7 @@ def patch_text(patch: str) -> Text:
 
 
 def changes_text(changes: Sequence[Json]) -> Text:
-    """Return which files change, where no more is known."""
+    """Return the names of the changed files, if there is no diff."""
     lines: list[str] = []
     for change in changes:
         match change:
@@ -84,7 +84,7 @@ def changes_text(changes: Sequence[Json]) -> Text:
 
 
 def _name(line: str) -> str:
-    """Return the file that the first line of its patch names, which it does twice."""
+    """Return the file that the first line of a patch names twice."""
     names = line.removeprefix("diff --git ")
     half = names[: len(names) // 2]
     return half if names == f"{half} {half}" else names
@@ -126,7 +126,7 @@ class AgentView(Markdown):
     """A message of the agent, as growing Markdown."""
 
     def __init__(self, item: AgentMessage) -> None:
-        # Begun empty: Textual appends rightly only to what was appended.
+        # Start empty: Textual appends correctly only to appended text.
         super().__init__(classes="item agent", open_links=False)
         self.item = item
         self._shown = 0
@@ -237,7 +237,7 @@ class NoticeView(Static):
         self._shown = ""
 
     async def sync(self) -> None:
-        """Write the line anew, if it has changed: what was asked or begun gets its end."""
+        """Rewrite the line if it has changed, e.g. because a request got its response."""
         item = self.item
         text = f"· {single_line(item.text, 300)}"
         if isinstance(item, ElicitationItem):
@@ -297,7 +297,7 @@ def _terminal(terminal: TerminalItem) -> RenderableType:
 
 
 def _output(text: str) -> Text:
-    """Return a tool's output: fences are taken off, for what is inside is shown as it is."""
+    """Return a tool's output without Markdown fences: it is shown as plain text."""
     lines = escape_controls(text).splitlines()
     if (
         len(lines) >= 2
@@ -318,7 +318,7 @@ def _type(block: Json) -> str:
 
 
 class ConversationView(VerticalScroll):
-    """Shows the items in their order, and keeps to the end unless the user scrolled away."""
+    """Shows the items in order, and follows the end unless the user scrolled away."""
 
     def __init__(
         self,
@@ -352,7 +352,7 @@ class ConversationView(VerticalScroll):
                 await view.sync()
 
     def open_prompt(self) -> PermissionView | None:
-        """Return the newest permission prompt that waits for an answer, if there is one."""
+        """Return the newest open permission prompt, if there is one."""
         prompts = self.query(PermissionView)
         return prompts.last() if prompts else None
 

@@ -77,7 +77,7 @@ class PromptEditor(TextArea):
             self.post_message(self.Submitted(self, text))
 
     def _is_browsing(self) -> bool:
-        """Whether up and down mean earlier and later prompts: not once something was written."""
+        """Whether up and down browse earlier prompts: not after the user typed something."""
         is_kept = self._position < len(self._history) and self.text == self._history[self._position]
         return not self.text or is_kept
 

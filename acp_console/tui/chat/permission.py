@@ -21,7 +21,7 @@ from acp_protocol.jsonrpc import Json
 NAME: Final = 160
 """Characters of an option's name that are shown: what it covers must not be cut off."""
 NARROWEST: Final = 24
-"""Cells of a column of options, at least; all are as wide as the longest one."""
+"""Minimum width of the options, in cells; all are as wide as the longest one."""
 MARGIN: Final = 4
 """Cells around a label."""
 KINDS: Final = {
@@ -86,7 +86,7 @@ class PermissionView(Vertical, can_focus=True):
             yield from buttons
 
     def take_focus(self) -> None:
-        """Take the focus unasked; keys meant for the editor decide nothing for a while."""
+        """Take the focus automatically; for a moment, keys meant for the editor decide nothing."""
         self._keys_from = self._timing.clock() + self._timing.settle_s
         self.focus()
 
@@ -106,7 +106,7 @@ class PermissionView(Vertical, can_focus=True):
         self._show_question()
 
     def _show_question(self) -> None:
-        """Say how to answer as soon as an answer counts."""
+        """Show how to choose as soon as a choice counts."""
         counts_from = max(self._settled_at, self._keys_from if self.has_focus else 0)
         wait = counts_from - self._timing.clock()
         text = SETTLING if wait > 0 else FOCUSED if self.has_focus else UNFOCUSED

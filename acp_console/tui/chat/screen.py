@@ -46,7 +46,7 @@ WELCOME = "Write to the agent below. F2 shows every frame on the wire beside the
 
 
 class ChatInspection(InspectorPane):
-    """The traffic of a chat, from which the key that led there leads back."""
+    """The traffic of a chat; the key that opened it also closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("traffic of a chat")
 
@@ -158,7 +158,7 @@ class ChatScreen(Screen[None]):
         self.chat.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what has an effect now; Esc in the traffic does not cancel the turn beside it."""
+        """Offer commands that have an effect now; Esc in the traffic does not cancel the turn."""
         del parameters
         match action:
             case "alone":
@@ -186,7 +186,7 @@ class ChatScreen(Screen[None]):
         self.inspection.display = is_shown
         self.set_class(is_shown, "-traffic")
         if is_shown:
-            # It can have the focus once it is shown.
+            # It can take the focus only after it is shown.
             self.call_after_refresh(self.inspection.focus_content)
         else:
             self.remove_class("-alone")

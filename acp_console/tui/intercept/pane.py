@@ -132,11 +132,11 @@ class InterceptPane(Vertical):
         self.sync()
 
     def on_resize(self) -> None:
-        """Take less of a low screen, to leave room for the traffic."""
+        """Use less of a low screen, to leave room for the traffic."""
         self.set_class(self.screen.size.height < LOW_SCREEN_LINES, "-low")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer only what can be done now, and no letter keys while the user types a filter."""
+        """Offer only possible commands, and no letter keys while the user types a filter."""
         del parameters
         return action not in _COMMANDS or action in self._possible()
 
@@ -213,7 +213,7 @@ class InterceptPane(Vertical):
         self._show_countdown()
 
     def focus_content(self) -> None:
-        """Go to what is held or will be, or to where breakpoints are written."""
+        """Focus the held frames, or the input for breakpoints."""
         state = self._shown
         (self.holds if state and (state.held_frames or state.breakpoints) else self.filter).focus()
 
@@ -361,7 +361,7 @@ class InterceptPane(Vertical):
         self._show_countdown()
 
     def _show_countdown(self) -> None:
-        """Show how long frames are held, and the key for more time where it works."""
+        """Show how long frames are held, and the key for more time if it works now."""
         holds = self._shown.held_frames if self._shown else ()
         least = min((hold.seconds_left for hold in holds), default=0.0)
         more = ", k for more" if self.has_focus_within and "keep" in self._possible() else ""

@@ -1,4 +1,4 @@
-"""The screens on which a person edits, answers, delays or sends a frame."""
+"""The screens on which the user edits, answers, delays or sends a frame."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from acp_protocol.jsonrpc import ErrorResponse, Json, Notification, Request, Suc
 from acp_protocol.schema.method_spec import MethodSpec
 
 POLL_INTERVAL_S: Final = 0.25
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 EXTEND_BELOW: Final = 0.5
 """Share of the limit: typing while less is left restarts the countdown."""
 

@@ -1,3 +1,3 @@
-"""The frames of a connection, and what is shown of each."""
+"""The traffic pane: the frames of a connection, and their details."""
 
 __all__: list[str] = []

@@ -24,11 +24,11 @@ from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json, parse
 
 MAX_FRAME_CHARS: Final = 1 << 16
-"""Characters of one frame that are drawn; all of it can be asked for."""
+"""Characters of one frame that are drawn; a key shows the whole frame."""
 VALUE_SHOWN: Final = 1000
-"""Characters of one value that are spelled out."""
+"""Characters of one value that are shown."""
 ITEMS_SHOWN: Final = 500
-"""Members of one value that are spelled out."""
+"""Members of one value that are shown."""
 NOTHING: Final = "No row is chosen."
 TOO_DEEP: Final = "nested too deeply to be shown as JSON; see the bytes under Raw"
 WHOLE_KEY: Final = "v"
@@ -241,7 +241,7 @@ class FrameDetail(Vertical):
 
 
 def raw_text(entry: Row | None) -> str:
-    """Return the bytes of a row, safe to show; what is no UTF-8 is spelled with backslashes."""
+    """Return the bytes of a row, safe to show; invalid UTF-8 is escaped with backslashes."""
     match entry:
         case Frame(data=raw):
             return escape_controls(raw.decode(errors="backslashreplace"))
@@ -256,7 +256,7 @@ def raw_text(entry: Row | None) -> str:
 
 
 def exact_text(view: TrafficModel, row: int) -> str:
-    """Return the bytes of a row as text, to be copied: nothing in them is made visible."""
+    """Return the bytes of a row as text for the clipboard, without escaping."""
     try:
         entry = view.entry_at(row)
     except AcpError as problem:
@@ -265,7 +265,7 @@ def exact_text(view: TrafficModel, row: int) -> str:
 
 
 def pretty_json(value: Json) -> str:
-    """Return a value as indented JSON; one that is nested too deeply on one line, or not at all."""
+    """Return a value as indented JSON; if it is nested too deeply, on one line, or a notice."""
     for indent in (2, None):
         try:
             return json.dumps(value, ensure_ascii=False, indent=indent)
@@ -275,7 +275,7 @@ def pretty_json(value: Json) -> str:
 
 
 def shortened(value: Json) -> tuple[str, bool]:
-    """Return a value as indented JSON with what is long in it cut, and whether that was done."""
+    """Return a value as indented JSON with long parts cut, and whether any were."""
     try:
         cut, was_cut = _cut(value)
     except RecursionError:
@@ -302,7 +302,7 @@ def _cut(value: Json) -> tuple[Json, bool]:
 
 
 def _value(entry: Row | None) -> tuple[Json, str]:
-    """Return the JSON value of a row; or why there is none."""
+    """Return the JSON value of a row, or the reason why there is none."""
     match entry:
         case Frame(data=raw):
             try:

@@ -40,15 +40,15 @@ SLICE_S: Final = 0.010
 SLICE_INTERVAL_S: Final = 0.013
 """Seconds from one such slice to the next."""
 SLICES_SKIPPED_AFTER_KEY: Final = 2
-"""Slices that are left out after a key: another one mostly follows soon."""
+"""Slices to skip after a key: another key usually follows soon."""
 SLICES_PER_SYNC: Final = 4
-"""Slices after which what they have found is shown."""
+"""Slices after which their results are shown."""
 GROWTH_POLL_INTERVAL_S: Final = 0.1
-"""Seconds between two looks at whether a recording has grown."""
+"""Seconds between two checks whether a recording has grown."""
 
 
 class TrafficPane(Vertical):
-    """Shows the entries of a journal or a recording; the owner hands them over."""
+    """Shows the entries of a journal or a recording; the owner passes them."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("traffic")
 
@@ -93,9 +93,9 @@ class TrafficPane(Vertical):
         id: str | None = None,  # noqa: A002 - Textual's word
         slice_s: float = SLICE_S,
     ) -> None:
-        """Show `entries`, and what `annotations` know of them; None: those `extend` hands over.
+        """Show `entries` with their `annotations`; None: the entries passed to `extend`.
 
-        `slice_s` is how long it works in the background before it takes keys again.
+        `slice_s`: seconds of background work between two checks for keys.
         """
         super().__init__(id=id)
         self._slice_s = slice_s
@@ -106,12 +106,12 @@ class TrafficPane(Vertical):
         self._anchor: int | None = None
         """The last chosen row, to return to."""
         self._sought: int | None = None
-        """The row to go to once the filter has come to it."""
+        """The row to go to once the filter has checked it."""
         self._was_open = False
         self._staleness = FilterStaleness(self._view)
         self._beside: Sequence[str] = ()
         self.goes_on = True
-        """Whether there may be more to come, and to follow."""
+        """Whether more entries may come."""
         self._work = TrafficScanner(self._view)
         self._timer: Timer | None = None
         self._slices = self._rests = 0
@@ -135,7 +135,7 @@ class TrafficPane(Vertical):
         self._sync()
 
     def on_resize(self) -> None:
-        """Fit the heading to the width, once the rows have theirs."""
+        """Fit the heading to the width, after the rows were laid out."""
         self.call_after_refresh(self._head)
 
     def extend(self, entries: Sequence[Entry]) -> None:
@@ -160,7 +160,7 @@ class TrafficPane(Vertical):
         return self._view.wanted.fields
 
     def show_status(self, parts: Sequence[str]) -> None:
-        """Tell below the rows what goes on beside them."""
+        """Show the status of background work below the rows."""
         if parts != self._beside:
             self._beside = parts
             self._report_count()
@@ -214,7 +214,7 @@ class TrafficPane(Vertical):
         self._report_count()
 
     def _settle(self) -> None:
-        """Go back to the row that was looked at before the filter changed, once that is known."""
+        """Return to the row that was chosen before the filter changed, once it is filtered."""
         if self._sought is None or self.table.is_following:
             return
         position = self._view.position_of(self._sought)
@@ -256,7 +256,7 @@ class TrafficPane(Vertical):
     # Commands.
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to follow only what goes on."""
+        """Offer to follow only a source that may grow."""
         del parameters
         return action != "follow" or self.goes_on
 
@@ -306,7 +306,7 @@ class TrafficPane(Vertical):
         if not wanted:
             self.notify("This row belongs to no tool call", severity="warning")
             return
-        # It mostly follows the call.
+        # It usually follows the call.
         is_forward = "update ==" not in wanted
         self._seek(wanted, is_forward=is_forward, turns=True)
 
@@ -362,7 +362,7 @@ class TrafficPane(Vertical):
                 text = self.detail.json_path or "$"
             case _:
                 text = filter_for(facts, self.detail.json_path, self.detail.json_value)
-        # JSON can spell halves of characters, which no clipboard takes.
+        # JSON can contain lone surrogates, which no clipboard accepts.
         text = text.encode(errors="replace").decode()
         way = copy(text, self.app.copy_to_clipboard)
         description = {"raw": "bytes", "pretty": "JSON"}.get(what, text)
@@ -385,7 +385,7 @@ class TrafficPane(Vertical):
     # Inside.
 
     def _chosen(self) -> int | None:
-        """Return the row under the cursor, and show it: keys may be ahead of messages."""
+        """Return the row under the cursor, and show it: keys may arrive before cursor messages."""
         position = self.table.cursor
         row = self._view.row_at(position) if 0 <= position < len(self._view) else None
         if row != self._row:

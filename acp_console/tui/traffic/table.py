@@ -74,7 +74,7 @@ class FrameTable(CursorList):
 
     @dataclass
     class Moved(Message):
-        """The cursor stands on another position; `position` -1: there is none."""
+        """The cursor moved to another position; `position` -1: there is none."""
 
         table: FrameTable
         position: int
@@ -131,7 +131,7 @@ class FrameTable(CursorList):
             elif self.cursor < 0:
                 self.cursor = 0
         if self._has_open:
-            # Questions that waited may have been answered.
+            # Pending requests may have got their responses.
             self._has_open = False
             self.redraw()
 
@@ -159,7 +159,7 @@ class FrameTable(CursorList):
         self.refresh()
 
     def go_to(self, position: int) -> None:
-        """Put the cursor on a position, and follow no more."""
+        """Move the cursor to a position, and stop following."""
         self.is_following = False
         self.cursor = self.clamped(position)
         self.reveal()
@@ -169,7 +169,7 @@ class FrameTable(CursorList):
         self.post_message(self.Moved(self, self.cursor if self.cursor < self._count else -1))
 
     def choose(self, place: int) -> None:
-        """Put the cursor on a row, as a person wants it; at the last, what comes is followed."""
+        """Move the cursor for the user; on the last row, new rows are followed."""
         if self._count:
             self.has_moved = True
             self.cursor = self.clamped(place)
@@ -219,6 +219,6 @@ class FrameTable(CursorList):
         return Strip(segments).adjust_cell_length(width, style)
 
     def lay_out(self) -> None:
-        """Take note of how many rows there are, and how wide they and their numbers are."""
+        """Update the layout: number of rows, and width of rows and numbers."""
         self.digits = max(DIGITS, self._rows.digits)
         super().lay_out()

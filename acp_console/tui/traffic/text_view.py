@@ -1,4 +1,4 @@
-"""Long texts: in a pane, and on a screen of their own."""
+"""Long texts, in a pane and on a separate screen."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _step(line: str, width: int) -> int:
 
 
 def _piece(line: str, width: int, row: int) -> tuple[int, int]:
-    """Return begin and end of what stands in one row of a wrapped line."""
+    """Return begin and end of one row of a wrapped line."""
     if len(line) > MAX_MEASURED_CHARS or line.isascii():
         step = _step(line, width)
         return row * step, (row + 1) * step

@@ -25,19 +25,19 @@ Step: TypeAlias = str | int
 MEMBERS_PER_PAGE: Final = 200
 """Members that are shown at once; the node behind them shows as many more."""
 LABEL_COLUMNS: Final = 60
-"""Columns that stand beside a value: what it is in, its name, and how long it is."""
+"""Columns beside a value: indentation, name, and length."""
 SHORT_LABEL_COLUMNS: Final = 34
-"""Columns that stand beside a value that is not cut."""
+"""Columns beside a value that is not cut."""
 MIN_VALUE_CHARS: Final = 20
 """Characters of a value that are shown at least."""
 MAX_EXPANDED_LINES: Final = 24
-"""Lines that are unfolded to begin with."""
+"""Most lines that are expanded at first."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
 class JsonNode:
-    """A value and where it stands; `begin`: the first member that is not shown yet."""
+    """A value and its path; `begin`: the first member that is not shown yet."""
 
     path: tuple[Step, ...]
     value: Json

@@ -58,10 +58,10 @@ class WatchScreen(Screen[None]):
         self._problem: AcpError | None = None
         self._ending = ""
         self._count = 0
-        """Rows among which the end was looked for."""
+        """Number of rows when the end was last searched."""
         self._client: InterceptClient | None = None
         self._is_switching = False
-        """Whether the panes of one source give way to those of the next."""
+        """Whether the panes are being replaced by those of the next source."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="status", classes="bar", markup=False)
@@ -83,7 +83,7 @@ class WatchScreen(Screen[None]):
         self._leave()
 
     async def action_intercept(self) -> None:
-        """Open the pane, or go to it; from within close it."""
+        """Open the pane or focus it; if it has the focus, close it."""
         source = self._sources[self._place]
         if self._client is not None:
             pane = self.query_one(InterceptPane)
@@ -142,7 +142,7 @@ class WatchScreen(Screen[None]):
         pane.goes_on = pane.table.is_following = source.is_live
         self.refresh_bindings()
         if not source.is_live and pane.table.cursor > 0:
-            # Its index was cached, so all rows are there at once.
+            # All rows may be indexed already, which moved the cursor to the end.
             pane.table.go_to(0)
         pane.table.focus()
         self._show_status()
@@ -194,7 +194,7 @@ class WatchScreen(Screen[None]):
             parts.append(single_line(" ".join(header.command), 80))
         text = "  ·  ".join(parts)
         status = self.query_one("#status", Static)
-        # An update repaints all of the screen where something translucent is in front of it.
+        # Below a translucent screen, each update repaints the whole screen.
         if status.content != text:
             status.update(text)
 
