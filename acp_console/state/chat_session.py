@@ -362,7 +362,7 @@ class ChatSession:
         self._stray_lines += 1
         if self._stray_notice is None:
             quoted = single_line(frame.data.decode(errors="replace"), 80)
-            text = f"{self._agent.title} wrote a line to stdout that is no message: {quoted}"
+            text = f"{self._agent.title} wrote a line to stdout that is not a message: {quoted}"
             self._stray_text = text
             self._stray_notice = Notice("stray", text, frame.seq)
         else:

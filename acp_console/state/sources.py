@@ -85,7 +85,7 @@ class FileSource:
         """Return the recording; the caller closes it.
 
         Raises:
-            RecordingError: it cannot be read, or is no recording.
+            RecordingError: it cannot be read, or is not a recording.
         """
         return IndexedRecording(self.path)
 

@@ -77,7 +77,7 @@ def parse_path(text: str) -> JSONPath:
     """Parse a path, which begins with `$`.
 
     Raises:
-        JSONPathError: `text` is no path.
+        JSONPathError: `text` is not a path.
     """
     segments: list[Segment] = []
     at = 1

@@ -94,7 +94,7 @@ class TrafficScanner:
         )
         parts = [f"{count} entries"]
         if is_filtered and view.looked_at < every:
-            parts.append(f"{view.looked_at * 100 // every} % looked at")
+            parts.append(f"{view.looked_at * 100 // every} % checked")
         if self._recording is not None and not self._recording.is_complete:
             parts.append(f"{self._recording.progress * 100:.0f} % read")
         if self.is_searching:

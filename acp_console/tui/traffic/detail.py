@@ -308,7 +308,7 @@ def _value(entry: Row | None) -> tuple[Json, str]:
             try:
                 return parse(raw), ""
             except (ValueError, RecursionError) as problem:
-                return None, escape_controls(f"{problem}: the bytes stand under Raw")
+                return None, escape_controls(f"{problem}: see the bytes under Raw")
         case StderrChunk():
             return None, "stderr is text: see it under Raw"
         case BadLine(reason=reason):

@@ -98,7 +98,12 @@ _ALL: Final = (
     Field("terminal", "text", "message", "id of the terminal", "terminal"),
     Field("error", "text", "message", "message of an error response", "error", stands_alone=True),
     Field(
-        "malformed", "text", "message", "why it is no valid message", "malformed", stands_alone=True
+        "malformed",
+        "text",
+        "message",
+        "why it is not a valid message",
+        "malformed",
+        stands_alone=True,
     ),
     Field("code", "number", "message", "code of an error response", "code"),
     Field("latency", "time", "exchanges", "time from request to response", "latency"),

@@ -225,5 +225,5 @@ def _event_line(event: JournalEvent) -> bytes:
     try:
         return encode({"event": event.name} | dict(event.data))
     except ValueError:
-        # A recording may contain NaN, which is no JSON.
+        # A recording may contain NaN, which is not JSON.
         return repr(dict(event.data)).encode(errors="replace")

@@ -97,8 +97,8 @@ def _invalid_character(text: str, position: int) -> FilterError:
     if char in "\"'":
         return FilterError(text, position, "this text has no closing quote")
     if char == "=":
-        return FilterError(text, position, "`=` is no operator", "did you mean `==`?")
-    return FilterError(text, position, "`!` is no operator", "did you mean `not` or `!=`?")
+        return FilterError(text, position, "`=` is not an operator", "did you mean `==`?")
+    return FilterError(text, position, "`!` is not an operator", "did you mean `not` or `!=`?")
 
 
 def _unexpected_token(text: str, token: Token, expected: set[str]) -> FilterError:

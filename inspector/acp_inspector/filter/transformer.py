@@ -121,7 +121,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
         text = self._text[first.start_pos or 0 : last.end_pos or 0]
         for token in tokens:
             if token in _SIGNS:
-                raise self._error(token, f"`{token}` is no word", f"write `{_SIGNS[token]}`")
+                raise self._error(token, f"`{token}` is not a word", f"write `{_SIGNS[token]}`")
         field = FIELDS.get(first)
         if field is None:
             return ContainsText(text)

@@ -85,7 +85,7 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
             if CONNECTION in headers or entry.messages or b'"jsonrpc"' in _body(entry):
                 _take_in(entry, request_times, timed)
             else:
-                timed.append((entry.at, SkippedItem("requests that are no ACP")))
+                timed.append((entry.at, SkippedItem("requests that are not ACP")))
         except MALFORMED as problem:
             note = NoteItem(f"request {entry.id}: {problem}", entry.at, is_broken=True)
             timed.append((entry.at, note))

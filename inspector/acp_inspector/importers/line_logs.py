@@ -42,7 +42,7 @@ from acp_protocol.schema.methods import VERSIONS, find_method
 
 # Sides, where the source does not name them: guessed from methods and open requests
 
-NOISE: Final = "lines that are no message are the agent's"
+NOISE: Final = "lines that are not a message are the agent's"
 UNKNOWN: Final = (
     "methods that no schema knows: a request is the client's, a notification the agent's"
 )

@@ -419,7 +419,7 @@ class InterceptController:
             if not is_ours:
                 self.filters.add(frame)
         except Exception as problem:  # noqa: BLE001 - knowing less must not cost the traffic
-            self._warnings.failure("looking at a frame", problem)
+            self._warnings.failure("processing a frame", problem)
         for hook in () if is_ours else self._hooks:
             if not processed.is_dropped:
                 processed = self._run(hook, processed)

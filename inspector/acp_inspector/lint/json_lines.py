@@ -33,7 +33,7 @@ _TOKEN: Final = re.compile(
 
 def _refuse(constant: str) -> None:
     """Reject `NaN` and the like, which the standard library accepts."""
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)

@@ -336,7 +336,7 @@ def _read(members: dict[str, JsonMember]) -> RecordingLine:
         return Footer(counts, str(values["digest"]))
     n, at = values.pop("n"), float(values.pop("t"))
     if type(n) is not int:
-        raise TypeError("n is no integer")
+        raise TypeError("n is not an integer")
     if "event" in values:
         return JournalEvent(n, at, str(values.pop("event")), values)
     if "stderr" in values:

@@ -114,7 +114,7 @@ class IndexedRecording:
         """Open the recording at `path`; lines longer than `max_line` bytes are bad lines.
 
         Raises:
-            RecordingError: there is no such file, it cannot be read, or it is no recording.
+            RecordingError: there is no such file, it cannot be read, or it is not a recording.
         """
         self.path = path
         self._max_line = max_line

@@ -195,7 +195,7 @@ def read_recording(path: Path, *, max_line: int | None = None) -> Recording:
     """Return the whole recording at `path`.
 
     Raises:
-        RecordingError: there is no such file, it cannot be read, or it is no recording.
+        RecordingError: there is no such file, it cannot be read, or it is not a recording.
     """
     entries: list[Entry] = []
     bad_lines: list[BadLine] = []
@@ -249,13 +249,13 @@ def header_of(path: Path, line: bytes) -> Header:
     """Decode the first line of a file.
 
     Raises:
-        RecordingError: it is no header.
+        RecordingError: it is not a header.
     """
     if not line:
-        raise RecordingError(f"{path} is no recording: it is empty")
+        raise RecordingError(f"{path} is not a recording: it is empty")
     header = decode_line(line.rstrip(b"\n"))
     if not isinstance(header, Header):
-        raise RecordingError(f"{path} is no recording: its first line is no header")
+        raise RecordingError(f"{path} is not a recording: its first line is not a header")
     return header
 
 
@@ -263,7 +263,7 @@ def _read_stream(path: Path, stream: DecompressedFile, max_line: int | None) -> 
     # Imported late: a proxy starts without it.
     import hashlib
 
-    # A file that is no recording may be one endless line.
+    # A file that is not a recording may be one endless line.
     line = stream.file.readline(MAX_HEADER)
     if not line and stream.problem:
         raise RecordingError(f"cannot read {path}: {stream.problem}")

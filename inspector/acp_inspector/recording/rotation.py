@@ -31,7 +31,7 @@ def part_paths(path: Path) -> list[Path]:
     They end before the first file that is missing or belongs to another recording.
 
     Raises:
-        RecordingError: the first file exists, but it cannot be read or is no recording.
+        RecordingError: the first file exists, but it cannot be read or is not a recording.
     """
     if not _is_readable(path):
         return []

@@ -67,7 +67,7 @@ class RecordingTail:
         over.
 
         Raises:
-            RecordingError: the file cannot be read, or its first line is no header.
+            RecordingError: the file cannot be read, or its first line is not a header.
         """
         with self._errors():
             yield from self._read_part()
@@ -118,7 +118,7 @@ class RecordingTail:
         if isinstance(row, Header) and self._line == 1:
             self._series = self._series or series_of(self._first, row)
         elif self._line == 1:
-            raise RecordingError(f"{self.path} is no recording: its first line is no header")
+            raise RecordingError(f"{self.path} is not a recording: its first line is not a header")
         return BadLine(self._line, row.reason, at) if isinstance(row, UnreadableLine) else row
 
     def _open_next_part(self) -> bool:

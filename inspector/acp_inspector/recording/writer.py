@@ -73,8 +73,8 @@ class RecordingWriter:
         `retry_when_full`: if the disk is full, do not raise but retry with the first entries.
 
         Raises:
-            RecordingError: the file exists (`new`), is no recording (`append`), is neither a file
-            nor a device, or cannot be written.
+            RecordingError: the file exists (`new`), is not a recording (`append`), is neither a
+            file nor a device, or cannot be written.
         """
         self._path = path
         self._warn = warn
@@ -252,7 +252,7 @@ class RecordingWriter:
     def _resume(self) -> None:
         found = read_append_state(self._descriptor)
         if found is None:
-            raise RecordingError(f"cannot append to {self._path}: it is no recording")
+            raise RecordingError(f"cannot append to {self._path}: it is not a recording")
         self._digest, self._counts = found.digest, found.counts
         self.first_number, self.time_offset = found.last_number + 1, found.last_time
         if not found.is_whole:
@@ -331,7 +331,7 @@ class AppendState:
 
 
 def read_append_state(descriptor: int, *, max_line: int | None = None) -> AppendState | None:
-    """Return how to append to a file; None if its first line is no header of a recording.
+    """Return how to append to a file; None if its first line is not a header of a recording.
 
     If the digest of the last footer is right, only the footer and the last entry are decoded;
     otherwise every line is indexed, except lines longer than `max_line` bytes, `MAX_LINE` by

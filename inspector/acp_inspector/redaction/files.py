@@ -44,7 +44,7 @@ def stamp_header(line: str, applied: tuple[str, ...]) -> str:
     """Return the header `line` with the rules in `applied` added to its member `redacted`.
 
     Raises:
-        ValueError: `line` is no JSON object.
+        ValueError: `line` is not a JSON object.
     """
     members = members_of(line.rstrip("\n"))
     if old := members.get("redacted"):
@@ -111,7 +111,7 @@ def redact_recording(
         max_line: Longest line to search, in bytes.
 
     Raises:
-        RecordingError: a file cannot be read or written, is no recording, has a line that is too
+        RecordingError: a file cannot be read or written, is not a recording, has a line that is too
             long, or exists already.
         UnknownRuleError: `rules` contains an unknown name.
         UnmatchedRuleError: a rule in `rules` found nothing; `target` was not written.
@@ -209,7 +209,7 @@ def _learn(source: Path, detector: SecretDetector, max_line: int) -> _LearnedSec
     """Find the secrets of a recording.
 
     Raises:
-        RecordingError: it is no recording, or cannot be read.
+        RecordingError: it is not a recording, or cannot be read.
     """
     learned, streams = _LearnedSecrets(PlaceholderMap(), 0, {}), StreamDetector(detector)
     number = 0
@@ -218,14 +218,14 @@ def _learn(source: Path, detector: SecretDetector, max_line: int) -> _LearnedSec
             if isinstance(line, SkippedLine):
                 raise _too_long(source, number)
             if number == 1 and not isinstance(decode_line(line.rstrip(b"\n")), Header):
-                raise RecordingError(f"{source} is no recording: its first line is no header")
+                raise RecordingError(f"{source} is not a recording: its first line is not a header")
             text = line.decode(errors=_ERRORS)
             learned.highest = max(learned.highest, highest_placeholder(text))
             redact_text(text, detector, learned.known)
             learned.add(streams.feed(number, text))
     learned.add(streams.finish())
     if not number:
-        raise RecordingError(f"{source} is no recording: it is empty")
+        raise RecordingError(f"{source} is not a recording: it is empty")
     return learned
 
 

@@ -121,7 +121,7 @@ def prepare_workspace(header: Header, directory: Path) -> None:
     """
     files: Json = header.meta.get("files", {})
     if not isinstance(files, dict):
-        raise RecordingError("the recording's meta.files is no object of names and texts")
+        raise RecordingError("the recording's meta.files is not an object of names and texts")
     roots = SandboxedFiles([directory])
     for name, text in cast("dict[str, Json]", files).items():
         if name.startswith("/"):

@@ -69,7 +69,7 @@ def test_many_of_the_same_are_counted_unless_all_are_asked_for(call: Call, wrong
     some, every = call("lint", str(wrong)).out, call("lint", "--all", str(wrong)).out
     assert "… and 9 more; --all shows them" in some
     assert "more; --all" not in every
-    assert every.count("stdout has text that is no message") == 12
+    assert every.count("stdout has text that is not a message") == 12
 
 
 def test_json_is_what_the_contract_says(call: Call, wrong: Path) -> None:

@@ -113,4 +113,4 @@ def test_a_file_that_is_no_recording_is_explained_in_one_sentence(
     (tmp_path / "in").write_text("hello\n")
     done = call("redact", str(tmp_path / "in"), "-o", str(tmp_path / "out"))
     assert (done.code, done.err.count("\n")) == (exit_codes.USAGE, 1)
-    assert "is no recording" in done.err
+    assert "is not a recording" in done.err

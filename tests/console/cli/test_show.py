@@ -201,11 +201,11 @@ def test_a_recording_that_was_cut_is_shown_as_far_as_it_goes(call: Call, recordi
     ("content", "sentence"),
     [
         (b"", "it is empty"),
-        (b"\n", "its first line is no header"),
-        (b"hello\n", "its first line is no header"),
-        (b'{"jsonrpc":"2.0","id":1,"result":null}\n', "its first line is no header"),
-        (b"\0" * 3_000_000, "its first line is no header"),
-        (b"[" * 200_000, "its first line is no header"),
+        (b"\n", "its first line is not a header"),
+        (b"hello\n", "its first line is not a header"),
+        (b'{"jsonrpc":"2.0","id":1,"result":null}\n', "its first line is not a header"),
+        (b"\0" * 3_000_000, "its first line is not a header"),
+        (b"[" * 200_000, "its first line is not a header"),
     ],
 )
 def test_a_foreign_file_is_named_as_such(
@@ -216,7 +216,7 @@ def test_a_foreign_file_is_named_as_such(
     for words in (["show"], ["replay"]):
         done = call(*words, str(path), *(["demo"] if words == ["replay"] else []))
         assert (done.code, done.out) == (exit_codes.USAGE, "")
-        assert done.err == f"acp-console: {path} is no recording: {sentence}\n"
+        assert done.err == f"acp-console: {path} is not a recording: {sentence}\n"
 
 
 def test_a_file_that_cannot_be_read_is_an_error(call: Call, tmp_path: Path) -> None:

@@ -497,7 +497,7 @@ hear("never")
     app = ConsoleApp(agent=command_agent(agent(script)), start="chat", cwd=workplace)
     async with app.run_test(size=(140, 30)) as pilot:
         await until(pilot, lambda: "(and 2 more such lines)" in say(app))
-        assert "wrote a line to stdout that is no message: hel␛lo" in say(app)
+        assert "wrote a line to stdout that is not a message: hel␛lo" in say(app)
         assert "◐ starting" in say(app)
 
 

@@ -106,13 +106,13 @@ $.x > true
       ^^^^ true cannot be compared by order
 
 a && b
-  ^^ `&&` is no word; write `and`
+  ^^ `&&` is not a word; write `and`
 
 method = x
-       ^ `=` is no operator; did you mean `==`?
+       ^ `=` is not an operator; did you mean `==`?
 
 !error
-^ `!` is no operator; did you mean `not` or `!=`?
+^ `!` is not an operator; did you mean `not` or `!=`?
 
 say "hello
     ^ this text has no closing quote

@@ -60,7 +60,7 @@ def test_frames_stand_in_order_behind_what_carried_them(tmp_path: Path) -> None:
         *("sse_event 5", "agent session/update", "sse_event 5", "agent result"),
         *("http_response 6", "http_end 5", "http_end 1"),
     ]
-    assert result.skipped == {"requests that are no ACP": 1}
+    assert result.skipped == {"requests that are not ACP": 1}
     assert result.guesses == {"when it came on its stream": 3}
 
 

@@ -306,7 +306,7 @@ def test_a_file_that_cannot_be_opened_is_explained_in_one_sentence(tmp_path: Pat
     with pytest.raises(RecordingError, match="no such file or directory"):
         IndexedRecording(tmp_path / "gone")
     (tmp_path / "notes").write_text("notes\n")
-    with pytest.raises(RecordingError, match="is no recording"):
+    with pytest.raises(RecordingError, match="is not a recording"):
         IndexedRecording(tmp_path / "notes")
 
 

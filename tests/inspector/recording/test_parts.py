@@ -46,7 +46,7 @@ def test_a_recording_in_one_file_is_its_only_part(tmp_path: Path) -> None:
 def test_a_missing_file_has_no_parts_and_another_file_is_an_error(tmp_path: Path) -> None:
     assert part_paths(tmp_path / "gone") == []
     (tmp_path / "notes").write_text("notes")
-    with pytest.raises(RecordingError, match="is no recording"):
+    with pytest.raises(RecordingError, match="is not a recording"):
         part_paths(tmp_path / "notes")
 
 

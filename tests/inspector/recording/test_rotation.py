@@ -165,7 +165,7 @@ def test_the_first_file_is_refused_as_by_the_writer(path: Path) -> None:
     path.write_text("precious")
     with pytest.raises(RecordingExistsError):
         RotatingWriter(path, HEADER, RotationLimits())
-    with pytest.raises(RecordingError, match="no recording"):
+    with pytest.raises(RecordingError, match="not a recording"):
         RotatingWriter(path, HEADER, RotationLimits(), mode="append")
 
 

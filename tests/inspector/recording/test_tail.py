@@ -112,7 +112,7 @@ def test_a_file_without_header_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("notes\n")
     with (
         RecordingTail(tmp_path / "notes") as follower,
-        pytest.raises(RecordingError, match="its first line is no header"),
+        pytest.raises(RecordingError, match="its first line is not a header"),
     ):
         list(follower.read())
 

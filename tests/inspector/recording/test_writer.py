@@ -108,7 +108,7 @@ def test_appending_behind_a_cut_line_loses_that_line_alone(tmp_path: Path) -> No
 def test_what_is_no_recording_is_not_appended_to(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("my notes\n")
-    with pytest.raises(RecordingError, match="it is no recording"):
+    with pytest.raises(RecordingError, match="it is not a recording"):
         RecordingWriter(path, HEADER, mode="append")
     assert path.read_text() == "my notes\n"
 

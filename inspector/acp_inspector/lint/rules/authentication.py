@@ -126,7 +126,7 @@ def logins_last(context: Context) -> CheckResult:
     if login is None or ask is None or ask.seq < login.seq:
         return None
     if context.kind == "failure" and context.code == REQUIRED:
-        return context.problem(f"{ask.method} needs a login though there was one", login, ask)
+        return context.problem(f"{ask.method} requires a login although one succeeded", login, ask)
     return OK
 
 
@@ -154,7 +154,7 @@ def refused_requests_are_not_repeated(context: Context) -> CheckResult:
     point = refused.get(_request(context)) if refused else None
     if point is None or any(each.get("type") == "terminal" for each in context.state.auth_methods):
         return None
-    return context.problem(f"{context.method} comes again, and there was no login", point)
+    return context.problem(f"{context.method} is repeated without a login", point)
 
 
 def _request(call: Context | SentRequest) -> int:
@@ -212,7 +212,7 @@ def _has_terminal(context: Context, name: str) -> CheckResult:
     if claim is True if context.version == 1 else isinstance(claim, dict):
         return OK
     return context.problem(
-        f"a method for a terminal is offered though the client did not claim {name}.auth.terminal",
+        f"a terminal method is offered although the client did not claim {name}.auth.terminal",
         context.request,
         path=f"{offers[0][0]}.type",
     )
@@ -244,10 +244,10 @@ def environments_are_objects(
     context: Context, place: str, method: dict[str, Json]
 ) -> Iterator[Violation]:
     if not isinstance(method["env"], dict):
-        yield "the env of a method for a terminal is no object", f"{place}.env"
+        yield "the env of a method for a terminal is not an object", f"{place}.env"
     for name, value in as_object(method["env"]).items():
         if not isinstance(value, str):
-            yield f"the variable {quoted(name)} is no string", f"{place}.env"
+            yield f"the variable {quoted(name)} is not a string", f"{place}.env"
 
 
 @check("ACP-L079", on.result("initialize"))
@@ -256,12 +256,12 @@ def environments_are_pairs(
     context: Context, place: str, method: dict[str, Json]
 ) -> Iterator[Violation]:
     if not isinstance(method["env"], list):
-        yield "the env of a method for a terminal is no array", f"{place}.env"
+        yield "the env of a method for a terminal is not an array", f"{place}.env"
     seen: set[str] = set()
     for where, pair in items(f"{place}.env", method["env"]):
         name, value = pair.get("name"), pair.get("value")
         if not isinstance(name, str) or not isinstance(value, str):
-            yield "the entry is no object with name and value", where
+            yield "the entry is not an object with name and value", where
         elif name in seen:
             yield f"the variable {quoted(name)} occurs twice", where
         else:

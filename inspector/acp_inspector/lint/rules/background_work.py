@@ -104,7 +104,7 @@ def unlisted_work_has_ended(context: Context) -> CheckResult:
     for kind, id_ in sorted(gone):
         if _may_go_on(context, session, kind, id_):
             return context.problem(
-                f"the {kind} {quoted(id_)} is listed no more, but has not ended",
+                f"the {kind} {quoted(id_)} is no longer listed, but has not ended",
                 own.listed,
                 at="background",
             )

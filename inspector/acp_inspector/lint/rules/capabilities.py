@@ -152,7 +152,7 @@ def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
     return tuple(
         problem
         for path in unknown[:5]
-        for problem in context.problem(f"{path} is no capability", path=f"{place}.{path}")
+        for problem in context.problem(f"{path} is not a capability", path=f"{place}.{path}")
     )
 
 
@@ -187,7 +187,7 @@ def auth_method_ids_are_unique(context: Context) -> CheckResult:
     methods = as_list(context.result_object.get("authMethods"))
     for index, id_ in repeated(as_object(method).get(name) for method in methods):
         return context.problem(
-            f"two ways to log in have the {name} {quoted(id_)}", at=f"authMethods.{index}.{name}"
+            f"two login methods have the {name} {quoted(id_)}", at=f"authMethods.{index}.{name}"
         )
     return OK if methods else None
 

@@ -137,7 +137,9 @@ def options_that_are_set_exist(context: Context) -> CheckResult:
         return None
     if id_ in known.by_id:
         return OK
-    return context.problem(f"{quoted(id_)} is no option of the session", known.point, at="configId")
+    return context.problem(
+        f"{quoted(id_)} is not an option of the session", known.point, at="configId"
+    )
 
 
 @check("ACP-L295", on.request("session/set_config_option"))
@@ -150,7 +152,7 @@ def values_that_are_set_are_offered(context: Context) -> CheckResult:
     if isinstance(value, str) and value in option.values:
         return OK
     return context.problem(
-        f"{quoted(value)} is no value of the option {quoted(option.id)}", known.point, at="value"
+        f"{quoted(value)} is not a value of the option {quoted(option.id)}", known.point, at="value"
     )
 
 
@@ -310,7 +312,7 @@ def option_ids_and_values_are_unique(context: Context) -> CheckResult:
         values = list(option_values(option))
         for inner, value in repeated(value for _, value in values):
             return context.problem(
-                f"the value {quoted(value)} stands twice", path=f"{place}.{values[inner][0]}.value"
+                f"the value {quoted(value)} occurs twice", path=f"{place}.{values[inner][0]}.value"
             )
     return OK if options else None
 
@@ -345,7 +347,9 @@ def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
         is_any = True
         groups = sum("options" in each for each in listed)
         if 0 < groups < len(listed):
-            return context.problem("groups and values stand in one list", path=f"{place}.options")
+            return context.problem(
+                "groups and values are mixed in one list", path=f"{place}.options"
+            )
     return OK if is_any else None
 
 

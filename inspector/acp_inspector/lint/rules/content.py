@@ -95,7 +95,7 @@ def blocks_are_whole(context: Context) -> CheckResult:
             continue
         for name in required:
             if not isinstance(block.get(name), str):
-                what = "is no string" if name in block else "is missing"
+                what = "is not a string" if name in block else "is missing"
                 return context.problem(
                     f"{name} of a block of type {type_} {what}", path=f"{path}.{name}"
                 )
@@ -107,7 +107,7 @@ def blocks_are_whole(context: Context) -> CheckResult:
 def _incomplete(context: Context, path: str, block: dict[str, Json]) -> CheckResult:
     resource = block.get("resource")
     if not isinstance(resource, dict):
-        return context.problem("an embedded resource is no object", path=f"{path}.resource")
+        return context.problem("an embedded resource is not an object", path=f"{path}.resource")
     held = as_object(resource)
     if not isinstance(held.get("uri"), str):
         return context.problem("an embedded resource has no uri", path=f"{path}.resource.uri")

@@ -51,10 +51,10 @@ def _diffs_and_changes(context: Context) -> list[Place]:
 def diffs_are_complete(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     # ACP-L207 reports a path that is not absolute.
     if not isinstance(diff.get("path"), str):
-        what = "is no string" if "path" in diff else "is missing"
+        what = "is not a string" if "path" in diff else "is missing"
         yield f"the path of the diff {what}", f"{place}.path"
     if not isinstance(diff.get("newText"), str):
-        what = "is no string" if "newText" in diff else "is missing"
+        what = "is not a string" if "newText" in diff else "is missing"
         yield f"the newText of the diff {what}", f"{place}.newText"
 
 
@@ -62,7 +62,7 @@ def diffs_are_complete(context: Context, place: str, diff: dict[str, Json]) -> I
 @each_of(_diffs)
 def diffs_have_changes(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     if not isinstance(diff.get("changes"), list):
-        what = "are no array" if "changes" in diff else "are missing"
+        what = "are not an array" if "changes" in diff else "are missing"
         yield f"the changes of the diff {what}", f"{place}.changes"
     for name in ("path", "oldText", "newText"):
         if name in diff:

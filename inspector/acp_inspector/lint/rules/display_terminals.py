@@ -40,7 +40,7 @@ def terminals_are_named(context: Context) -> CheckResult:
     )
     for name in names:
         if not isinstance(context.update.get(name), str):
-            what = "is no string" if name in context.update else "is missing"
+            what = "is not a string" if name in context.update else "is missing"
             return context.problem(f"{name} of a {context.variant} {what}", at=name)
     return OK
 

@@ -120,7 +120,7 @@ def _contradictions(field: dict[str, Json]) -> Iterator[str]:
             yield f"has {least} above {most}"
     pattern = field.get("pattern")
     if isinstance(pattern, str) and not is_pattern(pattern):
-        yield "has a pattern that is no regular expression"
+        yield "has a pattern that is not a regular expression"
     default = field.get("default")
     if default is not None and (fault := _value_error(field, default)):
         yield f"has a default that {fault}"
@@ -185,7 +185,7 @@ def content_fits_the_form(context: Context) -> CheckResult:
         place = f"result.content.{name}"
         if name not in fields:
             return context.problem(
-                f"{quoted(name)} is no field of the form", context.request, path=place
+                f"{quoted(name)} is not a field of the form", context.request, path=place
             )
         if fault := _value_error(fields[name], value):
             return context.problem(f"{quoted(name)} {fault}", context.request, path=place)
@@ -198,7 +198,7 @@ def _value_error(field: dict[str, Json], value: Json) -> str | None:
         case "string":
             return _text_error(field, value)
         case "boolean":
-            return None if isinstance(value, bool) else "is no boolean"
+            return None if isinstance(value, bool) else "is not a boolean"
         case "integer" | "number" as kind:
             return _number_error(field, kind, value)
         case "array":
@@ -209,7 +209,7 @@ def _value_error(field: dict[str, Json], value: Json) -> str | None:
 
 def _text_error(field: dict[str, Json], value: Json) -> str | None:
     if not isinstance(value, str):
-        return "is no string"
+        return "is not a string"
     least, most = field.get("minLength"), field.get("maxLength")
     if isinstance(least, int) and len(value) < least:
         return "is too short"
@@ -223,7 +223,7 @@ def _number_error(field: dict[str, Json], kind: Json, value: Json) -> str | None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"is no {kind}"
     if kind == "integer" and isinstance(value, float) and not value.is_integer():
-        return "is no integer"
+        return "is not an integer"
     least, most = field.get("minimum"), field.get("maximum")
     if isinstance(least, int | float) and value < least:
         return "is too small"
@@ -232,7 +232,7 @@ def _number_error(field: dict[str, Json], kind: Json, value: Json) -> str | None
 
 def _list_error(field: dict[str, Json], value: Json) -> str | None:
     if not isinstance(value, list):
-        return "is no list"
+        return "is not a list"
     chosen = as_list(value)
     least, most = field.get("minItems"), field.get("maxItems")
     if isinstance(least, int) and len(chosen) < least:

@@ -98,7 +98,7 @@ def params_are_an_object(context: Context) -> CheckResult:
     params: Json = context.value.get("params")
     if params is None or isinstance(params, dict):
         return OK
-    return context.problem(f"params are no object: {quoted(params)}", path="params")
+    return context.problem(f"params are not an object: {quoted(params)}", path="params")
 
 
 @check("ACP-L023", on.request())

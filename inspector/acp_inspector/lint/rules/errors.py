@@ -57,7 +57,7 @@ def answers_without_id_say_why(context: Context) -> CheckResult:
 def errors_have_code_and_message(context: Context) -> CheckResult:
     error: Json = context.value.get("error")
     if not isinstance(error, dict):
-        return context.problem(f"the error is no object: {quoted(error)}", path="error")
+        return context.problem(f"the error is not an object: {quoted(error)}", path="error")
     if context.code is None or context.code not in CODES:
         return context.problem(
             f"the error's code is {quoted(context.error.get('code'))}", path="error.code"
@@ -75,7 +75,7 @@ def error_messages_are_short(context: Context) -> CheckResult:
     if _TRACE.search(message):
         return context.problem("the error's message holds a stack trace", path="error.message")
     if "\n" in message.strip() or len(message) > SENTENCE:
-        return context.problem("the error's message is no short sentence", path="error.message")
+        return context.problem("the error's message is not a short sentence", path="error.message")
     return OK
 
 

@@ -119,7 +119,7 @@ def traces_stand_at_the_root(context: Context) -> CheckResult:
         for name, inner in as_object(meta).items():
             if isinstance(inner, dict) and "traceparent" in inner:
                 return context.problem(
-                    f"traceparent stands below {quoted(name)}", path=f"{path}.{name}"
+                    f"traceparent is below {quoted(name)}", path=f"{path}.{name}"
                 )
     return OK
 

@@ -72,7 +72,7 @@ def no_line_is_left_unfinished(ending: EndContext) -> CheckResult:
 
 def _no_json(frame: Frame, reason: str = "") -> Problem:
     text = single_line(frame.data.decode(errors="replace"), 60)
-    return Problem(f"a line is no JSON: “{text}”{f' ({reason})' if reason else ''}", (frame.seq,))
+    return Problem(f"a line is not JSON: “{text}”{f' ({reason})' if reason else ''}", (frame.seq,))
 
 
 @check("ACP-L002", on.INVALID, exercised_by=on.EVERY_FRAME)
@@ -175,7 +175,7 @@ def no_log_text_on_stdout(context: Context) -> CheckResult:
     if not _is_log_text(context):
         return OK
     text = single_line(context.frame.data.decode(errors="replace"), 60)
-    return context.problem(f"stdout has text that is no message: “{text}”")
+    return context.problem(f"stdout has text that is not a message: “{text}”")
 
 
 def _is_log_text(context: Context) -> bool:
@@ -207,7 +207,7 @@ def top_level_is_an_object(context: Context) -> CheckResult:
         if context.frame.data.lstrip(BOM).lstrip()[:1] == b"{":
             return OK
         text = single_line(context.frame.data.decode(errors="replace"), 60)
-        return context.problem(f"the line is no object: {text}")
+        return context.problem(f"the line is not an object: {text}")
     return OK
 
 
@@ -253,7 +253,7 @@ def members_stand_once(context: Context) -> CheckResult:
     twice = _twice(raw)
     if not twice:
         return OK
-    return context.problem(f"{quoted(twice[0])} stands twice in one object")
+    return context.problem(f"{quoted(twice[0])} occurs twice in one object")
 
 
 def _may_repeat(raw: bytes, held: dict[str, Json]) -> bool:

@@ -111,7 +111,7 @@ def bodies_are_empty(context: Context) -> CheckResult:
     exchange = found[1]
     if exchange.method != "POST" or exchange.asks == "initialize" or (exchange.status or 0) >= 400:
         return None
-    return context.problem("a message stands in the response to a POST")
+    return context.problem("a message is in the response to a POST")
 
 
 @check("ACP-L415", on.EVERY_FRAME)
@@ -138,7 +138,7 @@ def posts_name_their_session(context: Context) -> CheckResult:
     if named == context.session_id:
         return OK
     what = "is missing" if named is None else f"is {quoted(named)}"
-    return context.problem(f"Acp-Session-Id {what}; the message says {quoted(context.session_id)}")
+    return context.problem(f"Acp-Session-Id {what}; the message has {quoted(context.session_id)}")
 
 
 @check("ACP-L417", on.call(), on.response())

@@ -48,7 +48,7 @@ def servers_are_listed(context: Context) -> CheckResult:
     if "mcpServers" not in context.params:
         return context.problem(f"{context.method} has no mcpServers", at="mcpServers")
     return context.problem(
-        f"mcpServers is no array: {quoted(servers)}",
+        f"mcpServers is not an array: {quoted(servers)}",
         at="mcpServers",
         severity="warning" if servers is None else None,
     )
@@ -102,7 +102,7 @@ def servers_have_a_type(
     if not isinstance(tag, str):
         yield f"the MCP server {quoted(server.get('name'))} has no type", f"{place}.type"
     elif tag not in {"stdio", "http"} | SPECIAL and not tag.startswith("_"):
-        yield f"{quoted(tag)} is no transport of version 2", f"{place}.type"
+        yield f"{quoted(tag)} is not a transport of version 2", f"{place}.type"
 
 
 @check("ACP-L092", on.request(*SETUPS))
@@ -140,7 +140,7 @@ def commands_are_absolute(
     context: Context, place: str, server: dict[str, Json]
 ) -> Iterator[Violation]:
     if not is_absolute(server["command"]):
-        text = f"the command is no absolute path: {quoted(server['command'])}"
+        text = f"the command is not an absolute path: {quoted(server['command'])}"
         yield text, f"{place}.command"
 
 
@@ -162,7 +162,7 @@ def variables_and_headers_are_pairs(
         for index, each in enumerate(as_list(pairs)):
             where = f"{place}.{name}.{index}"
             if not isinstance(each, dict):
-                yield "the entry is no object with name and value", where
+                yield "the entry is not an object with name and value", where
                 continue
             for part in ("name", "value"):
                 if not isinstance(as_object(each).get(part), str):

@@ -53,7 +53,7 @@ def methods_are_known(context: Context) -> CheckResult:
     if not is_ours(method):
         # A custom method: another rule reports the missing underscore.
         return OK
-    return context.problem(f"{quoted(method)} is no method of ACP", path="method")
+    return context.problem(f"{quoted(method)} is not a method of ACP", path="method")
 
 
 def is_ours(method: str) -> bool:

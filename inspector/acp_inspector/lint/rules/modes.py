@@ -101,7 +101,9 @@ def modes_that_are_set_exist(context: Context) -> CheckResult:
     wanted = context.params.get("modeId")
     if isinstance(wanted, str) and wanted in mode.available:
         return OK
-    return context.problem(f"{quoted(wanted)} is no mode of the session", mode.point, at="modeId")
+    return context.problem(
+        f"{quoted(wanted)} is not a mode of the session", mode.point, at="modeId"
+    )
 
 
 @check("ACP-L290", on.result(*OPENERS))
@@ -113,7 +115,8 @@ def the_first_mode_exists(context: Context) -> CheckResult:
     if current in _ids(fields):
         return OK
     return context.problem(
-        f"the session begins in {quoted(current)}, which is no mode of it", at="modes.currentModeId"
+        f"the session begins in {quoted(current)}, which is not a mode of it",
+        at="modes.currentModeId",
     )
 
 
@@ -135,7 +138,7 @@ def reported_modes_exist(context: Context) -> CheckResult:
     if current in mode.available:
         return OK
     return context.problem(
-        f"{quoted(current)} is no mode of the session", mode.point, at="currentModeId"
+        f"{quoted(current)} is not a mode of the session", mode.point, at="currentModeId"
     )
 
 
@@ -165,7 +168,7 @@ def mode_and_option_agree(context: Context) -> CheckResult:
             if current == mode.current:
                 return OK
             return context.problem(
-                f"the mode is {quoted(mode.current)}, the option for it says {quoted(current)}",
+                f"the mode is {quoted(mode.current)}, the option for it has {quoted(current)}",
                 mode.point,
                 options.point,
             )

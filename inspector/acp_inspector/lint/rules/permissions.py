@@ -95,7 +95,7 @@ def kinds_of_options_are_known(context: Context) -> CheckResult:
     if not kinds:
         return None
     return context.problems(
-        (f"{quoted(kind)} is no kind of option", f"params.options.{index}.kind")
+        (f"{quoted(kind)} is not a kind of option", f"params.options.{index}.kind")
         for kind, index in kinds
         if kind not in PERMISSION_OPTION_KINDS[1]
     )
@@ -105,7 +105,7 @@ def kinds_of_options_are_known(context: Context) -> CheckResult:
 def the_tool_call_is_named(context: Context) -> CheckResult:
     tool: Json = context.params.get("toolCall")
     if not isinstance(tool, dict):
-        what = "is no object" if "toolCall" in context.params else "is missing"
+        what = "is not an object" if "toolCall" in context.params else "is missing"
         return context.problem(f"toolCall {what}", at="toolCall")
     if not isinstance(as_object(tool).get("toolCallId"), str):
         return context.problem("toolCall has no toolCallId", at="toolCall.toolCallId")
@@ -118,7 +118,7 @@ def requests_have_a_title(context: Context) -> CheckResult:
     if not isinstance(context.params.get("title"), str):
         problems += context.problem("the request has no title", at="title")
     if "toolCall" in context.params:
-        problems += context.problem("toolCall stands outside of subject", at="toolCall")
+        problems += context.problem("toolCall is outside of subject", at="toolCall")
     return tuple(problems)
 
 
@@ -131,7 +131,7 @@ def commands_are_complete(context: Context) -> CheckResult:
     if not isinstance(subject.get("command"), str):
         problems += context.problem("the subject has no command", at="subject.command")
     if not is_absolute(subject.get("cwd")):
-        what = "is no absolute path" if "cwd" in subject else "is missing"
+        what = "is not an absolute path" if "cwd" in subject else "is missing"
         problems += context.problem(f"the subject's cwd {what}", at="subject.cwd")
     return tuple(problems)
 
@@ -258,7 +258,7 @@ def outcomes_are_known(context: Context) -> CheckResult:
         return None
     if name not in OUTCOMES:
         return context.problem(
-            f"{quoted(name)} is no outcome of version 1", context.request, at="outcome.outcome"
+            f"{quoted(name)} is not an outcome of version 1", context.request, at="outcome.outcome"
         )
     if name == "selected" and not isinstance(outcome.get("optionId"), str):
         return context.problem(

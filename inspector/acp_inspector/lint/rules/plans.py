@@ -56,7 +56,7 @@ def entries_are_whole(context: Context) -> CheckResult:
         found = OK
         for name in REQUIRED:
             if not isinstance(entry.get(name), str):
-                what = "is no string" if name in entry else "is missing"
+                what = "is not a string" if name in entry else "is missing"
                 return context.problem(f"{name} of an entry {what}", path=f"{place}.{name}")
     return found
 
@@ -90,7 +90,7 @@ def plans_are_whole(context: Context) -> CheckResult:
     gone = unfinished - now.keys()
     if len(gone) > 1 and len(gone) * 2 > len(unfinished):
         return context.problem(
-            f"the plan leaves out {len(gone)} of {len(unfinished)} unfinished entries of before",
+            f"the plan leaves out {len(gone)} of {len(unfinished)} earlier unfinished entries",
             before.point,
         )
     return OK
@@ -195,7 +195,7 @@ def entries_end_within_turns(context: Context) -> CheckResult:
         found = OK
         left = [text for text, status in plan.statuses.items() if status == "in_progress"]
         if left:
-            return context.problem(f"the entry {quoted(left[0])} is in progress still", plan.point)
+            return context.problem(f"the entry {quoted(left[0])} is still in progress", plan.point)
     return found
 
 

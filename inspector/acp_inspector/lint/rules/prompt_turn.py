@@ -72,7 +72,7 @@ def prompts_are_arrays(context: Context) -> CheckResult:
         return context.problem(f"the prompt is missing{what}", at="prompt")
     prompt: Json = context.params["prompt"]
     if not isinstance(prompt, list):
-        return context.problem(f"the prompt is no array: {quoted(prompt)}", at="prompt")
+        return context.problem(f"the prompt is not an array: {quoted(prompt)}", at="prompt")
     return OK
 
 
@@ -148,8 +148,8 @@ def tool_calls_end_within_turns(context: Context) -> CheckResult:
     for tool in tools:
         if tool.ended is None and tool.status in UNFINISHED and not _is_only_requested(tool):
             return context.problem(
-                f"the turn ends, but tool call {quoted(tool.id)} is "
-                f"{tool.status or 'pending'} still",
+                f"the turn ends, but tool call {quoted(tool.id)} is still "
+                f"{tool.status or 'pending'}",
                 tool.status_at or tool.first,
             )
     return OK
@@ -182,9 +182,7 @@ def requests_end_within_turns(context: Context) -> CheckResult:
         return None
     for each in context.state.waiting("agent", session=session.id):
         if each.seq > ask.seq and each.cancelled is None:
-            return context.problem(
-                f"the turn ends, but {each.method} has no response yet still", each
-            )
+            return context.problem(f"the turn ends, but {each.method} is still pending", each)
     return OK
 
 

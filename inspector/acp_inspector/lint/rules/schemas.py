@@ -171,7 +171,7 @@ def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
 def members_are_known(context: Context) -> CheckResult:
     def find(what: SchemaSubject) -> list[Problem]:
         return [
-            Problem(f"{path} is no member of ACP", (context.seq,), None, path)
+            Problem(f"{path} is not a member of ACP", (context.seq,), None, path)
             for path in what.unknown_members()
             if not (context.method == "initialize" and path in OF_BOTH_VERSIONS)
         ]

@@ -138,7 +138,7 @@ def archiving_again_succeeds(context: Context) -> CheckResult:
         return OK
     flag, point = context.state.of(_Archive).flags.get(id_, (None, None))
     if flag is (ask.method == "session/archive"):
-        return context.problem(f"{ask.method} fails where nothing was to be done", point, ask)
+        return context.problem(f"{ask.method} fails although nothing had to be done", point, ask)
     if context.session is not None or context.code not in {-32602, -32603}:
         return OK
     return context.problem(
@@ -154,7 +154,7 @@ def unknown_filters_are_refused(context: Context) -> CheckResult:
     if wanted is None or (isinstance(wanted, str) and (wanted in FILTERS or wanted[:1] == "_")):
         return None
     if context.kind == "result":
-        return context.problem(f"archived: {quoted(wanted)} went well", context.request)
+        return context.problem(f"archived: {quoted(wanted)} succeeded", context.request)
     if context.code not in GENERAL:
         return OK
     return context.problem(

@@ -164,7 +164,7 @@ def listed_directories_are_claimed(context: Context) -> CheckResult:
         for index, path in enumerate(as_list(each["additionalDirectories"])):
             if not is_absolute(path):
                 problems += context.problem(
-                    f"the directory {quoted(path)} is no absolute path",
+                    f"the directory {quoted(path)} is not an absolute path",
                     context.request,
                     path=f"{place}.additionalDirectories.{index}",
                 )
@@ -243,7 +243,7 @@ def no_page_is_requested_after_the_last(context: Context) -> CheckResult:
     last = pages.last.get(_filter(context))
     if last is None or (_filter(context), cursor) in pages.cursors:
         return OK
-    return context.problem("a page after the last one is asked for", last, at="cursor")
+    return context.problem("a page after the last one is requested", last, at="cursor")
 
 
 @check("ACP-L127", on.result("session/list"))

@@ -267,7 +267,7 @@ def unknown_cursors_are_refused(context: Context) -> CheckResult:
             severity="warning",
         )
     return context.problem(
-        f"the resume went well although the replayFrom {quoted(cursor)} is unknown", context.request
+        f"the resume succeeded although the replayFrom {quoted(cursor)} is unknown", context.request
     )
 
 
@@ -279,4 +279,4 @@ def cursors_are_objects(context: Context) -> CheckResult:
     if isinstance(as_object(cursor).get("type"), str):
         return OK
     path = "params.replayFrom.type" if isinstance(cursor, dict) else "params.replayFrom"
-    return context.problem(f"replayFrom is no object with a type: {quoted(cursor)}", path=path)
+    return context.problem(f"replayFrom is not an object with a type: {quoted(cursor)}", path=path)

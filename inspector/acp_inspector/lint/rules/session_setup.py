@@ -31,7 +31,7 @@ def cwd_is_absolute(context: Context) -> CheckResult:
     cwd: Json = context.params.get("cwd")
     if is_absolute(cwd):
         return OK
-    what = "is no absolute path" if "cwd" in context.params else "is missing"
+    what = "is not an absolute path" if "cwd" in context.params else "is missing"
     suffix = f": {quoted(cwd)}" if "cwd" in context.params else ""
     return context.problem(f"the cwd of {context.method} {what}{suffix}", at="cwd")
 
@@ -58,9 +58,11 @@ def roots_are_absolute(context: Context) -> CheckResult:
         return None
     roots: Json = context.params["additionalDirectories"]
     if not isinstance(roots, list):
-        return context.problem(f"additionalDirectories are no array: {quoted(roots)}", path=ROOTS)
+        return context.problem(
+            f"additionalDirectories are not an array: {quoted(roots)}", path=ROOTS
+        )
     return context.problems(
-        (f"the directory {quoted(each)} is no absolute path", f"{ROOTS}.{index}")
+        (f"the directory {quoted(each)} is not an absolute path", f"{ROOTS}.{index}")
         for index, each in enumerate(as_list(roots))
         if not is_absolute(each)
     )
@@ -101,7 +103,8 @@ def bad_roots_are_refused(context: Context) -> CheckResult:
     bad = [each for each in roots if not is_absolute(each)]
     if bad:
         return context.problem(
-            f"the session was created although the directory {quoted(bad[0])} is no absolute path",
+            f"the session was created although the directory {quoted(bad[0])} "
+            "is not an absolute path",
             context.request,
         )
     return OK

@@ -303,7 +303,7 @@ def idle_before(context: Context) -> CheckResult:
             return OK
         return context.problem(f"{context.method} did not end the work as cancelled", ask, ended)
     return context.problem(
-        f"{context.method} went well while the session was {quoted(session.state)}",
+        f"{context.method} succeeded while the session was {quoted(session.state)}",
         session.state_at,
         ask,
     )

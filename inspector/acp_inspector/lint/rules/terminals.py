@@ -48,7 +48,7 @@ def commands_are_whole(context: Context) -> CheckResult:
         return context.problem("there is no command", at="command")
     for name in ("args", "env"):
         if not isinstance(params.get(name), list | None):
-            return context.problem(f"{name} is no array", at=name)
+            return context.problem(f"{name} is not an array", at=name)
     for i, each in enumerate(as_list(params.get("args"))):
         if not isinstance(each, str):
             return context.problem(f"an argument is {quoted(each)}", at=f"args.{i}")
@@ -291,7 +291,7 @@ def exits_do_not_change(context: Context) -> CheckResult:
             # The request is older, and so may be the reported status.
             return OK
         return context.problem(
-            f"the exit of terminal {quoted(terminal.id)} was reported, and is reported no more",
+            f"the exit of terminal {quoted(terminal.id)} was reported, and is no longer reported",
             terminal.exited,
             at="exitStatus",
         )

@@ -139,7 +139,7 @@ def raw_values_are_objects(context: Context) -> CheckResult:
     if not names:
         return None
     return context.problems(
-        (f"{name} is no object: {quoted(context.update[name])}", f"params.update.{name}")
+        (f"{name} is not an object: {quoted(context.update[name])}", f"params.update.{name}")
         for name in names
         if not isinstance(context.update[name], dict)
         and (context.session_id or "", name) not in reported
@@ -198,7 +198,7 @@ def content_is_wrapped(context: Context) -> CheckResult:
     if content is None:
         return None
     if not isinstance(content, list):
-        return context.problem(f"the content is no array: {quoted(content)}", path=place)
+        return context.problem(f"the content is not an array: {quoted(content)}", path=place)
     problems: list[Problem] = []
     for index, each in enumerate(as_list(content)):
         text = _wrong_item(each, context.version)
@@ -219,7 +219,7 @@ def content_of_chunks_is_wrapped(context: Context) -> CheckResult:
 
 def _wrong_item(item: Json, version: int | None) -> str:
     if not isinstance(item, dict):
-        return f"the item is no object: {quoted(item)}"
+        return f"the item is not an object: {quoted(item)}"
     kind = as_object(item).get("type")
     if not isinstance(kind, str):
         return "the item has no type"
@@ -241,7 +241,7 @@ def locations_are_absolute(
 ) -> Iterator[Violation]:
     path = location.get("path")
     if not is_absolute(path):
-        yield f"the location {quoted(path)} is no absolute path", f"{place}.path"
+        yield f"the location {quoted(path)} is not an absolute path", f"{place}.path"
 
 
 @check("ACP-L213", TOOL_CALL_MESSAGES)

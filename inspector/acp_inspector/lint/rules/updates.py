@@ -92,7 +92,7 @@ def variants_are_of_version_1(context: Context) -> CheckResult:
 def _known(context: Context, variant: str, version: int) -> CheckResult:
     if variant not in UPDATE_KINDS[version]:
         return context.problem(
-            f"{quoted(variant)} is no session update of version {version}", at="sessionUpdate"
+            f"{quoted(variant)} is not a session update of version {version}", at="sessionUpdate"
         )
     if variant in UNSTABLE_UPDATE_KINDS[version] and not context.state.unstable:
         return context.problem(f"{variant} is unstable", at="sessionUpdate", severity="info")

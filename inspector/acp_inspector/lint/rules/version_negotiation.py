@@ -126,7 +126,7 @@ def refusals_name_versions(context: Context) -> CheckResult:
     numbers = [each for each in as_list(supported) if type(each) is int]
     if not isinstance(supported, list) or len(numbers) != len(as_list(supported)):
         return context.problem(
-            f"supported is no list of versions: {quoted(supported)}",
+            f"supported is not a list of versions: {quoted(supported)}",
             context.request,
             path="error.data.supported",
         )

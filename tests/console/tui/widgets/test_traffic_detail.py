@@ -56,7 +56,7 @@ async def test_what_is_no_json_is_told_and_its_bytes_are_shown() -> None:
     app = DetailApp()
     async with app.run_test(size=(80, 20)) as pilot:
         app.detail.show(DetailSubject(BROKEN))
-        await until(pilot, lambda: "invalid UTF-8 at byte 8: the bytes stand under Raw" in say(app))
+        await until(pilot, lambda: "invalid UTF-8 at byte 8: see the bytes under Raw" in say(app))
         app.detail.open_tab("raw")
         await until(pilot, lambda: "no JSON \\xff ␛[31m" in say(app))
 

@@ -219,7 +219,7 @@ async def test_while_a_pattern_is_tried_keys_are_heard_and_another_filter_does_n
         monkeypatch.setattr(BoundedRegex, "is_found_in", is_found_in)
         pane.bar.set_filter("/endless/")
         await until(pilot, is_tried.is_set)
-        await until(pilot, lambda: "0 of 4 entries · 0 % looked at" in say(app))
+        await until(pilot, lambda: "0 of 4 entries · 0 % checked" in say(app))
         await pilot.press("slash", *(["backspace"] * 9), *"stopReason")
         await until(pilot, lambda: "1 of 4 entries" in say(app))
         assert not may_end.is_set()
