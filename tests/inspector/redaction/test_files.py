@@ -241,7 +241,7 @@ def test_broken_lines_are_cut_too_and_stay_broken(aviary: Path, tmp_path: Path) 
     ("content", "reason"),
     [
         (b"", "it is empty"),
-        (b"{}\n", "no header"),
+        (b"{}\n", "not a header"),
         (b"\x1f\x8b\x08\x00", "compressed data is truncated"),
     ],
 )
