@@ -105,6 +105,7 @@ def _exit_codes() -> str:
         "| 2 | wrong usage, or a file that cannot be used |\n"
         "| 3 | the agent could not be started, or exited early |\n"
         "| 4 | the agent answered with an error, or broke the protocol |\n"
+        "| 5 | something was refused, and `--fail-on-refusal` was given |\n"
         "| 124 | time limit |\n| 130 | interrupted |\n"
     )
 

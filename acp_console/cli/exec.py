@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import anyio
 import click
@@ -22,25 +25,58 @@ from acp_console.cli.agent_option import (
     speech_options,
 )
 from acp_console.cli.errors import say
-from acp_console.cli.exec_output import TITLE_WIDTH, Format, TurnPrinter
+from acp_console.cli.exec_output import Format, TurnPrinter
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
-from acp_console.client.connection import START_TIMEOUT_S, connect_agent
+from acp_console.client.connection import START_TIMEOUT_S, AgentConnection, connect_agent
 from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import (
-    AllowLevel,
-    PermissionPrompt,
-    PolicyDecider,
-    required_level,
-)
+from acp_console.client.permissions import AllowLevel, PolicyDecider
 from acp_console.client.recording import record_journal
+from acp_console.client.session_options import (
+    find_option,
+    most_restrictive_mode,
+    session_options,
+)
 from acp_console.render.values import plural
 from acp_inspector.journal import Journal
-from acp_protocol.errors import OperationTimeoutError
-from acp_protocol.host.sanitize import single_line
+from acp_protocol.errors import AcpError, OperationTimeoutError
+from acp_protocol.jsonrpc import Json
 
 DEMO_PROMPT: Final = "help"
+CANCEL_TIMEOUT_S: Final = 2.0
+"""Seconds that a turn has to end after it was cancelled."""
 UNQUOTED: Final = "the prompt is one argument: put it into quotes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOptions:
+    """The options of one turn."""
+
+    allow: AllowLevel = "reads"
+    tools: tuple[str, ...] = ()
+    """Names of tools that are allowed besides."""
+    format: Format = "text"
+    record: Path | None = None
+    limit: float = math.inf
+    """Seconds for the whole turn."""
+    has_stderr: bool = False
+    auth: str | None = None
+    """The login method to use before the session is opened."""
+    mode: str | None = None
+    model: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+    """Ids and values of other options."""
+    fails_on_refusal: bool = False
+
+
+def _pairs(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    del context, parameter
+    for text in texts:
+        if not text.partition("=")[1]:
+            raise click.BadParameter(f"{text!r} is not OPTION=VALUE")
+    return tuple((text.partition("=")[0], text.partition("=")[2]) for text in texts)
 
 
 @click.command(name="exec", cls=AgentCommand)
@@ -57,15 +93,41 @@ UNQUOTED: Final = "the prompt is one argument: put it into quotes"
     type=click.Choice(get_args(AllowLevel)),
     default="reads",
     show_default=True,
-    help="What the agent may do without asking.",
+    help="What the agent may do without asking; with none and reads, the most restrictive mode "
+    "that it offers is chosen.",
 )
+@click.option(
+    "--allow-tool",
+    "tools",
+    multiple=True,
+    metavar="NAME",
+    help="Also allow the calls of this tool, by the name that the agent gives it.",
+)
+@click.option(
+    "--fail-on-refusal",
+    "fails_on_refusal",
+    is_flag=True,
+    help=f"Exit with {exit_codes.REFUSED} if something was refused.",
+)
+@click.option("--mode", metavar="ID", help="Work in this mode of the agent.")
+@click.option("--model", metavar="ID", help="Use this model of the agent.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    callback=_pairs,
+    metavar="OPTION=VALUE",
+    help="Set another option of the session.",
+)
+@click.option("--auth", metavar="METHOD", help="Log in with this method of the agent first.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice(get_args(Format)),
     default="text",
     show_default=True,
-    help="json: each update as received, then the result; quiet: only the reply's text.",
+    help="json: the session, each update as received, permissions, then the result; "
+    "quiet: only the reply's text.",
 )
 @click.option(
     "--timeout",
@@ -81,13 +143,11 @@ def command(
     *,
     words: tuple[str, ...],
     cwd: Path,
-    record: Path | None,
-    allow: AllowLevel,
     format_: Format,
     timeout: float | None,
-    has_stderr: bool,
     protocol: int,
     dialect: str | None,
+    **options: Any,
 ) -> int:
     """Send PROMPT to an agent and print its reply; PROMPT - is read from stdin.
 
@@ -105,63 +165,61 @@ def command(
     except UnknownAgentError as problem:
         raise UnknownAgentError(f"{problem}. If {name!r} begins the prompt: {UNQUOTED}") from None
     limit = math.inf if timeout is None else timeout
-    return run_until_signal(
-        lambda: run_turn(
-            agent, cwd.resolve(), text, allow, format_, record, limit, has_stderr=has_stderr
-        )
-    )
+    turn = TurnOptions(format=format_, limit=limit, **options)
+    return run_until_signal(lambda: run_turn(agent, cwd.resolve(), text, turn))
 
 
 def run_demo_turn(agent: AgentSpec = DEMO_AGENT) -> int:
     """Run one turn with an agent, and explain that on stderr."""
     which = "the embedded demo agent" if agent.is_embedded_demo else agent.name
     say(f"no terminal found: running one turn with {which}")
-    return run_until_signal(lambda: run_turn(agent, Path.cwd(), DEMO_PROMPT))
+    return run_until_signal(lambda: run_turn(agent, Path.cwd(), DEMO_PROMPT, TurnOptions()))
 
 
-async def run_turn(
-    agent: AgentSpec,
-    cwd: Path,
-    text: str,
-    allow: AllowLevel = "reads",
-    format_: Format = "text",
-    record: Path | None = None,
-    limit: float = math.inf,
-    *,
-    has_stderr: bool = False,
-) -> int:
-    """Start an agent, run one turn in at most `limit` seconds, and return the exit code.
+async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions) -> int:
+    """Start an agent, run one turn, and return the exit code.
 
     Raises:
-        OperationTimeoutError: the turn has not ended by then.
+        OperationTimeoutError: the turn has not ended in time.
+        OptionError: the agent does not offer a mode, a model or an option.
         BrokenPipeError: the reader of our stdout has gone.
     """
+    allow = options.allow
+    journal = Journal()
+    whole = anyio.CancelScope()
+    printer = TurnPrinter(
+        options.format,
+        whole.cancel,
+        agent.open_dialect(),
+        allowed=allow,
+        has_stderr=options.has_stderr,
+    )
     handlers = ClientHandlers(
-        PolicyDecider(allow, _report_refusal),
+        PolicyDecider(allow, printer.show_decision, options.tools),
         reads=allow != "none",
         writes=allow in {"edits", "all"},
         runs=allow == "all",
     )
-    deadline = anyio.current_time() + limit
-    journal = Journal()
-    whole = anyio.CancelScope()
-    printer = TurnPrinter(format_, whole.cancel, agent.open_dialect(), has_stderr=has_stderr)
+    deadline = anyio.current_time() + options.limit
     try:
-        with whole, record_journal(journal, agent, cwd, record, warn=say):
+        with whole, record_journal(journal, agent, cwd, options.record, warn=say):
             journal.subscribe(printer.show)
             async with connect_agent(
                 agent,
                 cwd=cwd,
                 journal=journal,
                 handlers=handlers,
-                start_timeout=min(START_TIMEOUT_S, limit),
+                start_timeout=min(START_TIMEOUT_S, options.limit),
             ) as link:
                 with anyio.CancelScope(deadline=deadline) as scope:
-                    session = await link.new_session(cwd)
-                    answer = await link.prompt(session["sessionId"], text)
-                    printer.end(session["sessionId"], answer)
+                    session_id = await _open_session(link, cwd, options, printer)
+                    answer = await _run_prompt(link, session_id, text)
+                    printer.end(session_id, answer)
                 if scope.cancelled_caught:
-                    raise OperationTimeoutError("the turn", limit)
+                    raise OperationTimeoutError("the turn", options.limit)
+    except AcpError as problem:
+        printer.fail(problem)
+        raise
     finally:
         printer.finish()
     if not printer.is_read:
@@ -169,7 +227,72 @@ async def run_turn(
     if printer.stray_lines:
         lines = plural(printer.stray_lines, "line")
         say(f"ignored {lines} of the agent's stdout: not a message of ACP")
-    return exit_codes.DONE
+    is_failed = options.fails_on_refusal and printer.refusals > 0
+    return exit_codes.REFUSED if is_failed else exit_codes.DONE
+
+
+async def _open_session(
+    link: AgentConnection, cwd: Path, options: TurnOptions, printer: TurnPrinter
+) -> str:
+    """Log in, open a session and set its options; return its id."""
+    if link.is_version_1_in_disguise:
+        say(link.disguise)
+    if options.auth is not None:
+        await link.authenticate(options.auth)
+    session = await link.new_session(cwd)
+    session_id: str = session["sessionId"]
+    offered = session_options(session)
+    wanted = [("mode", options.mode), ("model", options.model), *options.settings]
+    for name, text in wanted:
+        if text is not None:
+            option = find_option(offered, name)
+            await link.set_option(session_id, option, option.value(text))
+    mode = next((each for each in offered if each.category == "mode"), None)
+    chosen = options.mode
+    if mode is not None and chosen is None and options.allow in {"none", "reads"}:
+        chosen = most_restrictive_mode(mode)
+        if chosen is not None:
+            if chosen != mode.current:
+                await link.set_option(session_id, mode, chosen)
+            printer.show_mode(chosen)
+    printer.begin(session_id, link.version, chosen or (mode and mode.current))
+    return session_id
+
+
+async def _run_prompt(link: AgentConnection, session_id: str, text: str) -> Mapping[str, Json]:
+    """Send the prompt; if we are cancelled, cancel the turn and wait a moment for its end."""
+    answers: list[Mapping[str, Json] | AcpError] = []
+    has_ended = anyio.Event()
+
+    async def ask() -> None:
+        # It ends by the agent's answer, or below.
+        with anyio.CancelScope(shield=True) as asking:
+            scopes.append(asking)
+            try:
+                answers.append(await link.prompt(session_id, text))
+            except AcpError as problem:
+                answers.append(problem)
+        has_ended.set()
+
+    scopes: list[anyio.CancelScope] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        try:
+            await has_ended.wait()
+        finally:
+            if not has_ended.is_set():
+                with (
+                    anyio.move_on_after(CANCEL_TIMEOUT_S, shield=True),
+                    suppress(AcpError),
+                ):
+                    await link.cancel(session_id)
+                    await has_ended.wait()
+                for scope in scopes:
+                    scope.cancel()
+    (answer,) = answers
+    if isinstance(answer, AcpError):
+        raise answer
+    return answer
 
 
 def _words(words: tuple[str, ...]) -> tuple[str | None, str]:
@@ -191,10 +314,3 @@ def _words(words: tuple[str, ...]) -> tuple[str | None, str]:
     if not prompt.strip():
         raise click.UsageError("the prompt is empty")
     return name, prompt
-
-
-def _report_refusal(ask: PermissionPrompt) -> None:
-    where = f", outside {ask.cwd}" if ask.paths_outside else ""
-    title = single_line(ask.title, TITLE_WIDTH)
-    kind = single_line(ask.kind, TITLE_WIDTH)
-    say(f"refused: {title} ({kind}{where}); --allow {required_level(ask)} allows it")

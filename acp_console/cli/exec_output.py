@@ -5,19 +5,33 @@ from __future__ import annotations
 import json
 import sys
 from codecs import getincrementaldecoder
+from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, TypeAlias
+from pathlib import PurePath
+from typing import Final, Literal, TypeAlias, cast
 
 from acp_console.cli.errors import say
+from acp_console.client.permissions import (
+    EDIT_KINDS,
+    EFFECT_KINDS,
+    AllowLevel,
+    PermissionPrompt,
+    command_of,
+    merge_tool_call,
+    required_level,
+)
 from acp_inspector.journal import Entry, Frame, StderrChunk
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
+from acp_protocol.errors import AcpError, RequestFailedError, error_detail
 from acp_protocol.host.sanitize import escape_controls, single_line
-from acp_protocol.json_values import as_list, get
+from acp_protocol.json_values import as_list, get, get_text
 from acp_protocol.jsonrpc import InvalidMessage, Json, Notification
 
 Format: TypeAlias = Literal["text", "json", "quiet"]
 
+MAX_CALLS: Final = 1000
+"""Tool calls that are remembered."""
 TITLE_WIDTH: Final = 120
 """Characters of a tool call's title, at most."""
 
@@ -31,20 +45,29 @@ class TurnPrinter:
         on_reader_gone: Callable[[], None],
         dialect: Dialect | None = None,
         *,
+        allowed: AllowLevel = "all",
         has_stderr: bool = False,
     ) -> None:
         """Print in `format_`; call `left` when the reader of our stdout has gone.
 
-        Messages are translated from `dialect`; None: detect it. `has_stderr` prints the stderr of
-        the agent as well.
+        Messages are translated from `dialect`; None: detect it. `allowed` is what the agent may do
+        without asking. `has_stderr` prints the stderr of the agent as well.
         """
+        self._allowed: AllowLevel = allowed
         self._format: Format = format_
         self._left = on_reader_gone
         self._is_in_line = False
         self._decoder = Decoder(dialect)
         self._messages: set[str] = set()
         """Ids of messages that were printed at least in part."""
-        self._calls: set[str] = set()
+        self._calls: dict[str, dict[str, Json]] = {}
+        """The tool calls of the turn, the newest last."""
+        self._printed: set[str] = set()
+        """Tool calls that were printed, and `failed` with those whose failure was."""
+        self._asked: set[str] = set()
+        """Tool calls for which the agent has asked."""
+        self._has_output = False
+        self.refusals = 0
         self._stderr = getincrementaldecoder("utf-8")("replace") if has_stderr else None
         self.stray_lines = 0
         """Lines of the agent's stdout that were no message."""
@@ -61,19 +84,78 @@ class TurnPrinter:
                 self.stray_lines += bool(entry.data.strip())
             if isinstance(message, Notification) and message.method == "session/update":
                 update = get(message.params, "update")
+                self._track(update)
                 if self._format == "json":
                     self._write_json({"update": update})
                 else:
                     self._show_text(update)
 
-    def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
-        reason = answer["stopReason"]
+    def begin(self, session_id: str, version: int, mode: Json) -> None:
+        """Print what is known of the session, in JSON."""
         if self._format == "json":
-            end = {"stopReason": reason, "sessionId": session_id, "usage": answer.get("usage")}
-            self._write_json(end)
-        elif reason != "end_turn":
+            session = {"sessionId": session_id, "protocolVersion": version, "mode": mode}
+            self._write_json({"session": session})
+
+    def show_mode(self, mode: str) -> None:
+        """Print the mode that was chosen for the user."""
+        if self._format == "text":
+            say(f"mode {single_line(mode, TITLE_WIDTH)}: the most restrictive that is offered")
+
+    def show_decision(self, ask: PermissionPrompt, is_allowed: bool) -> None:
+        """Print a refusal, and in JSON every decision."""
+        if isinstance(call_id := ask.tool_call.get("toolCallId"), str):
+            self._asked.add(call_id)
+        self.refusals += not is_allowed
+        if self._format == "json":
+            decision = {
+                "toolCallId": ask.tool_call.get("toolCallId"),
+                "title": ask.title,
+                "kind": ask.kind,
+                "decision": "allow" if is_allowed else "reject",
+            }
+            self._write_json({"permission": decision})
+        if not is_allowed:
+            where = f", outside {ask.cwd}" if ask.paths_outside else ""
+            what = single_line(_described(ask.tool_call), TITLE_WIDTH)
+            kind = single_line(ask.kind, TITLE_WIDTH)
             self.finish()
+            say(f"refused: {what} ({kind}{where}); --allow {required_level(ask)} allows it")
+
+    def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
+        reason, unasked = answer["stopReason"], self._unasked_effects()
+        if self._format == "json":
+            end = {
+                "stopReason": reason,
+                "sessionId": session_id,
+                "usage": answer.get("usage"),
+                "refusals": self.refusals,
+                "unasked": unasked,
+            }
+            self._write_json(end)
+            return
+        self.finish()
+        for id_ in self._calls:
+            self._show_call(id_)
+        if reason != "end_turn":
             say(f"the turn ended early: {single_line(str(reason), TITLE_WIDTH)}")
+        elif not self._has_output:
+            say("the turn ended without any output")
+        expected = {"edits": EDIT_KINDS, "all": EFFECT_KINDS}.get(self._allowed, frozenset())
+        surprises = {kind: count for kind, count in unasked.items() if kind not in expected}
+        if surprises:
+            counts = ", ".join(f"{kind} {count}" for kind, count in sorted(surprises.items()))
+            say(
+                f"the agent acted without asking ({counts}): --allow {self._allowed} holds only "
+                "for what it asks; choose another --mode if it has one"
+            )
+
+    def fail(self, problem: AcpError) -> None:
+        """Print the error that ends the turn, in JSON."""
+        if self._format == "json":
+            error: dict[str, Json] = {"message": str(problem)}
+            if isinstance(problem, RequestFailedError):
+                error = {"code": problem.code, "message": problem.message, "data": problem.data}
+            self._write_json({"error": error})
 
     def finish(self) -> None:
         """End the last line."""
@@ -92,16 +174,48 @@ class TurnPrinter:
                     self._messages.add(id_)
                     for block in as_list(blocks):
                         self._show_block(block)
-            case {
-                "sessionUpdate": "tool_call" | "tool_call_update",
-                "toolCallId": str(id_),
-                "title": str(title),
-            } if self._format == "text" and id_ not in self._calls:
-                self._calls.add(id_)
-                self.finish()
-                say(single_line(title, TITLE_WIDTH), indent="  * ")
+            case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id_)}:
+                call = self._calls[id_]
+                says_something = " " in str(call.get("title") or "") or _subject(call) is not None
+                if says_something or call.get("status") not in {None, "pending"}:
+                    self._show_call(id_)
             case _:
                 pass
+
+    def _track(self, update: Json) -> None:
+        match update:
+            case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id_)}:
+                known = self._calls.pop(id_, {})
+                self._calls[id_] = merge_tool_call(known, cast("dict[str, Json]", update))
+                if len(self._calls) > MAX_CALLS:
+                    del self._calls[next(iter(self._calls))]
+            case _:
+                pass
+
+    def _show_call(self, id_: str) -> None:
+        """Print a tool call once, and its failure once."""
+        if self._format != "text":
+            return
+        call = self._calls[id_]
+        if id_ not in self._printed:
+            self._printed.add(id_)
+            self.finish()
+            self._has_output = True
+            say(single_line(_described(call), TITLE_WIDTH), indent="  * ")
+        if call.get("status") == "failed" and f"failed {id_}" not in self._printed:
+            self._printed.add(f"failed {id_}")
+            self.finish()
+            reason = single_line(_failure(call).strip() or "no reason given", TITLE_WIDTH)
+            say(f"failed: {reason}", indent="  ✗ ")
+
+    def _unasked_effects(self) -> dict[str, int]:
+        """Return how many calls of each kind had effects without a permission request."""
+        kinds = [
+            str(call.get("kind"))
+            for id_, call in self._calls.items()
+            if id_ not in self._asked and call.get("status") in {"in_progress", "completed"}
+        ]
+        return dict(Counter(kind for kind in kinds if kind in EFFECT_KINDS))
 
     def _show_block(self, block: Json) -> None:
         match block:
@@ -120,12 +234,34 @@ class TurnPrinter:
     def _write(self, text: str) -> None:
         if not (text and self.is_read):
             return
+        self._has_output = True
         try:
             sys.stdout.write(text)
             sys.stdout.flush()
         except BrokenPipeError:
             self.is_read = False
             self._left()
+
+
+def _subject(call: Mapping[str, Json]) -> str | None:
+    """Return what a tool call runs or touches."""
+    paths = PermissionPrompt(0, "", call, ()).paths
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return command_of(call) or (f"{paths[0]}{more}" if paths else None)
+
+
+def _described(call: Mapping[str, Json]) -> str:
+    """Return the title of a tool call, with what it runs or touches if that is not in it."""
+    title, subject = str(call.get("title") or call.get("kind") or "other"), _subject(call)
+    return title if subject is None or PurePath(subject).name in title else f"{title}: {subject}"
+
+
+def _failure(call: Mapping[str, Json]) -> str:
+    """Return why a tool call failed: its last text, or what its output says."""
+    for block in reversed(as_list(call.get("content"))):
+        if text := get_text(get(block, "content"), "text"):
+            return text
+    return error_detail(call.get("rawOutput")) or ""
 
 
 def ascii_json(value: Json) -> str:

@@ -13,5 +13,7 @@ AGENT: Final = 3
 """The agent could not be started, or exited early."""
 PEER: Final = 4
 """The agent answered with an error, or broke the protocol."""
+REFUSED: Final = 5
+"""Something was refused, and --fail-on-refusal was given."""
 TIME_LIMIT: Final = 124
 INTERRUPTED: Final = 130

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 
 import anyio
 
-from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.host.process import raise_descriptor_limit
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -16,8 +16,8 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 def run_until_signal(work: Callable[[], Awaitable[int]]) -> int:
     """Run `work` and return its exit code.
 
-    SIGTERM and SIGHUP cancel it, so that it stops its agent first; the exit code is then 128 + the
-    signal's number. SIGINT raises `KeyboardInterrupt`, also after the agent has stopped.
+    SIGTERM and SIGHUP cancel it, so that it ends its agent before we end, with 128 + the signal's
+    number. SIGINT comes as `KeyboardInterrupt`, likewise after that.
     """
     raise_descriptor_limit()
     return anyio.run(_run, work)
@@ -25,15 +25,19 @@ def run_until_signal(work: Callable[[], Awaitable[int]]) -> int:
 
 async def _run(work: Callable[[], Awaitable[int]]) -> int:
     received: list[int] = []
+    task = asyncio.current_task()
+    assert task is not None
 
-    async def cancel_on_signal() -> None:
-        with anyio.open_signal_receiver(*_ENDING) as signals:
-            async for number in signals:
-                received.append(number)
-                scope.cancel()
+    def cancel(number: int) -> None:
+        received.append(number)
+        # As asyncio does for SIGINT: tasks that `work` has started go on until it ends them.
+        task.cancel()
 
-    async with BackgroundTasks() as tasks:
-        with anyio.CancelScope() as scope:
-            tasks.start_soon(cancel_on_signal)
-            return await work()
-    return 128 + received[0]
+    for number in _ENDING:
+        asyncio.get_running_loop().add_signal_handler(number, cancel, number)
+    try:
+        return await work()
+    except asyncio.CancelledError:
+        if not received:
+            raise
+        return 128 + received[0]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final
 
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import AcpError, RequestFailedError
+from acp_protocol.json_values import get, get_list, get_text
+from acp_protocol.jsonrpc import Json
 
 
 class UnknownAgentError(AcpError):
@@ -20,15 +23,39 @@ class UnknownAgentError(AcpError):
 class SignInRequiredError(AcpError):
     """The agent requires authentication first."""
 
-    def __init__(self, refusal: RequestFailedError, methods: Mapping[str, str]) -> None:
-        ways = [f"{name} ({about})" if about else name for name, about in methods.items()]
-        offers = f". The agent offers: {', '.join(ways)}" if ways else ""
+    def __init__(self, refusal: RequestFailedError, methods: Sequence[str]) -> None:
+        offers = f". The agent offers: {', '.join(methods)}" if methods else ""
         super().__init__(
-            f"the agent wants you to log in ({refusal.message}), which acp-console cannot do yet: "
-            f"log in with the agent's own program or set its key, then start again{offers}"
+            f"the agent wants you to log in ({refusal.message}): exec --auth METHOD does it if the "
+            "agent allows it; else log in with the agent's own program or set its key, "
+            f"then start again{offers}"
         )
         self.methods = tuple(methods)
-        """Names of the login methods that the agent offers; untrusted."""
+        """The login methods that the agent offers, described; untrusted."""
+
+
+class AuthMethodError(AcpError):
+    """A login method is not offered, or cannot be used here."""
+
+
+def describe_login(method: Json, command: Sequence[str]) -> str:
+    """Return the id of a login method with its name, description and command; untrusted."""
+    id_ = get_text(method, "id") or get_text(method, "methodId") or ""
+    about = [get_text(method, "name"), get_text(method, "description")]
+    if line := login_command(method, command):
+        about.append(f"run: {line}")
+    known = "; ".join(dict.fromkeys(text for text in about if text and text != id_))
+    return f"{id_} ({known})" if id_ and known else id_
+
+
+def login_command(method: Json, command: Sequence[str]) -> str | None:
+    """Return the command line of a login in a terminal; None if the agent logs in by itself."""
+    meta = get(get(method, "_meta"), "terminal-auth")
+    if program := get_text(meta, "command"):
+        return shlex.join([program, *map(str, get_list(meta, "args"))])
+    if get_text(method, "type") != "terminal":
+        return None
+    return shlex.join([*command, *map(str, get_list(method, "args"))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +90,16 @@ class AgentSpec:
         from acp_protocol.dialects.registry import open_dialect
 
         return open_dialect(self.dialect)
+
+    def absolute_command(self) -> tuple[str, ...]:
+        """Return the command with the path of its program relative to our directory resolved.
+
+        It was typed here, and is started in the directory of the session.
+        """
+        program = self.command[0]
+        if "/" in program:
+            program = str(Path(program).absolute())
+        return (program, *self.command[1:])
 
     @property
     def is_embedded_demo(self) -> bool:

@@ -8,15 +8,22 @@ Source: ACP, Initialization; Session Setup; Prompt Turn.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
 import anyio
 
-from acp_console.client.agents import AgentSpec, SignInRequiredError
+from acp_console.client.agents import (
+    AgentSpec,
+    AuthMethodError,
+    SignInRequiredError,
+    describe_login,
+    login_command,
+)
 from acp_console.client.handlers import ClientHandlers
+from acp_console.client.session_options import SessionOption
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES
@@ -42,6 +49,7 @@ START_TIMEOUT_S: Final = 60.0
 """Seconds that an agent has to respond to `initialize`; wrappers may download it first."""
 
 UNSUPPORTED_VERSION: Final = -32022
+_V2_FIELDS: Final = frozenset({"info", "capabilities"})
 
 _Result = TypeVar("_Result")
 
@@ -60,6 +68,8 @@ class AgentConnection:
         self.connection = connection
         self.version = 1
         """The negotiated protocol version."""
+        self.is_version_1_in_disguise = False
+        """Whether the agent agreed on version 2 and answered as in version 1."""
         self.agent_info: Mapping[str, Json] = {}
         self.capabilities: Mapping[str, Json] = {}
         self.auth_methods: tuple[Json, ...] = ()
@@ -75,6 +85,11 @@ class AgentConnection:
             if isinstance(name, str) and name:
                 return name
         return self.spec.title
+
+    @property
+    def disguise(self) -> str:
+        """The sentence for an agent that speaks version 1 after it agreed on version 2."""
+        return f"{self.title} agreed on version 2 and answered as in version 1: speaking version 1"
 
     async def initialize(self, *, timeout: float = START_TIMEOUT_S) -> None:
         """Agree on the version; `connect_agent` does this.
@@ -100,6 +115,10 @@ class AgentConnection:
             raise RemoteProtocolError(
                 _no_version({"supported": [version]}, self.spec.max_protocol_version)
             )
+        if version == 2 and "agentCapabilities" in members and not _V2_FIELDS & members.keys():
+            # Some agents repeat the version of the request and speak version 1 all the same.
+            version = 1
+            self.is_version_1_in_disguise = True
         if version == 1:
             self.connection.disallow_batches()
         self.version = self._handlers.version = version
@@ -118,6 +137,36 @@ class AgentConnection:
             {"info": us, "capabilities": {}} if self.spec.max_protocol_version > 1 else {}
         )
         return {"protocolVersion": self.spec.max_protocol_version, **first, **second}
+
+    async def authenticate(self, method_id: str) -> None:
+        """Log in with one of the agent's methods.
+
+        Raises:
+            AuthMethodError: the agent does not offer it, or it needs a terminal.
+            RequestFailedError: the agent refused.
+        """
+        for method in self.auth_methods:
+            if method_id in {get_text(method, "id"), get_text(method, "methodId")}:
+                if command := login_command(method, self.spec.command):
+                    raise AuthMethodError(f"{method_id} needs a terminal; run: {command}")
+                name = "authenticate" if self.version == 1 else "auth/login"
+                await self._watched(self.connection.request(name, {"methodId": method_id}))
+                return
+        offered = ", ".join(self._described_logins()) or "none"
+        raise AuthMethodError(f"the agent has no login method {method_id!r}; it offers: {offered}")
+
+    def _described_logins(self) -> list[str]:
+        described = (describe_login(each, self.spec.command) for each in self.auth_methods)
+        return [text for text in described if text]
+
+    async def set_option(self, session_id: str, option: SessionOption, value: Json) -> None:
+        """Set a mode, a model or another option of a session.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        params = {"sessionId": session_id, **option.params(value, self.version)}
+        await self._watched(self.connection.request(option.method, params))
 
     async def new_session(self, cwd: Path) -> Mapping[str, Json]:
         """Open a session in the absolute directory `cwd`; return the whole result.
@@ -191,16 +240,7 @@ class AgentConnection:
         except RequestFailedError as refusal:
             if refusal.code != AUTH_REQUIRED:
                 raise
-            raise SignInRequiredError(refusal, dict(self._login_methods())) from None
-
-    def _login_methods(self) -> Iterator[tuple[str, str]]:
-        """Yield the name and the description of each login method."""
-        for method in self.auth_methods:
-            name = (
-                get_text(method, "name") or get_text(method, "id") or get_text(method, "methodId")
-            )
-            if name:
-                yield name, get_text(method, "description") or ""
+            raise SignInRequiredError(refusal, self._described_logins()) from None
 
     def unreadable_output(self) -> bytes | None:
         """Return the first line of the agent's stdout that is not a message, if any."""
@@ -224,7 +264,7 @@ async def connect_agent(
         AgentStartError: its command could not be started.
         AgentExitedError, RemoteProtocolError, OperationTimeoutError: see `initialize`.
     """
-    async with spawn(spec.command, cwd=cwd, on_stderr=journal.stderr) as child:
+    async with spawn(spec.absolute_command(), cwd=cwd, on_stderr=journal.stderr) as child:
         journal.event("spawn", pid=child.pid)
         has_batches = spec.dialect == BATCHES
         handlers.turns.names_messages = not has_batches
@@ -235,7 +275,11 @@ async def connect_agent(
                 link = AgentConnection(spec, child, connection, handlers)
                 try:
                     await link.initialize(timeout=start_timeout)
-                    yield link
+                    try:
+                        yield link
+                    finally:
+                        side = "client" if connection.is_open else "agent"
+                        journal.event("eof", **{"from": side})
                 except OperationTimeoutError as problem:
                     problem.stderr_tail, problem.stray_output = (
                         child.stderr_tail(),

@@ -8,7 +8,7 @@ Source: ACP, Tool Calls, "Requesting Permission".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias, cast
@@ -18,12 +18,12 @@ from acp_protocol.jsonrpc import Json, RequestId
 
 AllowLevel: TypeAlias = Literal["none", "reads", "edits", "all"]
 
+_PATH_KEYS: Final = ("path", "file_path", "filePath", "abs_path", "absolute_path")
+"""Names by which agents give the path of a file in `rawInput`."""
 _READS: Final = frozenset({"read", "search", "think"})
-_KINDS: Final[dict[AllowLevel, frozenset[str]]] = {
-    "none": frozenset(),
-    "reads": _READS,
-    "edits": _READS | {"edit", "move"},
-}
+EDIT_KINDS: Final = frozenset({"edit", "move"})
+EFFECT_KINDS: Final = EDIT_KINDS | {"delete", "execute"}
+"""Kinds of calls that change something or run something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,27 @@ class PermissionPrompt:
         # Version 2 lists the files that a diff changes, and the old paths of moved ones.
         for entry in tuple(named):
             named += get_list(entry, "changes")
-        paths = (get_text(entry, name) for entry in named for name in ("path", "oldPath"))
-        return tuple(path for path in paths if path is not None)
+        paths = [get_text(entry, name) for entry in named for name in ("path", "oldPath")]
+        paths += [get_text(self.tool_call.get("rawInput"), name) for name in _PATH_KEYS]
+        return tuple(dict.fromkeys(path for path in paths if path is not None))
+
+    @property
+    def command(self) -> str | None:
+        """The command that the call runs, as far as the agent says it."""
+        return command_of(self.tool_call)
+
+    @property
+    def is_diff(self) -> bool:
+        """Whether it shows changes of files and nothing else."""
+        content = as_list(self.tool_call.get("content"))
+        return bool(content) and all(get(each, "type") == "diff" for each in content)
+
+    @property
+    def tool_name(self) -> str | None:
+        """The name of the tool, where the agent gives it; never its title."""
+        meta = self.tool_call.get("_meta")
+        names = [self.tool_call.get("name"), get(get(meta, "claudeCode"), "toolName")]
+        return next((name for name in names if isinstance(name, str)), None)
 
     @property
     def paths_outside(self) -> tuple[str, ...]:
@@ -105,24 +124,37 @@ class Decider(Protocol):
 class PolicyDecider:
     """Decides without asking the user; calls `on_refusal` with each refused request."""
 
-    def __init__(self, allowed: AllowLevel, on_refusal: Callable[[PermissionPrompt], None]) -> None:
+    def __init__(
+        self,
+        allowed: AllowLevel,
+        on_decision: Callable[[PermissionPrompt, bool], None],
+        tools: Collection[str] = (),
+    ) -> None:
+        """Allow what `allowed` includes and calls of `tools`; report each decision."""
         self._allowed: AllowLevel = allowed
-        self._refused = on_refusal
+        self._tools = tools
+        self._decided = on_decision
 
     async def decide(self, request: PermissionPrompt) -> str | None:
         """Allow once what the level allows; reject the rest, once if that is offered."""
-        if allows(self._allowed, request):
-            option = request.find_option("allow_once", "allow_always")
-        else:
-            self._refused(request)
-            option = request.find_option("reject_once", "reject_always")
+        is_allowed = request.tool_name in self._tools or allows(self._allowed, request)
+        self._decided(request, is_allowed)
+        verdict = "allow" if is_allowed else "reject"
+        option = request.find_option(f"{verdict}_once", f"{verdict}_always")
         return option.id if option else None
 
 
 def allows(allowed: AllowLevel, request: PermissionPrompt) -> bool:
+    """Return whether `allowed` includes the call, judged by its kind, its paths and its diffs."""
     if allowed == "all":
         return True
-    return request.kind in _KINDS[allowed] and not request.paths_outside
+    if request.paths_outside or allowed == "none":
+        return False
+    if request.kind in _READS:
+        return True
+    is_change = request.kind in EDIT_KINDS or (request.kind == "other" and request.is_diff)
+    # What does not say which file it changes may change any.
+    return allowed == "edits" and is_change and bool(request.paths) and request.command is None
 
 
 def required_level(request: PermissionPrompt) -> AllowLevel:
@@ -151,6 +183,17 @@ def parse_permission_request(
     offered = tuple(option for option in read if option is not None)
     call = merge_tool_call(known or {}, tool_call, version)
     return PermissionPrompt(request_id, session_id, call, offered, cwd)
+
+
+def command_of(tool_call: Mapping[str, Json]) -> str | None:
+    """Return the command in `rawInput` of a tool call, if there is one."""
+    match tool_call.get("rawInput"):
+        case {"command": str(command)} | {"cmd": str(command)}:
+            return command
+        case {"command": [*words]} | {"cmd": [*words]}:
+            return " ".join(map(str, words))
+        case _:
+            return None
 
 
 def requested_tool_call(params: Json, version: int = 1) -> Mapping[str, Json] | None:

@@ -267,6 +267,8 @@ class ChatSession:
             session = await link.new_session(self._cwd)
             session_id: str = session["sessionId"]
             self.session_id, self.title = session_id, link.title
+            if link.is_version_1_in_disguise:
+                self._changed_items.append(Notice("version", link.disguise))
             with anyio.CancelScope() as scope:
                 async with BackgroundTasks() as tasks:
                     tasks.start_soon(watch)

@@ -96,10 +96,25 @@ class RequestFailedError(AcpError):
     """An error response: from the peer to us, or from a handler to the peer."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(f"{message} ({code})")
+        detail = error_detail(data)
+        more = f": {detail}" if detail and detail not in message else ""
+        super().__init__(f"{message} ({code}){more}")
         self.code = code
         self.message = message
         self.data = data
+
+
+def error_detail(data: Any) -> str | None:
+    """Return the text in the `data` of an error, where many agents put the cause."""
+    for _ in range(4):
+        match data:
+            case str():
+                return data
+            case {"details": found} | {"reason": found} | {"message": found} | {"error": found}:
+                data = found
+            case _:
+                return None
+    return None
 
 
 def describe_exit(code: int | None) -> str:

@@ -78,7 +78,7 @@ async def test_a_host_answers_whatever_it_is_asked(asks: list[tuple[str, Json]])
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory, "root")
         make_root(root)
-        host = ClientHandlers(PolicyDecider("all", lambda ask: None))
+        host = ClientHandlers(PolicyDecider("all", lambda _ask, _is_allowed: None))
         host.open_session("s1", root)
         for method, params in asks:
             request = Request(1, method, placed(params, root), b"")
@@ -111,7 +111,7 @@ async def test_a_host_answers_whatever_it_is_asked(asks: list[tuple[str, Json]])
 async def test_nothing_that_was_told_breaks_a_question(
     updates: list[Json], question: dict[str, Json]
 ) -> None:
-    host = ClientHandlers(PolicyDecider("reads", lambda ask: None))
+    host = ClientHandlers(PolicyDecider("reads", lambda _ask, _is_allowed: None))
     for params in updates:
         await host.handle_notification(Notification("session/update", params, b""))
     request = Request(1, "session/request_permission", {"sessionId": "s1", **question}, b"")

@@ -71,7 +71,7 @@ def test_a_recorded_turn_is_shown_with_its_question_and_answer(place: Path, tmp_
 async def test_a_cancelled_turn_ends_as_cancelled(place: Path) -> None:
     """ACP, Prompt Turn, "Cancellation"."""
     journal = Journal()
-    host = ClientHandlers(PolicyDecider("none", lambda ask: None))
+    host = ClientHandlers(PolicyDecider("none", lambda _ask, _is_allowed: None))
     waiting = anyio.Event()
 
     def look(entry: Entry) -> None:

@@ -162,7 +162,7 @@ def test_our_client_bears_a_fault(words: str) -> None:
 
 async def test_our_client_bears_one_fault_after_the_other_in_one_session(tmp_path: Path) -> None:
     journal = Journal()
-    host = ClientHandlers(PolicyDecider("all", lambda _: None))
+    host = ClientHandlers(PolicyDecider("all", lambda _ask, _is_allowed: None))
     spec = command_agent([*AGENT, "--script", "faults"])
     with anyio.fail_after(LIMIT):
         async with connect_agent(spec, cwd=tmp_path, journal=journal, handlers=host) as link:

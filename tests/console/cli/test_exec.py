@@ -62,7 +62,7 @@ update("tool_call_update", toolCallId="t", title="Run make test", status="comple
 end(prompt)
 hear("never")
 """
-    done = call("exec", "go", "--", *agent(script))
+    done = call("exec", "--allow", "all", "go", "--", *agent(script))
     assert (done.code, done.err) == (exit_codes.DONE, "  * Run make\n")
 
 
@@ -79,6 +79,7 @@ hear("never")
     assert done.out.isascii()
     assert done.out.replace("\n", "").isprintable()
     assert json_lines(done.out) == [
+        {"session": {"sessionId": "s1", "protocolVersion": 1, "mode": None}},
         {
             "update": {
                 "sessionUpdate": "plan",
@@ -87,7 +88,13 @@ hear("never")
             }
         },
         {"update": {"sessionUpdate": "of next year", "some": "thing"}},
-        {"stopReason": "end_turn", "sessionId": "s1", "usage": {"totalTokens": 3}},
+        {
+            "stopReason": "end_turn",
+            "sessionId": "s1",
+            "usage": {"totalTokens": 3},
+            "refusals": 0,
+            "unasked": {},
+        },
     ]
 
 
@@ -375,8 +382,8 @@ hear("never")
 """
     done = call("exec", "hello", "--", *agent(script))
     assert done.code == exit_codes.PEER
-    assert "(Authentication required), which acp-console cannot do yet: log in with" in done.err
-    assert done.err.endswith("The agent offers: With a browser (Opens a page), key\n")
+    assert "(Authentication required): exec --auth METHOD does it" in done.err
+    assert done.err.endswith("The agent offers: web (With a browser; Opens a page), key\n")
 
 
 def test_an_agent_that_answers_with_an_error(agent: Agent, call: Call) -> None:

@@ -78,6 +78,7 @@ def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call
     assert "demo agent" in done.out
     assert done.err == (
         "acp-console: no terminal found: running one turn with the embedded demo agent\n"
+        "acp-console: mode architect: the most restrictive that is offered\n"
     )
 
 

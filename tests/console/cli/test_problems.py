@@ -34,7 +34,7 @@ from acp_protocol.errors import (
         (RemoteProtocolError("nonsense"), exit_codes.PEER),
         (LocalProtocolError("nonsense"), exit_codes.PEER),
         (RequestFailedError(-32603, "no"), exit_codes.PEER),
-        (SignInRequiredError(RequestFailedError(-32000, "who?"), {}), exit_codes.PEER),
+        (SignInRequiredError(RequestFailedError(-32000, "who?"), ()), exit_codes.PEER),
         (click.UsageError("wrong"), exit_codes.USAGE),
         (click.Abort(), exit_codes.INTERRUPTED),
         (ZeroDivisionError(), exit_codes.FOUND),

@@ -31,7 +31,7 @@ from tests.console.conftest import Agent
 async def linked(
     command: list[str], cwd: Path, journal: Journal | None = None, start_limit: float = 20
 ) -> AsyncGenerator[AgentConnection]:
-    host = ClientHandlers(PolicyDecider("reads", lambda ask: None))
+    host = ClientHandlers(PolicyDecider("reads", lambda _ask, _is_allowed: None))
     with anyio.fail_after(30):
         async with connect_agent(
             command_agent(command),
@@ -153,9 +153,11 @@ tell(id=hear("session/new")["id"], error=refusal)
 hear("never")
 """)
     async with linked(command, tmp_path) as link:
-        with pytest.raises(SignInRequiredError, match="offers: With a browser, key") as caught:
+        with pytest.raises(
+            SignInRequiredError, match=r"offers: a \(With a browser\), key"
+        ) as caught:
             await link.new_session(tmp_path)
-    assert caught.value.methods == ("With a browser", "key")
+    assert caught.value.methods == ("a (With a browser)", "key")
 
 
 async def test_an_error_answer_comes_whole(agent: Agent, tmp_path: Path) -> None:

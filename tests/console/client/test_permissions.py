@@ -51,10 +51,35 @@ def asked(cwd: Path = Path("/ada"), **tool_call: Any) -> PermissionPrompt:
 )
 def test_each_kind_needs_its_policy(kind: object, least: AllowLevel) -> None:
     order: list[AllowLevel] = ["none", "reads", "edits", "all"]
-    ask = asked(kind=kind)
+    ask = asked(kind=kind, locations=[{"path": "a.txt"}])
     let_through = [allowed for allowed in order if allows(allowed, ask)]
     assert let_through == order[order.index(least) :]
     assert required_level(ask) == least
+
+
+@pytest.mark.parametrize(
+    ("tool_call", "is_allowed"),
+    [
+        ({"kind": "edit", "rawInput": {"file_path": "a.txt"}}, True),
+        ({"kind": "edit", "rawInput": {"file_path": "../a.txt"}}, False),
+        ({"kind": "edit"}, False),
+        ({"content": [{"type": "diff", "path": "a.txt", "newText": ""}]}, True),
+        ({"content": [{"type": "diff", "path": "/etc/passwd", "newText": ""}]}, False),
+        ({"content": [{"type": "diff", "path": "a"}, {"type": "content"}]}, False),
+        ({"kind": "edit", "locations": [{"path": "a"}], "rawInput": {"command": "rm a"}}, False),
+        ({"kind": "delete", "content": [{"type": "diff", "path": "a.txt"}]}, False),
+    ],
+)
+def test_an_edit_is_known_by_what_it_changes(tool_call: dict[str, Any], is_allowed: bool) -> None:
+    assert allows("edits", asked(**tool_call)) is is_allowed
+
+
+async def test_a_tool_is_allowed_by_the_name_that_its_agent_gives_it() -> None:
+    decider = PolicyDecider("none", lambda _ask, _is_allowed: None, ["Bash"])
+    named = {"claudeCode": {"toolName": "Bash"}}
+    assert await decider.decide(asked(kind="execute", _meta=named)) == "once"
+    assert await decider.decide(asked(kind="execute", name="Bash")) == "once"
+    assert await decider.decide(asked(kind="execute", title="Bash")) == "no"
 
 
 def test_a_title_decides_nothing() -> None:
@@ -92,21 +117,32 @@ def test_a_link_that_leads_out_is_outside(tmp_path: Path) -> None:
 
 
 async def test_what_is_allowed_is_allowed_once() -> None:
-    refused: list[PermissionPrompt] = []
-    chosen = await PolicyDecider("all", refused.append).decide(asked(kind="execute"))
-    assert (chosen, refused) == ("once", [])
+    decided: list[tuple[PermissionPrompt, bool]] = []
+    ask = asked(kind="execute")
+    assert (
+        await PolicyDecider(
+            "all", lambda ask, is_allowed: decided.append((ask, is_allowed))
+        ).decide(ask)
+        == "once"
+    )
+    assert decided == [(ask, True)]
 
 
 async def test_what_is_refused_is_told_and_answered_with_the_refusal_that_was_offered() -> None:
-    refused: list[PermissionPrompt] = []
+    decided: list[tuple[PermissionPrompt, bool]] = []
     ask = asked(kind="execute")
-    assert await PolicyDecider("reads", refused.append).decide(ask) == "no"
-    assert refused == [ask]
+    assert (
+        await PolicyDecider(
+            "reads", lambda ask, is_allowed: decided.append((ask, is_allowed))
+        ).decide(ask)
+        == "no"
+    )
+    assert decided == [(ask, False)]
 
 
 async def test_where_no_refusal_is_offered_nothing_is_chosen() -> None:
     ask = PermissionPrompt(1, "s1", {"kind": "execute"}, OPTIONS[:2], Path("/ada"))
-    assert await PolicyDecider("none", lambda refused: None).decide(ask) is None
+    assert await PolicyDecider("none", lambda _ask, _is_allowed: None).decide(ask) is None
 
 
 def test_the_question_stands_over_what_was_said_before_and_nothing_is_lost() -> None:

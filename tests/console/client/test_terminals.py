@@ -30,7 +30,7 @@ Ask: TypeAlias = Callable[..., Awaitable[Any]]
 
 
 def make_host(**offered: bool) -> ClientHandlers:
-    return ClientHandlers(PolicyDecider("none", lambda ask: None), **offered)
+    return ClientHandlers(PolicyDecider("none", lambda _ask, _is_allowed: None), **offered)
 
 
 @asynccontextmanager

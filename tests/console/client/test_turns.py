@@ -41,7 +41,7 @@ async def linked(
     command: Sequence[str] | None, cwd: Path, journal: Journal, allow: AllowLevel = "reads"
 ) -> AsyncGenerator[tuple[AgentConnection, str]]:
     spec = (command_agent(command) if command else DEMO_AGENT).with_protocol(2)
-    host = ClientHandlers(PolicyDecider(allow, lambda ask: None))
+    host = ClientHandlers(PolicyDecider(allow, lambda _ask, _is_allowed: None))
     with anyio.fail_after(30):
         async with connect_agent(spec, cwd=cwd, journal=journal, handlers=host) as link:
             session = await link.new_session(cwd)
@@ -231,7 +231,7 @@ error = {"code": -32022, "message": "Unsupported protocol version",
 tell(id=hear("initialize")["id"], error=error)
 hear("never")
 """)
-    host = ClientHandlers(PolicyDecider("reads", lambda ask: None))
+    host = ClientHandlers(PolicyDecider("reads", lambda _ask, _is_allowed: None))
     spec = command_agent(command)
     with pytest.raises(RemoteProtocolError, match=r"version 2; .* --protocol 2 asks for version 2"):
         async with connect_agent(spec, cwd=tmp_path, journal=Journal(), handlers=host):

@@ -363,7 +363,7 @@ async def test_recording_goes_on_after_a_restart(workplace: Path) -> None:
     recording = read_recording(path)
     assert recording.bad_lines == ()
     names = [entry.name for entry in recording.entries if isinstance(entry, JournalEvent)]
-    assert names == ["spawn", "exit", "spawn", "exit"]
+    assert names == ["spawn", "eof", "exit"] * 2
 
 
 async def test_full_disk_during_a_recorded_chat_is_shown(workplace: Path) -> None:
@@ -485,7 +485,7 @@ async def test_recording_goes_on_with_the_next_agent(workplace: Path) -> None:
     assert recording.bad_lines == ()
     assert [entry.seq for entry in recording.entries] == list(range(1, len(recording.entries) + 1))
     names = [entry.name for entry in recording.entries if isinstance(entry, JournalEvent)]
-    assert names == ["spawn", "exit", "spawn", "exit"]
+    assert names == ["spawn", "eof", "exit"] * 2
 
 
 async def test_chat_shows_a_stray_line_on_stdout_at_once(workplace: Path, agent: Agent) -> None:

@@ -45,7 +45,7 @@ def command(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[
 async def linked(
     command: list[str], place: Path, journal: Journal
 ) -> AsyncGenerator[AgentConnection]:
-    host = ClientHandlers(PolicyDecider("none", lambda ask: None))
+    host = ClientHandlers(PolicyDecider("none", lambda _ask, _is_allowed: None))
     with anyio.fail_after(LIMIT):
         async with connect_agent(
             command_agent(command), cwd=place, journal=journal, handlers=host

@@ -156,7 +156,7 @@ def test_commands_run_in_our_terminals(place: Path, agent: tuple[object, ...]) -
 async def test_a_cancelled_turn_ends_as_cancelled(npm: Path, place: Path) -> None:
     journal = Journal()
     ear = Ear(journal)
-    host = ClientHandlers(PolicyDecider("none", lambda ask: None))
+    host = ClientHandlers(PolicyDecider("none", lambda _ask, _is_allowed: None))
     spec = command_agent(["node", str(npm / "agent_v1.mjs")])
     with anyio.fail_after(LIMIT):
         async with (

@@ -1,0 +1,126 @@
+"""Modes, models and options of a session, as its agent offers them.
+
+Source: ACP, Session Modes; Session Config Options.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+from acp_protocol.errors import AcpError
+from acp_protocol.json_values import get, get_list, get_text
+from acp_protocol.jsonrpc import Json
+
+_READ_ONLY: Final = frozenset({"read", "only"})
+_PLANS: Final = frozenset({"plan", "architect"})
+
+
+class OptionError(AcpError):
+    """An option or a value is not offered; the message names what is."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOption:
+    """Something that can be chosen in a session."""
+
+    id: str
+    category: str | None
+    values: tuple[tuple[str, str], ...]
+    """Id and name of each value; none for a boolean."""
+    current: Json
+    method: str
+    """The method that sets it."""
+
+    @property
+    def is_boolean(self) -> bool:
+        return isinstance(self.current, bool)
+
+    def value(self, text: str) -> Json:
+        """Return the value that `text` means, by its id or its name.
+
+        Raises:
+            OptionError: it is not offered.
+        """
+        if self.is_boolean:
+            if text.lower() not in {"true", "false"}:
+                raise OptionError(f"{self.id} is true or false, not {text!r}")
+            return text.lower() == "true"
+        for place in (0, 1):
+            for value in self.values:
+                if value[place].lower() == text.lower():
+                    return value[0]
+        offered = ", ".join(id_ for id_, _ in self.values) or "none"
+        raise OptionError(f"the agent does not offer {text!r} as {self.id}; it offers: {offered}")
+
+    def params(self, value: Json, version: int) -> dict[str, Json]:
+        """Return the params that set the option, without the session."""
+        if self.method == "session/set_mode":
+            return {"modeId": value}
+        if self.method == "session/set_model":
+            return {"modelId": value}
+        if isinstance(value, bool):
+            return {"configId": self.id, "type": "boolean", "value": value}
+        kind: dict[str, Json] = {"type": "id"} if version >= 2 else {}
+        return {"configId": self.id, **kind, "value": value}
+
+
+def session_options(session: Mapping[str, Json]) -> list[SessionOption]:
+    """Return what can be chosen in a session, from the result that opened it."""
+    found: list[SessionOption] = []
+    modes = tuple(_values(get_list(session.get("modes"), "availableModes"), "id"))
+    if modes:
+        current = get(session.get("modes"), "currentModeId")
+        found.append(SessionOption("mode", "mode", modes, current, "session/set_mode"))
+    for option in get_list(session, "configOptions"):
+        id_ = get_text(option, "id")
+        if id_ is None:
+            continue
+        category, current = get_text(option, "category"), get(option, "currentValue")
+        values = tuple(_values(get_list(option, "options"), "value"))
+        found.append(SessionOption(id_, category, values, current, "session/set_config_option"))
+    models = tuple(_values(get_list(session.get("models"), "availableModels"), "modelId"))
+    if models:
+        current = get(session.get("models"), "currentModelId")
+        found.append(SessionOption("model", "model", models, current, "session/set_model"))
+    return found
+
+
+def find_option(options: list[SessionOption], name: str) -> SessionOption:
+    """Return the option with this id, or the first one of this category.
+
+    Raises:
+        OptionError: there is none.
+    """
+    for option in options:
+        if option.id == name:
+            return option
+    for option in options:
+        if option.category == name:
+            return option
+    offered = ", ".join(option.id for option in options) or "none"
+    raise OptionError(f"the agent has no option {name!r}; its options: {offered}")
+
+
+def most_restrictive_mode(mode: SessionOption) -> str | None:
+    """Return the id of the mode that lets the agent do least, judged by the names of the modes."""
+
+    def strictness(value: tuple[str, str]) -> int | None:
+        words = {word for text in value for word in re.findall(r"[a-z]+", text.lower())}
+        if words >= _READ_ONLY or "readonly" in words:
+            return 0
+        return 1 if words & _PLANS else 2 if "ask" in words else None
+
+    ranked = [(rank, value[0]) for value in mode.values if (rank := strictness(value)) is not None]
+    return min(ranked, key=lambda each: each[0])[1] if ranked else None
+
+
+def _values(entries: list[Json], key: str) -> Iterator[tuple[str, str]]:
+    """Yield id and name of each value, those in groups as well."""
+    for entry in entries:
+        if isinstance(nested := get(entry, "options"), list):
+            yield from _values(cast("list[Json]", nested), key)
+        elif (id_ := get_text(entry, key)) is not None:
+            yield id_, get_text(entry, "name") or id_

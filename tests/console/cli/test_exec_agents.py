@@ -1,0 +1,258 @@
+"""`acp-console exec` with agents that act unasked, offer choices, or fail in their own ways."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_console.cli import exit_codes
+from acp_inspector.journal import Frame, JournalEvent
+from acp_inspector.recording.reader import read_recording
+from tests.console.conftest import Agent, Call
+
+HOLDS = "holds only for what it asks; choose another --mode if it has one"
+MODES = """
+greet()
+modes = [{"id": each, "name": each.title()} for each in ("auto", "read-only", "plan")]
+thought = {"id": "thinking", "name": "Thinking", "type": "boolean", "currentValue": False}
+model = {"id": "llm", "name": "Model", "category": "model", "type": "select", "currentValue": "a",
+         "options": [{"group": "g", "name": "G", "options": [{"value": "a", "name": "A"},
+                                                             {"value": "b", "name": "Big"}]}]}
+tell(id=hear("session/new")["id"],
+     result={"sessionId": "s1", "modes": {"currentModeId": "auto", "availableModes": modes},
+             "configOptions": [thought, model]})
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "session/prompt":
+        break
+    del message["params"]["sessionId"]
+    sys.stderr.write("set: " + json.dumps(message["params"]) + "\\n")
+    sys.stderr.flush()
+    tell(id=message["id"], result={})
+say("done")
+end(message)
+hear("never")
+"""
+ACTING = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="a", title="", kind="execute", status="pending")
+update("tool_call_update", toolCallId="a", title="bash", rawInput={"command": "rm -r x"},
+       status="in_progress")
+update("tool_call_update", toolCallId="a", status="completed")
+update("tool_call", toolCallId="b", title="Edit file", kind="edit", status="pending",
+       locations=[{"path": "/w/a.txt"}])
+update("tool_call_update", toolCallId="b", status="failed",
+       content=[{"type": "content", "content": {"type": "text", "text": "no such file"}}])
+update("tool_call", toolCallId="c", title="Read b.txt", kind="read", status="completed")
+end(prompt)
+hear("never")
+"""
+
+
+def settings(stderr: str) -> list[Any]:
+    lines = stderr.splitlines()
+    return [json.loads(line.removeprefix("set: ")) for line in lines if line.startswith("set: ")]
+
+
+@pytest.mark.parametrize("allow", ["none", "reads"])
+def test_with_few_rights_the_most_restrictive_mode_is_chosen_and_named(
+    agent: Agent, call: Call, allow: str
+) -> None:
+    done = call("exec", "--allow", allow, "--stderr", "go", "--", *agent(MODES))
+    assert settings(done.err) == [{"modeId": "read-only"}]
+    assert "mode read-only: the most restrictive that is offered\n" in done.err
+
+
+def test_a_mode_a_model_and_options_are_set_by_id_or_name(agent: Agent, call: Call) -> None:
+    words = ("--mode", "Plan", "--model", "big", "--set", "thinking=true")
+    done = call("exec", *words, "--stderr", "go", "--", *agent(MODES))
+    assert settings(done.err) == [
+        {"modeId": "plan"},
+        {"configId": "llm", "value": "b"},
+        {"configId": "thinking", "type": "boolean", "value": True},
+    ]
+    assert call("exec", "--allow", "all", "--stderr", "go", "--", *agent(MODES)).err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--mode", "yolo"), "does not offer 'yolo' as mode; it offers: auto, read-only, plan"),
+        (("--model", "x"), "does not offer 'x' as llm; it offers: a, b"),
+        (("--set", "speed=1"), "has no option 'speed'; its options: mode, thinking, llm"),
+        (("--set", "thinking=maybe"), "thinking is true or false, not 'maybe'"),
+        (("--set", "thinking"), "'thinking' is not OPTION=VALUE"),
+    ],
+)
+def test_what_is_not_offered_is_refused_with_what_is(
+    agent: Agent, call: Call, words: tuple[str, ...], sentence: str
+) -> None:
+    done = call("exec", *words, "go", "--", *agent(MODES))
+    assert done.code == exit_codes.USAGE
+    assert sentence in done.err
+
+
+def test_calls_are_shown_by_what_they_do_and_effects_without_asking_are_counted(
+    agent: Agent, call: Call
+) -> None:
+    done = call("exec", "go", "--", *agent(ACTING))
+    assert done.err.splitlines() == [
+        "  * bash: rm -r x",
+        "  * Edit file: /w/a.txt",
+        "  ✗ failed: no such file",
+        "  * Read b.txt",
+        f"acp-console: the agent acted without asking (execute 1): --allow reads {HOLDS}",
+    ]
+    assert call("exec", "--allow", "all", "go", "--", *agent(ACTING)).err.count("\n") == 4
+    done = call("exec", "--format", "json", "go", "--", *agent(ACTING))
+    assert json.loads(done.out.splitlines()[-1])["unasked"] == {"execute": 1}
+
+
+def test_refusals_say_what_was_asked_and_may_fail_the_command(agent: Agent, call: Call) -> None:
+    command = agent("""
+prompt = hear_prompt()
+ask_consent(toolCallId="t", title="bash", kind="execute", rawInput={"command": ["rm", "x"]})
+say("refused")
+end(prompt)
+hear("never")
+""")
+    done = call("exec", "--fail-on-refusal", "go", "--", *command)
+    assert done.code == exit_codes.REFUSED
+    assert "refused: bash: rm x (execute); --allow all allows it\n" in done.err
+    done = call("exec", "--format", "json", "go", "--", *command)
+    permission, *_, last = [
+        line for line in map(json.loads, done.out.splitlines()) if "update" not in line
+    ][1:]
+    assert permission == {
+        "permission": {
+            "toolCallId": "t",
+            "title": "bash",
+            "kind": "execute",
+            "decision": "reject",
+        }
+    }
+    assert (done.code, last["refusals"]) == (exit_codes.DONE, 1)
+
+
+def test_an_empty_turn_is_reported(agent: Agent, call: Call) -> None:
+    done = call("exec", "go", "--", *agent("end(hear_prompt())\nhear('never')"))
+    assert done.err == "acp-console: the turn ended without any output\n"
+
+
+@pytest.mark.parametrize("key", ["details", "reason", "message"])
+def test_the_cause_in_the_data_of_an_error_is_shown(agent: Agent, call: Call, key: str) -> None:
+    command = agent(f"""
+prompt = hear_prompt()
+error = {{"code": -32603, "message": "Internal error", "data": {{"{key}": "no credit left"}}}}
+tell(id=prompt["id"], error=error)
+hear("never")
+""")
+    done = call("exec", "go", "--", *command)
+    assert done.err == "acp-console: the agent refused: Internal error (-32603): no credit left\n"
+    done = call("exec", "--format", "json", "go", "--", *command)
+    error = {"code": -32603, "message": "Internal error", "data": {key: "no credit left"}}
+    assert json.loads(done.out.splitlines()[-1]) == {"error": error}
+
+
+LOGIN = """
+methods = [{"id": "key", "name": "API key"}, {"id": "cli", "name": "Terminal", "type": "terminal",
+            "args": ["login"]}]
+greet(authMethods=methods)
+asked = json.loads(sys.stdin.readline())
+tell(id=asked["id"], result={})
+open_session()
+prompt = hear("session/prompt")
+say(asked["method"] + " " + asked["params"]["methodId"])
+end(prompt)
+hear("never")
+"""
+
+
+def test_a_login_method_is_used_or_its_command_is_named(agent: Agent, call: Call) -> None:
+    command = agent(LOGIN)
+    assert call("exec", "--auth", "key", "go", "--", *command).out == "authenticate key\n"
+    done = call("exec", "--auth", "cli", "go", "--", *command)
+    assert f"cli needs a terminal; run: {' '.join(command)} login\n" in done.err
+    done = call("exec", "--auth", "web", "go", "--", *command)
+    assert "no login method 'web'; it offers: key (API key), cli (Terminal; run: " in done.err
+
+
+def test_an_agent_that_only_repeats_version_two_is_spoken_to_in_version_one(
+    agent: Agent, call: Call
+) -> None:
+    command = agent("""
+greet(2, agentCapabilities={})
+opened = hear("session/new")
+tell(id=opened["id"], result={"sessionId": "s1"})
+prompt = hear("session/prompt")
+say("mcpServers" in opened["params"] and "version 1")
+end(prompt)
+hear("never")
+""")
+    done = call("exec", "--protocol", "2", "go", "--", *command)
+    assert (done.code, done.out) == (exit_codes.DONE, "version 1\n")
+    assert done.err.count("answered as in version 1") == 1
+
+
+CANCELLED = """
+prompt = hear_prompt()
+say("begun\\n")
+cancel = hear("session/cancel")
+say("cancelled\\n")
+end(prompt, "cancelled")
+hear("never")
+"""
+
+
+@pytest.mark.parametrize("way", ["timeout", "SIGINT", "SIGTERM"])
+def test_a_turn_that_is_ended_is_cancelled_and_its_end_awaited(
+    agent: Agent, tmp_path: Path, way: str
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    timeout = ("--timeout", "2") if way == "timeout" else ()
+    words = ("exec", "--record", str(path), *timeout, "go", "--", *agent(CANCELLED))
+    with subprocess.Popen(
+        [sys.executable, "-m", "acp_console", *words], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        if way != "timeout":
+            process.send_signal(signal.Signals[way])
+        assert process.stdout.read() == b"cancelled\n"
+        code = process.wait(30)
+    assert code == {"timeout": exit_codes.TIME_LIMIT, "SIGINT": 130, "SIGTERM": 143}[way]
+    entries = read_recording(path).entries
+    said = [json.loads(each.data) for each in entries if isinstance(each, Frame)]
+    assert said[-1]["result"] == {"stopReason": "cancelled"}
+    assert "$/cancel_request" not in [each.get("method") for each in said]
+    assert [each.data for each in entries if isinstance(each, JournalEvent)][1] == {
+        "from": "client"
+    }
+
+
+def test_who_has_closed_first_is_recorded(agent: Agent, call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    call("exec", "--record", str(path), "go", "--", *agent("hear_prompt()"))
+    events = [each for each in read_recording(path).entries if isinstance(each, JournalEvent)]
+    assert [(each.name, each.data.get("from")) for each in events[1:]] == [
+        ("eof", "agent"),
+        ("exit", None),
+    ]
+
+
+def test_the_agent_is_looked_up_from_here_and_not_from_the_session(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    program = tmp_path / "agent.sh"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m acp_agent --no-config "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    done = call("exec", "--cwd", "there", "hello", "--", "./agent.sh")
+    assert done.code == exit_codes.DONE
