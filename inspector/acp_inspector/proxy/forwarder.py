@@ -32,6 +32,10 @@ MAX_LINE_BYTES: Final = 128 * 2**20
 """A longer line is not intercepted: it may have no end."""
 
 
+_HEADERS: Final = (b"content-length:", b"content-type:")
+"""What the messages of some agents begin with, in any case."""
+
+
 class Forwarder(threading.Thread):
     """Moves one stream from `source` to `sink` until either ends, then closes both."""
 
@@ -155,20 +159,28 @@ class InterceptingForwarder(Forwarder):
         """Whether a chunk is being written without a channel."""
         self._is_at_boundary = True
         """Whether the chunks so far ended with a line."""
+        self._has_headers: bool | None = None
+        """Whether the messages have Content-Length headers; None before the first byte."""
         self._has_ended = False
         self._framer = LineFramer(max_line_bytes + CHUNK_BYTES)
         """Holds the beginning of a line for the channel."""
         self._framer_bytes = 0
-        self._writer = threading.Thread(target=self._write_channel, name=f"{side}", daemon=True)
+        self._writer: threading.Thread | None = None
 
     def open_channel(self, channel: Channel) -> None:
         """Go through `channel` from the next chunk on; does not wait for the one being written."""
         with self._lock:
+            if self._has_headers:
+                self._refuse(channel)
+                return
             if self._has_ended:
                 channel.close()
                 return
             channel.start(is_writing=self._is_passing, is_at_boundary=self._is_at_boundary)
             self._channel = channel
+            self._writer = threading.Thread(
+                target=self._write_channel, args=[channel], name=f"{self._side}", daemon=True
+            )
             self._writer.start()
 
     def move(self) -> None:
@@ -176,6 +188,11 @@ class InterceptingForwarder(Forwarder):
         try:
             while chunk := self.read():
                 with self._lock:
+                    if self._has_headers is None:
+                        self._has_headers = chunk.lstrip().lower().startswith(_HEADERS)
+                        if self._has_headers and self._channel is not None:
+                            self._refuse(self._channel)
+                            self._channel = None
                     channel = self._channel
                     self._is_passing = channel is None
                 if channel is None:
@@ -192,6 +209,15 @@ class InterceptingForwarder(Forwarder):
                     self._move_chunk(channel, chunk)
         finally:
             self._end()
+
+    def _refuse(self, channel: Channel) -> None:
+        """Close a channel: only lines can be intercepted."""
+        channel.close()
+        self._frames.event(
+            "note",
+            text=f"messages of the {self._side} have Content-Length headers: they are not "
+            "intercepted, and pass unchanged",
+        )
 
     def _move_chunk(self, channel: Channel, chunk: bytes) -> None:
         if channel.begin_raw():
@@ -251,17 +277,18 @@ class InterceptingForwarder(Forwarder):
         if beginning := self._take_beginning():
             self._put(channel, beginning, b"")
         channel.end()
-        self._writer.join()
+        if self._writer is not None:
+            self._writer.join()
 
-    def _write_channel(self) -> None:
-        assert self._channel is not None
+    def _write_channel(self, channel: Channel) -> None:
         try:
-            while (data := self._channel.take()) is not None:
+            while (data := channel.take()) is not None:
                 self.write(data)
         except OSError:
-            # The reader is gone, so no frame has to be put in.
-            self._channel.close()
-        self.close_sink()
+            # The reader is gone: close the channel to end its waits.
+            channel.close()
+        if not self._has_headers:
+            self.close_sink()
 
 
 def _wait_for(descriptor: int, event: int) -> None:

@@ -343,3 +343,44 @@ def test_a_hook_that_hangs_is_passed_over_and_holds_up_neither_traffic_nor_the_e
         assert proxy.stderr is not None
         warning = proxy.stderr.readline()
         assert b"hooks.py, on_frame (line 3) did not return in 5 s" in warning
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_messages_with_length_headers_pass_unchanged_and_a_note_says_so(
+    tmp_path: Path, is_early: bool
+) -> None:
+    """Their bodies have no newline, so that cutting lines would hold them for ever."""
+    path = tmp_path / "it.acp.ndjson"
+    message = b'Content-Length: 17\r\n\r\n{"jsonrpc":"2.0"}'
+    copy = (
+        "import os\nwhile data := os.read(0, 65536):\n"
+        "    while data: data = data[os.write(1, data):]"
+    )
+    breaks = ("--break", "true") if is_early else ()
+    agent = ("--", sys.executable, "-c", copy)
+    with talking("proxy", "--name", "it", "--record", str(path), *breaks, *agent) as process:
+        stdin, stdout = process.stdin, process.stdout
+        assert stdin is not None
+        assert stdout is not None
+
+        def exchange() -> None:
+            stdin.write(message)
+            stdin.flush()
+            assert stdout.read(len(message)) == message
+
+        exchange()
+        if not is_early:
+            with ProxyClient(find_proxy("it").path) as client:
+                client.call("break", filter="true")
+                exchange()
+        exchange()
+    entries = read_recording(path).entries
+    notes = [
+        each.data["text"]
+        for each in entries
+        if isinstance(each, JournalEvent) and each.name == "note"
+    ]
+    assert {note.partition(" have ")[0] for note in notes} == {
+        "messages of the client",
+        "messages of the agent",
+    }
