@@ -233,7 +233,9 @@ def _edit(rest: str) -> Script:
 
 
 def _write(rest: str) -> Script:
-    path, _, text = rest.partition(":")
+    path, colon, text = rest.partition(":")
+    if not colon:
+        return _say(f"`write {rest}` does not say what: write `write FILE: TEXT`.\n\n")
     intro, subject = f"I write `{path}`.", f"Writing `{path}`"
     return _perform(intro, subject, "write", path=path, text=text.strip() + "\n")
 

@@ -81,6 +81,12 @@ def test_orders_are_joined_by_lines_and_by_then() -> None:
     assert names == ["read", "run", "search", "write", "delete"]
 
 
+@pytest.mark.parametrize("prompt", ["write out.txt some words", "write out.txt"])
+def test_a_write_without_its_colon_is_explained(prompt: str) -> None:
+    assert calls(prompt) == []
+    assert "does not say what: write `write FILE: TEXT`" in said(played(prompt))
+
+
 @pytest.mark.parametrize("prompt", ["move x", "move x to ", "move to y"])
 def test_a_move_that_does_not_say_where_to_is_told(prompt: str) -> None:
     assert calls(prompt) == []
