@@ -92,15 +92,24 @@ class LazyGroup(click.Group):
     epilog="Everything after -- is the agent's command: acp-console chat -- my-agent --acp",
 )
 @click.option("--debug", is_flag=True, help="Show tracebacks; goes before the command.")
+@click.option(
+    "--huge",
+    is_flag=True,
+    help="Read compressed files of any size; goes before the command.",
+)
 @click.option("--version", is_flag=True, help="Show the version and the built-in ACP schema.")
 @click.pass_context
-def console(context: click.Context, *, debug: bool, version: bool) -> int:
+def console(context: click.Context, *, debug: bool, huge: bool, version: bool) -> int:
     """Chat with, inspect, record and replay agents that speak the Agent Client Protocol.
 
     Without a command, this starts the console. If there is no terminal, it runs one turn with the
     demo agent.
     """
     del debug
+    if huge:
+        from acp_inspector.recording.compression import DecompressedFile
+
+        DecompressedFile.max_ratio = None
     if version or context.invoked_subcommand is not None:
         return 0
     return home()

@@ -12,8 +12,9 @@ import sys
 import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, ClassVar, Final, Self
 
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.errors import describe_os_error
@@ -22,6 +23,13 @@ OUTPUT: Final = 1 << 20
 """Most bytes that are decompressed at a time."""
 TRUNCATED: Final = "the compressed data is truncated"
 CORRUPT: Final = "the compressed data is corrupt from here on"
+TOO_LARGE: Final = (
+    "the compressed data grows to more than {} times its size; acp-console --huge reads it"
+)
+MAX_RATIO: Final = 100
+"""How much larger than its file the content may be; recordings grow to 10 to 40 times."""
+FREE: Final = 64 * 2**20
+"""Bytes that any file may grow to."""
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
@@ -31,6 +39,9 @@ _STEP: Final = 1 << 13
 
 class DecompressedFile:
     """A file to read sequentially, decompressed if it is compressed."""
+
+    max_ratio: ClassVar[int | None] = MAX_RATIO
+    """The limit of this process; None for none."""
 
     def __init__(self, path: Path) -> None:
         """Open the file.
@@ -47,7 +58,8 @@ class DecompressedFile:
             magic = self._source.peek(len(_ZSTD))[: len(_ZSTD)]
             if magic.startswith(_GZIP):
                 errors = (zlib.error, gzip.BadGzipFile)
-                self._decompressed = _Decompressed(gzip.GzipFile(fileobj=self._source), errors)
+                inner = gzip.GzipFile(fileobj=self._source)
+                self._decompressed = _Decompressed(inner, errors, self._max_size(path))
             elif magic == _ZSTD:
                 # Imported late: few recordings need it, and the proxy must start fast.
                 if sys.version_info >= (3, 14):
@@ -55,7 +67,8 @@ class DecompressedFile:
                 else:
                     from backports import zstd
                 inner = zstd.ZstdFile(self._source)
-                self._decompressed = _Decompressed(inner, (zstd.ZstdError,))
+                errors = (zstd.ZstdError,)
+                self._decompressed = _Decompressed(inner, errors, self._max_size(path))
             if self._decompressed is not None:
                 self.file = io.BufferedReader(self._decompressed, OUTPUT)
         except BaseException as error:
@@ -65,6 +78,10 @@ class DecompressedFile:
                     f"cannot read {path}: this Python lacks zstd; unzstd the file first"
                 ) from None
             raise
+
+    def _max_size(self, path: Path) -> float:
+        size = path.stat().st_size
+        return inf if self.max_ratio is None else max(FREE, self.max_ratio * size)
 
     @property
     def is_compressed(self) -> bool:
@@ -106,9 +123,12 @@ def open_whole(path: Path) -> Generator[BinaryIO]:
 class _Decompressed(io.RawIOBase):
     """A raw file of decompressed bytes that ends where the compressed data is corrupt."""
 
-    def __init__(self, inner: io.BufferedIOBase, errors: tuple[type[Exception], ...]) -> None:
+    def __init__(
+        self, inner: io.BufferedIOBase, errors: tuple[type[Exception], ...], max_size: float
+    ) -> None:
         """`errors` are those that `inner` raises for corrupt data."""
         self._inner = inner
+        self._left = max_size
         self._errors = errors
         self.problem: str | None = None
 
@@ -125,6 +145,10 @@ class _Decompressed(io.RawIOBase):
             return 0
         except self._errors:
             self.problem = CORRUPT
+            return 0
+        self._left -= len(piece)
+        if self._left < 0:
+            self.problem = TOO_LARGE.format(DecompressedFile.max_ratio)
             return 0
         buffer[: len(piece)] = piece
         return len(piece)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import signal
@@ -13,7 +14,7 @@ import pytest
 
 from acp_console.cli import exit_codes
 from acp_inspector.journal import Journal
-from acp_inspector.recording.format import new_header
+from acp_inspector.recording.format import encode_header, new_header
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.jsonrpc import encode_request
 from tests.console.conftest import Call
@@ -235,3 +236,28 @@ def test_a_filter_with_a_slow_pattern_warns_at_the_end(call: Call, tmp_path: Pat
     done = call("show", "--count", "--filter", "/((a|a)+)+$/", str(path))
     assert (done.code, done.out) == (exit_codes.DONE, "0\n")
     assert "its pattern takes longer than" in done.err
+
+
+def test_compressed_data_that_grows_without_end_is_read_only_if_wished(tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson.gz"
+    frame = b'{"n":%d,"t":0.1,"from":"agent","msg":{"text":"%b"}}\n'
+    with gzip.open(path, "wb") as file:
+        file.write(encode_header(new_header(["x"], tmp_path)))
+        file.write(frame % (1, b"small"))
+        file.write(frame % (2, b"a" * 2**27))
+    command = [sys.executable, "-m", "acp_console"]
+
+    def count(*options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *options, "show", "--count", str(path)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+
+    done = count()
+    assert done.stdout == "1\n"
+    assert "grows to more than 100 times its size; acp-console --huge reads it" in done.stderr
+    done = count("--huge")
+    assert (done.stdout, done.stderr) == ("2\n", "")
