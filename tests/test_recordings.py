@@ -57,7 +57,7 @@ async def test_our_agent_still_takes_its_turns_as_recorded(path: Path, tmp_path:
     prepare_workspace(recording.header, tmp_path)
     agent = [sys.executable, "-m", "acp_agent", *recording.header.command[1:]]
     with anyio.fail_after(LIMIT):
-        result = await play_as_client(recording, agent, tmp_path, timeout=20)
+        result = await play_as_client(recording, agent, tmp_path, timeout=20, is_trusted=True)
     assert result.is_passed, result.render()
     assert result.render().startswith("pass: ")
 

@@ -17,7 +17,13 @@ from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
 from acp_console.cli.run_async import run_until_signal
 from acp_inspector.recording.reader import Recording, read_recording
-from acp_inspector.replay.player import STEP_TIMEOUT, play_as_client, prepare_workspace
+from acp_inspector.replay.handover import handover
+from acp_inspector.replay.player import (
+    STEP_TIMEOUT,
+    play_as_client,
+    prepare_workspace,
+    recorded_directory,
+)
 from acp_protocol.host.sanitize import escape_controls
 
 MAX_DIFFERENCES_SHOWN: Final = 20
@@ -38,8 +44,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Working directory of the session. Default: a temporary one with the recording's files "
-    "if it has some, else the current one.",
+    help="Working directory of the session. Default: a temporary one, with the recording's files.",
 )
 @click.option(
     "--timeout",
@@ -54,6 +59,11 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     is_flag=True,
     help="Send placeholders where secrets were removed from the recording.",
 )
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Hand the agent the recording's MCP servers and directories outside of its own.",
+)
 @ignore_option
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
 @click.pass_context
@@ -66,6 +76,7 @@ def command(
     cwd: Path | None,
     timeout: float,
     allow_redacted: bool,
+    trust: bool,
     ignored: tuple[str, ...],
     is_all: bool,
 ) -> int:
@@ -91,6 +102,9 @@ def command(
     for fault in recording.bad_lines:
         say(f"{file}, line {fault.line}: {fault.reason}")
 
+    for line in handover(recording.frames, recorded_directory(recording.frames)).describe():
+        say(f"hands to the agent: {line}")
+
     async def play(directory: Path) -> int:
         result = await play_as_client(
             recording,
@@ -99,6 +113,7 @@ def command(
             timeout=timeout,
             ignores=ignores,
             allows_redacted=allow_redacted,
+            is_trusted=trust,
         )
         text = result.render(limit=None if is_all else MAX_DIFFERENCES_SHOWN)
         click.echo(f"{escape_controls(file.name)}: {text}")
@@ -115,8 +130,8 @@ def command(
 @contextmanager
 def _directory(recording: Recording, cwd: Path | None) -> Generator[Path]:
     """Yield the directory to play in."""
-    if cwd is not None or "files" not in recording.header.meta:
-        yield (cwd or Path()).resolve()
+    if cwd is not None:
+        yield cwd.resolve()
         return
     with tempfile.TemporaryDirectory(prefix="acp-replay-") as directory:
         resolved = Path(directory).resolve()

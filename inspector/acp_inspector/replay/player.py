@@ -24,6 +24,7 @@ from acp_inspector.journal import Frame, Journal
 from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
+from acp_inspector.replay.handover import handover
 from acp_inspector.replay.result import ReplayResult
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentExitedError, ConnectionClosedError, FrameTooLongError
@@ -56,6 +57,10 @@ class RedactedRecordingError(RecordingError):
     """The live agent would get placeholders instead of secrets."""
 
 
+class UntrustedRecordingError(RecordingError):
+    """The recording names MCP servers or directories, and nobody has said to trust it."""
+
+
 class BarrierError(AcpError):
     """The agent did not send the recorded steps in time."""
 
@@ -70,6 +75,7 @@ async def play_as_client(
     quiet: float = QUIET_SECONDS,
     ignores: Sequence[Ignore] = (),
     allows_redacted: bool = False,
+    is_trusted: bool = False,
 ) -> ReplayResult:
     """Start `command` in `cwd` and play the recording's client against it.
 
@@ -82,9 +88,12 @@ async def play_as_client(
         quiet: seconds of silence after which an agent that owes no response counts as finished.
         ignores: what is not compared; each counts how often it applied.
         allows_redacted: send placeholders where the recording has no secrets any more.
+        is_trusted: hand over the recording's MCP servers and foreign directories.
 
     Raises:
         RedactedRecordingError: it is redacted; nothing was started.
+        UntrustedRecordingError: it would have the agent start or touch what it names; nothing
+            was started.
         AgentStartError: the command could not be started.
     """
     is_redacted = bool(recording.header.redacted)
@@ -92,6 +101,12 @@ async def play_as_client(
         raise RedactedRecordingError(
             f"{recording.path} is redacted: the agent would get placeholders instead of secrets; "
             "allow it with --allow-redacted"
+        )
+    given = handover(recording.frames, recorded_directory(recording.frames))
+    if given.needs_trust and not is_trusted:
+        named = "".join(f"\n  {line}" for line in given.describe())
+        raise UntrustedRecordingError(
+            f"{recording.path} would hand this to the agent; allow it with --trust:{named}"
         )
     async with spawn(command, cwd=cwd) as child:
         player = RecordingPlayer(

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
+from acp_inspector.journal import Journal
+from acp_inspector.recording.format import new_header
+from acp_inspector.recording.writer import RecordingWriter
+from acp_protocol.jsonrpc import encode_request, encode_result
 from tests.console.conftest import Agent, Call
 
 COUNTING = """
@@ -19,6 +23,9 @@ say("two")
 end(prompt)
 hear("never")
 """
+
+
+HANDED = "acp-console: hands to the agent: prompts: 1\n"
 
 
 @pytest.fixture
@@ -36,7 +43,7 @@ def test_an_agent_that_behaves_as_recorded_passes(
     """However it cuts its text."""
     command = agent('prompt = hear_prompt(); say("one, two"); end(prompt); hear("never")')
     done = call("replay", "--as", "client", str(recording), "--", *command)
-    assert (done.code, done.err) == (exit_codes.DONE, "")
+    assert (done.code, done.err) == (exit_codes.DONE, HANDED)
     assert done.out.startswith("counting.acp.ndjson: pass: 3 client frames played")
 
 
@@ -45,7 +52,7 @@ def test_an_agent_that_does_not_fails_with_a_diff(
 ) -> None:
     command = agent('prompt = hear_prompt(); say("one, three\\x1b[2J"); end(prompt); hear("never")')
     done = call("replay", str(recording), "--", *command)
-    assert (done.code, done.err) == (exit_codes.FOUND, "")
+    assert (done.code, done.err) == (exit_codes.FOUND, HANDED)
     assert "counting.acp.ndjson: fail: 1 problem;" in done.out
     assert "- one, two\n" in done.out
     assert "+ one, three␛[2J\n" in done.out
@@ -106,7 +113,7 @@ hear("never")
 """)
     words = [sys.executable, "-m", "acp_console", "replay", str(recording), "--", *command]
     done = subprocess.run(words, capture_output=True, timeout=30, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"")
+    assert (done.returncode, done.stdout, done.stderr) == (143, b"", HANDED.encode())
 
 
 def test_many_differences_of_a_kind_are_counted_unless_all_are_asked_for(
@@ -174,3 +181,69 @@ hear("never")
     for live, code in ((key, exit_codes.DONE), ("another-key", exit_codes.FOUND)):
         words = agent(script.format(started=str(started), key=live))
         assert call("replay", "--allow-redacted", str(path), "--", *words).code == code
+
+
+def foreign(path: Path, params: dict[str, object]) -> Path:
+    """Write a recording whose client opens a session with `params` and sends nothing more."""
+    writer = RecordingWriter(path, new_header(["agent"], Path("/work")))
+    journal = Journal()
+    journal.line("client", encode_request(0, "initialize", {"protocolVersion": 1}))
+    journal.line("agent", encode_result(0, {"protocolVersion": 1}))
+    opening: dict[str, object] = {"cwd": "/work", "mcpServers": [], **params}
+    journal.line("client", encode_request(1, "session/new", opening))
+    journal.line("agent", encode_result(1, {"sessionId": "s1"}))
+    writer.write(journal.entries)
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("params", "line"),
+    [
+        (
+            {"mcpServers": [{"name": "evil", "command": "/bin/sh", "args": ["-c", "id"]}]},
+            "MCP server: /bin/sh -c id",
+        ),
+        (
+            {"mcpServers": [{"type": "http", "name": "x", "url": "https://a.b/"}]},
+            "MCP server: https://a.b/",
+        ),
+        ({"additionalDirectories": ["/etc"]}, "directory: /etc"),
+        ({"additionalDirectories": ["/work/../etc"]}, "directory: /work/../etc"),
+    ],
+)
+def test_what_a_recording_names_is_handed_over_only_if_it_is_trusted(
+    agent: Agent, call: Call, tmp_path: Path, params: dict[str, object], line: str
+) -> None:
+    path = foreign(tmp_path / "foreign.acp.ndjson", params)
+    started = tmp_path / "started"
+    command = agent(f"open({str(started)!r}, 'w').close(); greet(); open_session(); hear('never')")
+    done = call("replay", str(path), "--", *command)
+    assert done.code == exit_codes.USAGE
+    assert f"hands to the agent: {line}\n" in done.err
+    assert "would hand this to the agent; allow it with --trust" in done.err
+    assert not started.exists()
+    assert call("replay", "--trust", str(path), "--", *command).code == exit_codes.DONE
+    assert started.exists()
+
+
+def test_a_session_works_in_a_temporary_directory_unless_one_is_named(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    path = foreign(tmp_path / "foreign.acp.ndjson", {"additionalDirectories": ["/work/more"]})
+    seen = tmp_path / "seen"
+    command = agent(f"""
+greet()
+opened = hear("session/new")
+params = opened["params"]
+with open({str(seen)!r}, "w") as file:
+    json.dump([params["cwd"], *params["additionalDirectories"]], file)
+tell(id=opened["id"], result={{"sessionId": "s1"}})
+hear("never")
+""")
+    assert call("replay", str(path), "--", *command).code == exit_codes.DONE
+    cwd, more = json.loads(seen.read_text())
+    assert "acp-replay-" in cwd
+    assert more == f"{cwd}/more"
+    call("replay", "--cwd", str(tmp_path), str(path), "--", *command)
+    assert json.loads(seen.read_text())[0] == str(tmp_path)
