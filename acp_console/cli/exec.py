@@ -200,7 +200,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         writes=allow in {"edits", "all"},
         runs=allow == "all",
     )
-    deadline = anyio.current_time() + options.limit
+    scope = anyio.CancelScope(deadline=anyio.current_time() + options.limit)
     try:
         with whole, record_journal(journal, agent, cwd, options.record, warn=say):
             journal.subscribe(printer.show)
@@ -211,12 +211,14 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
                 handlers=handlers,
                 start_timeout=min(START_TIMEOUT_S, options.limit),
             ) as link:
-                with anyio.CancelScope(deadline=deadline) as scope:
+                with scope:
                     session_id = await _open_session(link, cwd, options, printer)
-                    answer = await _run_prompt(link, session_id, text)
-                    printer.end(session_id, answer)
-                if scope.cancelled_caught:
+                    await _run_prompt(link, session_id, text, printer)
+                if scope.cancelled_caught and not printer.has_ended:
+                    # With the last lines of an agent that hangs.
                     raise OperationTimeoutError("the turn", options.limit)
+        if scope.cancelled_caught:
+            raise OperationTimeoutError("the turn", options.limit)
     except AcpError as problem:
         printer.fail(problem)
         raise
@@ -259,8 +261,13 @@ async def _open_session(
     return session_id
 
 
-async def _run_prompt(link: AgentConnection, session_id: str, text: str) -> Mapping[str, Json]:
-    """Send the prompt; if we are cancelled, cancel the turn and wait a moment for its end."""
+async def _run_prompt(
+    link: AgentConnection, session_id: str, text: str, printer: TurnPrinter
+) -> None:
+    """Send the prompt and print how the turn ends.
+
+    If we are cancelled, cancel the turn and wait a moment for its end.
+    """
     answers: list[Mapping[str, Json] | AcpError] = []
     has_ended = anyio.Event()
 
@@ -289,10 +296,11 @@ async def _run_prompt(link: AgentConnection, session_id: str, text: str) -> Mapp
                     await has_ended.wait()
                 for scope in scopes:
                     scope.cancel()
-    (answer,) = answers
-    if isinstance(answer, AcpError):
+            for answer in answers:
+                if not isinstance(answer, AcpError):
+                    printer.end(session_id, answer)
+    if isinstance(answer := answers[0], AcpError):
         raise answer
-    return answer
 
 
 def _words(words: tuple[str, ...]) -> tuple[str | None, str]:

@@ -68,6 +68,8 @@ class TurnPrinter:
         """Tool calls for which the agent has asked."""
         self._has_output = False
         self.refusals = 0
+        self.has_ended = False
+        """Whether the agent has said how the turn ended."""
         self._stderr = getincrementaldecoder("utf-8")("replace") if has_stderr else None
         self.stray_lines = 0
         """Lines of the agent's stdout that were no message."""
@@ -122,6 +124,7 @@ class TurnPrinter:
             say(f"refused: {what} ({kind}{where}); --allow {required_level(ask)} allows it")
 
     def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
+        self.has_ended = True
         reason, unasked = answer["stopReason"], self._unasked_effects()
         if self._format == "json":
             end = {
