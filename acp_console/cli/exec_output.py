@@ -180,7 +180,7 @@ class TurnPrinter:
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id_)}:
                 call = self._calls[id_]
                 says_something = " " in str(call.get("title") or "") or _subject(call) is not None
-                if says_something or call.get("status") not in {None, "pending"}:
+                if says_something or call.get("status") in {"completed", "failed"}:
                     self._show_call(id_)
             case _:
                 pass
@@ -212,12 +212,16 @@ class TurnPrinter:
             say(f"failed: {reason}", indent="  ✗ ")
 
     def _unasked_effects(self) -> dict[str, int]:
-        """Return how many calls of each kind had effects without a permission request."""
-        kinds = [
-            str(call.get("kind"))
+        """Return how many calls of each kind had effects without a permission request.
+
+        Some agents never say that a call has ended, so only a failed one counts for nothing.
+        """
+        unasked = [
+            PermissionPrompt(0, "", call, ())
             for id_, call in self._calls.items()
-            if id_ not in self._asked and call.get("status") in {"in_progress", "completed"}
+            if id_ not in self._asked and call.get("status") != "failed"
         ]
+        kinds = ["edit" if call.kind == "other" and call.is_diff else call.kind for call in unasked]
         return dict(Counter(kind for kind in kinds if kind in EFFECT_KINDS))
 
     def _show_block(self, block: Json) -> None:

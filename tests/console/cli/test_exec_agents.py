@@ -50,6 +50,9 @@ update("tool_call", toolCallId="b", title="Edit file", kind="edit", status="pend
 update("tool_call_update", toolCallId="b", status="failed",
        content=[{"type": "content", "content": {"type": "text", "text": "no such file"}}])
 update("tool_call", toolCallId="c", title="Read b.txt", kind="read", status="completed")
+update("tool_call", toolCallId="d", title="replace", status="in_progress")
+update("tool_call_update", toolCallId="d", status="completed",
+       content=[{"type": "diff", "path": "/w/c.txt", "newText": ""}])
 end(prompt)
 hear("never")
 """
@@ -107,11 +110,12 @@ def test_calls_are_shown_by_what_they_do_and_effects_without_asking_are_counted(
         "  * Edit file: /w/a.txt",
         "  ✗ failed: no such file",
         "  * Read b.txt",
-        f"acp-console: the agent acted without asking (execute 1): --allow reads {HOLDS}",
+        "  * replace: /w/c.txt",
+        f"acp-console: the agent acted without asking (edit 1, execute 1): --allow reads {HOLDS}",
     ]
-    assert call("exec", "--allow", "all", "go", "--", *agent(ACTING)).err.count("\n") == 4
+    assert call("exec", "--allow", "all", "go", "--", *agent(ACTING)).err.count("\n") == 5
     done = call("exec", "--format", "json", "go", "--", *agent(ACTING))
-    assert json.loads(done.out.splitlines()[-1])["unasked"] == {"execute": 1}
+    assert json.loads(done.out.splitlines()[-1])["unasked"] == {"execute": 1, "edit": 1}
 
 
 def test_refusals_say_what_was_asked_and_may_fail_the_command(agent: Agent, call: Call) -> None:
