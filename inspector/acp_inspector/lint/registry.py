@@ -231,7 +231,7 @@ def kind_of(context: Context) -> MessageKind:
     return MessageKind(
         context.version,
         context.side,
-        kind if kind != "broken" or context.value else "no object",
+        kind if kind != "broken" or isinstance(context.decoded.value, dict) else "no object",
         context.method if context.method in names else None,
         context.variant if context.variant in names else None,
     )

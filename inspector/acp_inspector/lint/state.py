@@ -60,6 +60,8 @@ class SentRequest:
     params: dict[str, Json]
     """Empty if they are not an object."""
     session: str | None
+    is_invalid: bool = False
+    """It breaks a rule of JSON-RPC, or came before `initialize` succeeded: -32600 is right."""
     cancelled: Point | None = None
     """The `$/cancel_request` that named it."""
     responded: Point | None = None

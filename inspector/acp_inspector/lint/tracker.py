@@ -42,6 +42,12 @@ def update_state(context: Context) -> None:
             cast("str", context.method),
             context.params,
             context.session_id,
+            is_invalid=not state.is_ready
+            or context.id is None
+            or not context.method
+            or context.decoded.kind == "malformed"
+            or not isinstance(context.value.get("params"), dict | None)
+            or key in state.requests,
         )
         state.add_request(key, ask)
     elif context.request is not None and (key := context.key) is not None:

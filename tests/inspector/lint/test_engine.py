@@ -91,6 +91,31 @@ def test_an_unannounced_method_is_blamed_on_its_sender() -> None:
     assert finding.fix.startswith("Send it only")
 
 
+@pytest.mark.parametrize("id_", [1.5, True, {"a": 1}, 2**63, 2**64 + 1])
+def test_an_invalid_id_is_blamed_on_the_request_not_on_its_response(id_: Any) -> None:
+    talk = Talk()
+    talk.open()
+    talk.ask("_x", id_=id_)
+    request = len(talk.entries)
+    read_as_double = float(id_) if isinstance(id_, int) and id_ > 2**62 else id_
+    talk.send("agent", {"id": read_as_double, "result": {}})
+    found = [each for each in lint(talk.entries).findings if each.severity == "error"]
+    assert [(each.rule.id, each.frames) for each in found] == [("ACP-L020", (request,))]
+
+
+@pytest.mark.parametrize("last", [b"]", b"no JSON"])
+def test_json_behind_an_unfinished_line_is_not_reported_as_broken(last: bytes) -> None:
+    talk = Talk()
+    talk.open()
+    unfinished = talk.send("agent", b"[")
+    talk.send("agent", b'"text"')
+    talk.send("agent", b"7")
+    end = talk.send("agent", last)
+    talk.say()
+    found = [each for each in lint(talk.entries).findings if each.rule.id == "ACP-L001"]
+    assert [each.frames for each in found] == [(unfinished,), (end,)]
+
+
 def test_no_two_cases_have_the_same_name() -> None:
     names = [str(case) for case in CASES]
     assert len(names) == len(set(names))

@@ -16,7 +16,7 @@ from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.explain import unknown_fields
-from acp_protocol.schema.methods import find_method
+from acp_protocol.schema.methods import VERSIONS, find_method
 from acp_protocol.schema.validate import schema_type
 
 SETS: Final[dict[tuple[int, Side], str]] = {
@@ -158,8 +158,14 @@ def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
 
 @check("ACP-L064", on.result("initialize"))
 def agents_claim_something(context: Context) -> CheckResult:
-    claimed = _declared_capabilities(context)
-    if claimed is None or not claimed[1]:
+    """Flag agents that claim nothing, neither by the name of version 1 nor of version 2.
+
+    Another rule reports the name of the other version.
+    """
+    version = context.result_object.get("protocolVersion")
+    if type(version) is not int or version not in VERSIONS:
+        return None
+    if not any(context.result_object.get(SETS[each, "agent"]) for each in VERSIONS):
         return context.problem("the agent claims no capabilities")
     return OK
 

@@ -5,6 +5,7 @@ Source: JSON-RPC 2.0; ACP, "Overview".
 
 from __future__ import annotations
 
+import math
 from typing import Final, cast
 
 from acp_inspector.lint import on
@@ -27,6 +28,10 @@ IDS: Final = 100_000
 
 class _Ids(set[IdKey]):
     """Ids that each side has used."""
+
+
+class _WrongIds(set[tuple[Side, str | float]]):
+    """Invalid ids that each side has sent in requests."""
 
 
 class LastNotifications(dict[Side, Context]):
@@ -81,9 +86,38 @@ def ids_are_strings_or_integers(context: Context) -> CheckResult:
     if "id" not in context.value:
         return None
     id_: Json = context.id
-    if not is_request_id(id_) or (isinstance(id_, int) and id_ not in INTEGERS):
-        return context.problem(f"the id is {quoted(id_)}", path="id")
-    return OK
+    if not _is_wrong(id_) or _repeats_wrong_id(context):
+        return OK
+    return context.problem(f"the id is {quoted(id_)}", path="id")
+
+
+@track(on.EVERY_MESSAGE)
+def _keep_wrong_id(context: Context) -> None:
+    wrong = context.state.of(_WrongIds)
+    if context.kind not in {"result", "failure"} and _is_wrong(context.id) and len(wrong) < IDS:
+        wrong.add((context.side, _as_read(context.id)))
+
+
+def _is_wrong(id_: Json) -> bool:
+    return not is_request_id(id_) or (isinstance(id_, int) and id_ not in INTEGERS)
+
+
+def _repeats_wrong_id(context: Context) -> bool:
+    """Return whether a response has the invalid id of a request, as its reader may know it."""
+    if context.kind not in {"result", "failure"}:
+        return False
+    sender = opposite(context.side)
+    return (sender, _as_read(context.id)) in context.state.of(_WrongIds)
+
+
+def _as_read(id_: Json) -> str | float:
+    """Return an id so that numbers are equal that many readers cannot tell apart."""
+    if isinstance(id_, int | float) and not isinstance(id_, bool):
+        try:
+            return float(id_)
+        except OverflowError:
+            return math.inf
+    return quoted(id_)
 
 
 @check("ACP-L021", on.request())
@@ -134,9 +168,14 @@ def _keep_id(context: Context) -> None:
 
 @check("ACP-L025", on.response())
 def responses_match_a_request(context: Context) -> CheckResult:
+    if "id" not in context.value:
+        return context.problem("the response has no id", path="id")
     if context.id is None or not is_request_id(context.id):
         return None
     if context.request is not None or context.key in context.state.responded:
+        return OK
+    if _repeats_wrong_id(context):
+        # Another rule reports the id of the request.
         return OK
     lines = context.state.of(LineState)
     if context.key in lines.ids or opposite(context.side) in lines.deep:

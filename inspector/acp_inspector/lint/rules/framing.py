@@ -9,8 +9,10 @@ import codecs
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from itertools import islice
+from typing import Final, cast
 
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint import on
@@ -28,13 +30,16 @@ from acp_inspector.lint.json_lines import (
 from acp_inspector.lint.registry import check, check_at_end, check_event, track
 from acp_inspector.lint.state import LintState, opposite
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import Json, id_key, is_request_id
+from acp_protocol.json_values import as_list, as_object
+from acp_protocol.jsonrpc import Json, RequestId, id_key, is_json, is_request_id
 
 BOM: Final = codecs.BOM_UTF8
 IDS: Final = 1000
 """Ids in invalid frames that are remembered."""
 MAX_NAMES_CHECKED: Final = 32
 """Most names to search for one by one."""
+_ID: Final = re.compile(rb'"id"\s*:\s*("[^"\\]{0,200}"|-?(?:0|[1-9]\d{0,30})(?![\d.]))')
+"""An id in a line that is not JSON."""
 _HEADER: Final = re.compile(rb"\s*Content-(Length|Type)\s*:", re.IGNORECASE)
 _LONE_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _QUOTED: Final = {
@@ -57,7 +62,7 @@ def every_line_is_json(context: Context) -> CheckResult:
     pieces = pieces_before(context)
     # If a JSON text that seemed to begin does not continue, its lines are checked one by one.
     kept = context.state.of(LineState).pieces[context.side].lines
-    stray = () if pieces else tuple(map(_no_json, kept))
+    stray = () if pieces else _stray(kept)
     if not is_not_json(context) or _explained(context) or pieces or is_unfinished(context):
         return stray
     return (*stray, _no_json(context.frame, context.decoded.reason))
@@ -66,8 +71,11 @@ def every_line_is_json(context: Context) -> CheckResult:
 @check_at_end("ACP-L001")
 def no_line_is_left_unfinished(ending: EndContext) -> CheckResult:
     pieces = ending.state.of(LineState).pieces
-    left = (*pieces["client"].lines, *pieces["agent"].lines)
-    return tuple(_no_json(piece) for piece in left) or None
+    return _stray([*pieces["client"].lines, *pieces["agent"].lines]) or None
+
+
+def _stray(pieces: list[Frame]) -> tuple[Problem, ...]:
+    return tuple(_no_json(piece) for piece in pieces if not is_json(piece.data))
 
 
 def _no_json(frame: Frame, reason: str = "") -> Problem:
@@ -96,19 +104,30 @@ def _keep_unreadable(context: Context) -> None:
         return
     lines = context.state.of(LineState)
     lines.unreadable[context.side] += 1
-    if context.kind == "batch":
-        return
-    id_: Json = context.value.get("id")
-    if id_ is not None and is_request_id(id_) and len(lines.ids) < IDS:
+    for id_ in islice(_ids(context), IDS - len(lines.ids)):
         lines.ids.add((context.side, *id_key(id_)))
     text = context.frame.data.lstrip(BOM).strip()
     if (
-        text != b"{}"
-        and text[:1] in {b"{", b"["}
-        and not context.value
+        text[:1] in {b"{", b"["}
+        and not isinstance(context.decoded.value, dict | list)
         and syntax_error(context) is None
     ):
         lines.deep.add(context.side)
+
+
+def _ids(context: Context) -> Iterator[RequestId]:
+    """Yield the ids in a line without a valid message; a lenient reader may respond to them."""
+    value = context.decoded.value
+    if isinstance(value, dict | list):
+        found = [as_object(each).get("id") for each in as_list(value) or [context.value]]
+    else:
+        spelt = _ID.finditer(context.frame.data)
+        found = [json.loads(each[1].decode(errors="replace"), strict=False) for each in spelt]
+    for id_ in found:
+        if isinstance(id_, float) and id_.is_integer():
+            yield int(id_)
+        elif id_ is not None and is_request_id(id_):
+            yield cast("RequestId", id_)
 
 
 @track(on.error())

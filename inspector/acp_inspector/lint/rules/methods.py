@@ -14,6 +14,7 @@ from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check
 from acp_inspector.lint.rules.envelope import UNREADABLE, LastNotifications, has_other_cause
 from acp_inspector.lint.state import LintState, opposite
+from acp_protocol.jsonrpc import INVALID_REQUEST
 from acp_protocol.schema.method_spec import Kind, MethodSpec
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
 
@@ -115,6 +116,8 @@ def unknown_requests_get_method_not_found(context: Context) -> CheckResult:
         return _of_the_other_version(context)
     if context.kind == "result":
         return context.problem(f"the unknown method {ask.method} was answered with a result", ask)
+    if context.code == INVALID_REQUEST and ask.is_invalid:
+        return OK
     if context.code != -32601:
         return context.problem(
             f"the unknown method {ask.method} was answered with {context.code}", ask

@@ -120,3 +120,8 @@ def a_client_cannot_find_the_file(talk: Talk) -> None:
     talk.open()
     call = talk.ask("fs/read_text_file", side="agent", sessionId="s1", path=f"{CWD}/a")
     talk.refuse(call, -32002, "There is no such file.")
+
+
+@keeps("ACP-L064", despite=("ACP-L058", "ACP-L426"))
+def an_agent_with_another_version_claims_sessions(talk: Talk) -> None:
+    talk.initialize({}, {"loadSession": True}, protocolVersion=2)

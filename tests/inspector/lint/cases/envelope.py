@@ -341,3 +341,69 @@ def what_is_no_message_is_answered_by_its_id(talk: Talk) -> None:
     talk.open()
     talk.send("client", {"id": "m", "method": 7, "params": {}})
     talk.send("agent", {"id": "m", "error": {"code": -32600, "message": "This is no request."}})
+
+
+@breaks("ACP-L016")
+def an_object_has_no_members(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b"{ }")
+
+
+@breaks("ACP-L017")
+def an_object_without_members_is_no_message(talk: Talk) -> None:
+    talk.open()
+    talk.send("agent", b"{}")
+
+
+@breaks("ACP-L025")
+def a_result_is_sent_without_an_id(talk: Talk) -> None:
+    talk.open()
+    talk.send("agent", {"result": {}})
+
+
+@breaks("ACP-L025")
+def an_error_is_sent_without_an_id(talk: Talk) -> None:
+    talk.open()
+    talk.send("agent", {"error": {"code": -32700, "message": "This is no JSON."}})
+
+
+@keeps("ACP-L025", despite=("ACP-L001",))
+def a_line_with_nan_is_answered_by_its_id(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b'{"jsonrpc":"2.0","id":"n","method":"_x","params":{"a":NaN}}')
+    talk.send("agent", {"id": "n", "result": {}})
+
+
+@keeps("ACP-L025", despite=("ACP-L003",))
+def a_line_with_invalid_utf8_is_answered_by_its_id(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b'{"jsonrpc":"2.0","id":7001,"method":"_x","params":{"a":"\xff"}}')
+    talk.send("agent", {"id": 7001, "result": {}})
+
+
+@keeps("ACP-L025", despite=("ACP-L009", "ACP-L357", "ACP-L359"))
+def a_request_in_an_array_is_answered_by_its_id(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b'[{"jsonrpc":"2.0","id":7001,"method":"_x"}]')
+    talk.send("agent", {"id": 7001, "result": {}})
+
+
+@keeps("ACP-L025", despite=("ACP-L020",))
+def a_whole_number_with_a_fraction_is_answered_without_it(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b'{"jsonrpc":"2.0","id":71.0,"method":"_x"}')
+    talk.send("agent", {"id": 71, "result": {}})
+
+
+@breaks("ACP-L025")
+def a_number_in_broken_text_is_not_the_id(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b'{"jsonrpc":"2.0","id":7001,"method":"_x","params":{"a":NaN}}')
+    talk.send("agent", {"id": 700, "result": {}})
+
+
+@breaks("ACP-L020")
+def an_invalid_id_is_the_responders_own(talk: Talk) -> None:
+    talk.open()
+    talk.ask("_x", id_=2.5)
+    talk.send("agent", {"id": 3.5, "result": {}})

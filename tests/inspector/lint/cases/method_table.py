@@ -191,3 +191,29 @@ def a_method_of_the_other_version_breaks_the_agent(talk: Talk) -> None:
 def a_method_of_the_other_version_is_not_found(talk: Talk) -> None:
     talk.open()
     talk.refuse(talk.ask("tool_call/cancel", sessionId="s1", toolCallId="t"), -32601)
+
+
+@keeps("ACP-L041", despite=("ACP-L048",))
+def an_unknown_method_before_initialize_is_an_invalid_request(talk: Talk) -> None:
+    talk.refuse(talk.ask("acme/summarize"), -32600)
+
+
+@keeps("ACP-L041", despite=("ACP-L022", "ACP-L369"))
+def an_unknown_method_with_params_by_position_is_an_invalid_request(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("acme/summarize", [1]), -32600)
+
+
+@keeps("ACP-L041", despite=("ACP-L369", "ACP-L023"))
+def an_unknown_method_with_an_id_in_use_is_an_invalid_request(talk: Talk) -> None:
+    talk.open()
+    first = talk.ask("acme/summarize")
+    second = talk.ask("acme/summarize", id_=first.id)
+    talk.refuse(first, -32601)
+    talk.refuse(second, -32600)
+
+
+@breaks("ACP-L041")
+def an_unknown_method_is_an_invalid_request(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("acme/summarize"), -32600)
