@@ -33,6 +33,8 @@ QUOTED_CHARACTERS: Final = 80
 """Characters of a value that a problem quotes."""
 DELIVERY_TIMEOUT_S: Final = 2.0
 """Seconds after which a frame counts as received by the other side, without further proof."""
+REACTION_S: Final = 0.001
+"""Seconds in which nobody reacts to a frame: what is sent so soon after it has crossed it."""
 UNSUPPORTED_VERSION: Final = -32022
 """An error code that only agents with version 2 send."""
 
@@ -163,6 +165,20 @@ class Context:
             self.state.seen[self.side] >= point.seq or self.time - point.time > DELIVERY_TIMEOUT_S
         )
 
+    def has_crossed(self, point: Point) -> bool:
+        """Return whether it was sent too soon to be a reaction to the frame at `point`."""
+        return self.state.seen[self.side] < point.seq and self.time - point.time < REACTION_S
+
+    def ends_after(self, point: Point) -> bool:
+        """Return whether it ends a turn whose agent must have received the frame at `point`.
+
+        An agent that ends a turn has received the responses to what it requested in it.
+        """
+        replied = None if self.session is None else self.session.replied
+        return self.had_received(point) or (
+            replied is not None and replied.seq > point.seq and not self.has_crossed(replied)
+        )
+
     def problem(
         self,
         text: str,
@@ -250,6 +266,8 @@ class EndContext:
     """The connection was closed and the agent ended by itself."""
     is_over: bool
     """The connection ended; otherwise the recording just stops."""
+    has_client_left: bool
+    """The client closed the connection, before the agent did or ended."""
 
     def problem(
         self, text: str, *frames: Point | SentRequest, severity: Severity | None = None

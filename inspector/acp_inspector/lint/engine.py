@@ -122,6 +122,7 @@ class Linter:
         self._last = Point(0, 0.0)
         self._exit: JournalEvent | None = None
         self._is_over = False
+        self._has_client_left = False
 
     @property
     def version(self) -> int | None:
@@ -163,7 +164,13 @@ class Linter:
 
     def _end(self) -> tuple[Finding, ...]:
         code = self._exit.data.get("code") if self._exit is not None else None
-        ending = EndContext(self._state, self._last, is_orderly=code == 0, is_over=self._is_over)
+        ending = EndContext(
+            self._state,
+            self._last,
+            is_orderly=code == 0,
+            is_over=self._is_over,
+            has_client_left=self._has_client_left,
+        )
         found: list[Finding] = []
         version = self._state.version
         for each in registry().end_checks:
@@ -252,7 +259,9 @@ class Linter:
         if isinstance(entry, JournalEvent):
             if entry.name == "exit":
                 self._exit = entry
-            self._is_over = self._is_over or entry.name in {"exit", "eof"}
+            if entry.name in {"exit", "eof"} and not self._is_over:
+                self._is_over = True
+                self._has_client_left = entry.data.get("from") == "client"
         return found
 
     def _run_check(self, rule: str, look: Callable[[], CheckResult]) -> CheckResult:

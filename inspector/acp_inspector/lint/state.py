@@ -138,6 +138,8 @@ class SeenSession:
     """The newest one, with or without a response."""
     cancel: Point | None = None
     """The `session/cancel` that the running work has not ended from yet."""
+    replied: Point | None = None
+    """The client's last response to a request of the agent."""
     state: str | None = None
     """The last state that a `state_update` reported (v2)."""
     state_at: Point | None = None

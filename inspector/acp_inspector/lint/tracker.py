@@ -232,13 +232,30 @@ def _state_updated(context: Context) -> None:
         session.cancel = None
 
 
+@track(on.response())
+def _replied(context: Context) -> None:
+    if context.side == "client" and context.session is not None and context.request is not None:
+        context.session.replied = context.point
+
+
 @track(on.update("tool_call", "tool_call_update"))
 def _tool_updated(context: Context) -> None:
     if context.session is not None:
+        _reacted(context, context.session)
         is_announced = context.variant == "tool_call" or context.state.version == 2
         tool = _learn_tool(context, context.session, context.update, is_announced=is_announced)
         if tool is not None and context.variant == "tool_call":
             tool.created = tool.created or context.point
+
+
+def _reacted(context: Context, session: SeenSession) -> None:
+    """A call goes on after its permission request got a response: the agent has received it."""
+    id_, status = context.update.get("toolCallId"), context.update.get("status")
+    tool = session.tools.get(id_) if isinstance(id_, str) else None
+    reply = None if tool is None or tool.permission is None else tool.permission.responded
+    if tool is None or reply is None or status in {None, tool.status} or context.has_crossed(reply):
+        return
+    context.state.seen[context.side] = max(context.state.seen[context.side], reply.seq)
 
 
 @track(on.update("tool_call_content_chunk"))

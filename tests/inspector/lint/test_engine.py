@@ -116,6 +116,43 @@ def test_json_behind_an_unfinished_line_is_not_reported_as_broken(last: bytes) -
     assert [each.frames for each in found] == [(unfinished,), (end,)]
 
 
+@pytest.mark.parametrize(
+    ("events", "severity"),
+    [
+        (["eof from agent", "exit"], "error"),
+        (["exit"], "error"),
+        (["eof from client", "exit"], "warning"),
+        (["eof from client", "eof from agent", "exit"], "warning"),
+    ],
+)
+def test_an_open_request_is_an_error_unless_the_client_left_first(
+    events: list[str], severity: str
+) -> None:
+    talk = Talk()
+    talk.open()
+    talk.prompt()
+    for event in events:
+        name, _, side = event.partition(" from ")
+        talk.event(name, **({"code": 0} if name == "exit" else {"from": side}))
+    (found,) = [each for each in lint(talk.entries).findings if each.rule.id == "ACP-L027"]
+    assert found.severity == severity
+
+
+def test_only_the_refusal_of_an_array_counts_as_one() -> None:
+    talk = Talk()
+    talk.open()
+    array = talk.send("client", b'[{"jsonrpc":"2.0","id":"a","method":"session/list"}]')
+    talk.send("client", b"{]")
+    talk.send("agent", {"id": None, "error": {"code": -32700, "message": "This is no JSON."}})
+    talk.send("agent", {"id": None, "error": {"code": -32600, "message": "This is an array."}})
+    talk.wait(10)
+    talk.say()
+    assert not [each for each in lint(talk.entries).findings if each.rule.id == "ACP-L359"]
+    del talk.entries[array + 2]
+    (found,) = [each for each in lint(talk.entries).findings if each.rule.id == "ACP-L359"]
+    assert (found.frames, found.message) == ((array,), "an array got no error response")
+
+
 def test_no_two_cases_have_the_same_name() -> None:
     names = [str(case) for case in CASES]
     assert len(names) == len(set(names))

@@ -106,11 +106,14 @@ def _keep_batch(context: Context) -> None:
 
 @track(on.response())
 def _keep_refusal(context: Context) -> None:
-    if context.id is not None:
+    if context.id is not None or "id" not in context.value or context.request is not None:
         return
-    for batch in context.state.of(_Batches).get(opposite(context.side), ()):
-        # Later errors are about something else that could not be read.
-        if batch.refused is None and context.time - batch.point.time <= GRACE_S:
+    sender = opposite(context.side)
+    last = context.state.last.get(sender)
+    for batch in context.state.of(_Batches).get(sender, ()):
+        # Other errors, and later ones, are about something else that could not be read.
+        is_about_it = context.code == INVALID_REQUEST or batch.point.seq == (last and last.seq)
+        if is_about_it and batch.refused is None and context.time - batch.point.time <= GRACE_S:
             batch.refused = context.point
             return
 

@@ -223,7 +223,7 @@ def _keep_dismissal(context: Context) -> None:
 def _known_cancel(context: Context, ask: SentRequest) -> Point | None:
     """Return the cancellation of a turn if the agent must have received it."""
     cancel = None if context.session is None else context.session.cancel
-    if cancel is None or cancel.seq < ask.seq or not context.had_received(cancel):
+    if cancel is None or cancel.seq < ask.seq or not context.ends_after(cancel):
         return None
     return cancel
 

@@ -206,11 +206,13 @@ def requests_are_answered_once(context: Context) -> CheckResult:
 def requests_are_answered(ending: EndContext) -> CheckResult:
     if not ending.is_over or not (ending.state.requests or ending.state.responded):
         return None
-    severity = "error" if ending.is_orderly else "warning"
+    # A client that leaves may do so before the response.
+    severity = "error" if ending.is_orderly and not ending.has_client_left else "warning"
+    what = (
+        "had no response when the client left" if ending.has_client_left else "was never answered"
+    )
     return tuple(
-        Problem(
-            f"{ask.method} with the id {quoted(ask.id)} was never answered", (ask.seq,), severity
-        )
+        Problem(f"{ask.method} with the id {quoted(ask.id)} {what}", (ask.seq,), severity)
         for ask in ending.state.open()
         if not ask.method.startswith("_")
         and opposite(ask.side) not in ending.state.of(LineState).deep

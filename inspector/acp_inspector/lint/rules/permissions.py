@@ -290,7 +290,11 @@ def unknown_outcomes_permit_nothing(context: Context) -> CheckResult:
     if not isinstance(outcome, str) or outcome in OUTCOMES:
         return None
     status = new_status(context)
-    if status not in EXECUTED_STATUSES or status == tool.status:
+    if (
+        status not in EXECUTED_STATUSES
+        or status == tool.status
+        or context.has_crossed(tool.permission.responded)
+    ):
         return OK
     return context.problem(
         f"the tool call {quoted(tool.id)} is {status} after the outcome {quoted(outcome)}",

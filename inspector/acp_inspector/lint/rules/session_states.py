@@ -134,7 +134,7 @@ def cancelled_work_says_so(context: Context) -> CheckResult:
     own = foreground(context)
     if not own.is_busy or own.began is None or own.began.seq > session.cancel.seq:
         return None
-    if not context.had_received(session.cancel):
+    if not context.ends_after(session.cancel):
         return None
     reason = context.update.get("stopReason")
     if reason == "cancelled":

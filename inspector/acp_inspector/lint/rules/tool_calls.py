@@ -393,7 +393,10 @@ def ended_tool_calls_get_no_content(context: Context) -> CheckResult:
 @check("ACP-L218", TOOL_CALL_MESSAGES)
 def permission_is_waited_for(context: Context) -> CheckResult:
     tool = live_tool(context)
-    if tool is None or tool.permission is None or tool.permission.responded is not None:
+    if tool is None or tool.permission is None:
+        return None
+    reply = tool.permission.responded
+    if reply is not None and not (tool.outcome in REFUSED and context.has_crossed(reply)):
         return None
     status = new_status(context)
     if (
@@ -415,12 +418,17 @@ def refusals_are_kept_to(context: Context) -> CheckResult:
     if tool is None or tool.outcome not in REFUSED or tool.permission is None:
         return None
     status = new_status(context)
-    if status not in EXECUTED_STATUSES or status == tool.status:
+    reply = tool.permission.responded
+    if (
+        status not in EXECUTED_STATUSES
+        or status == tool.status
+        or (reply is not None and context.has_crossed(reply))
+    ):
         return OK
     return context.problem(
         f"the tool call {quoted(tool.id)} is {status} though permission was "
         f"{'cancelled' if tool.outcome == 'cancelled' else 'refused'}",
         tool.permission,
-        tool.permission.responded,
+        reply,
         at="status",
     )

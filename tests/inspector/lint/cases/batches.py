@@ -85,3 +85,13 @@ def answers_are_sent_in_an_array(talk: Talk) -> None:
 def requests_are_sent_in_an_array(talk: Talk) -> None:
     send(talk)
     talk.send("agent", {"id": None, "error": ERROR})
+
+
+@breaks("ACP-L359")
+@breaks("ACP-L359", 2)
+def a_broken_line_behind_an_array_is_refused_alone(talk: Talk) -> None:
+    send(talk)
+    talk.send("client", b"{]")
+    talk.send("agent", {"id": None, "error": ERROR | {"code": -32700}})
+    talk.wait(10)
+    talk.update("session_info_update", title="Hello")

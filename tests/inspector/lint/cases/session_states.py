@@ -346,3 +346,15 @@ def a_known_tool_goes_on_before_the_session_runs(talk: Talk) -> None:
     talk.state("running")
     talk.state("idle", stopReason="end_turn")
     talk.end()
+
+
+@breaks("ACP-L165", 2)
+def work_ends_as_usual_after_the_permission_behind_the_cancel(talk: Talk) -> None:
+    talk.open()
+    talk.accept(talk.prompt())
+    talk.tool()
+    asked = talk.permission()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.answer(asked, outcome={"outcome": "cancelled"})
+    talk.update("tool_call_update", toolCallId="t1", status="failed")
+    talk.state("idle", stopReason="end_turn")

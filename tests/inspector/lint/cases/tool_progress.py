@@ -177,6 +177,19 @@ def a_cancelled_call_is_carried_out(talk: Talk) -> None:
     _end(talk, prompt)
 
 
+@breaks("ACP-L218")
+@keeps("ACP-L219")
+@keeps("ACP-L219", 2)
+def a_call_begins_while_its_rejection_is_on_its_way(talk: Talk) -> None:
+    prompt = _begin(talk)
+    asked = talk.permission()
+    talk.choose(asked, "no")
+    talk.at -= 0.0099
+    talk.update("tool_call_update", toolCallId="t1", status="in_progress")
+    talk.update("tool_call_update", toolCallId="t1", status="failed")
+    _end(talk, prompt)
+
+
 @keeps("ACP-L219")
 def a_rejected_call_fails(talk: Talk) -> None:
     prompt = _begin(talk)
@@ -219,3 +232,13 @@ def a_request_for_permission_leaves_the_status_away(talk: Talk) -> None:
     talk.prompt()
     talk.tool(status="in_progress")
     talk.choose(talk.permission())
+
+
+@keeps("ACP-L230", 2)
+def a_call_begins_while_an_unknown_outcome_is_on_its_way(talk: Talk) -> None:
+    prompt = _begin(talk)
+    talk.answer(talk.permission(), outcome={"outcome": "_later"})
+    talk.at -= 0.0099
+    talk.update("tool_call_update", toolCallId="t1", status="in_progress")
+    talk.update("tool_call_update", toolCallId="t1", status="failed")
+    _end(talk, prompt)

@@ -181,3 +181,50 @@ def a_request_for_permission_is_cancelled(talk: Talk) -> None:
     talk.answer(permission, outcome={"outcome": "cancelled"})
     talk.refuse(other, -32800, "Request cancelled")
     talk.finish(call, "cancelled")
+
+
+@breaks("ACP-L145")
+def a_turn_ends_as_usual_after_the_permission_behind_the_cancel(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    talk.tool()
+    asked = talk.permission()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.answer(asked, outcome={"outcome": "cancelled"})
+    talk.finish(call)
+
+
+@breaks("ACP-L146")
+def a_turn_fails_after_the_file_behind_the_cancel(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    asked = talk.ask("fs/read_text_file", side="agent", sessionId="s1", path="/home/ada/work/a")
+    talk.tell("session/cancel", sessionId="s1")
+    talk.answer(asked, content="")
+    talk.refuse(call, -32603)
+
+
+@keeps("ACP-L145")
+def a_turn_ends_while_the_permission_behind_the_cancel_is_on_its_way(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    talk.tool("t0")
+    asked = talk.permission("t0")
+    talk.tell("session/cancel", sessionId="s1")
+    talk.answer(asked, outcome={"outcome": "cancelled"})
+    end = {"id": call.id, "result": {"stopReason": "end_turn"}}
+    talk.send("agent", end, after=0.0001)
+    talk.finish(cancelled(talk), "cancelled")
+
+
+@breaks("ACP-L151")
+def a_tool_begins_after_the_agent_ended_the_one_that_was_not_permitted(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    talk.tool()
+    asked = talk.permission()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.answer(asked, outcome={"outcome": "cancelled"})
+    talk.update("tool_call_update", toolCallId="t1", status="failed")
+    talk.tool("t2")
+    talk.finish(call, "cancelled")
