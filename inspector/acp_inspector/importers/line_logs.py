@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 
 from acp_inspector.importers.json_exports import MALFORMED
 from acp_inspector.importers.model import (
+    EventItem,
     FrameItem,
     Item,
     NoteItem,
@@ -132,7 +133,7 @@ def read_plain(file: BinaryIO) -> Iterator[Item]:
 # Captures of `{"t", "dir", "line"}`, one per line.
 #
 # `t` is seconds, `dir` one of `c2a`, `a2c` and `stderr`, `line` the text, `b64` the bytes if they
-# are not UTF-8, `noeol` marks a line without a line ending, `proc` counts the starts of the agent.
+# are not UTF-8, `noeol` marks a line without a line ending, `proc` counts restarts of the agent.
 
 _CAPTURE_HEAD: Final = re.compile(
     rb'\s*\{(?=[^\n]*"t"\s*:)(?=[^\n]*"line"\s*:)[^\n]*"dir"\s*:\s*"(c2a|a2c|stderr)"'
@@ -146,18 +147,25 @@ def is_capture(head: bytes) -> bool:
 
 
 def read_capture(file: BinaryIO) -> Iterator[Item]:
-    process: Json = None
+    """Yield the items of each process; between two, the end of one and the start of the next."""
+    current: int | None = None
     for line in file:
         try:
             entry = jsonrpc.parse(line)
             item = _capture_item(entry)
+            process = int(entry.get("proc") or 0)
         except MALFORMED:
             yield broken(line)
             continue
-        if entry.get("proc") != process:
-            process = entry.get("proc")
-            yield NoteItem(f"the agent was started again (proc {process})", item.at)
-        yield item
+        if current is not None and process > current:
+            yield EventItem("exit", {}, item.at)
+            yield EventItem("spawn", {}, item.at)
+        current = process if current is None else max(current, process)
+        if process < current and isinstance(item, FrameItem):
+            # Its ids are those of a process that has ended, not those of the next one.
+            yield NoteItem(line.decode(errors="backslashreplace").rstrip("\r\n"), item.at)
+        else:
+            yield item
 
 
 def _capture_item(entry: Json) -> FrameItem | StderrItem:

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.importers.formats import FORMATS, UnknownFormatError
 from acp_inspector.importers.importer import ImportResult, NoMessageError, import_file
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
+from acp_inspector.lint.engine import lint
 from acp_inspector.recording.format import RecordingError, RecordingExistsError
 from acp_inspector.recording.reader import Recording, read_recording
 
@@ -43,8 +45,8 @@ def told(recording: Recording) -> list[tuple[Any, ...]]:
                 rows.append((side, round(at, 6), raw, end))
             case StderrChunk(time=at, data=text):
                 rows.append(("stderr", round(at, 6), text))
-            case JournalEvent(time=at, data=data):
-                rows.append(("note", round(at, 6), data.get("text")))
+            case JournalEvent(time=at, name=name, data=data):
+                rows.append((name, round(at, 6), data.get("text")))
     return rows
 
 
@@ -87,11 +89,40 @@ def test_a_capture(tmp_path: Path) -> None:
         ("agent", 1.0, b'{"jsonrpc":"2.0","id":0,"result":{}}', b"\r\n"),
         ("note", 1.0, '{"t": 1.25, "dir": "a2c", "li'),
         ("client", 1.5, b"\xff\xfea", b"\n"),
-        ("note", 2.0, "the agent was started again (proc 1)"),
+        ("exit", 2.0, None),
+        ("spawn", 2.0, None),
         ("client", 2.0, first.replace(b" ", b""), b"\n"),
         ("agent", 2.5, b'{"jsonrpc":', b""),
     ]
-    assert result.counts == {"frames": 5, "stderr": 1, "notes": 2, "broken": 1}
+    assert result.counts == {"frames": 5, "stderr": 1, "notes": 1, "events": 2, "broken": 1}
+
+
+def test_processes_of_a_capture_are_connections_of_their_own(tmp_path: Path) -> None:
+    def line(t: float, side: str, message: dict[str, Any], **more: Any) -> str:
+        text = json.dumps({"jsonrpc": "2.0"} | message)
+        return json.dumps({"t": t, "dir": side, "line": text} | more)
+
+    lost = {"id": 7, "method": "session/list"}
+    start = {"id": 7, "method": "initialize", "params": {"protocolVersion": 1}}
+    source = tmp_path / "in"
+    rows = [
+        line(0.1, "c2a", lost, proc=1),
+        line(0.2, "c2a", start, proc=2),
+        json.dumps({"t": 0.3, "dir": "stderr", "line": "bye", "proc": 1}),
+        line(0.4, "a2c", {"id": 7, "result": {"sessions": []}}, proc=1),
+        line(0.5, "a2c", {"id": 7, "result": {"protocolVersion": 1}}, proc=2),
+    ]
+    source.write_text("\n".join(rows) + "\n")
+    _, recording = imported(source, tmp_path)
+    kinds = [row[0] for row in told(recording)]
+    assert kinds == ["client", "exit", "spawn", "client", "stderr", "note", "agent"]
+    model = SessionModel()
+    model.read(recording.entries)
+    first, second = model.exchanges.all
+    assert (first.request.method, first.ending) == ("session/list", "open")
+    assert (second.request.method, second.ending) == ("initialize", "result")
+    found = {each.frames: each for each in lint(recording.entries).findings}
+    assert found[1,].message == "session/list with the id 7 was never answered"
 
 
 def test_a_trace_of_the_conductor(tmp_path: Path) -> None:
