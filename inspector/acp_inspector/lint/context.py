@@ -7,6 +7,7 @@ mistake does not hide others.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -38,6 +39,7 @@ REACTION_S: Final = 0.001
 UNSUPPORTED_VERSION: Final = -32022
 """An error code that only agents with version 2 send."""
 
+_INDEX: Final = re.compile(r"\.\d+(?=\.|$)")
 
 BODIES: Final[dict[Kind, str]] = {
     "request": "params",
@@ -59,6 +61,9 @@ class Problem:
     """Set if it differs from the severity of the rule."""
     path: str = ""
     """The path in the message, if there is one, e.g. `params.update.content`."""
+    topic: str = ""
+    """What it is about, if each connection has one finding of the rule about it, however often it
+    occurs; empty: every occurrence is a finding."""
 
 
 CheckResult: TypeAlias = tuple[Problem, ...] | None
@@ -165,6 +170,11 @@ class Context:
             self.state.seen[self.side] >= point.seq or self.time - point.time > DELIVERY_TIMEOUT_S
         )
 
+    def topic(self, of: str = "") -> str:
+        """Return the topic of a problem of all messages like this one, at the path `of`."""
+        path = _INDEX.sub("", of)
+        return f"{self.side} {self.kind} {self.method} {self.variant} {path}"
+
     def has_crossed(self, point: Point) -> bool:
         """Return whether it was sent too soon to be a reaction to the frame at `point`."""
         return self.state.seen[self.side] < point.seq and self.time - point.time < REACTION_S
@@ -186,6 +196,7 @@ class Context:
         at: str = "",
         path: str = "",
         severity: Severity | None = None,
+        topic: str = "",
     ) -> tuple[Problem, ...]:
         """Return the problem that this frame broke the rule, with the frames that prove it.
 
@@ -196,7 +207,7 @@ class Context:
         if at:
             is_update = self.method == "session/update" and self.kind != "result"
             path = f"{'params.update' if is_update else BODIES[self.kind]}.{at}"
-        return (Problem(text, tuple(sorted(frames)), severity, path),)
+        return (Problem(text, tuple(sorted(frames)), severity, path, topic),)
 
     def problems(self, found: Iterable[Violation]) -> tuple[Problem, ...]:
         """Return problems of this frame alone, given by their text and path."""

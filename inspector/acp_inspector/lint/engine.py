@@ -33,6 +33,8 @@ If several report the same path, only the last one is kept; none is kept if a sp
 reports that path.
 """
 
+TOPICS: Final = 10_000
+"""Most topics of findings that are remembered."""
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
 
 
@@ -50,6 +52,8 @@ class Finding:
     """What the side at fault should do."""
     path: str = ""
     """Where in the last frame, if it is about one place."""
+    topic: str = ""
+    """If set, a connection has no other finding of the rule with this topic."""
 
 
 @dataclass(slots=True)
@@ -121,6 +125,7 @@ class Linter:
         self._state = LintState(unstable=self._unstable)
         self._last = Point(0, 0.0)
         self._exit: JournalEvent | None = None
+        self._topics: set[tuple[str, str]] = set()
         self._is_over = False
         self._has_client_left = False
 
@@ -184,17 +189,25 @@ class Linter:
     def _collect(self, found: list[Finding]) -> tuple[Finding, ...]:
         if not found:
             return ()
+        new: list[Finding] = []
         for each in found:
             if self._counts is not None and not self._counts(each):
                 self.report.hidden += 1
+                new.append(each)
                 continue
+            if each.topic:
+                if (each.rule.id, each.topic) in self._topics:
+                    continue
+                if len(self._topics) < TOPICS:
+                    self._topics.add((each.rule.id, each.topic))
+            new.append(each)
             self.report.counts[each.severity] += 1
             self._kept[each.rule.id] += 1
             if self._limit is None or self._kept[each.rule.id] <= self._limit:
                 self.report.findings.append(each)
             else:
                 self.report.omitted[each.rule.id] += 1
-        return tuple(found)
+        return tuple(new)
 
     def _feed_frame(self, frame: Frame) -> list[Finding]:
         if self._dialect is not None:
@@ -282,7 +295,9 @@ class Linter:
     def _finding(self, rule_id: str, fix: str, problem: Problem) -> Finding:
         rule = rules()[rule_id]
         severity = problem.severity or rule.severity or "info"
-        return Finding(rule, severity, problem.text, problem.frames, fix, problem.path)
+        return Finding(
+            rule, severity, problem.text, problem.frames, fix, problem.path, problem.topic
+        )
 
 
 def lint(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -151,6 +152,59 @@ def test_only_the_refusal_of_an_array_counts_as_one() -> None:
     del talk.entries[array + 2]
     (found,) = [each for each in lint(talk.entries).findings if each.rule.id == "ACP-L359"]
     assert (found.frames, found.message) == ((array,), "an array got no error response")
+
+
+def repeat_a_foreign_method(talk: Talk) -> None:
+    talk.tell("acme/ping")
+
+
+def repeat_an_unknown_member(talk: Talk) -> None:
+    blocks = [{"type": "text", "text": "Hi"}, {"type": "text", "text": "Hi", "hue": "red"}]
+    call = talk.ask("session/prompt", sessionId="s1", prompt=blocks[len(talk.entries) % 2 :])
+    talk.finish(call)
+
+
+def repeat_an_unknown_method(talk: Talk) -> None:
+    talk.refuse(talk.ask("session/summarize"), -32601)
+
+
+@pytest.mark.parametrize(
+    ("rule", "repeat"),
+    [
+        ("ACP-L369", repeat_a_foreign_method),
+        ("ACP-L371", repeat_an_unknown_member),
+        ("ACP-L035", repeat_an_unknown_method),
+    ],
+)
+def test_a_mistake_of_every_message_is_one_finding_a_connection(
+    rule: str, repeat: Callable[[Talk], None]
+) -> None:
+    talk = Talk()
+    for process in (1, 2):
+        talk.event("spawn", pid=process)
+        talk.open()
+        for _ in range(3):
+            repeat(talk)
+    assert [each.rule.id for each in lint(talk.entries).findings].count(rule) == 2
+
+
+def test_a_mode_that_differs_from_its_option_is_one_finding() -> None:
+    (case,) = [case for case in BROKEN if case.script.__name__ == "the_option_stays_behind"]
+    talk = case.talk()
+    talk.turn()
+    talk.turn()
+    assert [each.rule.id for each in lint(talk.entries).findings].count("ACP-L309") == 1
+
+
+def test_a_repeated_mistake_is_found_where_the_filter_looks() -> None:
+    talk = Talk()
+    talk.open()
+    talk.tell("acme/ping")
+    second = talk.tell("acme/ping")
+    linter = Linter(counts=lambda finding: second in finding.frames)
+    for entry in talk.entries:
+        linter.feed(entry)
+    assert [each.frames for each in linter.report.findings] == [(second,)]
 
 
 def test_no_two_cases_have_the_same_name() -> None:

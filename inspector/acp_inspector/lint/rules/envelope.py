@@ -256,5 +256,9 @@ def no_unknown_members_of_the_envelope(context: Context) -> CheckResult:
     if context.kind == "failure":
         unknown += [f"error.{name}" for name in sorted(context.error.keys() - ERROR)]
     if unknown:
-        return context.problem(f"the envelope has {quoted(unknown[0])}", path=unknown[0])
+        return context.problem(
+            f"the envelope has {quoted(unknown[0])}",
+            path=unknown[0],
+            topic=f"{context.side} {unknown[0]}",
+        )
     return OK

@@ -49,7 +49,9 @@ def own_methods_begin_with_an_underscore(context: Context) -> CheckResult:
     if RETIRED.match(method) or is_ours(method):
         # In a namespace of the protocol it is probably a typo, which another rule reports.
         return None
-    return context.problem(f"{quoted(method)} does not begin with “_”", path="method")
+    return context.problem(
+        f"{quoted(method)} does not begin with “_”", path="method", topic=context.topic()
+    )
 
 
 @check_at_end("ACP-L370")

@@ -43,18 +43,25 @@ def methods_are_known(context: Context) -> CheckResult:
     if row is not None:
         if row.is_stable or context.state.unstable:
             return OK
-        return context.problem(f"{method} is unstable", path="method", severity="info")
+        return context.problem(
+            f"{method} is unstable", path="method", severity="info", topic=context.topic()
+        )
     if any(find_method(method, version) for version in VERSIONS):
         # A method of the other version: another rule reports it.
         return OK
     if RETIRED.match(method):
         return context.problem(
-            f"{method} is of an unstable schema before 2026-11", path="method", severity="info"
+            f"{method} is of an unstable schema before 2026-11",
+            path="method",
+            severity="info",
+            topic=context.topic(),
         )
     if not is_ours(method):
         # A custom method: another rule reports the missing underscore.
         return OK
-    return context.problem(f"{quoted(method)} is not a method of ACP", path="method")
+    return context.problem(
+        f"{quoted(method)} is not a method of ACP", path="method", topic=context.topic()
+    )
 
 
 def is_ours(method: str) -> bool:

@@ -171,6 +171,7 @@ def mode_and_option_agree(context: Context) -> CheckResult:
                 f"the mode is {quoted(mode.current)}, the option for it has {quoted(current)}",
                 mode.point,
                 options.point,
+                topic=f"{context.session_id} {mode.current} {current}",
             )
     return None
 

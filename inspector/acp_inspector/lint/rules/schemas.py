@@ -171,7 +171,9 @@ def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
 def members_are_known(context: Context) -> CheckResult:
     def find(what: SchemaSubject) -> list[Problem]:
         return [
-            Problem(f"{path} is not a member of ACP", (context.seq,), None, path)
+            Problem(
+                f"{path} is not a member of ACP", (context.seq,), None, path, context.topic(path)
+            )
             for path in what.unknown_members()
             if not (context.method == "initialize" and path in OF_BOTH_VERSIONS)
         ]
@@ -183,7 +185,13 @@ def members_are_known(context: Context) -> CheckResult:
 def meta_is_spelt_right(context: Context) -> CheckResult:
     def find(what: SchemaSubject) -> list[Problem]:
         return [
-            Problem(f"{path} looks like a misspelt _meta", (context.seq,), None, path)
+            Problem(
+                f"{path} looks like a misspelt _meta",
+                (context.seq,),
+                None,
+                path,
+                context.topic(path),
+            )
             for path in what.unknown_members()
             if path.rpartition(".")[2] in MISSPELT
         ]
@@ -200,7 +208,7 @@ def names_are_spelt_as_the_protocol_does(context: Context) -> CheckResult:
             if _SNAKE.fullmatch(name):
                 right = _CAMEL_HUMP.sub(lambda hump: hump[1].upper(), name)
                 text = f"{path} is in snake_case; it may be meant for {right}"
-                found.append(Problem(text, (context.seq,), None, path))
+                found.append(Problem(text, (context.seq,), None, path, context.topic(path)))
         for each in what.schema_errors():
             value = what.at(each.path)
             is_word = each.reason == UNKNOWN_WORD and isinstance(value, str)
