@@ -20,6 +20,8 @@ from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
+from acp_protocol.schema.methods import VERSIONS, find_method
+from acp_protocol.schema.validate import accepts
 
 Kind: TypeAlias = Literal["request", "notification", "result", "failure", "batch", "broken"]
 
@@ -249,12 +251,29 @@ class Context:
             return False
         return not (self.method or "$/").startswith("$/")
 
+    def _followed_version(self) -> int | None:
+        """Return the version by which to read a client's call to a disguised agent.
+
+        None: it is valid in version 2 only, because the client trusts the agent's number.
+        """
+        kind = "request" if self.kind == "request" else "notification"
+        for version in sorted(VERSIONS):
+            row = find_method(self.method or "", version, kind=kind)
+            if row and row.params and accepts(row.params, version)(self.params):
+                return None if version > 1 else 1
+        return 1
+
     def _find_version(self) -> int | None:
         if self.method not in INITIALIZE:
             version = self.state.version
+            is_call = self.kind in {"request", "notification"}
+            if self.state.is_disguised and is_call and self.side == "client":
+                return self._followed_version()
             if version is None and self.side == "client" and self._goes_on():
                 return self.state.assumed_version(self.side)
             return version
+        if self.kind == "result" and is_version_1_in_disguise(self.result_object):
+            return 1
         source = self.result_object if self.kind == "result" else self.params
         if self.kind == "failure" and self.request is not None:
             if self.code == UNSUPPORTED_VERSION:
@@ -285,6 +304,16 @@ class EndContext:
     ) -> tuple[Problem, ...]:
         """Return the problem that a rule was broken at the end, with the frames that prove it."""
         return (Problem(text, tuple(sorted({frame.seq for frame in frames})), severity),)
+
+
+def is_version_1_in_disguise(initialized: dict[str, Json]) -> bool:
+    """Return whether an `initialize` result names version 2, but has the form of version 1."""
+    version = initialized.get("protocolVersion")
+    is_version_1 = "agentCapabilities" in initialized and not initialized.keys() & {
+        "capabilities",
+        "info",
+    }
+    return type(version) is int and version >= 2 and is_version_1
 
 
 def items(path: str, value: Json) -> list[Place]:

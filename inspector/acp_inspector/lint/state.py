@@ -173,6 +173,8 @@ class LintState:
         """Whether the unstable parts of the protocol are allowed."""
         self.version: int | None = None
         """The negotiated version; 1 if a connection goes on without `initialize`."""
+        self.is_disguised = False
+        """The agent has agreed to version 2 in the form of version 1, which counts."""
         self.initialize: SentRequest | None = None
         """The newest `initialize`."""
         self.is_ready = False

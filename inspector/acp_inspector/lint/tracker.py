@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import INITIALIZE, Context
+from acp_inspector.lint.context import INITIALIZE, Context, is_version_1_in_disguise
 from acp_inspector.lint.registry import track
 from acp_inspector.lint.state import Origin, SeenSession, SeenTerminal, SeenToolCall, SentRequest
 from acp_protocol.framing import Side
@@ -97,6 +97,7 @@ def _initialized(context: Context) -> None:
     if context.version is not None:
         state.version = context.version
     state.is_ready = True
+    state.is_disguised = is_version_1_in_disguise(result)
     request_params = context.request.params if context.request is not None else {}
     sources: tuple[tuple[Side, dict[str, Json]], ...] = (
         ("client", request_params),

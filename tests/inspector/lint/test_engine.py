@@ -21,7 +21,7 @@ from acp_inspector.lint.catalog import rules
 from acp_inspector.lint.engine import Linter, LintReport, lint
 from acp_inspector.lint.registry import registry
 from acp_inspector.recording.format import decode_line, encode_entry
-from tests.inspector.lint.talk import Case, Talk, cases
+from tests.inspector.lint.talk import TOOL, Case, Talk, cases
 
 CASES = cases()
 BROKEN = [case for case in CASES if case.is_broken]
@@ -207,6 +207,30 @@ def test_a_repeated_mistake_is_found_where_the_filter_looks() -> None:
     assert [each.frames for each in linter.report.findings] == [(second,)]
 
 
+def test_version_1_that_is_called_version_2_is_one_finding_about_the_agent() -> None:
+    talk = Talk()
+    begin = {"protocolVersion": 2, "capabilities": {}, "info": TOOL}
+    call = talk.ask("initialize", begin)
+    claims: dict[str, Any] = {"loadSession": True, "sessionCapabilities": {"list": {}}}
+    methods = [{"id": "key", "name": "Key"}]
+    old = {"agentCapabilities": claims, "agentInfo": TOOL, "authMethods": methods}
+    answer = talk.answer(call, {"protocolVersion": 2} | old)
+    talk.new_session(modes={"currentModeId": "a", "availableModes": [{"id": "a", "name": "A"}]})
+    prompt = talk.prompt()
+    talk.say()
+    talk.tool()
+    talk.choose(talk.permission())
+    talk.update("tool_call_update", toolCallId="t1", status="completed")
+    talk.finish(prompt)
+    talk.answer(talk.ask("session/list"), sessions=[])
+    # The client may take the agent at its word.
+    talk.refuse(talk.ask("auth/login", methodId="key"), -32601)
+    report = lint(talk.entries)
+    found = [each for each in report.findings if each.severity != "info"]
+    assert [(each.rule.id, each.frames) for each in found] == [("ACP-L518", (1, answer))]
+    assert report.versions == {1}
+
+
 def test_no_two_cases_have_the_same_name() -> None:
     names = [str(case) for case in CASES]
     assert len(names) == len(set(names))
@@ -225,7 +249,10 @@ def test_the_catalogue_is_the_published_one(shared: Path) -> None:
             row["id"]: (row["severity"], row["version"], row["side"], row["basis"])
             for row in csv.DictReader(table)
         }
-    assert ours == wanted
+    # Rules of our own come after the last published one.
+    own = ours.keys() - wanted.keys()
+    assert {id_: row for id_, row in ours.items() if id_ not in own} == wanted
+    assert min(own) > max(wanted)
 
 
 def test_a_withdrawn_rule_has_no_check() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,7 +16,15 @@ from typing import Final, cast
 
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint import on
-from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
+from acp_inspector.lint.context import (
+    DELIVERY_TIMEOUT_S,
+    OK,
+    CheckResult,
+    Context,
+    EndContext,
+    Problem,
+    quoted,
+)
 from acp_inspector.lint.json_lines import (
     LineState,
     is_end,
@@ -28,10 +36,10 @@ from acp_inspector.lint.json_lines import (
     syntax_error,
 )
 from acp_inspector.lint.registry import check, check_at_end, check_event, track
-from acp_inspector.lint.state import LintState, opposite
+from acp_inspector.lint.state import LintState, Point, opposite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json, RequestId, id_key, is_json, is_request_id
+from acp_protocol.jsonrpc import PARSE_ERROR, Json, RequestId, id_key, is_json, is_request_id
 
 BOM: Final = codecs.BOM_UTF8
 IDS: Final = 1000
@@ -128,6 +136,43 @@ def _ids(context: Context) -> Iterator[RequestId]:
             yield int(id_)
         elif id_ is not None and is_request_id(id_):
             yield cast("RequestId", id_)
+
+
+@dataclass(slots=True)
+class _Unparsable:
+    """Lines of the client that are not JSON."""
+
+    open: deque[Point] = field(default_factory=deque[Point])
+    """Those without an error response."""
+    was_any: bool = False
+
+
+@track(on.INVALID)
+def _keep_unparsable(context: Context) -> None:
+    own = context.state.of(_Unparsable)
+    is_line = context.frame.line_ending and context.frame.data.strip()
+    if context.side == "client" and is_line and is_not_json(context) and len(own.open) < IDS:
+        own.open.append(context.point)
+        own.was_any = True
+
+
+@track(on.error())
+def _refused_unparsable(context: Context) -> None:
+    own = context.state.of(_Unparsable)
+    if context.side == "agent" and context.code == PARSE_ERROR and own.open:
+        own.open.popleft()
+
+
+@check_at_end("ACP-L519")
+def unparsable_lines_were_refused(ending: EndContext) -> CheckResult:
+    own, state = ending.state.of(_Unparsable), ending.state
+    if not own.was_any:
+        return None
+    return tuple(
+        Problem("a line that is not JSON got no error -32700", (line.seq,))
+        for line in own.open
+        if state.seen["agent"] > line.seq or ending.point.time - line.time > DELIVERY_TIMEOUT_S
+    )
 
 
 @track(on.error())

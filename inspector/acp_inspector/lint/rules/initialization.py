@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import INITIALIZE, OK, CheckResult, Context, quoted
+from acp_inspector.lint.context import (
+    INITIALIZE,
+    OK,
+    CheckResult,
+    Context,
+    is_version_1_in_disguise,
+    quoted,
+)
 from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_object
@@ -120,7 +127,7 @@ def another_version_is_worth_a_look(context: Context) -> CheckResult:
     wanted, answered = _wanted(context), context.result_object.get("protocolVersion")
     if wanted is None or type(answered) is not int:
         return None
-    if answered == wanted:
+    if answered == wanted or is_version_1_in_disguise(context.result_object):
         return OK
     return context.problem(
         f"version {wanted} was requested, but the agent responded with {answered}",
@@ -141,6 +148,8 @@ def _keep_refusal(context: Context) -> None:
     refusal.ask, refusal.point = context.request, context.point
     refusal.wanted = _wanted(context) or 0
     refusal.answered = answered if type(answered) is int else 0
+    if is_version_1_in_disguise(context.result_object):
+        refusal.answered = 1
 
 
 @check("ACP-L055", on.call(), exercised_by=on.result("initialize"))
@@ -233,3 +242,15 @@ def introductions_fit_their_version(context: Context) -> CheckResult:
                 f"{name} is not version {context.version}'s", path=f"{place}.{name}"
             )
     return OK
+
+
+@check("ACP-L518", on.result("initialize"))
+def answers_have_the_form_of_their_version(context: Context) -> CheckResult:
+    if not is_version_1_in_disguise(context.result_object):
+        return OK
+    version = context.result_object["protocolVersion"]
+    return context.problem(
+        f"the agent responds with version {version} in the form of version 1, as which it is read",
+        context.request,
+        at="protocolVersion",
+    )

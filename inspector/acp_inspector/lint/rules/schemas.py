@@ -14,20 +14,22 @@ from functools import cache
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem
-from acp_inspector.lint.registry import check
+from acp_inspector.lint.context import INITIALIZE, OK, CheckResult, Context, Problem, quoted
+from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.methods import EMPTY
-from acp_inspector.lint.state import opposite
+from acp_inspector.lint.state import SentRequest, opposite
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.explain import SchemaError, extension_values, unknown_fields
-from acp_protocol.schema.methods import METHODS
+from acp_protocol.schema.methods import METHODS, find_method
 from acp_protocol.schema.validate import accepts, schema_type
 from acp_protocol.schema.validate import validate as schema_errors_of
 
 PLACES: Final = 5
 """Most paths reported for one message; a message in a dialect may have dozens."""
+REMEMBERED: Final = 1000
+"""Invalid requests that are remembered."""
 MISSPELT: Final = frozenset({"meta", "metadata", "extensions"})
 OF_BOTH_VERSIONS: Final = frozenset({"params.clientCapabilities", "params.clientInfo"})
 """Fields of version 1 that a client sends besides those of version 2, for older agents."""
@@ -128,6 +130,45 @@ def _each(context: Context, find: Callable[[SchemaSubject], list[Problem]]) -> C
 @check("ACP-L046", on.call(), on.result())
 def messages_fit_their_schema(context: Context) -> CheckResult:
     return _each(context, lambda what: _schema_errors(context, what, lenient=False))
+
+
+class _InvalidRequests(dict[int, tuple[int | None, str]]):
+    """Requests of the client with invalid params, by number: their version, and what is wrong."""
+
+
+@track(on.request())
+def _keep_invalid_request(context: Context) -> None:
+    what = schema_subject(context) if context.side == "client" else None
+    if not isinstance(what, SchemaSubject):
+        return
+    errors = _schema_errors(context, what, lenient=False)
+    invalid = context.state.of(_InvalidRequests)
+    if errors and len(invalid) < REMEMBERED:
+        invalid[context.seq] = context.version, errors[0].text
+
+
+@check("ACP-L520", on.result())
+def invalid_requests_are_refused(context: Context) -> CheckResult:
+    ask = context.request
+    if ask is None or ask.side != "client" or find_method(ask.method, context.version or 1) is None:
+        return None
+    if why := _why_to_refuse(context, ask):
+        return context.problem(f"{ask.method} is accepted, but {why}", ask)
+    return OK
+
+
+def _why_to_refuse(context: Context, ask: SentRequest) -> str:
+    initialize = context.state.initialize
+    if ask.method not in INITIALIZE and (initialize is None or initialize.seq > ask.seq):
+        return "it came before initialize"
+    if ask.method in {"authenticate", "auth/login"}:
+        key = "id" if ask.method == "authenticate" else "methodId"
+        method: Json = ask.params.get("methodId")
+        if all(method != each.get(key) for each in context.state.auth_methods):
+            return f"no method to log in is {quoted(method)}"
+    version, why = context.state.of(_InvalidRequests).get(ask.seq, (None, ""))
+    # An agent without the requested version does not know the form of its `initialize`.
+    return why if version == context.version else ""
 
 
 @check("ACP-L047", on.call(), on.result())

@@ -5,6 +5,7 @@ Source: ACP version 1, "Terminals".
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,6 +26,8 @@ from acp_inspector.lint.tracker import find_terminal
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
+_ARGUMENT: Final = re.compile(r"-|[|&;<>]")
+"""The beginning of a word that belongs to no path."""
 USES: Final = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
 
 
@@ -60,6 +63,19 @@ def commands_are_whole(context: Context) -> CheckResult:
                 )
                 return context.problem(f"a variable is {quoted(each)}", path=where)
     return OK
+
+
+@check("ACP-L521", on.request("terminal/create"))
+def commands_are_programs(context: Context) -> CheckResult:
+    """Flag a command with white space, unless it may be the path of a program."""
+    command: Json = context.params.get("command")
+    if not isinstance(command, str):
+        return None
+    first, *more = command.split() or [""]
+    is_path = "/" in first or "\\" in first
+    if not more or (is_path and not any(_ARGUMENT.match(each) for each in more)):
+        return OK
+    return context.problem(f"the command is a whole command line: {quoted(command)}", at="command")
 
 
 @check("ACP-L252", on.request("terminal/create"))

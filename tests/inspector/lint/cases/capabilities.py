@@ -122,6 +122,6 @@ def a_client_cannot_find_the_file(talk: Talk) -> None:
     talk.refuse(call, -32002, "There is no such file.")
 
 
-@keeps("ACP-L064", despite=("ACP-L058", "ACP-L426", "ACP-L427"))
+@keeps("ACP-L064", despite=("ACP-L518",))
 def an_agent_with_another_version_claims_sessions(talk: Talk) -> None:
     talk.initialize({}, {"loadSession": True}, protocolVersion=2)

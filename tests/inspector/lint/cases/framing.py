@@ -254,3 +254,33 @@ def many_params_stand_once(talk: Talk) -> None:
 def a_number_is_none(talk: Talk) -> None:
     talk.open()
     talk.send("client", b'{"jsonrpc":"2.0","method":"_x","params":{"a":NaN}}')
+
+
+@breaks("ACP-L519")
+def a_line_that_is_not_json_gets_no_error(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b"hello")
+    talk.turn()
+
+
+@breaks("ACP-L519")
+def one_of_two_broken_lines_gets_no_error(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b"{]")
+    talk.send("client", b"\xff")
+    talk.send("agent", {"id": None, "error": {"code": -32700, "message": "This is no JSON."}})
+    talk.turn()
+
+
+@keeps("ACP-L519", despite=("ACP-L001",))
+def a_line_that_is_not_json_gets_an_error(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b"hello")
+    talk.send("agent", {"id": None, "error": {"code": -32700, "message": "This is no JSON."}})
+    talk.turn()
+
+
+@keeps("ACP-L519", despite=("ACP-L001",))
+def a_recording_stops_behind_a_line_that_is_not_json(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b"hello")

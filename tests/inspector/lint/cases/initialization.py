@@ -197,3 +197,19 @@ def an_agent_of_version_2_uses_the_old_names(talk: Talk) -> None:
 def a_client_of_both_versions_sends_both_sets(talk: Talk) -> None:
     claims: dict[str, dict[str, str]] = {"session": {}}
     answered(talk, V1 | V2, protocolVersion=2, capabilities=claims, info=TOOL)
+
+
+@breaks("ACP-L518")
+def version_1_is_called_version_2(talk: Talk) -> None:
+    talk.initialize(protocolVersion=2)
+
+
+@keeps("ACP-L518")
+@keeps("ACP-L518", 2)
+def an_answer_has_the_form_of_its_version(talk: Talk) -> None:
+    talk.initialize()
+
+
+@keeps("ACP-L518", 2)
+def an_answer_has_the_forms_of_both_versions(talk: Talk) -> None:
+    talk.initialize(agentCapabilities={})

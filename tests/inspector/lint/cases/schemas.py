@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.inspector.lint.talk import Talk, breaks, keeps
+from tests.inspector.lint.talk import TOOL, Talk, breaks, keeps
 
 
 def noted(*audience: str) -> dict[str, Any]:
@@ -201,3 +201,60 @@ def a_message_to_a_server_of_the_client_has_a_stranger(talk: Talk) -> None:
 @keeps("ACP-L371")
 def a_message_that_goes_the_other_way_has_members_of_its_own(talk: Talk) -> None:
     bridged(talk, _meta={"language": "en"})
+
+
+@breaks("ACP-L520")
+def a_prompt_is_accepted_without_blocks(talk: Talk) -> None:
+    talk.open()
+    talk.finish(talk.ask("session/prompt", sessionId="s1"))
+
+
+@breaks("ACP-L520")
+def an_unknown_block_is_accepted(talk: Talk) -> None:
+    talk.open()
+    blocks = [{"type": "hologram", "data": ""}]
+    talk.finish(talk.ask("session/prompt", sessionId="s1", prompt=blocks))
+
+
+@breaks("ACP-L520")
+def a_session_is_created_before_initialize(talk: Talk) -> None:
+    talk.new_session()
+    talk.initialize()
+
+
+@breaks("ACP-L520")
+def an_unknown_method_to_log_in_is_accepted(talk: Talk) -> None:
+    talk.initialize(authMethods=[{"id": "key", "name": "Key"}])
+    talk.answer(talk.ask("authenticate", methodId="card"))
+
+
+@breaks("ACP-L520", 2)
+def a_login_by_an_unknown_method_is_accepted(talk: Talk) -> None:
+    talk.initialize(authMethods=[{"methodId": "key", "name": "Key", "type": "agent"}])
+    talk.answer(talk.ask("auth/login", methodId="card"))
+
+
+@keeps("ACP-L520", despite=("ACP-L135",))
+def a_prompt_without_blocks_is_refused(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("session/prompt", sessionId="s1"), -32602)
+
+
+@keeps("ACP-L520", despite=("ACP-L058",))
+def initialize_of_another_version_is_incomplete(talk: Talk) -> None:
+    call = talk.ask("initialize", protocolVersion=2, capabilities={})
+    claims = {"agentCapabilities": {"loadSession": True}, "agentInfo": TOOL}
+    talk.answer(call, {"protocolVersion": 1} | claims)
+
+
+@keeps("ACP-L520")
+def a_known_method_to_log_in_is_accepted(talk: Talk) -> None:
+    talk.initialize(authMethods=[{"id": "key", "name": "Key"}])
+    talk.answer(talk.ask("authenticate", methodId="key"))
+
+
+@keeps("ACP-L520")
+def a_member_of_its_own_is_accepted(talk: Talk) -> None:
+    talk.open()
+    blocks = [{"type": "text", "text": "Hi", "hue": "red"}]
+    talk.finish(talk.ask("session/prompt", sessionId="s1", prompt=blocks))

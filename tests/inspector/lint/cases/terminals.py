@@ -184,3 +184,38 @@ def a_killed_terminal_is_released(talk: Talk) -> None:
     release(talk)
     talk.wait(5)
     talk.say()
+
+
+@breaks("ACP-L521")
+def a_command_is_a_command_line(talk: Talk) -> None:
+    create(talk, command="npm test")
+
+
+@breaks("ACP-L521")
+def a_command_is_a_path_with_an_option(talk: Talk) -> None:
+    create(talk, command="/usr/bin/ls -la")
+
+
+@breaks("ACP-L521")
+def a_command_is_a_pipeline(talk: Talk) -> None:
+    create(talk, command="./list files | sort")
+
+
+@breaks("ACP-L521")
+def a_command_line_has_more_arguments(talk: Talk) -> None:
+    create(talk, command="sh -c", args=["make"])
+
+
+@keeps("ACP-L521")
+def a_program_has_arguments(talk: Talk) -> None:
+    create(talk, command="npm", args=["test", "--watch", "a b"])
+
+
+@keeps("ACP-L521")
+def the_path_of_a_program_has_spaces(talk: Talk) -> None:
+    create(talk, command="/Applications/My Tools/run all")
+
+
+@keeps("ACP-L521")
+def the_path_of_a_program_for_windows_has_spaces(talk: Talk) -> None:
+    create(talk, command="C:\\Program Files\\nodejs\\node.exe")
