@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -36,7 +36,7 @@ from acp_inspector.lint.json_lines import (
     syntax_error,
 )
 from acp_inspector.lint.registry import check, check_at_end, check_event, track
-from acp_inspector.lint.state import LintState, Point, opposite
+from acp_inspector.lint.state import IdKey, LintState, Point, opposite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import PARSE_ERROR, Json, RequestId, id_key, is_json, is_request_id
@@ -142,9 +142,15 @@ def _ids(context: Context) -> Iterator[RequestId]:
 class _Unparsable:
     """Lines of the client that are not JSON."""
 
-    open: deque[Point] = field(default_factory=deque[Point])
-    """Those without an error response."""
+    open: dict[Point, set[IdKey]] = field(default_factory=dict[Point, set[IdKey]])
+    """Those without an error response, oldest first, and the ids in them."""
     was_any: bool = False
+
+    def accepted(self, context: Context) -> Point | None:
+        """Return the line to whose id a message responds, as if it were a request."""
+        if not self.open or context.request is not None or context.code == PARSE_ERROR:
+            return None
+        return next((line for line, ids in self.open.items() if context.key in ids), None)
 
 
 @track(on.INVALID)
@@ -152,15 +158,26 @@ def _keep_unparsable(context: Context) -> None:
     own = context.state.of(_Unparsable)
     is_line = context.frame.line_ending and context.frame.data.strip()
     if context.side == "client" and is_line and is_not_json(context) and len(own.open) < IDS:
-        own.open.append(context.point)
+        own.open[context.point] = {("client", *id_key(id_)) for id_ in islice(_ids(context), IDS)}
         own.was_any = True
 
 
-@track(on.error())
-def _refused_unparsable(context: Context) -> None:
+@check("ACP-L519", on.response())
+def unparsable_lines_are_not_accepted(context: Context) -> CheckResult:
+    line = context.state.of(_Unparsable).accepted(context)
+    if line is None:
+        return None
+    return context.problem("a line that is not JSON is answered like a request", line)
+
+
+@track(on.response())
+def _answered_unparsable(context: Context) -> None:
     own = context.state.of(_Unparsable)
-    if context.side == "agent" and context.code == PARSE_ERROR and own.open:
-        own.open.popleft()
+    line = own.accepted(context)
+    if line is None and context.code == PARSE_ERROR and context.side == "agent":
+        line = next(iter(own.open), None)
+    if line is not None:
+        del own.open[line]
 
 
 @check_at_end("ACP-L519")

@@ -284,3 +284,10 @@ def a_line_that_is_not_json_gets_an_error(talk: Talk) -> None:
 def a_recording_stops_behind_a_line_that_is_not_json(talk: Talk) -> None:
     talk.open()
     talk.send("client", b"hello")
+
+
+@breaks("ACP-L519")
+def a_line_that_is_not_json_is_answered_like_a_request(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b'{"jsonrpc":"2.0","id":"n","method":"_x","params":{"a":NaN}}')
+    talk.send("agent", {"id": "n", "result": {}})
