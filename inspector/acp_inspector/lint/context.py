@@ -299,6 +299,11 @@ class EndContext:
     has_client_left: bool
     """The client closed the connection, before the agent did or ended."""
 
+    @property
+    def blames_responder(self) -> bool:
+        """Whether an open request is an error: nothing kept its receiver from responding."""
+        return self.is_orderly and not self.has_client_left
+
     def problem(
         self, text: str, *frames: Point | SentRequest, severity: Severity | None = None
     ) -> tuple[Problem, ...]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.json_lines import is_piece
+from acp_inspector.lint.json_lines import LineState, is_piece
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point, opposite
 from acp_protocol.framing import Side
@@ -73,7 +73,7 @@ def arrays_are_refused(context: Context) -> CheckResult:
         return None
     if batch.refused is not None and all(each.refused is not None for each in sent):
         return context.problem("the array got two error responses", batch.point, batch.refused)
-    if context.code == INVALID_REQUEST:
+    if context.code == INVALID_REQUEST or _is_about_another_line(context, sent):
         return OK
     what = "a result" if context.kind == "result" else f"the error {context.code}"
     return context.problem(f"the array is answered with {what}", batch.point)
@@ -110,12 +110,21 @@ def _keep_refusal(context: Context) -> None:
         return
     sender = opposite(context.side)
     last = context.state.last.get(sender)
-    for batch in context.state.of(_Batches).get(sender, ()):
+    sent = context.state.of(_Batches).get(sender, [])
+    is_other = _is_about_another_line(context, sent)
+    for batch in sent:
         # Other errors, and later ones, are about something else that could not be read.
-        is_about_it = context.code == INVALID_REQUEST or batch.point.seq == (last and last.seq)
+        is_next = not is_other and last is not None and batch.point.seq == last.seq
+        is_about_it = context.code == INVALID_REQUEST or is_next
         if is_about_it and batch.refused is None and context.time - batch.point.time <= GRACE_S:
             batch.refused = context.point
             return
+
+
+def _is_about_another_line(context: Context, sent: list[_Batch]) -> bool:
+    """Return whether a response may be about a broken line rather than about an array."""
+    unreadable = context.state.of(LineState).unreadable[opposite(context.side)]
+    return unreadable > sum(each.refused is None for each in sent)
 
 
 def _held(context: Context) -> list[Json]:

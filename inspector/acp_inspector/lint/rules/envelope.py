@@ -206,8 +206,7 @@ def requests_are_answered_once(context: Context) -> CheckResult:
 def requests_are_answered(ending: EndContext) -> CheckResult:
     if not ending.is_over or not (ending.state.requests or ending.state.responded):
         return None
-    # A client that leaves may do so before the response.
-    severity = "error" if ending.is_orderly and not ending.has_client_left else "warning"
+    severity = "error" if ending.blames_responder else "warning"
     what = (
         "had no response when the client left" if ending.has_client_left else "was never answered"
     )

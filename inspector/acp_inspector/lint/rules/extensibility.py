@@ -69,7 +69,8 @@ def own_requests_are_answered(ending: EndContext) -> CheckResult:
             if each.side == ask.side and each.seq > ask.seq
         ]
         if ending.is_over or later:
-            found += ending.problem(f"{ask.method} was never answered", ask)
+            severity = "error" if later or ending.blames_responder else "warning"
+            found += ending.problem(f"{ask.method} was never answered", ask, severity=severity)
     return tuple(found)
 
 

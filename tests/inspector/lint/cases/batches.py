@@ -95,3 +95,14 @@ def a_broken_line_behind_an_array_is_refused_alone(talk: Talk) -> None:
     talk.send("agent", {"id": None, "error": ERROR | {"code": -32700}})
     talk.wait(10)
     talk.update("session_info_update", title="Hello")
+
+
+@keeps("ACP-L359", despite=("ACP-L001", "ACP-L009", "ACP-L357"))
+def a_broken_line_before_an_array_is_refused_too(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b"{]")
+    talk.send("client", b'[{"jsonrpc":"2.0","id":"a","method":"session/list"}]')
+    talk.send("agent", {"id": None, "error": ERROR | {"code": -32700}})
+    talk.send("agent", {"id": None, "error": ERROR})
+    talk.wait(10)
+    talk.update("session_info_update", title="Hello")
