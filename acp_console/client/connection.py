@@ -287,6 +287,9 @@ async def connect_agent(
                     )
                     raise
         finally:
+            if child.exit_code is None:
+                # The agent is not to blame for requests that it has not responded to yet.
+                journal.event("eof", **{"from": "client"})
             await child.stop()
             code = child.exit_code
             journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
