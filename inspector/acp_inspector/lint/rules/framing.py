@@ -44,6 +44,8 @@ from acp_protocol.jsonrpc import PARSE_ERROR, Json, RequestId, id_key, is_json, 
 BOM: Final = codecs.BOM_UTF8
 IDS: Final = 1000
 """Ids in invalid frames that are remembered."""
+IDS_IN_LINE: Final = 16
+"""Ids that are remembered of a line that is not JSON."""
 MAX_NAMES_CHECKED: Final = 32
 """Most names to search for one by one."""
 _ID: Final = re.compile(rb'"id"\s*:\s*("[^"\\]{0,200}"|-?(?:0|[1-9]\d{0,30})(?![\d.]))')
@@ -158,7 +160,9 @@ def _keep_unparsable(context: Context) -> None:
     own = context.state.of(_Unparsable)
     is_line = context.frame.line_ending and context.frame.data.strip()
     if context.side == "client" and is_line and is_not_json(context) and len(own.open) < IDS:
-        own.open[context.point] = {("client", *id_key(id_)) for id_ in islice(_ids(context), IDS)}
+        own.open[context.point] = {
+            ("client", *id_key(id_)) for id_ in islice(_ids(context), IDS_IN_LINE)
+        }
         own.was_any = True
 
 
