@@ -259,7 +259,7 @@ class Context:
         kind = "request" if self.kind == "request" else "notification"
         for version in sorted(VERSIONS):
             row = find_method(self.method or "", version, kind=kind)
-            if row and row.params and accepts(row.params, version)(self.params):
+            if row and row.params and accepts(row.params, version, known_only=True)(self.params):
                 return None if version > 1 else 1
         return 1
 

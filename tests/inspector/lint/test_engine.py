@@ -21,7 +21,7 @@ from acp_inspector.lint.catalog import rules
 from acp_inspector.lint.engine import Linter, LintReport, lint
 from acp_inspector.lint.registry import registry
 from acp_inspector.recording.format import decode_line, encode_entry
-from tests.inspector.lint.talk import TOOL, Case, Talk, cases
+from tests.inspector.lint.talk import CWD, TOOL, Case, Talk, cases
 
 CASES = cases()
 BROKEN = [case for case in CASES if case.is_broken]
@@ -226,6 +226,14 @@ def test_version_1_that_is_called_version_2_is_one_finding_about_the_agent() -> 
     talk.answer(talk.ask("session/list"), sessions=[])
     # The client may take the agent at its word.
     talk.refuse(talk.ask("auth/login", methodId="key"), -32601)
+    server: dict[str, Any] = {
+        "type": "stdio",
+        "name": "a",
+        "command": "/bin/a",
+        "args": [],
+        "env": [],
+    }
+    talk.answer(talk.ask("session/new", cwd=CWD, mcpServers=[server]), sessionId="s2")
     report = lint(talk.entries)
     found = [each for each in report.findings if each.severity != "info"]
     assert [(each.rule.id, each.frames) for each in found] == [("ACP-L518", (1, answer))]
