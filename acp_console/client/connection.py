@@ -275,21 +275,18 @@ async def connect_agent(
                 link = AgentConnection(spec, child, connection, handlers)
                 try:
                     await link.initialize(timeout=start_timeout)
-                    try:
-                        yield link
-                    finally:
-                        side = "client" if connection.is_open else "agent"
-                        journal.event("eof", **{"from": side})
+                    yield link
                 except OperationTimeoutError as problem:
                     problem.stderr_tail, problem.stray_output = (
                         child.stderr_tail(),
                         link.unreadable_output(),
                     )
                     raise
+                finally:
+                    # An agent is not to blame for requests that were open when its client left.
+                    side = "client" if connection.is_open else "agent"
+                    journal.event("eof", **{"from": side})
         finally:
-            if child.exit_code is None:
-                # The agent is not to blame for requests that it has not responded to yet.
-                journal.event("eof", **{"from": "client"})
             await child.stop()
             code = child.exit_code
             journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))

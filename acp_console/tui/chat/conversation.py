@@ -6,6 +6,7 @@ mounted and whenever its item has changed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from typing import Final, cast
@@ -32,7 +33,7 @@ from acp_inspector.analysis.items import (
     string,
 )
 from acp_protocol.host.sanitize import escape_controls, single_line
-from acp_protocol.json_values import as_list
+from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
 MAX_DIFF_LINES: Final = 40
@@ -171,6 +172,12 @@ class PlanView(Static):
         self.update(text)
 
 
+INPUT: Final = 2000
+"""Characters of one member of a call's input that are shown."""
+_TOLD: Final = frozenset({"command", "cmd", "cwd", "path", "file_path", "filePath", "abs_path"})
+"""Members of the input that say what a call runs or touches."""
+
+
 class ToolCallView(Vertical):
     """A tool call: title, status and output."""
 
@@ -193,7 +200,9 @@ class ToolCallView(Vertical):
             (f"  {single_line(item.facts.kind, 20)} · {word}", "dim"),
         )  # fmt: skip
         self._head.update(head)
-        body = [_content(content, item) for content in item.content]
+        body: list[RenderableType] = [_content(content, item) for content in item.content]
+        if (given := _input(item)) is not None:
+            body.insert(0, given)
         self._body.update(Group(*body))
         self._body.display = bool(body)
         for status in STATUS:
@@ -266,6 +275,20 @@ def view_of(item: Item, timing: PermissionTiming) -> ItemView:
             return TurnEndView(item)
         case Notice():
             return NoticeView(item)
+
+
+def _input(call: ToolCallItem) -> RenderableType | None:
+    """Return what a call without a diff runs or touches; all of its input while it waits."""
+    given = as_object(call.facts.raw_input)
+    if any(_type(content) == "diff" for content in call.content):
+        return None
+    is_open = call.permission is not None and call.permission.outcome is None
+    lines: list[str] = []
+    for name, value in given.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if (is_open or name in _TOLD) and text not in call.facts.title:
+            lines.append(f"{single_line(name, 40)}: {single_line(text, INPUT)}")
+    return Text("\n".join(lines[:CONTENT_LINES])) if lines else None
 
 
 def _content(content: Json, call: ToolCallItem) -> RenderableType:

@@ -217,8 +217,8 @@ async def test_an_agent_that_was_killed_names_the_signal(agent: Agent, tmp_path:
         with pytest.raises(AgentExitedError, match="SIGKILL"):
             await link.new_session(tmp_path)
     events = [entry for entry in journal.entries if isinstance(entry, JournalEvent)]
-    assert [event.name for event in events] == ["spawn", "exit"]
-    assert events[-1].data == {"signal": 9}
+    assert [event.name for event in events] == ["spawn", "eof", "exit"]
+    assert [event.data for event in events[1:]] == [{"from": "agent"}, {"signal": 9}]
 
 
 async def test_an_agent_that_keeps_silent_is_told_with_what_it_said_instead(

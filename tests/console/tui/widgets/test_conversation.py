@@ -20,18 +20,19 @@ OPTIONS = [
     {"optionId": "a", "name": "Allow", "kind": "allow_once"},
     {"optionId": "r", "name": "Reject", "kind": "reject_once"},
 ]
-TALK = entries(
-    (
-        "client",
-        {
-            "id": 1,
-            "method": "session/prompt",
-            "params": {
-                "sessionId": "s1",
-                "prompt": [{"type": "text", "text": "Please [b]fix[/b] it"}],
-            },
+TALK_START = (
+    "client",
+    {
+        "id": 1,
+        "method": "session/prompt",
+        "params": {
+            "sessionId": "s1",
+            "prompt": [{"type": "text", "text": "Please [b]fix[/b] it"}],
         },
-    ),
+    },
+)
+TALK = entries(
+    TALK_START,
     update("agent_thought_chunk", content={"type": "text", "text": "[@click=app.quit]Hmm[/]"}),
     update(
         "plan",
@@ -122,6 +123,34 @@ async def test_an_answered_question_disappears_and_the_call_is_done() -> None:
         await app.feed(REST)
         asked = "Allow this?"
         await until(pilot, lambda: "edit · done" in say(app) and asked not in say(app))
+
+
+async def test_a_call_without_a_diff_shows_its_input_and_all_of_it_while_it_waits() -> None:
+    raw = {"command": ["rm", "-r", "x"], "cwd": "/w", "env": {"A": "b\x1b[2J"}}
+    call = {"toolCallId": "c2"}
+    app = TalkApp()
+    async with app.run_test(size=(100, 40)) as pilot:
+        await app.feed(
+            entries(
+                TALK_START,
+                update("tool_call", title="Shell", kind="execute", rawInput=raw, **call),
+                (
+                    "agent",
+                    {
+                        "id": 9,
+                        "method": "session/request_permission",
+                        "params": {"sessionId": "s1", "toolCall": call, "options": OPTIONS},
+                    },
+                ),
+            )
+        )
+        await until(pilot, lambda: 'command: ["rm", "-r", "x"]' in say(app))
+        assert "cwd: /w" in say(app)
+        assert 'env: {"A": "b' in say(app)
+        allowed = {"outcome": {"outcome": "selected", "optionId": "a"}}
+        await app.feed(entries(("client", {"id": 9, "result": allowed})))
+        await until(pilot, lambda: "env:" not in say(app))
+        assert "cwd: /w" in say(app)
 
 
 async def test_chunks_of_one_message_stay_one_widget() -> None:
