@@ -28,12 +28,14 @@ from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.frame_row import SUMMARY_WIDTH, FrameRow, frame_row
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.filter.frames import EntryFields
+from acp_inspector.filter.scan import scan, scan_prefilter
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.index import MAX_WAITING
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.reader import Row as Line
+from acp_inspector.recording.scan import RecordingScan
 from acp_inspector.recording.tail import RecordingTail
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
@@ -190,6 +192,10 @@ def _print_frames(
         raise click.UsageError(
             "--follow cannot show or filter by turns and findings: they need the whole recording"
         )
+    if count and wanted.is_empty and file.is_file():
+        with RecordingScan(file, partial(_report, file)) as recording:
+            click.echo(recording.count_frames())
+        return exit_codes.DONE
     known = annotate(file, wanted, has_findings=has_findings)
     found = _follow(file, wanted) if follow else _find(file, wanted, known)
     if count:
@@ -219,10 +225,18 @@ def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
     if wanted.is_empty or not file.is_file():
         yield from _match(read_lines(file), file, wanted, known)
         return
+    if passes := scan_prefilter(wanted):
+        with RecordingScan(file, partial(_report, file)) as recording:
+            for entry, request in scan(recording, wanted, passes, known.notes):
+                if isinstance(entry, Frame):
+                    yield entry, partial(_row, entry, request)
+                elif _is_named(entry, wanted):
+                    yield entry, partial(_other_row, entry)
+        return
     # The index holds many of the fields that filters use; these need no reading.
     with IndexedRecording(file).index_all() as recording:
-        for fault in recording.bad_lines():
-            say(f"{file}, line {fault.line}: {fault.reason}")
+        for bad_line in recording.bad_lines():
+            _report(file, bad_line)
         for row in FilterSearch(recording, wanted, known.notes).find_all():
             entry = recording[row]
             if isinstance(entry, Frame):
@@ -232,12 +246,20 @@ def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
 
 
 def _indexed_row(recording: IndexedRecording, row: int, frame: Frame) -> FrameRow:
-    exchanges = Exchanges()
     request_row = recording.request_row(row)
     request = None if request_row is None else recording[request_row]
-    if isinstance(request, Frame):
+    return _row(frame, request if isinstance(request, Frame) else None)
+
+
+def _row(frame: Frame, request: Frame | None) -> FrameRow:
+    exchanges = Exchanges()
+    if request is not None:
         exchanges.apply(request)
     return frame_row(frame, exchanges)
+
+
+def _report(file: Path, bad_line: BadLine) -> None:
+    say(f"{file}, line {bad_line.line}: {bad_line.reason}")
 
 
 def _follow(file: Path, wanted: Filter) -> Iterator[Found]:
@@ -260,7 +282,7 @@ def _match(
     exchanges = Exchanges(is_lean=True, max_open=MAX_WAITING)
     for line in lines:
         if isinstance(line, BadLine):
-            say(f"{file}, line {line.line}: {line.reason}")
+            _report(file, line)
         elif isinstance(line, Frame):
             row = frame_row(line, exchanges)
             if wanted.matches(EntryFields(line, exchanges, notes=known.notes(line))):

@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import Any as Anything
 from typing import Final, TypeAlias, assert_never, cast
 
@@ -96,6 +96,12 @@ class Filter:
     @property
     def needs_exchanges(self) -> bool:
         return "exchanges" in self._costs()
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it matches each entry by itself, without the request that it responds to."""
+        # Text is also searched in the method of a response's request.
+        return not (self.needs_exchanges or "text" in self.fields)
 
     @property
     def needs_notes(self) -> bool:
@@ -347,46 +353,68 @@ _WORDS: Final = frozenset(
 """Fields whose value occurs literally in the message."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_. /-]+")
 """Text that needs no escapes in JSON."""
+_ESCAPE: Final = re.compile(rb"\\[u/]")
+"""An escape that may stand for a plain character."""
 
 
-def prefilter(expression: Expression, *, is_alone: bool) -> Prefilter | None:
+def prefilter(
+    expression: Expression, *, is_alone: bool, is_message: bool = False
+) -> Prefilter | None:
     """Return a fast test of bytes; None if every entry must be matched.
 
-    If not `is_alone`, a response takes its method and session from its request, and is matched if
-    its own bytes or those of the request pass.
+    Args:
+        expression: The expression.
+        is_alone: Entries are matched without the request that they respond to. Otherwise a response
+            takes its method and session from its request, and is matched if its own bytes or those
+            of the request pass.
+        is_message: All tested lines are recorded as messages, and no method of a request among
+            them has escapes.
     """
+    inner = partial(prefilter, is_alone=is_alone, is_message=is_message)
     match expression:
         case And(terms):
-            found = [each for term in terms if (each := prefilter(term, is_alone=is_alone))]
+            found = [each for term in terms if (each := inner(term))]
             if not is_alone:
                 # One term may hold for the request, and another for the response.
                 del found[1:]
             return (lambda lines: all(each(lines) for each in found)) if found else None
         case Or(terms):
-            return _any_passes(prefilter(term, is_alone=is_alone) for term in terms)
+            return _any_passes(map(inner, terms))
         case _:
-            return _term_prefilter(expression)
+            return _term_prefilter(expression, is_message=is_message)
 
 
-def _term_prefilter(term: Expression) -> Prefilter | None:
+def _term_prefilter(term: Expression, *, is_message: bool) -> Prefilter | None:
+    holds = partial(_holds, is_message=is_message)
     match term:
+        case ContainsText(text) if is_message:
+            # It is searched in the bytes of a message: escapes count as they are.
+            return _contains_any_case(text)
         case ContainsText(text):
-            return _holds(text, ignores_case=True)
+            return holds(text, ignores_case=True)
+        case (
+            Exists("stderr" | "event")
+            | Compare("stderr" | "event")
+            | Match("stderr" | "event")
+            | In("stderr" | "event")
+            | Compare("kind", "==", "stderr" | "event")
+        ) if is_message:
+            return lambda lines: False
         case (
             Exists("error")
             | Compare("error" | "code")
             | In("code")
             | Compare("kind", "==", "error")
         ):
-            return _holds("error")
+            return holds("error")
         case Compare("size", ">" | ">=" | "==", int() | float() as size):
             return lambda lines: len(lines) >= size
         case Compare(str(name), "==", str(word)) if name in _WORDS:
-            return _holds(word)
+            return holds(word)
         case In(str(name), choices) if name in _WORDS:
-            return _any_passes(_holds(word) if isinstance(word, str) else None for word in choices)
+            return _any_passes(holds(word) if isinstance(word, str) else None for word in choices)
         case Compare(subject, "==" | "contains" as sign, str(word)) if not isinstance(subject, str):
-            return _holds(word, ignores_case=sign == "contains")
+            return holds(word, ignores_case=sign == "contains")
         case _:
             return None
 
@@ -400,18 +428,28 @@ def _any_passes(found: Iterable[Prefilter | None]) -> Prefilter | None:
     return lambda lines: any(each(lines) for each in prefilters)
 
 
-def _holds(text: str, *, ignores_case: bool = False) -> Prefilter | None:
+def _contains_any_case(text: str) -> Prefilter | None:
+    if not text.isascii():
+        return None
+    wanted = {each.encode() for each in _spellings(text)}
+
+    def passes(lines: bytes) -> bool:
+        folded = lines.lower()
+        return any(each in folded for each in wanted)
+
+    return passes
+
+
+def _holds(text: str, *, is_message: bool, ignores_case: bool = False) -> Prefilter | None:
     """Return a test whether bytes contain a text, or may contain it with escapes."""
     if not _PLAIN.fullmatch(text):
         return None
     wanted = text.encode()
     folded = wanted.lower()
-    has_slash = "/" in text
 
     def passes(lines: bytes) -> bool:
-        if wanted in lines or b'b64"' in lines or (ignores_case and folded in lines.lower()):
+        if wanted in lines or (ignores_case and folded in lines.lower()):
             return True
-        # Searching for one byte is ten times as fast as for two.
-        return b"\\" in lines and (b"\\u" in lines or (has_slash and b"\\/" in lines))
+        return bool(_ESCAPE.search(lines)) or (not is_message and b'b64"' in lines)
 
     return passes

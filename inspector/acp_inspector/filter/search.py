@@ -103,8 +103,7 @@ class FilterSearch:
         self._entries = entries
         self._wanted = wanted
         self._notes = notes
-        # Text is also searched in the method of a response's request.
-        self._is_alone = not (wanted.needs_exchanges or "text" in wanted.fields)
+        self._is_alone = wanted.is_alone
         self._prefilter = prefilter(wanted.expression, is_alone=self._is_alone)
         self._decides = (
             _IndexTable(entries.index, wanted.expression)

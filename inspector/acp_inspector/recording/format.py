@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -194,6 +195,20 @@ def are_json(lines: Sequence[bytes], block: bytes) -> bool:
     return True
 
 
+def are_objects(lines: Sequence[bytes], block: bytes) -> bool:
+    """Return whether all `lines`, which are parts of `block`, are surely JSON objects.
+
+    If False, some of them still may be: check each with `is_json`.
+    """
+    if b"NaN" in block or b"Infinity" in block:
+        return False
+    try:
+        deque(map(_PARSER.objects, lines), maxlen=0)
+    except ValueError:
+        return False
+    return True
+
+
 def _parses(raw: bytes | bytearray) -> bool:
     """Return whether `jsonrpc.parse` accepts `raw`, at any nesting depth."""
     loads = _PARSER.fast(len(raw), 1)
@@ -211,12 +226,10 @@ class _Parser:
     def __init__(self) -> None:
         self._lines = 0
         self._small: _Parse | None = None
-        self._large: _Parse | None = None
 
     def fast(self, size: int, lines: int) -> _Parse | None:
         """Return a fast parser for lines of up to `size` bytes; None if it does not pay off yet."""
         if size >= _LARGE:
-            self._large = self._large or _large_parser()
             return self._large
         if self._small is None:
             self._lines += lines
@@ -226,21 +239,27 @@ class _Parser:
                 self._small = orjson.loads
         return self._small
 
+    @cached_property
+    def objects(self) -> _Parse:
+        """Parses objects without making values from them; accepts NaN and Infinity."""
+        from pydantic_core import SchemaValidator, core_schema
 
-def _large_parser() -> _Parse:
-    """Return a parser that makes no values from an object: a long text would be kept twice."""
-    from pydantic_core import SchemaValidator, core_schema, from_json
+        fields = core_schema.typed_dict_schema({}, extra_behavior="ignore")
+        return SchemaValidator(fields).validate_json
 
-    fields = core_schema.typed_dict_schema({}, extra_behavior="ignore")
-    validate = SchemaValidator(fields).validate_json
+    @cached_property
+    def _large(self) -> _Parse:
+        """Parses without making values from an object: a long text would be kept twice."""
+        from pydantic_core import from_json
 
-    def parse(raw: bytes | bytearray) -> object:
-        # It accepts numbers that JSON does not have.
-        if _OBJECT_START.match(raw) and b"NaN" not in raw and b"Infinity" not in raw:
-            return validate(raw)
-        return from_json(raw, allow_inf_nan=False, cache_strings=False)
+        objects = self.objects
 
-    return parse
+        def parse(raw: bytes | bytearray) -> object:
+            if _OBJECT_START.match(raw) and b"NaN" not in raw and b"Infinity" not in raw:
+                return objects(raw)
+            return from_json(raw, allow_inf_nan=False, cache_strings=False)
+
+        return parse
 
 
 _PARSER: Final = _Parser()

@@ -25,6 +25,7 @@ from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header, UnreadableLine, decode_line
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
+    Batch,
     ErrorResponse,
     InvalidMessage,
     Message,
@@ -103,6 +104,13 @@ def envelope(side: Side, raw: bytes) -> Envelope | None:
     if found := _MESSAGE.match(raw):
         return _envelope(side, found[1], is_response=bool(found[2]))
     return _envelope_of(side, read_message(raw)) if _ID in raw else None
+
+
+def envelopes_of(frame: Frame) -> list[Envelope]:
+    """Return the envelope of a frame's message, or those of the messages of a batch."""
+    message = read_message(frame.data)
+    messages = message.entries if isinstance(message, Batch) else (message,)
+    return [each for message in messages if (each := _envelope_of(frame.side, message))]
 
 
 def _envelope_of(side: Side, message: Message) -> Envelope | None:

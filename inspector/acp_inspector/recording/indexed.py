@@ -57,7 +57,7 @@ _NUMBER_SIZE: Final = 32
 """Bytes at the start of a line that contain its number, if our writer wrote it."""
 
 
-class _Content:
+class FileContent:
     """Random access to the bytes of a file; a compressed file is unpacked step by step.
 
     The file is not memory-mapped: if another process truncates a mapped file, the reader is killed
@@ -118,8 +118,8 @@ class IndexedRecording:
         """
         self.path = path
         self._max_line = max_line
-        with _errors_of(path):
-            self._content = _Content(path)
+        with os_errors(path):
+            self._content = FileContent(path)
         try:
             self._begin_anew()
         except BaseException:
@@ -129,9 +129,7 @@ class IndexedRecording:
     def _begin_anew(self) -> None:
         end = line_end(self._read, 0, MAX_HEADER)
         first = self._read(0, end)
-        if not first and self._content.problem:
-            raise RecordingError(f"cannot read {self.path}: {self._content.problem}")
-        self.header: Header = header_of(self.path, first)
+        self.header: Header = header_of(self.path, first, self._content.problem)
         self._begin = self._end = len(first)
         self._digest: Digest = hashlib.sha256(first)
         self._changed: list[int] = []
@@ -336,11 +334,11 @@ class IndexedRecording:
 
     def _read(self, at: int, size: int) -> bytes:
         self._unpack(at + size)
-        with _errors_of(self.path):
+        with os_errors(self.path):
             return self._content.read(at, max(0, min(size, self._content.size - at)))
 
     def _unpack(self, end: int) -> None:
-        with _errors_of(self.path):
+        with os_errors(self.path):
             self._content.unpack(end)
 
     def _blocks(self, begin: int, end: int) -> Iterator[bytes | SkippedLine]:
@@ -440,7 +438,8 @@ class IndexedRecording:
 
 
 @contextmanager
-def _errors_of(path: Path) -> Generator[None]:
+def os_errors(path: Path) -> Generator[None]:
+    """Raise RecordingError if the file cannot be read."""
     try:
         yield
     except OSError as problem:

@@ -245,12 +245,14 @@ def read_lines(path: Path, *, max_line: int | None = None) -> Generator[Row]:
         raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
 
 
-def header_of(path: Path, line: bytes) -> Header:
-    """Decode the first line of a file.
+def header_of(path: Path, line: bytes, problem: str | None = None) -> Header:
+    """Decode the first line of a file; `problem` says why there is none, if that is known.
 
     Raises:
         RecordingError: it is not a header.
     """
+    if not line and problem:
+        raise RecordingError(f"cannot read {path}: {problem}")
     if not line:
         raise RecordingError(f"{path} is not a recording: it is empty")
     header = decode_line(line.rstrip(b"\n"))
@@ -265,9 +267,7 @@ def _read_stream(path: Path, stream: DecompressedFile, max_line: int | None) -> 
 
     # A file that is not a recording may be one endless line.
     line = stream.file.readline(MAX_HEADER)
-    if not line and stream.problem:
-        raise RecordingError(f"cannot read {path}: {stream.problem}")
-    yield header_of(path, line)
+    yield header_of(path, line, stream.problem)
     digest = hashlib.sha256(line)
     offset = len(line)
     number = 1

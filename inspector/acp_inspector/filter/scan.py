@@ -1,0 +1,78 @@
+"""Searches a whole recording in one pass, with a filter that a byte search can prepare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from acp_inspector.analysis.annotations import FrameNotes
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.filter.compiler import Filter, Prefilter, prefilter
+from acp_inspector.filter.entries import ENTRY_TYPES
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.filter.search import no_notes
+from acp_inspector.journal import Entry, Frame
+from acp_inspector.recording.format import decode_line
+from acp_inspector.recording.scan import Block, RecordingScan
+
+Match: TypeAlias = tuple[Entry, Frame | None]
+"""A matching entry, and the request that it responds to."""
+
+
+def scan_prefilter(wanted: Filter) -> Prefilter | None:
+    """Return the test of bytes that prepares a scan; None if an index searches faster."""
+    if "pending" in wanted.fields:
+        # Which requests have a response is known only at the end.
+        return None
+    return prefilter(wanted.expression, is_alone=wanted.is_alone, is_message=True)
+
+
+def scan(
+    recording: RecordingScan,
+    wanted: Filter,
+    passes: Prefilter,
+    notes: Callable[[Entry], FrameNotes] = no_notes,
+) -> Iterator[Match]:
+    """Yield the entries that match, in order.
+
+    Bad lines are reported if they can be found without decoding all lines. If the digest of the
+    last footer matches, that is every bad line before it.
+
+    Args:
+        recording: The recording.
+        wanted: The filter.
+        passes: Its `scan_prefilter`.
+        notes: Returns the notes for an entry.
+    """
+    passed = set[int]()
+    """The requests whose responses are decoded too."""
+    for block in recording.blocks():
+        lines = recording.outline(block)
+        found = {*_passing(block, passes), *lines.others}
+        if not wanted.is_alone:
+            passed.update(found.intersection(lines.requests))
+            found.update(at for at, request in lines.responses.items() if request in passed)
+        for at in sorted(found):
+            entry = decode_line(block.line_at(at))
+            if not isinstance(entry, ENTRY_TYPES):
+                continue
+            asked = lines.responses.get(at)
+            request = None if asked is None else recording.frame_at(asked)
+            exchanges = None
+            if isinstance(entry, Frame) and not wanted.is_alone:
+                exchanges = Exchanges()
+                for frame in (request, entry):
+                    if frame is not None:
+                        exchanges.apply(frame)
+            if wanted.matches(EntryFields(entry, exchanges, notes=notes(entry))):
+                yield entry, request
+
+
+def _passing(block: Block, passes: Prefilter) -> Iterator[int]:
+    """Yield the offsets of the lines that pass."""
+    if passes(block.content):
+        at = block.offset
+        for line in block.content[:-1].split(b"\n"):
+            if passes(line):
+                yield at
+            at += len(line) + 1
