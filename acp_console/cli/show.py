@@ -25,12 +25,13 @@ from acp_console.render.tables import GAP, join_cells
 from acp_console.render.values import sender
 from acp_inspector.analysis.annotations import Annotations
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.frame_row import SUMMARY_WIDTH, FrameRow, frame_row
+from acp_inspector.analysis.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row, frame_row
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.scan import scan, scan_prefilter
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.index import MAX_WAITING
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import BadLine, read_lines
@@ -227,11 +228,11 @@ def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
         return
     if passes := scan_prefilter(wanted):
         with RecordingScan(file, partial(_report, file)) as recording:
-            for entry, request in scan(recording, wanted, passes, known.notes):
-                if isinstance(entry, Frame):
-                    yield entry, partial(_row, entry, request)
-                elif _is_named(entry, wanted):
-                    yield entry, partial(_other_row, entry)
+            for found in scan(recording, wanted, passes, known.notes):
+                if isinstance(found, DecodedFrame):
+                    yield found.frame, partial(decoded_row, found)
+                elif isinstance(found, StderrChunk | JournalEvent) and _is_named(found, wanted):
+                    yield found, partial(_other_row, found)
         return
     # The index holds many of the fields that filters use; these need no reading.
     with IndexedRecording(file).index_all() as recording:
@@ -246,16 +247,12 @@ def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
 
 
 def _indexed_row(recording: IndexedRecording, row: int, frame: Frame) -> FrameRow:
+    decoded = DecodedFrame(frame)
     request_row = recording.request_row(row)
     request = None if request_row is None else recording[request_row]
-    return _row(frame, request if isinstance(request, Frame) else None)
-
-
-def _row(frame: Frame, request: Frame | None) -> FrameRow:
-    exchanges = Exchanges()
-    if request is not None:
-        exchanges.apply(request)
-    return frame_row(frame, exchanges)
+    if isinstance(request, Frame):
+        decoded.respond_to(request)
+    return decoded_row(decoded)
 
 
 def _report(file: Path, bad_line: BadLine) -> None:
@@ -341,26 +338,39 @@ def _print_table(
             " ".join(known.rules(row.n)) if name == FINDINGS else _cell(name, row) for name in names
         ]
 
-    found = ((row, cells_of(row)) for row in rows)
+    def style_of(row: Shown) -> str:
+        if row.kind in {"error", "malformed"}:
+            return "red"
+        return "cyan" if row.side == "client" else ""
+
+    found = ((style_of(row), cells_of(row)) for row in rows)
     if is_followed:
         widths = [WIDTHS.get(name, len(name)) for name in names]
     else:
-        found = list(found)
-        columns = zip(names, *(cells for _, cells in found), strict=True)
-        widths = [max(map(cell_len, column)) for column in columns]
-    if console.is_terminal and names[-1] == "summary":
+        # One text without line breaks a row: there may be a million rows.
+        widths = list(map(cell_len, names))
+        kept: list[tuple[str, str]] = []
+        for style, cells in found:
+            widths = list(map(max, widths, map(cell_len, cells)))
+            kept.append((style, "\n".join(cells)))
+        found = ((style, cells.split("\n")) for style, cells in kept)
+    is_terminal = console.is_terminal
+    if is_terminal and names[-1] == "summary":
         others = sum(widths[:-1]) + GAP * len(widths[:-1])
         widths[-1] = max(console.width - others, _MIN_SUMMARY)
     right = {place for place, name in enumerate(names) if name in _NUMBERS}
 
     def print_line(cells: list[str], style: str) -> None:
-        line = Text(join_cells(cells, widths, right).rstrip(), style)
-        console.print(line, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
+        line = join_cells(cells, widths, right).rstrip()
+        if is_terminal:
+            text = Text(line, style)
+            console.print(text, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
+        else:
+            console.file.write(line + "\n")
 
     print_line(names, "bold")
-    for row, cells in found:
-        is_wrong = row.kind in {"error", "malformed"}
-        print_line(cells, "red" if is_wrong else "cyan" if row.side == "client" else "")
+    for style, cells in found:
+        print_line(cells, style)
 
 
 def _cell(name: str, row: Shown) -> str:

@@ -35,6 +35,7 @@ from acp_protocol.jsonrpc import (
     Request,
     RequestId,
     SuccessResponse,
+    id_key,
     message_of,
     parse,
     read_message,
@@ -192,6 +193,16 @@ class DecodedFrame:
         if self._messages is None:
             self._messages = (self.message,)
         return self._messages
+
+    def respond_to(self, frame: Frame) -> None:
+        """Set the request that it responds to, if it is a response and `frame` has its request."""
+        message = self.message
+        if isinstance(message, SuccessResponse | ErrorResponse):
+            found = read_message(frame.data)
+            for request in found.entries if isinstance(found, Batch) else (found,):
+                if isinstance(request, Request) and id_key(request.id) == id_key(message.id):
+                    self.request, self.request_frame = request, frame
+                    break
 
     def translate(self, lines: tuple[bytes, ...]) -> None:
         """Set `messages` to those of `lines`, which a dialect has made of the frame."""

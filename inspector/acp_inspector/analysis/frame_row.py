@@ -53,6 +53,12 @@ def frame_row(frame: Frame, exchanges: Exchanges) -> FrameRow:
     """Return the row of the next frame; `exchanges` takes it, so call this once for each frame."""
     decoded = DecodedFrame(frame)
     exchanges.pair(decoded)
+    return decoded_row(decoded)
+
+
+def decoded_row(decoded: DecodedFrame) -> FrameRow:
+    """Return the row of a frame that has been paired."""
+    frame = decoded.frame
     method = decoded.method or ""
     return FrameRow(
         n=frame.seq,

@@ -30,6 +30,7 @@ class EntryFields:
         *,
         message: Message | None = None,
         notes: FrameNotes = NO_NOTES,
+        decoded: DecodedFrame | None = None,
     ) -> None:
         """Create the fields of `entry`.
 
@@ -38,12 +39,13 @@ class EntryFields:
             exchanges: Exchanges that include the entry; if None, a response has no request.
             message: The entry's message, if it is parsed already.
             notes: Findings, marks and the like for the entry.
+            decoded: The decoded entry, with the request that it responds to, if it is known.
         """
         self._entry: Entry | None = entry
         self._exchanges = exchanges
         self._message = message
         self._notes: FrameNotes | None = notes
-        self._decoded: DecodedFrame | None = None
+        self._decoded = decoded
 
     @property
     def entry(self) -> Entry:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
 
 from acp_inspector.analysis.annotations import FrameNotes
-from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.compiler import Filter, Prefilter, prefilter
 from acp_inspector.filter.entries import ENTRY_TYPES
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.search import no_notes
 from acp_inspector.journal import Entry, Frame
+from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.format import decode_line
 from acp_inspector.recording.scan import Block, RecordingScan
-
-Match: TypeAlias = tuple[Entry, Frame | None]
-"""A matching entry, and the request that it responds to."""
 
 
 def scan_prefilter(wanted: Filter) -> Prefilter | None:
@@ -32,8 +28,8 @@ def scan(
     wanted: Filter,
     passes: Prefilter,
     notes: Callable[[Entry], FrameNotes] = no_notes,
-) -> Iterator[Match]:
-    """Yield the entries that match, in order.
+) -> Iterator[DecodedFrame | Entry]:
+    """Yield the entries that match, in order; frames decoded, with the request of a response.
 
     Bad lines are reported if they can be found without decoding all lines. If the digest of the
     last footer matches, that is every bad line before it.
@@ -56,16 +52,14 @@ def scan(
             entry = decode_line(block.line_at(at))
             if not isinstance(entry, ENTRY_TYPES):
                 continue
-            asked = lines.responses.get(at)
-            request = None if asked is None else recording.frame_at(asked)
-            exchanges = None
-            if isinstance(entry, Frame) and not wanted.is_alone:
-                exchanges = Exchanges()
-                for frame in (request, entry):
-                    if frame is not None:
-                        exchanges.apply(frame)
-            if wanted.matches(EntryFields(entry, exchanges, notes=notes(entry))):
-                yield entry, request
+            decoded = None
+            if isinstance(entry, Frame):
+                decoded = DecodedFrame(entry)
+                request = lines.responses.get(at)
+                if request is not None and (frame := recording.frame_at(request, block)):
+                    decoded.respond_to(frame)
+            if wanted.matches(EntryFields(entry, notes=notes(entry), decoded=decoded)):
+                yield decoded or entry
 
 
 def _passing(block: Block, passes: Prefilter) -> Iterator[int]:

@@ -225,10 +225,14 @@ class RecordingScan:
                     del waiting[key]
         return requests, responses
 
-    def frame_at(self, offset: int) -> Frame | None:
-        """Return the frame whose line starts at `offset`."""
-        end = line_end(self._read, offset, self._content.size)
-        row = decode_line(self._read(offset, end - offset).rstrip(b"\n"))
+    def frame_at(self, offset: int, block: Block) -> Frame | None:
+        """Return the frame whose line starts at `offset`, in `block` or before it."""
+        if offset >= block.offset:
+            line = block.line_at(offset)
+        else:
+            end = line_end(self._read, offset, block.offset)
+            line = self._read(offset, end - offset).rstrip(b"\n")
+        row = decode_line(line)
         return row if isinstance(row, Frame) else None
 
     def check(self, offset: int, row: RecordingLine) -> None:

@@ -16,6 +16,7 @@ from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.scan import scan, scan_prefilter
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.scan import RecordingScan
@@ -117,7 +118,9 @@ def quickly(path: Path, expression: str) -> tuple[list[Entry], list[BadLine]]:
     assert passes is not None
     bad: list[BadLine] = []
     with RecordingScan(path, bad.append, max_line=2000) as recording:
-        return [entry for entry, _ in scan(recording, wanted, passes)], bad
+        found = scan(recording, wanted, passes)
+        entries = [each.frame if isinstance(each, DecodedFrame) else each for each in found]
+    return entries, bad
 
 
 @pytest.fixture(scope="module")
