@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from acp_inspector.analysis.annotations import FrameNotes
-from acp_inspector.filter.compiler import Filter, Prefilter, prefilter
+from acp_inspector.filter.compiler import ESCAPE, Filter, Prefilter, TextTest, prefilter
 from acp_inspector.filter.entries import ENTRY_TYPES
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.search import no_notes
@@ -63,8 +63,15 @@ def scan(
 
 
 def _passing(block: Block, passes: Prefilter) -> Iterator[int]:
-    """Yield the offsets of the lines that pass."""
-    if passes(block.content):
+    """Yield the offsets of the lines that pass; some may come twice."""
+    if isinstance(passes, TextTest):
+        folded = Block(block.offset, block.content.lower()) if passes.ignores_case else block
+        for text in passes.texts:
+            yield from folded.lines_with(text)
+        if passes.has_escapes and ESCAPE.search(block.content):
+            yield from block.lines_with(b"\\u")
+            yield from block.lines_with(b"\\/")
+    elif passes(block.content):
         at = block.offset
         for line in block.content[:-1].split(b"\n"):
             if passes(line):

@@ -79,10 +79,11 @@ class Block(NamedTuple):
 
     def lines_with(self, text: bytes) -> Iterator[int]:
         """Yield the offset of each line that contains a text."""
-        content, at = self.content, 0
-        while (at := content.find(text, at)) >= 0:
+        content = self.content
+        at = content.find(text)
+        while 0 <= at < len(content):
             yield self.offset + content.rfind(b"\n", 0, at) + 1
-            at = content.index(b"\n", at)
+            at = content.find(text, content.index(b"\n", at) + 1)
 
 
 class Outline(NamedTuple):

@@ -80,6 +80,9 @@ disguised = st.sampled_from(
 """Lines that begin like messages; some are none."""
 SEARCHED: Final = [
     "prompt",
+    '""',
+    '"\n"',
+    '"method\\":\\"session"',
     'PROMPT or "s2"',
     "method == session/prompt",
     "method == fs/read_text_file and kind == result",
