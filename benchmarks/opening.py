@@ -26,6 +26,13 @@ ROUNDS: Final = 3
 JUMPS: Final = 200
 BATCH: Final = 1000
 OPENER: Final = str(Path(__file__).with_name("opener.py"))
+SHOW: Final = (sys.executable, "-m", "acp_console", "show")
+PRINTED: Final = (
+    ("--count", ("--count",), "< 3 s"),
+    ("--filter 'method == session/prompt'", ("--filter", "method == session/prompt"), "< 5 s"),
+    ("--filter '\"nothing like it\"'", ("--filter", '"nothing like it"'), "< 3 s"),
+)
+"""Commands that look through all of it, with their options."""
 TIMEOUT: Final = 600.0
 """Seconds after which a process that measures is given up."""
 
@@ -54,6 +61,14 @@ def measure() -> Section:
             Spread.of([_until_ended(rival) for _ in range(ROUNDS)]) for rival in rivals
         )
         opened = [_open(path) for _ in range(ROUNDS)]
+        printed = [
+            (
+                what,
+                Spread.of([_until_ended((*SHOW, *args, str(path))) for _ in range(ROUNDS)]),
+                goal,
+            )
+            for what, args, goal in PRINTED
+        ]
         resumed = Spread.of([_seconds(lambda: _resume(path)) for _ in range(ROUNDS)])
     return Section(
         f"opening a recording of {size / 1e6:,.0f} MB, {FRAMES:,} frames",
@@ -61,6 +76,10 @@ def measure() -> Section:
             _row("`wc -l`", counted, "floor"),
             _row("`grep -c`", searched, _against(searched, counted, searched)),
             *_rows_of(opened, counted, searched),
+            *(
+                _row(f"`show {what}`", spread, _against(spread, counted, searched), goal)
+                for what, spread, goal in printed
+            ),
             _row(
                 "going on with it (`--append`)",
                 resumed,
