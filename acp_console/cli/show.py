@@ -19,7 +19,7 @@ from rich.text import Text
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import say
 from acp_console.cli.exec_output import ascii_json
-from acp_console.cli.reading import annotate, parse_filter, warn_about_filter
+from acp_console.cli.reading import annotate, parse_filter, read_entries, warn_about_filter
 from acp_console.cli.show_views import View, ViewRequest, print_view
 from acp_console.render.tables import GAP, join_cells
 from acp_console.render.values import sender
@@ -193,16 +193,15 @@ def _print_frames(
         raise click.UsageError(
             "--follow cannot show or filter by turns and findings: they need the whole recording"
         )
-    if count and wanted.is_empty and file.is_file():
-        with RecordingScan(file, partial(_report, file)) as recording:
-            click.echo(recording.count_frames())
-        return exit_codes.DONE
     known = annotate(file, wanted, has_findings=has_findings)
     found = _follow(file, wanted) if follow else _find(file, wanted, known)
     if count:
-        click.echo(sum(1 for _ in found))
+        click.echo(_count(file, wanted, found))
     elif format_ == "raw":
-        _write_bytes((entry for entry, _ in found), is_followed=follow)
+        entries = (entry for entry, _ in found)
+        if wanted.is_empty and not follow:
+            entries = (entry for entry in read_entries(file) if isinstance(entry, Frame))
+        _write_bytes(entries, is_followed=follow)
     elif format_ == "json":
         for _, row_of in found:
             row = row_of()
@@ -212,6 +211,13 @@ def _print_frames(
         _print_table(rows, names or list(TABLE_FIELDS), known, is_followed=follow)
     warn_about_filter(wanted)
     return exit_codes.DONE
+
+
+def _count(file: Path, wanted: Filter, found: Iterable[Found]) -> int:
+    if not wanted.is_empty or not file.is_file():
+        return sum(1 for _ in found)
+    with RecordingScan(file, partial(_report, file)) as recording:
+        return recording.count_frames()
 
 
 def _value(name: str, row: Shown, known: Annotations) -> Json:

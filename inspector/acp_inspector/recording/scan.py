@@ -93,7 +93,7 @@ class Outline(NamedTuple):
     responses: dict[int, int]
     """Each response, with the offset of its request."""
     others: list[int]
-    """All lines but messages in the layout that our writer produces."""
+    """Lines that are no messages in the layout that our writer produces; some come twice."""
 
 
 class RecordingScan:
@@ -187,19 +187,22 @@ class RecordingScan:
                 found.append((first + line.start(1), (requester, id_), is_request))
             elif other is not None:
                 others.append(first + line.start(1))
-        if others or content.count(_ID) > len(found):
-            others = sorted({*others, *block.lines_with(_ID)}.difference(at for at, *_ in found))
-            for at in others:
-                row = decode_line(block.line_at(at))
-                if isinstance(row, Frame):
-                    for each in envelopes_of(row):
-                        key = each.requester.encode(), each.id
-                        found.append((at, key, not each.is_response))
-                elif isinstance(row, JournalEvent) and row.begins_connection:
-                    found.append((at, None, False))
-                else:
-                    self.check(at, row)
-            found.sort(key=itemgetter(0))
+        # Requests and responses with their keys in another order.
+        late: set[int] = set()
+        if content.count(_ID) > len(found):
+            late = set(block.lines_with(_ID)).difference(others, (at for at, *_ in found))
+        for at in sorted([*others, *late]):
+            row = decode_line(block.line_at(at))
+            if isinstance(row, Frame):
+                for each in envelopes_of(row):
+                    key = each.requester.encode(), each.id
+                    found.append((at, key, not each.is_response))
+                    others.append(at)
+            elif isinstance(row, JournalEvent) and row.begins_connection:
+                found.append((at, None, False))
+            else:
+                self.check(at, row)
+        found.sort(key=itemgetter(0))
         return Outline(*self._pair(found), others)
 
     def _pair(

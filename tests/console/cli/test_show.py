@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -19,6 +21,13 @@ from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.jsonrpc import encode_request
 from tests.console.conftest import Call
 
+RECORDINGS = Path(__file__).parents[3] / "recordings"
+EXPRESSIONS = (
+    "",
+    "PROMPT",
+    "method == session/prompt",
+    "session exists and error or update == plan",
+)
 HELLO = {"sessionId": "s1", "prompt": [{"type": "text", "text": "hello"}]}
 FRAMES = (
     ("client", encode_request(1, "session/prompt", HELLO), b"\n"),
@@ -198,6 +207,41 @@ def test_a_recording_that_was_cut_is_shown_as_far_as_it_goes(call: Call, recordi
     assert "line 4: the file ends in the middle of this line" in done.err
 
 
+def test_a_last_line_without_its_newline_is_found(call: Call, recording: Path) -> None:
+    lines = recording.read_bytes().splitlines(keepends=True)
+    recording.write_bytes(b"".join(lines[:5]).removesuffix(b"\n"))
+    for expression in ("", "stopReason", "method == session/prompt and kind == result"):
+        done = call("show", "--filter", expression, "--format", "json", str(recording))
+        assert (done.code, done.err) == (exit_codes.DONE, "")
+        assert json.loads(done.out.splitlines()[-1])["n"] == 4, expression
+
+
+@pytest.mark.parametrize("format_", ["table", "json", "raw"])
+def test_a_file_prints_what_a_pipe_prints(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    """A pipe is decoded line by line; a file is searched."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in sorted(RECORDINGS.rglob("*.acp.ndjson"))[:12]:
+        for expression in EXPRESSIONS:
+            outputs: list[bytes] = []
+            for source in (path, pipe):
+                out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+                monkeypatch.setattr(sys, "stdout", out)
+                with (
+                    subprocess.Popen(["cp", str(path), str(pipe)])
+                    if source == pipe
+                    else (contextlib.nullcontext())
+                ):
+                    done = call("show", "--filter", expression, "--format", format_, str(source))
+                assert (done.code, done.err) == (exit_codes.DONE, ""), (path, expression)
+                out.flush()
+                assert isinstance(out.buffer, io.BytesIO)
+                outputs.append(out.buffer.getvalue())
+            assert outputs[0] == outputs[1], (path, expression)
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -214,7 +258,7 @@ def test_a_foreign_file_is_named_as_such(
 ) -> None:
     path = tmp_path / "foreign"
     path.write_bytes(content)
-    for words in (["show"], ["replay"]):
+    for words in (["show"], ["show", "--count"], ["show", "--filter", "x"], ["replay"]):
         done = call(*words, str(path), *(["demo"] if words == ["replay"] else []))
         assert (done.code, done.out) == (exit_codes.USAGE, "")
         assert done.err == f"acp-console: {path} is not a recording: {sentence}\n"

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.filter import scan as module
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.scan import scan, scan_prefilter
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame
-from acp_inspector.recording.format import Header, encode_entry, encode_header
+from acp_inspector.recording.format import Header, decode_line, encode_entry, encode_header
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.scan import RecordingScan
 from acp_inspector.recording.writer import RecordingWriter
@@ -204,3 +205,23 @@ def test_a_response_matches_by_a_request_in_an_earlier_block(tmp_path: Path) -> 
     writer.close()
     for text in ("method == session/prompt", "session == s1 and kind == result", "PROMPT"):
         assert [entry.seq for entry in quickly(path, text)[0]][-1] == 502, text
+
+
+def test_only_lines_that_may_match_are_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    writer = RecordingWriter(path, Header("", "", ""))
+    data = [MESSAGES[0] % b"1", MESSAGES[5] % b"1", *[MESSAGES[10] % b"2"] * 9]
+    writer.write(Frame(n, n / 10, "client", each) for n, each in enumerate(data, 1))
+    writer.close()
+    decoded: list[bytes] = []
+
+    def decode(line: bytes) -> object:
+        decoded.append(line)
+        return decode_line(line)
+
+    monkeypatch.setattr(module, "decode_line", decode)
+    found, _ = quickly(path, "method == session/prompt")
+    assert [entry.seq for entry in found] == [1]
+    assert len([line for line in decoded if b"jsonrpc" in line]) == 1
