@@ -237,7 +237,7 @@ def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
             for found in scan(recording, wanted, passes, known.notes):
                 if isinstance(found, DecodedFrame):
                     yield found.frame, partial(decoded_row, found)
-                elif isinstance(found, StderrChunk | JournalEvent) and _is_named(found, wanted):
+                elif _is_named(found, wanted):
                     yield found, partial(_other_row, found)
         return
     # The index holds many of the fields that filters use; these need no reading.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.filter.compiler import ESCAPE, Filter, Prefilter, TextTest, prefilter
-from acp_inspector.filter.entries import ENTRY_TYPES
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.search import no_notes
-from acp_inspector.journal import Entry, Frame
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.format import decode_line
-from acp_inspector.recording.scan import Block, RecordingScan
+from acp_inspector.recording.scan import Block, Outline, RecordingScan
 
 
 def scan_prefilter(wanted: Filter) -> Prefilter | None:
@@ -28,7 +28,7 @@ def scan(
     wanted: Filter,
     passes: Prefilter,
     notes: Callable[[Entry], FrameNotes] = no_notes,
-) -> Iterator[DecodedFrame | Entry]:
+) -> Iterator[DecodedFrame | StderrChunk | JournalEvent]:
     """Yield the entries that match, in order; frames decoded, with the request of a response.
 
     Bad lines are reported if they can be found without decoding all lines. If the digest of the
@@ -40,26 +40,36 @@ def scan(
         passes: Its `scan_prefilter`.
         notes: Returns the notes for an entry.
     """
-    passed = set[int]()
-    """The requests whose responses are decoded too."""
+    passed = Counter[int]()
+    """The lines of requests whose responses are decoded too; a batch holds several."""
     for block in recording.blocks():
         lines = recording.outline(block)
         found = {*_passing(block, passes), *lines.others}
         if not wanted.is_alone:
-            passed.update(found.intersection(lines.requests))
-            found.update(at for at, request in lines.responses.items() if request in passed)
+            _add_responses(found, lines, passed)
         for at in sorted(found):
             entry = decode_line(block.line_at(at))
-            if not isinstance(entry, ENTRY_TYPES):
-                continue
-            decoded = None
             if isinstance(entry, Frame):
                 decoded = DecodedFrame(entry)
-                request = lines.responses.get(at)
-                if request is not None and (frame := recording.frame_at(request, block)):
-                    decoded.respond_to(frame)
-            if wanted.matches(EntryFields(entry, notes=notes(entry), decoded=decoded)):
-                yield decoded or entry
+                if request := recording.frame_at(lines.responses.get(at), block):
+                    decoded.respond_to(request)
+                if wanted.matches(EntryFields(entry, notes=notes(entry), decoded=decoded)):
+                    yield decoded
+            elif isinstance(entry, StderrChunk | JournalEvent) and wanted.matches(
+                EntryFields(entry, notes=notes(entry))
+            ):
+                yield entry
+
+
+def _add_responses(found: set[int], lines: Outline, passed: Counter[int]) -> None:
+    """Add the requests that were found to `passed`, and the responses to those in it to `found`."""
+    passed.update(at for at in lines.requests if at in found)
+    for at, request in lines.responses.items():
+        if request in passed:
+            found.add(at)
+            passed[request] -= 1
+            if not passed[request]:
+                del passed[request]
 
 
 def _passing(block: Block, passes: Prefilter) -> Iterator[int]:

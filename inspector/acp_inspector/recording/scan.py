@@ -229,8 +229,10 @@ class RecordingScan:
                     del waiting[key]
         return requests, responses
 
-    def frame_at(self, offset: int, block: Block) -> Frame | None:
-        """Return the frame whose line starts at `offset`, in `block` or before it."""
+    def frame_at(self, offset: int | None, block: Block) -> Frame | None:
+        """Return the frame whose line starts at `offset`, in `block` or before it; None if none."""
+        if offset is None:
+            return None
         if offset >= block.offset:
             line = block.line_at(offset)
         else:
