@@ -62,7 +62,7 @@ _FRAMES: Final = re.compile(
 )
 """The data of a frame; empty for another line."""
 _OPPOSITE: Final = {b"client": b"agent", b"agent": b"client"}
-_ID: Final = b'"id'
+_ID: Final = b'"id"'
 """Occurs in every request and response, unless their keys are escaped."""
 
 
