@@ -104,7 +104,8 @@ def test_a_redacted_recording_still_replays(call: Call, tmp_path: Path) -> None:
     assert call("redact", str(talk), "-o", str(out), "--rule", "anthropic").code == exit_codes.DONE
     assert call("scan", str(out)).code == exit_codes.DONE
     played = call("replay", "--allow-redacted", str(out), "demo", "--cwd", str(tmp_path))
-    assert (played.code, played.err) == (exit_codes.DONE, "")
+    assert played.code == exit_codes.DONE
+    assert "hands to the agent: prompts: 1\n" in played.err
 
 
 def test_a_file_that_is_no_recording_is_explained_in_one_sentence(

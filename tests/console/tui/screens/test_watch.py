@@ -152,7 +152,7 @@ async def test_a_running_proxy_is_followed_until_it_ends(
         assert proxy.stdin is not None
         proxy.stdin.close()
         await until(pilot, lambda: "○ ended" in say(app))
-        assert "the agent exited: code 0" in say(app)
+        await until(pilot, lambda: "the agent exited: code 0" in say(app))
         assert isinstance(app.screen, WatchScreen)
 
 
