@@ -1,96 +1,244 @@
-"""The proxy is killed at random moments of a flood: the file has what it had to have by then.
-
-That is what the client had received before the last batch that came to its end began to be written;
-a batch begins when the one before it has ended. When batches end, the proxy itself writes down here
-as it runs, because no look at the file from outside can tell half a write from a whole one.
+"""The proxy is killed at any moment: what either side has received is in the recording.
 
 The moments come from a seed. `KILLS=500` tries that many.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import struct
 import sys
-import time
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from acp_inspector.recording.reader import read_recording
-from tests.faults.parties import Party, Stage, python
+from acp_inspector.journal import JournalEvent
+from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.recording.rotation import part_paths
+from acp_inspector.recording.spool import spool_path
+from acp_protocol.framing import Side
+from tests.faults.disks import Disk
+from tests.faults.parties import PROXY, Party, Stage, python
 
 KILLS = int(os.environ.get("KILLS", "8"))
 LONGEST = 12 << 20
 """Bytes after which it is killed at the latest."""
 FLOOD = python(
-    "import os, sys\nnumber = 0\n"
-    "while True:\n"
-    "  block = []\n"
-    "  for _ in range(int(sys.argv[1])):\n"
-    "    number += 1\n"
-    """    block.append(b'{"n":%d,"pad":"%b"}\\n' % (number, b'x' * (number % 700)))\n"""
-    "  os.write(1, b''.join(block))"
+    "import os, sys, threading\n"
+    "def keep():\n"
+    "  with open(sys.argv[2], 'wb', 0) as file:\n"
+    "    while chunk := os.read(0, 65536):\n"
+    "      file.write(chunk)\n"
+    "threading.Thread(target=keep).start()\n"
+    "number = 0\n"
+    "try:\n"
+    "  while True:\n"
+    "    block = []\n"
+    "    for _ in range(int(sys.argv[1])):\n"
+    "      number += 1\n"
+    """      block.append(b'{"n":%d,"pad":"%b"}\\n' % (number, b'x' * (number % 700)))\n"""
+    "    os.write(1, b''.join(block))\n"
+    "except OSError:\n"
+    "  pass"
+)
+ECHO = python("import os\nwhile chunk := os.read(0, 65536):\n  os.write(1, chunk)")
+LONG_LINE = python(
+    "import os\n"
+    """os.write(1, b'{"n":1}\\n{"pad":"')\n"""
+    "try:\n"
+    "  while True:\n"
+    "    os.write(1, b'x' * 65536)\n"
+    "except OSError:\n"
+    "  pass"
 )
 
 
-WITNESS = """
-import os, struct, sys, time
-from acp_console.cli.proxy import run_command
-from acp_inspector.recording.writer import RecordingWriter
-
-log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-write = RecordingWriter.write
-
-def witnessed(self, entries):
-    write(self, entries)
-    os.write(log, struct.pack("<q", time.monotonic_ns()))
-
-RecordingWriter.write = witnessed
-sys.exit(run_command(sys.argv[2:]))
-"""
-"""Runs the proxy, and writes down when each batch was written."""
-
-
-def ends_of_batches(log: Path) -> list[int]:
-    content = log.read_bytes() if log.exists() else b""
-    return [moment for (moment,) in struct.iter_unpack("<q", content[: len(content) // 8 * 8])]
-
-
-def killed(party: Party, kill_at: int) -> list[tuple[int, int]]:
-    """Read so many bytes, then kill; return how many lines had come at which moment."""
-    came: list[tuple[int, int]] = []
-    lines = received = 0
-    while received < kill_at:
+def killed(party: Party, kill_at: int) -> bytes:
+    """Read so many bytes, then kill; return all that came, also in the pipe."""
+    received = bytearray()
+    while len(received) < kill_at:
         chunk = os.read(party.stdout.fileno(), 65536)
         assert chunk, party.stderr()
-        lines += chunk.count(b"\n")
-        received += len(chunk)
-        came.append((time.monotonic_ns(), lines))
+        received += chunk
+    return bytes(received) + kill(party)
+
+
+def kill(party: Party) -> bytes:
     party.process.send_signal(signal.SIGKILL)
     party.code()
-    return came
+    return party.stdout.read()
+
+
+def bytes_of(recordings: Sequence[Recording], side: Side) -> bytes:
+    frames = [frame for each in recordings for frame in each.frames if frame.side == side]
+    return b"".join(frame.data + frame.line_ending for frame in frames)
+
+
+def read(path: Path) -> Recording:
+    """Read a recording that must be whole, and whose spool must be gone then."""
+    recording = read_recording(path)
+    assert not recording.bad_lines
+    assert not spool_path(path).exists()
+    numbers = [entry.seq for entry in recording.entries]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    return recording
 
 
 @pytest.mark.parametrize("seed", range(KILLS))
-def test_nothing_is_lost_that_had_arrived_before_the_last_batch_began(
+def test_what_either_side_received_in_a_flood_is_in_the_recording(
     stage: Stage, tmp_path: Path, seed: int
 ) -> None:
     dice = random.Random(seed)
-    path, log = tmp_path / "it.acp.ndjson", tmp_path / "log"
-    witness = [sys.executable, "-c", WITNESS, str(log)]
-    flood = [*FLOOD, str(dice.choice((1, 7, 300)))]
-    with stage.party([*witness, "--record", str(path), "--", *flood]) as party:
-        came = killed(party, dice.randrange(1, LONGEST))
-    *_, began, _ = [0, 0, *ends_of_batches(log)]
-    certain = max((lines for moment, lines in came if moment <= began), default=0)
-    recording = read_recording(path)
-    numbers = [json.loads(frame.data)["n"] for frame in recording.frames]
-    assert numbers == list(range(1, len(numbers) + 1))
-    assert len(numbers) >= certain
-    assert recording.footer is None
-    # At most the last line is cut off.
-    assert [fault.line for fault in recording.bad_lines] in ([], [len(recording.entries) + 2])
+    path, kept = tmp_path / "it.acp.ndjson", tmp_path / "kept"
+    flood = [*FLOOD, str(dice.choice((1, 7, 300))), str(kept)]
+    with stage.party([*PROXY, "--record", str(path), "--", *flood]) as party:
+        line = b'{"from":"client","pad":"%b"}\n' % (b"y" * dice.randrange(9000))
+
+        def flood_agent() -> None:
+            try:
+                while True:
+                    os.write(party.stdin.fileno(), line)
+            except OSError:
+                pass
+
+        client = threading.Thread(target=flood_agent)
+        client.start()
+        received = killed(party, dice.randrange(1, LONGEST))
+        client.join()
+    recording = read(path)
+    assert bytes_of([recording], "agent").startswith(received)
+    assert bytes_of([recording], "client").startswith(kept.read_bytes())
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_a_frame_that_the_client_has_just_read_is_in_the_recording(
+    stage: Stage, tmp_path: Path, seed: int
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    sent = b""
+    with stage.party([*PROXY, "--record", str(path), "--", *ECHO]) as party:
+        for number in range(seed % 20 + 1):
+            line = b'{"n":%d}\n' % number
+            sent += line
+            party.write(line)
+            assert party.line() == line
+        kill(party)
+    recording = read(path)
+    assert bytes_of([recording], "agent") == sent
+    assert bytes_of([recording], "client") == sent
+
+
+def test_the_beginning_of_a_long_line_is_in_the_recording(stage: Stage, tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    with stage.party([*PROXY, "--record", str(path), "--", *LONG_LINE]) as party:
+        received = killed(party, 24 << 20)
+    assert bytes_of([read(path)], "agent").startswith(received)
+
+
+def test_frames_are_recovered_into_the_last_file_of_a_rotated_recording(
+    stage: Stage, tmp_path: Path
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    flood = [*FLOOD, "300", str(tmp_path / "kept")]
+    options = ["--rotate-size", "1MB", "--record", str(path)]
+    with stage.party([*PROXY, *options, "--", *flood]) as party:
+        received = killed(party, 9 << 20)
+    read_recording(tmp_path / "it.2.acp.ndjson")
+    assert not spool_path(path).exists()
+    recordings = [read_recording(part) for part in part_paths(path)]
+    assert bytes_of(recordings, "agent").startswith(received)
+
+
+@pytest.mark.parametrize("mode", ["--append", "--overwrite"])
+def test_a_recording_is_continued_or_replaced_after_a_kill(
+    stage: Stage, tmp_path: Path, mode: str
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    for line in (b'{"n":1}\n', b'{"n":2}\n'):
+        with stage.party([*PROXY, mode, "--record", str(path), "--", *ECHO]) as party:
+            party.write(line)
+            assert party.line() == line
+            kill(party)
+    expected = b'{"n":1}\n{"n":2}\n' if mode == "--append" else b'{"n":2}\n'
+    assert bytes_of([read(path)], "agent") == expected
+
+
+STOPPED_WRITER = """
+import os, sys, threading
+from acp_console.cli.proxy import run_command
+from acp_inspector.recording.spool import Spool
+from acp_inspector.recording.writer import RecordingWriter
+
+write = RecordingWriter.write
+
+def stop():
+    threading.Event().wait()
+
+def partly(self, entries):
+    write(self, entries)
+    if sys.argv[1] == "partly":
+        os.ftruncate(self._descriptor, self.size - 3)
+    stop()
+
+RecordingWriter.write = {"never": lambda self, entries: stop()}.get(sys.argv[1], partly)
+sys.exit(run_command(sys.argv[2:]))
+"""
+"""Runs the proxy; its recorder stops before, in, or after the first write."""
+
+
+@pytest.mark.parametrize("when", ["never", "partly", "wholly"])
+def test_what_a_write_had_come_to_makes_no_difference(
+    stage: Stage, tmp_path: Path, when: str
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    proxy = [sys.executable, "-c", STOPPED_WRITER, when]
+    with stage.party([*proxy, "--record", str(path), "--", *ECHO]) as party:
+        for line in (b'{"n":1}\n', b'{"n":2}\n', b"not JSON\r\n"):
+            party.write(line)
+            assert party.line() == line
+        kill(party)
+    recording = read(path)
+    assert bytes_of([recording], "agent") == b'{"n":1}\n{"n":2}\nnot JSON\r\n'
+    *_, last = recording.entries
+    assert isinstance(last, JournalEvent)
+    assert last.name == "note"
+    assert "recovered" in str(last.data["text"])
+
+
+def test_a_full_disk_under_the_spool_stops_no_traffic(stage: Stage, disk: Disk) -> None:
+    command = [*PROXY, "--record", str(disk.recording), "--", *ECHO]
+    line = b'{"pad":"%b"}\n' % (b"x" * 5000)
+    with stage.party(disk.seen_by(command)) as party:
+        for _ in range(60):
+            party.write(line)
+            assert party.line() == line
+        assert party.end() == (0, b"")
+        assert party.stderr().count(b"the spool of") <= 1
+
+
+def damaged_spools(folder: Path) -> None:
+    """Fill a directory with what no proxy writes."""
+    folder.mkdir(0o700)
+    (folder / "0").write_bytes(b"\0" * 8 + b"c" + b"\xff" * 12 + b"x")
+    (folder / "0.head").write_bytes(b"\xff" * 34)
+    (folder / "1").symlink_to("/dev/zero")
+    os.mkfifo(folder / "header")
+
+
+def test_a_foreign_spool_changes_nothing(tmp_path: Path, stage: Stage) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    with stage.party([*PROXY, "--record", str(path), "--", *ECHO]) as party:
+        party.write(b"{}\n")
+        assert party.line() == b"{}\n"
+        party.end()
+    content = path.read_bytes()
+    spool_path(path).symlink_to(tmp_path)
+    read_recording(path)
+    assert path.read_bytes() == content
+    spool_path(path).unlink()
+    damaged_spools(spool_path(path))
+    read_recording(path)
+    assert path.read_bytes() == content

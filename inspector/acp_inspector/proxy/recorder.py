@@ -2,7 +2,7 @@
 
 The forwarders note each chunk before they forward it. A thread of the recorder cuts the chunks into
 frames, numbers them in the order in which they were noted, and writes them. So a request always has
-a lower number than its response, and its bytes are kept before they leave.
+a lower number than its response. With a spool, its bytes are on disk before they leave.
 
 The queue is bounded. If the disk is slow, a forwarder waits once, briefly; after that, entries that
 find no room are dropped from the recording and counted, and the traffic continues.
@@ -13,6 +13,7 @@ instead of waiting for the thread.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import deque
@@ -28,6 +29,7 @@ from acp_inspector.recording.encoder import (
     FrameRun,
     gathered_frame,
 )
+from acp_inspector.recording.spool import CHUNK_KINDS, FRAME_KINDS, NoteKind, Spool
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get_int
 from acp_protocol.jsonrpc import Json
@@ -152,6 +154,7 @@ class Recorder:
         clock: Callable[[], float] = time.monotonic,
         *,
         warn: Callable[[str], None] = lambda text: None,
+        spool: Spool | None = None,
         max_queued_bytes: int = MAX_QUEUED_BYTES,
         queue_timeout: float = QUEUE_TIMEOUT_S,
         max_line_bytes: int = MAX_LINE_BYTES,
@@ -161,6 +164,7 @@ class Recorder:
         self._writer = writer
         self._clock = clock
         self._warn = warn
+        self._spool = spool
         self._began = clock() - writer.time_offset
         self._queue: deque[tuple[int, Callable[..., None] | None, tuple[Any, ...]]] = deque()
         """A queued note: its size, the function that numbers it, and its arguments.
@@ -192,12 +196,13 @@ class Recorder:
         """Note a chunk; call this before its bytes are forwarded. May wait, see `ByteBudget`."""
         at = self._clock() - self._began
         if not self._budget.take(len(data)):
-            self._put(0, self._number_gap, (at, stream, len(data)))
+            gap = f"{stream} {len(data)}".encode()
+            self._put(0, self._number_gap, (at, stream, len(data)), b"g", at, gap)
             self._number_now()
         elif stream == "stderr":
-            self._put(len(data), self._number_stderr, (at, data))
+            self._put(len(data), self._number_stderr, (at, data), b"e", at, data)
         else:
-            self._put(len(data), None, (at, stream, data))
+            self._put(len(data), None, (at, stream, data), CHUNK_KINDS[stream], at, data)
 
     def frame(self, side: Side, raw: bytes, end: bytes) -> int:
         """Record an injected frame without waiting; return its number."""
@@ -223,7 +228,8 @@ class Recorder:
             else:
                 self._drop(frame.seq, at, side, TOO_SLOW, size=len(raw), count=1)
 
-        self._put(len(raw) if has_room else 0, number, ())
+        noted = bytes([len(end)]), end, raw
+        self._put(len(raw) if has_room else 0, number, (), FRAME_KINDS[side], at, *noted)
         self._number_now()
         return numbered[0]
 
@@ -234,7 +240,9 @@ class Recorder:
         if "of" in data:
             size = sum(len(value) for value in data.values() if isinstance(value, str))
             has_room = self._budget.take_nowait(size)
-        self._put(size if has_room else 0, self._number_event, (at, name, data, has_room))
+        noted = b"" if self._spool is None else json.dumps([name, data]).encode()
+        size = size if has_room else 0
+        self._put(size, self._number_event, (at, name, data, has_room), b"!", at, noted)
 
     def close(self) -> None:
         """Write what was noted, the unfinished lines of both streams, and the footer."""
@@ -243,9 +251,20 @@ class Recorder:
         self._thread.join()
 
     def _put(
-        self, size: int, number: Callable[..., None] | None, arguments: tuple[Any, ...]
+        self,
+        size: int,
+        number: Callable[..., None] | None,
+        arguments: tuple[Any, ...],
+        kind: NoteKind,
+        at: float,
+        *noted: bytes,
     ) -> None:
-        self._queue.append((size, number, arguments))
+        if self._spool is None:
+            self._queue.append((size, number, arguments))
+        else:
+            with self._spool.order:
+                self._spool.append(kind, at, *noted)
+                self._queue.append((size, number, arguments))
         # Checking first costs the forwarders less than always setting.
         if not self._has_noted.is_set():
             self._has_noted.set()
@@ -274,14 +293,23 @@ class Recorder:
                 frames.append(Frame(self._next(), at, side, bytes(rest), b""))
         self._writer.write(EntryBatch(frames))
         self._writer.close()
+        if self._spool is not None:
+            with self._spool.order:
+                self._spool.close()
 
     def _write_some(self) -> bool:
         """Write all that was noted; return whether there was anything.
 
         All: if the process is killed, nothing forwarded before this write is lost.
         """
+        spool = self._spool
+        if spool is not None:
+            with spool.order:
+                if spool.turn(sum(cutter.held for cutter in self._cutters.values())):
+                    self._queue.append((0, self._write_head, (spool,)))
         with self._numbering:
             self._number_all()
+            can_free = spool is not None and spool.has_head
             if not self._ready:
                 # Otherwise drops are written with the first entry behind them.
                 self._ready += self._drops.take()
@@ -291,8 +319,17 @@ class Recorder:
         if not items and not size:
             return False
         self._writer.write(EntryBatch(items))
+        if spool is not None:
+            spool.batch_written()
+            if can_free:
+                spool.free()
         self._budget.free(size, charge)
         return True
+
+    def _write_head(self, spool: Spool) -> None:
+        """Write down where the current file of the spool begins."""
+        cutters = self._cutters.items()
+        spool.write_head(self._number, {side: cutter.state for side, cutter in cutters})
 
     def _number_all(self) -> None:
         """Cut and number what was noted."""
@@ -394,6 +431,11 @@ class _LineCutter:
     def held(self) -> int:
         """Bytes of the unfinished line."""
         return len(self._unfinished)
+
+    @property
+    def state(self) -> tuple[bytearray, bool]:
+        """The unfinished line, and whether a line is being skipped."""
+        return self._unfinished, self._is_lost
 
     def skip(self) -> int:
         """Skip the unfinished line up to its end; return how many bytes of it are lost."""

@@ -38,6 +38,7 @@ from acp_inspector.proxy.sinks import (
 )
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError, new_header
 from acp_inspector.recording.rotation import expand_template
+from acp_inspector.recording.spool import Spool, recover
 from acp_inspector.recording.writer import RecordingWriter, WriteMode
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.framing import Side
@@ -322,7 +323,8 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
         from acp_inspector.redaction.stream import RedactingSink
 
         sink = RedactingSink(sink, redactor, session.warn)
-    recorder = Recorder(sink, warn=session.warn)
+    spool = _spool(path, header, writer, session.warn) if redactor is None else None
+    recorder = Recorder(sink, warn=session.warn, spool=spool)
 
     def open_log() -> LogSource:
         if path is None or writer is None or options.rotates:
@@ -395,6 +397,8 @@ def _writer(
     """Return the writer of the recording; None if nothing is recorded or it cannot be opened."""
     if path is None:
         return None
+    if options.mode == "append":
+        recover(path)
     try:
         if not options.rotates:
             return RecordingWriter(path, header, mode=options.mode, warn=warn, retry_when_full=True)
@@ -409,6 +413,26 @@ def _writer(
     except RecordingError as problem:
         # The agent has to work with or without a recording.
         warn(f"{problem}; the traffic goes on without a recording")
+        return None
+
+
+def _spool(
+    path: Path | None,
+    header: Header,
+    writer: RecordingWriter | RotatingWriter | None,
+    warn: Warn,
+) -> Spool | None:
+    """Return a spool beside a recording that is a file; None if it cannot be made."""
+    if path is None or writer is None or not path.is_file():
+        return None
+    last_number = writer.first_number - 1
+    try:
+        return Spool(path, header, last_number, has_begun=writer.has_begun, warn=warn)
+    except OSError as problem:
+        warn(
+            f"there is no spool beside {path} ({describe_os_error(problem)}): if the proxy is "
+            "killed, the last frames may be missing from the recording"
+        )
         return None
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar, Final, Self
 
 from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.spool import recover
 from acp_protocol.errors import describe_os_error
 
 OUTPUT: Final = 1 << 20
@@ -44,12 +45,13 @@ class DecompressedFile:
     """The limit of this process; None for none."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file.
+        """Open the file; append to it first what a killed proxy had not written.
 
         Raises:
             OSError: the file cannot be opened or read.
             RecordingError: the file is compressed with zstd, which this Python lacks.
         """
+        recover(path)
         self._source = path.open("rb")
         self._decompressed: _Decompressed | None = None
         self.file: BinaryIO = self._source

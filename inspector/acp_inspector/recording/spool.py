@@ -1,0 +1,484 @@
+"""Keeps on disk what was noted and is not in the recording yet.
+
+The recorder appends each note to the spool before its bytes are forwarded. If the proxy is killed,
+whoever opens the recording next numbers the notes as the recorder would have, and appends the
+entries that the recording lacks.
+
+A spool is a directory beside the recording. Two files take turns: when one has grown long, notes go
+to the other, whose head says where the numbers and the unfinished lines stood. The first file is
+emptied once all of it is in the recording. The proxy holds a lock on the directory while it lives.
+
+Source: docs/recording-format.md, "After a kill".
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import re
+import stat
+import struct
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk, split_ending
+from acp_inspector.recording.encoder import Part
+from acp_inspector.recording.format import (
+    Header,
+    RecordingError,
+    decode_line,
+    encode_header,
+)
+from acp_protocol.errors import describe_os_error
+from acp_protocol.framing import Side
+
+if TYPE_CHECKING:
+    from acp_inspector.recording.writer import RecordingWriter
+
+logger = logging.getLogger(__name__)
+
+NoteKind: TypeAlias = Literal[b"c", b"a", b"e", b"C", b"A", b"!", b"g"]
+"""A chunk of the client, the agent or stderr; a frame of either; an event; a gap."""
+CHUNK_KINDS: Final[Mapping[str, NoteKind]] = {"client": b"c", "agent": b"a", "stderr": b"e"}
+FRAME_KINDS: Final[Mapping[Side, NoteKind]] = {"client": b"C", "agent": b"A"}
+_SIDES: Final[Mapping[bytes, Side]] = {b"c": "client", b"a": "agent", b"C": "client", b"A": "agent"}
+
+TURN_BYTES: Final = 4 * 2**20
+"""Length from which the next file is used, beside that of the unfinished lines."""
+RECOVERED_BATCH: Final = 4 * 2**20
+"""Bytes of frames that are appended to a recording at a time."""
+
+_NOTE: Final = struct.Struct("<cdI")
+"""Kind, time, and size of what follows."""
+_EPOCH: Final = struct.Struct("<Q")
+"""What a file begins with: its number; not the next one if notes are missing before it."""
+_HEAD: Final = struct.Struct("<QQ??QQ")
+"""Epoch, last number, which sides skip a line, and the sizes of their unfinished lines."""
+_HEADER_NAME: Final = "header"
+_NAMES: Final = ("0", "1", "0.head", "1.head", _HEADER_NAME)
+_PART: Final = re.compile(r"\.\d+(?=(\.acp\.ndjson|\.[^.]*)?$)")
+
+
+def spool_path(recording: Path) -> Path:
+    """Return the directory; parts of a rotated recording have that of the first."""
+    return recording.with_name(f".{recording.name}.spool")
+
+
+class Spool:
+    """The notes of a running recorder."""
+
+    def __init__(
+        self,
+        recording: Path,
+        header: Header,
+        last_number: int,
+        *,
+        has_begun: Callable[[], bool],
+        warn: Callable[[str], None],
+        turn_bytes: int = TURN_BYTES,
+    ) -> None:
+        """Make the directory; `has_begun` tells whether the header is in the recording.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        self.order = threading.Lock()
+        """Held while a note is appended and queued: both orders are the same."""
+        self._recording = recording
+        self._has_begun = has_begun
+        self._warn = warn
+        self._has_warned = False
+        self._turn_bytes = turn_bytes
+        self._size = 0
+        self._epoch = 0
+        self._is_broken = False
+        """Whether a note could not be written; later ones are not, up to the next turn."""
+        self._is_turning = self._has_head = False
+        path = spool_path(recording)
+        _discard(recording)
+        path.mkdir(0o700)
+        self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._files: list[int] = []
+        try:
+            fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._needs_header = not has_begun()
+            if self._needs_header:
+                _write_whole(self._create(_HEADER_NAME), [encode_header(header)])
+            self._heads = [self._create("0.head"), self._create("1.head")]
+            self._notes = [self._create("0"), self._create("1")]
+            self._begin_file()
+            self.write_head(last_number, {})
+        except OSError:
+            self.close()
+            raise
+        self._is_turning = self._has_head = False
+
+    def _create(self, name: str) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        descriptor = os.open(name, flags, 0o600, dir_fd=self._folder)
+        self._files.append(descriptor)
+        return descriptor
+
+    def _begin_file(self) -> None:
+        self._current = self._notes[self._epoch & 1]
+        _write_whole(self._current, [_EPOCH.pack(self._epoch)])
+        self._size = 0
+
+    def append(self, kind: NoteKind, at: float, *data: Part) -> None:
+        """Append a note; the caller holds `order`."""
+        if self._is_broken:
+            return
+        size = sum(map(len, data))
+        try:
+            written = os.writev(self._current, [_NOTE.pack(kind, at, size), *data])
+        except (OSError, struct.error) as problem:
+            self._break(describe_os_error(problem) if isinstance(problem, OSError) else "too long")
+            return
+        self._size += size + _NOTE.size
+        if written != size + _NOTE.size:
+            self._break("no room")
+
+    def turn(self, held: int) -> bool:
+        """Use the next file if this one is long, or broken; the caller holds `order`.
+
+        `held`: bytes of unfinished lines. After True, call `write_head` when all notes before this
+        call are numbered, and then `free` when they are written.
+        """
+        if self._is_turning or not (self._is_broken or self._size > self._turn_bytes + 2 * held):
+            return False
+        if self._is_broken:
+            # There may be room if what was written by now is given up.
+            os.ftruncate(self._current, 0)
+        # Both steps lead to the other file; the longer one tells that notes are missing.
+        self._epoch += 3 if self._is_broken else 1
+        try:
+            self._begin_file()
+        except OSError as problem:
+            self._break(describe_os_error(problem))
+            return False
+        self._is_broken = False
+        self._is_turning = True
+        return True
+
+    def write_head(self, number: int, unfinished: Mapping[Side, tuple[Part, bool]]) -> None:
+        """Say where the current file began: the number before it, and the unfinished lines."""
+        client, lost_client = unfinished.get("client", (b"", False))
+        agent, lost_agent = unfinished.get("agent", (b"", False))
+        sizes = len(client), len(agent)
+        head = self._heads[self._epoch & 1]
+        packed = _HEAD.pack(self._epoch, number, lost_client, lost_agent, *sizes)
+        try:
+            os.ftruncate(head, 0)
+            _write_whole(head, [packed, client, agent])
+            self._has_head = True
+        except OSError as problem:
+            self._break(describe_os_error(problem))
+            self._is_turning = False
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the file before the current one can be emptied when its notes are written."""
+        return self._is_turning and self._has_head
+
+    def free(self) -> None:
+        """Empty the file before the current one."""
+        with suppress(OSError):
+            os.ftruncate(self._notes[(self._epoch + 1) & 1], 0)
+        self._is_turning = self._has_head = False
+
+    def batch_written(self) -> None:
+        """Forget the header once it is in the recording."""
+        if self._needs_header and self._has_begun():
+            self._needs_header = False
+            with suppress(OSError):
+                os.unlink(_HEADER_NAME, dir_fd=self._folder)
+
+    def close(self) -> None:
+        """Remove the directory: all is in the recording."""
+        with suppress(OSError):
+            _remove(self._folder, spool_path(self._recording))
+        for descriptor in (*self._files, self._folder):
+            os.close(descriptor)
+        self._is_broken = True
+
+    def _break(self, reason: str) -> None:
+        self._is_broken = True
+        if not self._has_warned:
+            self._has_warned = True
+            self._warn(
+                f"the spool of {self._recording} fails ({reason}); if the proxy is killed, "
+                "the last frames may be missing from the recording"
+            )
+
+
+def _write_whole(descriptor: int, parts: list[Part]) -> None:
+    for part in parts:
+        rest = memoryview(part)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+
+def recover(recording: Path) -> None:
+    """Append to a recording what its proxy had noted and not written when it was killed.
+
+    Does nothing while that proxy lives. Says on the log what was done.
+    """
+    first = recording
+    if not os.path.lexists(spool_path(first)):
+        first = recording.with_name(_PART.sub("", recording.name))
+        if first == recording or not os.path.lexists(spool_path(first)):
+            return
+    with _claimed(first) as folder:
+        if folder is None:
+            return
+        try:
+            count = _append(folder, first)
+        except (OSError, RecordingError) as problem:
+            reason = describe_os_error(problem) if isinstance(problem, OSError) else str(problem)
+            frames = sum(isinstance(entry, Frame) for entry in _entries(folder))
+            logger.warning(
+                "%s: up to %d frames that the proxy had not written when it was killed wait in %s "
+                "(%s)",
+                first,
+                frames,
+                spool_path(first),
+                reason,
+            )
+            return
+        _remove(folder, spool_path(first))
+        if count:
+            logger.warning(
+                "%s: recovered %d frames that the proxy had not written when it was killed",
+                first,
+                count,
+            )
+
+
+def _discard(recording: Path) -> None:
+    """Remove the spool of a recording that is begun anew."""
+    with _claimed(recording) as folder:
+        if folder is not None:
+            _remove(folder, spool_path(recording))
+
+
+@contextmanager
+def _claimed(recording: Path) -> Generator[int | None]:
+    """Lock a spool that nobody uses; None if there is none, it is in use, or it is not ours."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with ExitStack() as stack:
+        try:
+            folder = os.open(spool_path(recording), flags)
+            stack.callback(os.close, folder)
+            found = os.fstat(folder)
+            is_ours = found.st_uid == os.geteuid() and not found.st_mode & 0o077
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            is_ours, folder = False, -1
+        yield folder if is_ours else None
+
+
+def _remove(folder: int, path: Path) -> None:
+    for name in _NAMES:
+        with suppress(OSError):
+            os.unlink(name, dir_fd=folder)
+    path.rmdir()
+
+
+def _open(folder: int, name: str) -> int | None:
+    """Open a regular file of ours in the spool; None if there is no such file."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, dir_fd=folder)
+    except OSError:
+        return None
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _append(folder: int, first: Path) -> int:
+    """Append what is missing; return how many frames that were.
+
+    Raises:
+        OSError: a file cannot be read or written.
+        RecordingError: the recording cannot be written.
+    """
+    if next(_entries(folder), None) is None:
+        return 0
+    path, size, writer = _open_writer(folder, first)
+    batch: list[Entry] = []
+    count = held = 0
+    number, at = writer.first_number - 1, writer.time_offset
+    for entry in _entries(folder):
+        if entry.seq <= number:
+            continue
+        number, at = entry.seq, entry.time
+        batch.append(entry)
+        if isinstance(entry, Frame):
+            count += 1
+            held += len(entry.data)
+        if held > RECOVERED_BATCH:
+            writer.write(batch)
+            batch, held = [], 0
+    if count:
+        text = f"recovered {count} frames that the proxy had not written when it was killed"
+        batch.append(JournalEvent(number + 1, at, "note", {"text": text}))
+    writer.write(batch)
+    writer.close()
+    if writer.failure:
+        os.truncate(path, size)
+        raise RecordingError(writer.failure)
+    return count
+
+
+def _open_writer(folder: int, first: Path) -> tuple[Path, int, RecordingWriter]:
+    """Return the file to append to, its size without a line that was cut off, and its writer."""
+    from acp_inspector.recording.reader import line_begin, read_at
+    from acp_inspector.recording.rotation import part_paths
+    from acp_inspector.recording.writer import RecordingWriter
+
+    header = _header(folder)
+    if header is not None:
+        # The file is empty, or still holds the recording to overwrite.
+        return first, 0, RecordingWriter(first, header, mode="overwrite")
+    path = (part_paths(first) or [first])[-1]
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            # A part of a batch: all of it is in the spool.
+            size = line_begin(partial(read_at, descriptor), size)
+            os.ftruncate(descriptor, size)
+    finally:
+        os.close(descriptor)
+    return path, size, RecordingWriter(path, Header("", "", ""), mode="append")
+
+
+def _header(folder: int) -> Header | None:
+    """Return the header that is not in the recording yet."""
+    descriptor = _open(folder, _HEADER_NAME)
+    if descriptor is None:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        line = file.read(2**20)
+    header = decode_line(line.rstrip(b"\n"))
+    return header if isinstance(header, Header) else None
+
+
+def _entries(folder: int) -> Iterator[Entry]:
+    """Number the notes as the recorder would have; skip those that are certainly written."""
+    with ExitStack() as stack:
+        files: dict[int, tuple[int, int]] = {}
+        for index in (0, 1):
+            descriptor = _open(folder, str(index))
+            if descriptor is not None:
+                stack.callback(os.close, descriptor)
+                begin = os.pread(descriptor, _EPOCH.size, 0)
+                if len(begin) == _EPOCH.size:
+                    files[_EPOCH.unpack(begin)[0]] = descriptor, index
+        numbering: _Numbering | None = None
+        before = -1
+        at = 0.0
+        for epoch in sorted(files):
+            descriptor, index = files[epoch]
+            numbering = _read_head(folder, index, epoch) or (
+                numbering if epoch == before + 1 else None
+            )
+            if numbering is None:
+                continue
+            before = epoch
+            for kind, at, data in _read_notes(descriptor):
+                yield from numbering.entries(kind, at, data)
+        if numbering is not None:
+            yield from numbering.rest(at)
+
+
+def _read_head(folder: int, index: int, epoch: int) -> _Numbering | None:
+    descriptor = _open(folder, f"{index}.head")
+    if descriptor is None:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        packed = file.read(_HEAD.size)
+        if len(packed) < _HEAD.size:
+            return None
+        found, number, lost_client, lost_agent, client, agent = _HEAD.unpack(packed)
+        left = os.fstat(file.fileno()).st_size - _HEAD.size
+        if found != epoch or client > left or agent != left - client:
+            return None
+        return _Numbering(
+            number,
+            {"client": bytearray(file.read(client)), "agent": bytearray(file.read(agent))},
+            {"client": lost_client, "agent": lost_agent},
+        )
+
+
+def _read_notes(descriptor: int) -> Iterator[tuple[bytes, float, bytes]]:
+    """Read up to the first note that is not whole: its bytes were not forwarded."""
+    size, offset = os.fstat(descriptor).st_size, _EPOCH.size
+    while offset + _NOTE.size <= size:
+        kind, at, length = _NOTE.unpack(os.pread(descriptor, _NOTE.size, offset))
+        offset += _NOTE.size
+        if length > size - offset:
+            return
+        yield kind, at, os.pread(descriptor, length, offset)
+        offset += length
+
+
+class _Numbering:
+    """Cuts and numbers notes as the recorder does."""
+
+    def __init__(
+        self, number: int, unfinished: dict[Side, bytearray], is_lost: dict[Side, bool]
+    ) -> None:
+        self._number = number
+        self._unfinished = unfinished
+        self._is_lost = is_lost
+
+    def entries(self, kind: bytes, at: float, data: bytes) -> Iterator[Entry]:
+        if kind in {b"c", b"a"}:
+            yield from self._cut(at, _SIDES[kind], data)
+            return
+        self._number += 1
+        if kind in {b"C", b"A"}:
+            size = data[0] if data else 0
+            yield Frame(self._number, at, _SIDES[kind], data[1 + size :], data[1 : 1 + size])
+        elif kind == b"e":
+            yield StderrChunk(self._number, at, data)
+        elif kind == b"!":
+            with suppress(ValueError, TypeError):
+                name, values = json.loads(data)
+                yield JournalEvent(self._number, at, str(name), dict(values))
+        elif kind == b"g":
+            stream, _, size = data.decode(errors="replace").partition(" ")
+            if stream == "client" or stream == "agent":
+                self._unfinished[stream].clear()
+                self._is_lost[stream] = True
+            yield JournalEvent(self._number, at, "dropped", {"from": stream, "bytes": int(size)})
+
+    def rest(self, at: float) -> Iterator[Entry]:
+        """Yield the unfinished lines."""
+        for side, line in self._unfinished.items():
+            if line:
+                self._number += 1
+                yield Frame(self._number, at, side, bytes(line), b"")
+
+    def _cut(self, at: float, side: Side, data: bytes) -> Iterator[Entry]:
+        if self._is_lost[side]:
+            _, newline, data = data.partition(b"\n")
+            self._is_lost[side] = not newline
+        *lines, rest = data.split(b"\n")
+        unfinished = self._unfinished[side]
+        for line in lines:
+            unfinished += line
+            self._number += 1
+            yield Frame(self._number, at, side, *split_ending(bytes(unfinished)))
+            unfinished.clear()
+        unfinished += rest
