@@ -219,7 +219,42 @@ def test_a_full_disk_under_the_spool_stops_no_traffic(stage: Stage, disk: Disk) 
         assert party.stderr().count(b"the spool of") <= 1
 
 
-def damaged_spools(folder: Path) -> None:
+def test_frames_of_a_deleted_recording_do_not_get_into_a_redacted_one(
+    stage: Stage, tmp_path: Path
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    with stage.party([*PROXY, "--record", str(path), "--", *ECHO]) as party:
+        party.write(b'{"secret":1}\n')
+        assert party.line() == b'{"secret":1}\n'
+        kill(party)
+    path.unlink()
+    with stage.party([*PROXY, "--redact", "--record", str(path), "--", *ECHO]) as party:
+        party.write(b"{}\n")
+        assert party.line() == b"{}\n"
+        assert not spool_path(path).exists()
+        party.end()
+    assert bytes_of([read(path)], "agent") == b"{}\n"
+
+
+def test_frames_wait_beside_a_recording_that_cannot_be_written(
+    stage: Stage, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, elsewhere = tmp_path / "it.acp.ndjson", tmp_path / "elsewhere"
+    with stage.party([*PROXY, "--record", str(path), "--", *ECHO]) as party:
+        party.write(b"{}\n")
+        assert party.line() == b"{}\n"
+        kill(party)
+    # Not written through a symbolic link, whoever runs this.
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+    read_recording(path)
+    assert "wait in" in caplog.text
+    path.unlink()
+    elsewhere.rename(path)
+    assert bytes_of([read(path)], "agent") == b"{}\n"
+
+
+def fill_with_damage(folder: Path) -> None:
     """Fill a directory with what no proxy writes."""
     folder.mkdir(0o700)
     (folder / "0").write_bytes(b"\0" * 8 + b"c" + b"\xff" * 12 + b"x")
@@ -239,6 +274,6 @@ def test_a_foreign_spool_changes_nothing(tmp_path: Path, stage: Stage) -> None:
     read_recording(path)
     assert path.read_bytes() == content
     spool_path(path).unlink()
-    damaged_spools(spool_path(path))
+    fill_with_damage(spool_path(path))
     read_recording(path)
     assert path.read_bytes() == content

@@ -38,7 +38,7 @@ from acp_inspector.proxy.sinks import (
 )
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError, new_header
 from acp_inspector.recording.rotation import expand_template
-from acp_inspector.recording.spool import Spool, recover
+from acp_inspector.recording.spool import Spool
 from acp_inspector.recording.writer import RecordingWriter, WriteMode
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.framing import Side
@@ -397,8 +397,6 @@ def _writer(
     """Return the writer of the recording; None if nothing is recorded or it cannot be opened."""
     if path is None:
         return None
-    if options.mode == "append":
-        recover(path)
     try:
         if not options.rotates:
             return RecordingWriter(path, header, mode=options.mode, warn=warn, retry_when_full=True)

@@ -101,7 +101,6 @@ class Spool:
         """Whether a note could not be written; later ones are not, up to the next turn."""
         self._is_turning = self._has_head = False
         path = spool_path(recording)
-        _discard(recording)
         path.mkdir(0o700)
         self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         self._files: list[int] = []
@@ -232,8 +231,8 @@ def recover(recording: Path) -> None:
     first = recording
     if not os.path.lexists(spool_path(first)):
         first = recording.with_name(_PART.sub("", recording.name))
-        if first == recording or not os.path.lexists(spool_path(first)):
-            return
+    if not (os.path.lexists(spool_path(first)) and first.is_file()):
+        return
     with _claimed(first) as folder:
         if folder is None:
             return
@@ -260,7 +259,7 @@ def recover(recording: Path) -> None:
             )
 
 
-def _discard(recording: Path) -> None:
+def discard(recording: Path) -> None:
     """Remove the spool of a recording that is begun anew."""
     with _claimed(recording) as folder:
         if folder is not None:

@@ -34,6 +34,7 @@ from acp_inspector.recording.format import (
     encode_footer,
     encode_header,
 )
+from acp_inspector.recording.spool import discard, recover
 from acp_protocol.errors import describe_os_error
 
 if TYPE_CHECKING:
@@ -97,7 +98,12 @@ class RecordingWriter:
         """Number to give to the first entry."""
         self.time_offset = 0.0
         """Seconds to add to the time of each entry."""
+        if mode != "new":
+            recover(path)
         self._descriptor, self._is_created = _open(path, mode)
+        if self._is_created or mode == "overwrite":
+            # Otherwise the frames of another recording would be recovered into this one.
+            discard(path)
         self._found_size = os.fstat(self._descriptor).st_size
         """Size of the file when it was opened; 0 once it is emptied."""
         try:
