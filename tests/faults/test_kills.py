@@ -131,6 +131,29 @@ def test_a_frame_that_the_client_has_just_read_is_in_the_recording(
     assert bytes_of([recording], "client") == sent
 
 
+RULE = """
+[[rule]]
+name = "other number"
+from = "client"
+set = { path = "$.n", value = 7 }
+"""
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_frame_that_a_rule_has_changed_is_in_the_recording(
+    stage: Stage, tmp_path: Path, count: int
+) -> None:
+    path, rules = tmp_path / "it.acp.ndjson", tmp_path / "rules.toml"
+    rules.write_text(RULE)
+    options = ["--rules", str(rules), "--record", str(path)]
+    with stage.party([*PROXY, *options, "--", *ECHO]) as party:
+        for _ in range(count):
+            party.write(b'{"n":1}\n')
+            assert party.line() == b'{"n":7}\n'
+        kill(party)
+    assert bytes_of([read(path)], "agent") == b'{"n":7}\n' * count
+
+
 def test_the_beginning_of_a_long_line_is_in_the_recording(stage: Stage, tmp_path: Path) -> None:
     path = tmp_path / "it.acp.ndjson"
     with stage.party([*PROXY, "--record", str(path), "--", *LONG_LINE]) as party:
@@ -138,17 +161,20 @@ def test_the_beginning_of_a_long_line_is_in_the_recording(stage: Stage, tmp_path
     assert bytes_of([read(path)], "agent").startswith(received)
 
 
+@pytest.mark.parametrize("seed", range(min(KILLS, 50)))
 def test_frames_are_recovered_into_the_last_file_of_a_rotated_recording(
-    stage: Stage, tmp_path: Path
+    stage: Stage, tmp_path: Path, seed: int
 ) -> None:
     path = tmp_path / "it.acp.ndjson"
     flood = [*FLOOD, "300", str(tmp_path / "kept")]
     options = ["--rotate-size", "1MB", "--record", str(path)]
     with stage.party([*PROXY, *options, "--", *flood]) as party:
-        received = killed(party, 9 << 20)
-    read_recording(tmp_path / "it.2.acp.ndjson")
+        received = killed(party, (9 + seed % 5) << 20)
+    read_recording(path)
     assert not spool_path(path).exists()
     recordings = [read_recording(part) for part in part_paths(path)]
+    numbers = [entry.seq for each in recordings for entry in each.entries]
+    assert numbers == list(range(1, len(numbers) + 1))
     assert bytes_of(recordings, "agent").startswith(received)
 
 

@@ -310,12 +310,17 @@ def _append(folder: int, first: Path) -> int:
         OSError: a file cannot be read or written.
         RecordingError: the recording cannot be written.
     """
+    from acp_inspector.recording.rotation import part_paths
+
     if next(_entries(folder), None) is None:
         return 0
     path, size, writer = _open_writer(folder, first)
     batch: list[Entry] = []
     count = held = 0
     number, at = writer.first_number - 1, writer.time_offset
+    if not number and path != first:
+        # The proxy was killed when it had only begun the last part.
+        number, at = _last_entry(part_paths(first)[-2])
     for entry in _entries(folder):
         if entry.seq <= number:
             continue
@@ -359,6 +364,15 @@ def _open_writer(folder: int, first: Path) -> tuple[Path, int, RecordingWriter]:
     finally:
         os.close(descriptor)
     return path, size, RecordingWriter(path, Header("", "", ""), mode="append")
+
+
+def _last_entry(path: Path) -> tuple[int, float]:
+    """Return number and time of the last entry of a recording."""
+    from acp_inspector.recording.writer import read_append_state
+
+    with path.open("rb") as file:
+        found = read_append_state(file.fileno())
+    return (found.last_number, found.last_time) if found else (0, 0.0)
 
 
 def _header(folder: int) -> Header | None:
