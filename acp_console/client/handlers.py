@@ -6,7 +6,8 @@ Source: ACP, File System; ACP, Terminals; ACP, Tool Calls, "Requesting Permissio
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, cast
@@ -26,7 +27,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handler import Response
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
-from acp_protocol.host.terminals import TerminalPool
+from acp_protocol.host.terminals import TerminalMissingError, TerminalPool
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json, Notification, Request
 
@@ -53,9 +54,17 @@ class ClientHandlers:
     """
 
     def __init__(
-        self, decider: Decider, *, reads: bool = True, writes: bool = True, runs: bool = False
+        self,
+        decider: Decider,
+        *,
+        reads: bool = True,
+        writes: bool = True,
+        runs: bool = False,
+        on_output: Callable[[str, str], object] = lambda session_id, terminal: None,
     ) -> None:
+        """`on_output`: called when a terminal of a session has new output; must be quick."""
         self._decider = decider
+        self._on_output = on_output
         self._reads = reads
         self._writes = writes
         self._runs = runs
@@ -72,7 +81,7 @@ class ClientHandlers:
 
     async def __aenter__(self) -> Self:
         if self._runs:
-            self._terminals = await TerminalPool().__aenter__()
+            self._terminals = await TerminalPool(on_output=self._on_output).__aenter__()
         return self
 
     async def __aexit__(
@@ -96,6 +105,14 @@ class ClientHandlers:
         """Allow the agent to read and write below `cwd` in this session."""
         self._cwds[session_id] = cwd
         self._roots[session_id] = SandboxedFiles([cwd])
+
+    def terminal_output(self, session_id: str, terminal: str) -> str | None:
+        """Return what a command has written so far; None if there is no such terminal."""
+        if self._terminals is None:
+            return None
+        with suppress(TerminalMissingError):
+            return self._terminals.find(session_id, terminal).output().output
+        return None
 
     def begin_turn(self, session_id: str) -> None:
         """Allow permission requests of the session again; earlier updates no longer count."""

@@ -36,6 +36,9 @@ from acp_protocol.jsonrpc import InvalidMessage, Json, RequestId, id_key
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
 
+OUTPUT_INTERVAL_S: Final = 0.1
+"""Seconds between two looks at the output of running commands."""
+
 ChatState: TypeAlias = Literal["starting", "ready", "working", "stopping", "stopped"]
 """starting → ready ⇄ working → stopping → ready; stopped from anywhere, starting after that."""
 
@@ -106,6 +109,11 @@ class ChatSession:
     @property
     def is_busy(self) -> bool:
         return self.state in {"working", "stopping"}
+
+    @property
+    def has_failed_to_start(self) -> bool:
+        """Whether the agent ended before it had opened a session."""
+        return self.state == "stopped" and self.session_id is None
 
     @property
     def is_waiting_for_user(self) -> bool:
@@ -260,7 +268,12 @@ class ChatSession:
             self._cancel_permissions()
             scope.cancel()
 
-        host = ClientHandlers(self, runs=True)
+        def note_output(session_id: str, terminal: str) -> None:
+            if session_id == self.session_id:
+                self._fresh_outputs.add(terminal)
+                self._has_output.set()
+
+        host = ClientHandlers(self, runs=True, on_output=note_output)
         async with connect_agent(
             self._agent, cwd=self._cwd, journal=self.journal, handlers=host
         ) as link:
@@ -272,6 +285,7 @@ class ChatSession:
             with anyio.CancelScope() as scope:
                 async with BackgroundTasks() as tasks:
                     tasks.start_soon(watch)
+                    tasks.start_soon(self._show_outputs, host, session_id)
                     self._become_ready()
                     while True:
                         await self._wake.wait()
@@ -284,6 +298,22 @@ class ChatSession:
                             await link.cancel(session_id)
                             self._cancel_permissions()
         return next(iter(endings), None)
+
+    async def _show_outputs(self, host: ClientHandlers, session_id: str) -> None:
+        """Show what commands write while they run, not only when the agent asks for it."""
+        while True:
+            await self._has_output.wait()
+            self._has_output = anyio.Event()
+            terminals, self._fresh_outputs = self._fresh_outputs, set()
+            outputs = {key: host.terminal_output(session_id, key) for key in terminals}
+            for item in self.conversation.items if self.conversation else ():
+                shown = item.terminals if isinstance(item, ToolCallItem) else {}
+                for key in shown.keys() & outputs.keys():
+                    if outputs[key] is not None:
+                        shown[key].live = outputs[key]
+                        self._changed_items.append(item)
+            self._on_change()
+            await anyio.sleep(OUTPUT_INTERVAL_S)
 
     async def _run_turn(self, link: AgentConnection, session_id: str, text: str) -> None:
         try:
@@ -337,6 +367,9 @@ class ChatSession:
         self._conversations = Conversations()
         self._decoder = Decoder(self._agent.open_dialect())
         self._exchanges = Exchanges()
+        self._fresh_outputs: set[str] = set()
+        """Terminals of the open session with output that was not shown yet."""
+        self._has_output = anyio.Event()
         self._stray_lines = 0
         self._stray_text = ""
         self._stray_notice: Notice | None = None

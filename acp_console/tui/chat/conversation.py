@@ -312,7 +312,7 @@ def _terminal(terminal: TerminalItem) -> RenderableType:
     shown = Text()
     if terminal.facts.command:
         shown.append(f"$ {single_line(terminal.facts.command, 160)}\n", "bold")
-    shown.append_text(_output(terminal.text))
+    shown.append_text(_output(terminal.text if terminal.live is None else terminal.live))
     if terminal.facts.is_over and terminal.facts.exit_code != 0:
         ending = terminal.facts.signal or terminal.facts.exit_code
         shown.append(f"\nended with {single_line(str(ending), 40)}", "dim")

@@ -23,6 +23,7 @@ from acp_console.tui.chat.editor import PromptEditor
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.commands import bindings
 from acp_console.tui.inspector_pane import InspectorPane
+from acp_inspector.analysis.conversation import mode_name
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 WIDE: Final = 120
@@ -133,6 +134,12 @@ class ChatScreen(Screen[None]):
 
     @on(PromptEditor.Submitted, "#editor")
     def send(self, event: PromptEditor.Submitted) -> None:
+        if self.chat.has_failed_to_start:
+            self.editor.text = event.text
+            self.editor.move_cursor(self.editor.document.end)
+            text = "Not sent: the agent did not start. F5 starts it again, F3 goes to the agents."
+            self.notify(text, severity="warning", markup=False)
+            return
         self.chat.send(event.text)
 
     @on(PromptEditor.Changed, "#editor")
@@ -271,7 +278,7 @@ class ChatScreen(Screen[None]):
         parts.append(single_line(chat.title, 40))
         conversation = chat.conversation
         if conversation is not None and conversation.info.current_mode:
-            parts.append(f"mode {single_line(conversation.info.current_mode, 20)}")
+            parts.append(f"mode {single_line(mode_name(conversation.info), 20)}")
         if conversation is not None and conversation.info.title:
             parts.append(single_line(conversation.info.title, 40))
         if chat.queued is not None:

@@ -50,10 +50,12 @@ class TerminalFacts:
 class TerminalItem(HasHistory):
     """A terminal: the agent's (version 2), or the client's as the agent sees it."""
 
-    __slots__ = ("_facts", "_output", "key")
+    __slots__ = ("_facts", "_output", "key", "live")
 
     def __init__(self, key: str) -> None:
         self.key = key
+        self.live: str | None = None
+        """The output of a client's own terminal, before the agent has asked for it."""
         self._facts = Versioned(TerminalFacts())
         self._output = VersionedList[bytes]()
 

@@ -13,7 +13,7 @@ import codecs
 import os
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,8 +182,15 @@ class TerminalPool:
     3 × `grace` seconds.
     """
 
-    def __init__(self, *, grace: float = GRACE) -> None:
+    def __init__(
+        self,
+        *,
+        grace: float = GRACE,
+        on_output: Callable[[str, str], object] = lambda session, id_: None,
+    ) -> None:
+        """`on_output`: called with session and terminal after output or an end; must be quick."""
         self._grace = grace
+        self._on_output = on_output
         self._owned = BackgroundTasks()
         self._tasks: TaskGroup
         self._sessions: dict[str, dict[str, RunningCommand]] = {}
@@ -214,7 +221,11 @@ class TerminalPool:
             )
         id_ = f"terminal-{os.urandom(16).hex()}"
         wanted = OUTPUT_LIMIT if command.output_limit is None else command.output_limit
-        terminal = held[id_] = RunningCommand(OutputTail(min(wanted, OUTPUT_LIMIT)), self._grace)
+        terminal = held[id_] = RunningCommand(
+            OutputTail(min(wanted, OUTPUT_LIMIT)),
+            self._grace,
+            on_output=lambda: self._on_output(session, id_),
+        )
         try:
             await self._tasks.start(terminal.run, start)
         except BaseException as problem:
@@ -241,9 +252,12 @@ class TerminalPool:
 class RunningCommand:
     """One command, from its start until its terminal is closed."""
 
-    def __init__(self, output: OutputTail, grace: float) -> None:
+    def __init__(
+        self, output: OutputTail, grace: float, on_output: Callable[[], object] = lambda: None
+    ) -> None:
         self._output = output
         self._grace = grace
+        self._on_output = on_output
         self._scope = anyio.CancelScope()
         self._has_all = anyio.Event()
         self._ended = anyio.Event()
@@ -289,6 +303,7 @@ class RunningCommand:
         try:
             async for chunk in self._child.stdout:
                 self._output.feed(chunk)
+                self._on_output()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
         finally:
@@ -303,6 +318,7 @@ class RunningCommand:
                 name = signal.Signals(number).name if number else None
             self._status = ExitStatus(None if number else code, name)
             self._ended.set()
+            self._on_output()
 
     def output(self) -> TerminalOutput:
         """Return what the command has written so far, and how it ended if it has."""

@@ -303,6 +303,47 @@ hear("never")
         await until(pilot, lambda: "heard again" in say(app))
 
 
+async def test_prompt_after_a_failed_start_is_refused_and_kept(workplace: Path) -> None:
+    agent = command_agent(["no-such-agent"])
+    app = ConsoleApp(agent=agent, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await until(pilot, lambda: "✗ stopped" in say(app))
+        await pilot.press(*"hello", "enter")
+        await until(pilot, lambda: "Not sent: the agent did not start" in say(app))
+        assert "there is no such command" in say(app)
+        assert chat_of(app).editor.text == "hello"
+        assert chat_of(app).chat.queued is None
+
+
+async def test_output_of_a_command_is_shown_while_it_runs(workplace: Path, agent: Agent) -> None:
+    """The agent never asks for the output."""
+    flag = workplace / "go-on"
+    command = f"echo first; while [ ! -e {flag} ]; do sleep 0.02; done; echo second"
+    script = f"""
+prompt = hear_prompt()
+made = ask("terminal/create", command="sh", args=["-c", {command!r}])["result"]["terminalId"]
+update("tool_call", toolCallId="t", title="Run it", kind="execute", status="in_progress",
+       content=[{{"type": "terminal", "terminalId": made}}])
+hear("never")
+"""
+    app = ConsoleApp(
+        agent=command_agent(agent(script)), start="chat", cwd=workplace, timing=AT_ONCE
+    )
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: bool(re.search(r"^\W*first\W*$", say(app), re.MULTILINE)))
+        flag.touch()
+        await until(pilot, lambda: bool(re.search(r"^\W*second\W*$", say(app), re.MULTILINE)))
+
+
+async def test_the_mode_is_shown_by_its_name(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await until(pilot, lambda: "mode Ask" in say(app))
+
+
 async def test_escape_can_be_pressed_any_number_of_times_while_the_agent_reads_nothing(
     workplace: Path, agent: Agent
 ) -> None:
