@@ -7,7 +7,7 @@ for the end of the old one, so nothing of an old agent reaches a new one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -270,8 +270,7 @@ class ChatSession:
 
         def note_output(session_id: str, terminal: str) -> None:
             if session_id == self.session_id:
-                self._fresh_outputs.add(terminal)
-                self._has_output.set()
+                self._note_outputs([terminal])
 
         host = ClientHandlers(self, runs=True, on_output=note_output)
         async with connect_agent(
@@ -385,12 +384,17 @@ class ChatSession:
             is_message = not any(isinstance(each, InvalidMessage) for each in decoded.messages)
             if entry.side == "agent" and entry.data.strip() and not is_message:
                 self._report_stray_line(entry)
-            changes = self._conversations.apply(entry, self._exchanges.pair(decoded))
-            self._changed_items += [
-                change.item
-                for change in changes
-                if change.item and self.session_id in {None, change.session_id}
-            ]
+            for change in self._conversations.apply(entry, self._exchanges.pair(decoded)):
+                if change.item and self.session_id in {None, change.session_id}:
+                    self._changed_items.append(change.item)
+                    if isinstance(change.item, ToolCallItem):
+                        # Output may have come before the call that shows it.
+                        self._note_outputs(change.item.terminals)
+
+    def _note_outputs(self, terminals: Iterable[str]) -> None:
+        self._fresh_outputs.update(terminals)
+        if self._fresh_outputs:
+            self._has_output.set()
 
     def _report_stray_line(self, frame: Frame) -> None:
         """Add a notice for the first line that is not a message; count further ones in it."""

@@ -95,7 +95,7 @@ async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workpl
     app = ConsoleApp(agent=DEMO_AGENT.with_protocol(2), start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
-        assert "mode ask" in say(app)
+        assert "mode Ask" in say(app)
         app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
