@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, ToolFailedError, diff_content
+from acp_agent.tools.call import (
+    Outcome,
+    PreparedCall,
+    ReportContent,
+    SideEffect,
+    ToolFailedError,
+    diff_content,
+)
 from acp_agent.tools.control_files import add_warning, controlled_program
 from acp_agent.tools.subject import Subject, path_subject, real_path
 from acp_agent.workspace import Workspace
@@ -28,9 +35,11 @@ class FileChange:
 
 
 def prepare_changes(
-    workspace: Workspace, title: str, changes: Sequence[FileChange]
+    workspace: Workspace, title: str, changes: Sequence[FileChange], *, is_read: bool = True
 ) -> PreparedCall:
     """Return the call that makes `changes`, all of them or none where that can be known before.
+
+    `is_read`: whether its success tells what was in the files.
 
     Raises:
         ToolFailedError: they are too large to be shown.
@@ -70,6 +79,7 @@ def prepare_changes(
         [{"path": change.path} for change in changes],
         diffs,
         subjects=subjects,
+        effects=[SideEffect("read", subject) for subject in subjects] if is_read else (),
         must_ask=program is not None,
     )
 

@@ -82,7 +82,7 @@ async def write_tool(wanted: WriteArguments, workspace: Workspace) -> PreparedCa
     if before is not None and wanted.is_new:
         raise ToolFailedError(f"{wanted.path} is there already")
     change = FileChange(path, before, wanted.text)
-    return prepare_changes(workspace, title, [change])
+    return prepare_changes(workspace, title, [change], is_read=wanted.is_new)
 
 
 @tool("delete", "delete", "Delete a file.", FileArguments)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -65,6 +66,8 @@ class _ToolCall:
         """Empty until the client knows the call."""
         self._content: Content = ()
         self._final: Mapping[str, Json] | None = None
+        self._read: PreparedCall | None = None
+        """Reading what the call looks at, if the user has to be asked about that."""
 
     async def run(self, previous: anyio.Event | None, shown: anyio.Event) -> ToolResult | None:
         """Run the call if that is allowed; return its result, None if the user cancelled.
@@ -143,7 +146,7 @@ class _ToolCall:
         except CallForbiddenError as refusal:
             return refusal.call
         except ToolFailedError as problem:
-            return problem
+            return problem if self._read is None else _explained(self._read, problem)
 
     def _refuse_forbidden(
         self,
@@ -168,6 +171,10 @@ class _ToolCall:
         decision = self._context.permissions.decide(call)
         if decision is not None and decision.verdict in {"forbidden", "reject"}:
             raise CallForbiddenError(call)
+        read = [effect.subject for effect in call.effects if effect.kind == "read"]
+        reading = replace(call, kind="read", subjects=read, effects=())
+        if read and self._context.permissions.decide(reading) is None:
+            self._read = reading
 
     async def _show(self, call: PreparedCall | ToolFailedError) -> None:
         members: Mapping[str, Json] = {"title": single_line(self._wanted.name, NAME_WIDTH)}
@@ -265,6 +272,16 @@ class _ToolCall:
 
 async def _unprepared(_: ReportContent) -> Outcome:
     raise ToolFailedError("the call was allowed before it was prepared")
+
+
+def _explained(reading: PreparedCall, problem: ToolFailedError) -> PreparedCall:
+    """Return a call that fails once the user allows the reading: the reason tells what was read."""
+
+    async def fail(_: ReportContent) -> Outcome:
+        raise problem
+
+    title = f"{reading.title}: it fails, and the reason tells what is in the file"
+    return replace(reading, title=title, run=fail, content=[text_content(str(problem))])
 
 
 def _reason(decision: Decision) -> str:

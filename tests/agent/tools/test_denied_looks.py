@@ -43,17 +43,20 @@ CALLS: dict[str, tuple[dict[str, Json], dict[str, Json]]] = {
 
 
 class Client:
-    """Keeps what it is told; nobody asks it anything."""
+    """Keeps what it is told, and chooses an option; without one, it expects no question."""
 
-    def __init__(self) -> None:
+    def __init__(self, choice: str = "") -> None:
         self.told: list[Json] = []
+        self._choice = choice
 
     async def notify(self, method: str, params: Json = None) -> None:
         assert method == "session/update"
         self.told.append(params["update"])
 
     async def request(self, method: str, params: Json = None) -> Json:
-        raise AssertionError(f"{method} {params}")
+        assert method == "session/request_permission"
+        assert self._choice, params
+        return {"outcome": {"outcome": "selected", "optionId": self._choice}}
 
 
 def by_rule(kind: ToolKind | None) -> Callable[[Path], SessionPermissions]:
@@ -79,9 +82,13 @@ def by_user(cwd: Path) -> SessionPermissions:
 
 
 async def outcome(
-    permissions: SessionPermissions, cwd: Path, name: str, arguments: dict[str, Json]
+    permissions: SessionPermissions,
+    cwd: Path,
+    name: str,
+    arguments: dict[str, Json],
+    choice: str = "",
 ) -> tuple[str, list[Json], ToolResult | None]:
-    client = Client()
+    client = Client(choice)
     context = TurnContext(
         session_id="s",
         client=client,
@@ -123,3 +130,25 @@ async def test_right_and_wrong_guesses_about_a_denied_file_look_the_same(
     assert first[2].is_failed
     assert first[2] == second[2]
     assert (tmp_path / "real.env").read_text() == "KEY=abc\n"
+
+
+@pytest.mark.parametrize("name", ["edit", "patch", "write"])
+async def test_nobody_learns_from_a_wrong_guess_what_the_user_does_not_let_them_read(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "real.env").write_text("KEY=abc\n")
+    rule = PolicyRule("ask", "read", "path", "*.env")
+
+    async def told(arguments: dict[str, Json], choice: str) -> str:
+        permissions = SessionPermissions(PermissionPolicy("allow_all", rules=(rule,)), tmp_path)
+        result = (await outcome(permissions, tmp_path, name, arguments, choice))[2]
+        assert result is not None
+        assert result.is_failed
+        return result.text
+
+    right, wrong = CALLS[name]
+    if name == "write":
+        # The guess that the file is not there is wrong; the other would succeed.
+        right, wrong = wrong, right
+    assert await told(right, "reject") == await told(wrong, "reject")
+    assert await told(wrong, "allow") != await told(wrong, "reject")
