@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import anyio
 import click
@@ -42,6 +42,9 @@ from acp_inspector.journal import Journal
 from acp_protocol.errors import AcpError, OperationTimeoutError
 from acp_protocol.jsonrpc import Json
 
+if TYPE_CHECKING:
+    from acp_console.client.policy_file import PolicyFile
+
 DEMO_PROMPT: Final = "help"
 CANCEL_TIMEOUT_S: Final = 2.0
 """Seconds that a turn has to end after it was cancelled."""
@@ -55,6 +58,8 @@ class TurnOptions:
     allow: AllowLevel = "reads"
     tools: tuple[str, ...] = ()
     """Names of tools that are allowed besides."""
+    policy: Path | None = None
+    """A file of rules that come before `allow` and `tools`."""
     format: Format = "text"
     record: Path | None = None
     limit: float = math.inf
@@ -102,6 +107,13 @@ def _pairs(
     multiple=True,
     metavar="NAME",
     help="Also allow the calls of this tool, by the name that the agent gives it.",
+)
+@click.option(
+    "--policy",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Rules that allow or deny what the agent asks for (TOML); the first one that fits "
+    "decides, --allow and --allow-tool where none does.",
 )
 @click.option(
     "--fail-on-refusal",
@@ -184,7 +196,12 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         OptionError: the agent does not offer a mode, a model or an option.
         BrokenPipeError: the reader of our stdout has gone.
     """
-    allow = options.allow
+    allow, policy = options.allow, None
+    if options.policy is not None:
+        # pydantic takes time, and few turns have a policy.
+        from acp_console.client.policy_file import load_policy
+
+        policy = load_policy(options.policy)
     journal = Journal()
     whole = anyio.CancelScope()
     printer = TurnPrinter(
@@ -192,10 +209,12 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         whole.cancel,
         agent.open_dialect(),
         allowed=allow,
+        rules=policy,
         has_stderr=options.has_stderr,
     )
     handlers = ClientHandlers(
-        PolicyDecider(allow, printer.show_decision, options.tools),
+        PolicyDecider(allow, printer.show_decision, options.tools, policy),
+        rules=policy,
         reads=allow != "none",
         writes=allow in {"edits", "all"},
         runs=allow == "all",
@@ -212,7 +231,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
                 start_timeout=min(START_TIMEOUT_S, options.limit),
             ) as link:
                 with scope:
-                    session_id = await _open_session(link, cwd, options, printer)
+                    session_id = await _open_session(link, cwd, options, printer, policy)
                     await _run_prompt(link, session_id, text, printer)
                 if scope.cancelled_caught and not printer.has_ended:
                     # With the last lines of an agent that hangs.
@@ -234,7 +253,11 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
 
 
 async def _open_session(
-    link: AgentConnection, cwd: Path, options: TurnOptions, printer: TurnPrinter
+    link: AgentConnection,
+    cwd: Path,
+    options: TurnOptions,
+    printer: TurnPrinter,
+    policy: PolicyFile | None,
 ) -> str:
     """Log in, open a session and set its options; return its id."""
     if link.is_version_1_in_disguise:
@@ -252,7 +275,7 @@ async def _open_session(
     mode = next((each for each in offered if each.category == "mode"), None)
     chosen = options.mode
     if mode is not None and chosen is None and options.allow in {"none", "reads"}:
-        chosen = most_restrictive_mode(mode)
+        chosen = most_restrictive_mode(mode, asks=policy is not None and policy.allows_something)
         if chosen is not None:
             if chosen != mode.current:
                 await link.set_option(session_id, mode, chosen)

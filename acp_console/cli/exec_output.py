@@ -16,6 +16,7 @@ from acp_console.client.permissions import (
     EFFECT_KINDS,
     AllowLevel,
     PermissionPrompt,
+    Rules,
     command_of,
     merge_tool_call,
     required_level,
@@ -46,14 +47,16 @@ class TurnPrinter:
         dialect: Dialect | None = None,
         *,
         allowed: AllowLevel = "all",
+        rules: Rules | None = None,
         has_stderr: bool = False,
     ) -> None:
         """Print in `format_`; call `left` when the reader of our stdout has gone.
 
         Messages are translated from `dialect`; None: detect it. `allowed` is what the agent may do
-        without asking. `has_stderr` prints the stderr of the agent as well.
+        without asking, `rules` come before it. `has_stderr` prints the stderr of the agent as well.
         """
         self._allowed: AllowLevel = allowed
+        self._rules = rules
         self._format: Format = format_
         self._left = on_reader_gone
         self._is_in_line = False
@@ -108,20 +111,26 @@ class TurnPrinter:
         if isinstance(call_id := ask.tool_call.get("toolCallId"), str):
             self._asked.add(call_id)
         self.refusals += not is_allowed
+        ruling = self._rules.decide(ask) if self._rules is not None else None
         if self._format == "json":
-            decision = {
+            decision: dict[str, Json] = {
                 "toolCallId": ask.tool_call.get("toolCallId"),
                 "title": ask.title,
                 "kind": ask.kind,
                 "decision": "allow" if is_allowed else "reject",
             }
+            if ruling is not None:
+                decision["rule"] = ruling[1]
             self._write_json({"permission": decision})
         if not is_allowed:
             where = f", outside {ask.cwd}" if ask.paths_outside else ""
             what = single_line(_described(ask.tool_call), TITLE_WIDTH)
             kind = single_line(ask.kind, TITLE_WIDTH)
             self.finish()
-            say(f"refused: {what} ({kind}{where}); --allow {required_level(ask)} allows it")
+            way = f"--allow {required_level(ask)} allows it"
+            if ruling is not None:
+                way = f"denied by the rule at {ruling[1]}"
+            say(f"refused: {what} ({kind}{where}); {way}")
 
     def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
         self.has_ended = True

@@ -17,6 +17,8 @@ import anyio.to_thread
 
 from acp_console.client.permissions import (
     Decider,
+    PermissionPrompt,
+    Rules,
     merge_tool_call,
     parse_permission_request,
     requested_tool_call,
@@ -30,6 +32,7 @@ from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, Sandbo
 from acp_protocol.host.terminals import TerminalMissingError, TerminalPool
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.schema.words import ToolKind
 
 logger = logging.getLogger(__name__)
 
@@ -60,10 +63,15 @@ class ClientHandlers:
         reads: bool = True,
         writes: bool = True,
         runs: bool = False,
+        rules: Rules | None = None,
         on_output: Callable[[str, str], object] = lambda session_id, terminal: None,
     ) -> None:
-        """`on_output`: called when a terminal of a session has new output; must be quick."""
+        """`rules` refuse files and commands that the agent requests without asking first.
+
+        `on_output`: called when a terminal of a session has new output; must be quick.
+        """
         self._decider = decider
+        self._rules = rules
         self._on_output = on_output
         self._reads = reads
         self._writes = writes
@@ -129,9 +137,9 @@ class ClientHandlers:
             case "session/request_permission":
                 return await self._decide(request, _read(request, self.version))
             case "fs/read_text_file" if self._reads and is_offered:
-                return await self._read_file(_read(request, self.version))
+                return await self._read_file(self._allowed(request, "read"))
             case "fs/write_text_file" if self._writes and is_offered:
-                return await anyio.to_thread.run_sync(self._write, _read(request, self.version))
+                return await anyio.to_thread.run_sync(self._write, self._allowed(request, "edit"))
             case method if method in TERMINAL_METHODS and self._terminals and is_offered:
                 return await self._run(self._terminals, request)
             case _:
@@ -253,9 +261,24 @@ class ClientHandlers:
         return {}
 
     async def _run(self, terminals: TerminalPool, request: Request) -> Json:
-        params = _read(request, self.version)
+        is_start = request.method == "terminal/create"
+        params = self._allowed(request, "execute") if is_start else _read(request, self.version)
         roots, cwd = self._roots_of(params), self._cwds[params["sessionId"]]
         return await serve_terminal(terminals, request.method, params, cwd=cwd, roots=roots)
+
+    def _allowed(self, request: Request, kind: ToolKind) -> dict[str, Json]:
+        """Return the params of a request for a file or a terminal, if no rule denies it."""
+        params = _read(request, self.version)
+        if self._rules is None:
+            return params
+        call: dict[str, Json] = {"kind": kind, "rawInput": params}
+        ask = PermissionPrompt(
+            request.id, params["sessionId"], call, (), self._cwds.get(params["sessionId"])
+        )
+        ruling = self._rules.decide(ask)
+        if ruling is not None and ruling[0] == "reject":
+            raise RequestFailedError(jsonrpc.INVALID_PARAMS, "denied by the user's policy")
+        return params
 
     def _roots_of(self, params: dict[str, Json]) -> SandboxedFiles:
         roots = self._roots.get(params["sessionId"])

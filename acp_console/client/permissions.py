@@ -17,6 +17,7 @@ from acp_protocol.json_values import as_list, get, get_list, get_text
 from acp_protocol.jsonrpc import Json, RequestId
 
 AllowLevel: TypeAlias = Literal["none", "reads", "edits", "all"]
+Verdict: TypeAlias = Literal["allow", "reject"]
 
 _PATH_KEYS: Final = ("path", "file_path", "filePath", "abs_path", "absolute_path")
 """Names by which agents give the path of a file in `rawInput`."""
@@ -121,23 +122,40 @@ class Decider(Protocol):
         ...
 
 
+class Rules(Protocol):
+    """Rules of the user that come before the levels."""
+
+    def decide(self, ask: PermissionPrompt) -> tuple[Verdict, str] | None:
+        """Return the decision and the place of the rule; None if they leave it open."""
+        ...
+
+
 class PolicyDecider:
-    """Decides without asking the user; calls `on_refusal` with each refused request."""
+    """Decides without asking the user."""
 
     def __init__(
         self,
         allowed: AllowLevel,
         on_decision: Callable[[PermissionPrompt, bool], None],
         tools: Collection[str] = (),
+        rules: Rules | None = None,
     ) -> None:
-        """Allow what `allowed` includes and calls of `tools`; report each decision."""
+        """Allow what `rules` or, where they leave it open, `allowed` and `tools` include.
+
+        Each decision is reported.
+        """
         self._allowed: AllowLevel = allowed
         self._tools = tools
+        self._rules = rules
         self._decided = on_decision
 
     async def decide(self, request: PermissionPrompt) -> str | None:
-        """Allow once what the level allows; reject the rest, once if that is offered."""
-        is_allowed = request.tool_name in self._tools or allows(self._allowed, request)
+        """Allow once what is allowed; reject the rest, once if that is offered."""
+        ruling = self._rules.decide(request) if self._rules is not None else None
+        if ruling is not None:
+            is_allowed = ruling[0] == "allow"
+        else:
+            is_allowed = request.tool_name in self._tools or allows(self._allowed, request)
         self._decided(request, is_allowed)
         verdict = "allow" if is_allowed else "reject"
         option = request.find_option(f"{verdict}_once", f"{verdict}_always")

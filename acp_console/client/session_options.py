@@ -16,6 +16,8 @@ from acp_protocol.jsonrpc import Json
 
 _READ_ONLY: Final = frozenset({"read", "only"})
 _PLANS: Final = frozenset({"plan", "architect"})
+_ASKS: Final = 2
+"""The rank of a mode in which the agent asks before it acts."""
 
 
 class OptionError(AcpError):
@@ -104,16 +106,20 @@ def find_option(options: list[SessionOption], name: str) -> SessionOption:
     raise OptionError(f"the agent has no option {name!r}; its options: {offered}")
 
 
-def most_restrictive_mode(mode: SessionOption) -> str | None:
-    """Return the id of the mode that lets the agent do least, judged by the names of the modes."""
+def most_restrictive_mode(mode: SessionOption, *, asks: bool = False) -> str | None:
+    """Return the id of the mode that lets the agent do least, judged by the names of the modes.
+
+    `asks` leaves out the modes in which the agent changes nothing, so that it need not ask.
+    """
 
     def strictness(value: tuple[str, str]) -> int | None:
         words = {word for text in value for word in re.findall(r"[a-z]+", text.lower())}
         if words >= _READ_ONLY or "readonly" in words:
             return 0
-        return 1 if words & _PLANS else 2 if "ask" in words else None
+        return 1 if words & _PLANS else _ASKS if "ask" in words else None
 
     ranked = [(rank, value[0]) for value in mode.values if (rank := strictness(value)) is not None]
+    ranked = [each for each in ranked if each[0] == _ASKS or not asks]
     return min(ranked, key=lambda each: each[0])[1] if ranked else None
 
 

@@ -35,7 +35,7 @@ def _check_pattern(pattern: str | None, info: ValidationInfo) -> str | None:
         raise ValueError("must be a non-empty string")
     if other := next((each for each in AREAS if info.data.get(each) is not None), None):
         raise ValueError(f"a rule has either {other} or {member}")
-    check = {"path": _path_problem, "command": _command_problem, "name": _name_problem}[member]
+    check = {"path": path_problem, "command": command_problem, "name": _name_problem}[member]
     if problem := check(pattern):
         raise ValueError(problem)
     kind = info.data.get("kind")
@@ -79,7 +79,7 @@ def rule_table(rule: PolicyRule) -> dict[str, Json]:
     return table | {"decision": rule.decision}
 
 
-def _path_problem(pattern: str) -> str | None:
+def path_problem(pattern: str) -> str | None:
     if ".." in pattern.split("/"):
         return "must be a path without .."
     if pattern.startswith("~"):
@@ -89,7 +89,7 @@ def _path_problem(pattern: str) -> str | None:
     return "must be written with / and without \\" if "\\" in pattern else None
 
 
-def _command_problem(pattern: str) -> str | None:
+def command_problem(pattern: str) -> str | None:
     try:
         words = command_words(pattern)
     except ValueError:

@@ -94,7 +94,7 @@ class PolicyRule:
                 # A host is denied with all its ports, and at the usual ones as well.
                 names.add(_PORT.sub("", name))
                 pattern = _USUAL.sub("", pattern)
-        return any(_is_like(each, pattern) for each in names)
+        return any(is_like(each, pattern) for each in names)
 
     def _fits_command(self, subject: Subject, cwd_parts: Sequence[str]) -> bool:
         pattern, words = command_words(self.pattern), subject.words
@@ -261,13 +261,13 @@ def _places(pattern: Sequence[str], words: Sequence[str], any_number: str) -> se
                 continue
             if pattern[place] == any_number:
                 after.add(place)
-            elif _is_like(word, pattern[place]):
+            elif is_like(word, pattern[place]):
                 after.add(place + 1)
         places = reached(after)
     return places
 
 
-def _is_like(word: str, pattern: str) -> bool:
+def is_like(word: str, pattern: str) -> bool:
     """Return whether `pattern` fits `word`; a bracket means itself, as in `app/[id]`."""
     return fnmatchcase(word, pattern.replace("[", "[[]"))
 
