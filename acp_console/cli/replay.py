@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,13 +14,13 @@ from acp_console.cli.errors import say
 from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
 from acp_console.cli.run_async import run_until_signal
-from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.recording.reader import read_recording
+from acp_inspector.replay.directories import ReplayDirectories, replay_directories
 from acp_inspector.replay.handover import handover
 from acp_inspector.replay.player import (
     STEP_TIMEOUT,
     play_as_client,
     prepare_workspace,
-    recorded_directory,
 )
 from acp_protocol.host.sanitize import escape_controls
 
@@ -44,7 +42,8 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Working directory of the session. Default: a temporary one, with the recording's files.",
+    help="Stands for the working directory of the first session. Default: a temporary one, with "
+    "the recording's files.",
 )
 @click.option(
     "--timeout",
@@ -62,7 +61,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @click.option(
     "--trust",
     is_flag=True,
-    help="Hand the agent the recording's MCP servers and directories outside of its own.",
+    help="Hand the agent the recording's MCP servers, and directories that none can stand for.",
 )
 @ignore_option
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
@@ -102,14 +101,14 @@ def command(
     for fault in recording.bad_lines:
         say(f"{file}, line {fault.line}: {fault.reason}")
 
-    for line in handover(recording.frames, recorded_directory(recording.frames)).describe():
+    for line in handover(recording.frames).describe():
         say(f"hands to the agent: {line}")
 
-    async def play(directory: Path) -> int:
+    async def play(directories: ReplayDirectories) -> int:
         result = await play_as_client(
             recording,
             chosen.command,
-            directory,
+            directories,
             timeout=timeout,
             ignores=ignores,
             allows_redacted=allow_redacted,
@@ -123,17 +122,12 @@ def command(
             return exit_codes.USAGE
         return exit_codes.DONE if result.is_passed else exit_codes.FOUND
 
-    with _directory(recording, cwd) as directory:
-        return run_until_signal(lambda: play(directory))
-
-
-@contextmanager
-def _directory(recording: Recording, cwd: Path | None) -> Generator[Path]:
-    """Yield the directory to play in."""
-    if cwd is not None:
-        yield cwd.resolve()
-        return
-    with tempfile.TemporaryDirectory(prefix="acp-replay-") as directory:
-        resolved = Path(directory).resolve()
-        prepare_workspace(recording.header, resolved)
-        yield resolved
+    with tempfile.TemporaryDirectory(prefix="acp-replay-") as name:
+        new = Path(name).resolve()
+        directories = replay_directories(recording.frames, cwd and cwd.resolve(), new)
+        for recorded, place in directories.places.items():
+            say(f"hands to the agent: directory: {recorded} as {place}")
+        directories.create()
+        if cwd is None:
+            prepare_workspace(recording.header, directories.cwd)
+        return run_until_signal(lambda: play(directories))

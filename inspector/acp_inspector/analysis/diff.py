@@ -10,7 +10,6 @@ Source: docs/design/replay.md.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, unified_diff
@@ -19,7 +18,7 @@ from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.id_map import GENERATED_IDS, TIMESTAMPS, IdMap
+from acp_inspector.analysis.id_map import GENERATED_IDS, TIMESTAMPS, IdMap, with_directories
 from acp_inspector.analysis.items import string
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.steps import JournalStep, Level, Steps
@@ -156,8 +155,12 @@ def compare(
             ids of both.
     """
     ids = ids or IdMap()
-    ours = _read(left, level, ignores, selectors[0], sides, ids.recorded_cwd)
-    theirs = _read(right, level, ignores, selectors[1], sides, ids.live_cwd)
+    # Each pair of directories has a name of its own, so that one cannot stand for another.
+    numbers = {each: at for at, each in enumerate(dict.fromkeys(ids.directories.values()), 1)}
+    names = {live: "«cwd»" if at == 1 else f"«cwd {at}»" for live, at in numbers.items()}
+    recorded_names = {each: names[live] for each, live in ids.directories.items()}
+    ours = _read(left, level, ignores, selectors[0], sides, recorded_names)
+    theirs = _read(right, level, ignores, selectors[1], sides, names)
     steps_by_turn, other_steps = _steps_by_turn(ours), _steps_by_turn(theirs)
     comparing = _Comparing(ids)
     found = [
@@ -184,9 +187,12 @@ def _read(
     ignores: Sequence[Ignore],
     wanted: FrameSelector | None,
     sides: Sequence[Side],
-    cwd: str,
+    names: Mapping[str, str],
 ) -> list[JournalStep]:
-    """Return the steps of a journal; ignores apply only to compared sides."""
+    """Return the steps of a journal; ignores apply only to compared sides.
+
+    `names` stand for directories in its texts.
+    """
     model, steps = SessionModel(), Steps(level)
     exchanges = model.exchanges
     selectors = [each.what for each in ignores if not isinstance(each.what, JSONPath)]
@@ -214,23 +220,22 @@ def _read(
         if not is_ignored:
             steps.apply(frame, paired)
     known = (talk.info.cwd for talk in model.conversations.sessions.values())
-    cwds = sorted({each for each in (cwd, *known) if each and each != "/"}, key=len, reverse=True)
+    places = {each: "«cwd»" for each in known if each and each != "/"}
+    places.update(names)
     finished = steps.finished()
     for step in finished:
-        step.value = _placed(step.value, cwds)
+        step.value = _placed(step.value, places)
     return finished
 
 
-def _placed(value: Json, cwds: Sequence[str]) -> Json:
-    """Return a value with every working directory in its texts replaced."""
-    if not cwds:
+def _placed(value: Json, places: Mapping[str, str]) -> Json:
+    """Return a value with the directories in its texts replaced."""
+    if not places:
         return value
     try:
         text = json.dumps(value, ensure_ascii=False)
-        for cwd in cwds:
-            spelled = re.escape(json.dumps(cwd, ensure_ascii=False)[1:-1])
-            text = re.sub(rf"{spelled}(?![\w.-])", "«cwd»", text)
-        return json.loads(text)
+        spelled = {json.dumps(each, ensure_ascii=False)[1:-1]: places[each] for each in places}
+        return json.loads(with_directories(text, spelled))
     except RecursionError:
         # Too deeply nested to copy: it is compared unchanged.
         return value

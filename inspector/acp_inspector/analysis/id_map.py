@@ -8,8 +8,8 @@ an id: to the corresponding text of the other run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import Final, TypeAlias, cast
 
 from acp_inspector.redaction.detector import PLACEHOLDER
@@ -29,11 +29,13 @@ class IdMap:
     """Pairs of ids, one to one for each kind of id."""
 
     def __init__(
-        self, recorded_cwd: str = "", live_cwd: str = "", *, is_redacted: bool = False
+        self, directories: Mapping[str, str] | None = None, *, is_redacted: bool = False
     ) -> None:
-        """Start empty; `is_redacted`: the recording has placeholders for secrets."""
-        self.recorded_cwd = str(PurePath(recorded_cwd)) if recorded_cwd else ""
-        self.live_cwd = str(PurePath(live_cwd)) if live_cwd else ""
+        """Start with the live directory of each recorded one.
+
+        `is_redacted`: the recording has placeholders for secrets.
+        """
+        self.directories: Mapping[str, str] = directories or {}
         self._live: dict[_Key, Json] = {}
         self._recorded: dict[_Key, Json] = {}
         self._is_redacted = is_redacted
@@ -87,9 +89,7 @@ class IdMap:
         if isinstance(recorded, list):
             return [self.to_live(value) for value in cast("list[Json]", recorded)]
         if isinstance(recorded, str):
-            placed = recorded
-            if self.recorded_cwd:
-                placed = recorded.replace(self.recorded_cwd, self.live_cwd)
+            placed = with_directories(recorded, self.directories)
             return with_secrets(placed, self._secrets) if self._secrets else placed
         return recorded
 
@@ -97,6 +97,16 @@ class IdMap:
         if name in GENERATED_IDS and (name, _hashable(value)) in self._live:
             return self._live[name, _hashable(value)]
         return self.to_live(value)
+
+
+def with_directories(text: str, places: Mapping[str, str]) -> str:
+    """Return `text` with the longest directory that fits replaced, wherever a path begins so."""
+    if not places:
+        return text
+    longest = sorted(places, key=len, reverse=True)
+    # A name that only begins alike is another directory; a point may end a sentence.
+    pattern = rf"(?:{'|'.join(map(re.escape, longest))})(?!\.*[\w-])"
+    return re.sub(pattern, lambda found: places[found[0]], text)
 
 
 def _hashable(value: Json) -> object:

@@ -6,12 +6,12 @@ directories are places in which an agent works.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from acp_inspector.journal import Frame
-from acp_protocol.json_values import as_list, get, get_list, get_text
+from acp_inspector.replay.directories import unplaced_directories
+from acp_protocol.json_values import get, get_list, get_text
 from acp_protocol.jsonrpc import Json, Request, SuccessResponse, read_message
 
 
@@ -22,7 +22,7 @@ class Handover:
     servers: tuple[str, ...]
     """Commands and addresses of MCP servers."""
     foreign_directories: tuple[str, ...]
-    """Directories outside of the one that is replaced by the live one."""
+    """Directories that no other ones stand for."""
     modes: tuple[str, ...]
     """Modes and values of options that were set."""
     allowed: int
@@ -43,10 +43,9 @@ class Handover:
         return lines + [f"{what}: {count}" for what, count in counts if count]
 
 
-def handover(frames: Iterable[Frame], directory: str) -> Handover:
-    """Return what the client hands over; `directory` is the one that is replaced."""
+def handover(frames: Sequence[Frame]) -> Handover:
+    """Return what the client hands over."""
     servers: dict[str, None] = {}
-    directories: dict[str, None] = {}
     modes: dict[str, None] = {}
     allowed = prompts = 0
     for frame in frames:
@@ -61,13 +60,12 @@ def handover(frames: Iterable[Frame], directory: str) -> Handover:
                 modes[f"{get(params, 'configId')} = {get(params, 'value')}"] = None
             case Request(method=method, params=params) if method.startswith("session/"):
                 servers |= dict.fromkeys(map(_server, get_list(params, "mcpServers")))
-                directories |= dict.fromkeys(_directories(params))
             case SuccessResponse(result={"outcome": {"optionId": str(option)}}):
                 allowed += not option.startswith("reject")
             case _:
                 pass
-    foreign = [each for each in directories if not _is_inside(each, directory)]
-    return Handover(tuple(servers), tuple(foreign), tuple(modes), allowed, prompts)
+    foreign = tuple(unplaced_directories(frames))
+    return Handover(tuple(servers), foreign, tuple(modes), allowed, prompts)
 
 
 def _server(server: Json) -> str:
@@ -75,13 +73,3 @@ def _server(server: Json) -> str:
     if command is None:
         return get_text(server, "url") or get_text(server, "name") or "unknown"
     return " ".join([command, *map(str, get_list(server, "args"))])
-
-
-def _directories(params: Json) -> Iterator[str]:
-    for value in (get(params, "cwd"), *as_list(get(params, "additionalDirectories"))):
-        if isinstance(value, str):
-            yield value
-
-
-def _is_inside(path: str, directory: str) -> bool:
-    return ".." not in PurePath(path).parts and PurePath(path).is_relative_to(directory or "/")

@@ -7,7 +7,7 @@ matter. Each wait has a limit, and its error names the expected step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,7 @@ from acp_inspector.journal import Frame, Journal
 from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
+from acp_inspector.replay.directories import ReplayDirectories
 from acp_inspector.replay.handover import handover
 from acp_inspector.replay.result import ReplayResult
 from acp_protocol.concurrency import BackgroundTasks
@@ -68,7 +69,7 @@ class BarrierError(AcpError):
 async def play_as_client(
     recording: Recording,
     command: Sequence[str],
-    cwd: Path,
+    directories: ReplayDirectories,
     *,
     timeout: float = STEP_TIMEOUT,
     settle: float = SETTLE_SECONDS,
@@ -77,18 +78,18 @@ async def play_as_client(
     allows_redacted: bool = False,
     is_trusted: bool = False,
 ) -> ReplayResult:
-    """Start `command` in `cwd` and play the recording's client against it.
+    """Start `command` and play the recording's client against it.
 
     Args:
         recording: the recording to play.
         command: the agent's, with its arguments.
-        cwd: where it works.
+        directories: where it works; they are there.
         timeout: seconds for each wait.
         settle: seconds in which the agent may still send too much at the end.
         quiet: seconds of silence after which an agent that owes no response counts as finished.
         ignores: what is not compared; each counts how often it applied.
         allows_redacted: send placeholders where the recording has no secrets any more.
-        is_trusted: hand over the recording's MCP servers and foreign directories.
+        is_trusted: hand over the recording's MCP servers and directories without a place.
 
     Raises:
         RedactedRecordingError: it is redacted; nothing was started.
@@ -102,17 +103,17 @@ async def play_as_client(
             f"{recording.path} is redacted: the agent would get placeholders instead of secrets; "
             "allow it with --allow-redacted"
         )
-    given = handover(recording.frames, recorded_directory(recording.frames))
+    given = handover(recording.frames)
     if given.needs_trust and not is_trusted:
         named = "".join(f"\n  {line}" for line in given.describe())
         raise UntrustedRecordingError(
             f"{recording.path} would hand this to the agent; allow it with --trust:{named}"
         )
-    async with spawn(command, cwd=cwd) as child:
+    async with spawn(command, cwd=directories.cwd) as child:
         player = RecordingPlayer(
             recording.frames,
             StreamTransport(child.stdout, child.stdin),
-            str(cwd),
+            directories,
             ignores,
             is_redacted=is_redacted,
         )
@@ -176,7 +177,7 @@ class RecordingPlayer:
         self,
         frames: Sequence[Frame],
         transport: Transport,
-        live_cwd: str,
+        directories: ReplayDirectories,
         ignores: Sequence[Ignore] = (),
         *,
         is_redacted: bool = False,
@@ -186,14 +187,14 @@ class RecordingPlayer:
         self._reached = 0
         """Recorded frames up to the barrier that did not open, if there was one."""
         self._transport = transport
-        recorded_cwd = recorded_directory(frames)
-        self._new_ids = partial(IdMap, recorded_cwd, live_cwd, is_redacted=is_redacted)
+        places = {each: str(place) for each, place in directories.places.items()}
+        self._new_ids = partial(IdMap, places, is_redacted=is_redacted)
         self._ids = self._new_ids()
         self._recorded = _AgentSteps()
         self._journal = Journal()
         self._live = _AgentSteps()
         self._grew = anyio.Event()
-        self._files = SandboxedFiles([Path(live_cwd)])
+        self._files = SandboxedFiles([directories.cwd, *directories.places.values()])
         self._writes: dict[tuple[str, RequestId], Json] = {}
         self._played = 0
         self.is_connected = True
@@ -316,14 +317,3 @@ class RecordingPlayer:
         if isinstance(message, SuccessResponse | ErrorResponse):
             after["id"] = self._ids.live_id(message.id)
         return frame.data if after == before else encode(after)
-
-
-def recorded_directory(frames: Iterable[Frame]) -> str:
-    """Return the working directory of the first new session; empty if there is none."""
-    for frame in frames:
-        match read_message(frame.data):
-            case Request(method="session/new", params={"cwd": str(cwd)}):
-                return cwd
-            case _:
-                continue
-    return ""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from acp_console.cli import exit_codes
 from acp_inspector.journal import Journal
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.writer import RecordingWriter
-from acp_protocol.jsonrpc import encode_request, encode_result
+from acp_protocol.jsonrpc import encode_notification, encode_request, encode_result
 from tests.console.conftest import Agent, Call
 
 COUNTING = """
@@ -26,6 +28,11 @@ hear("never")
 
 
 HANDED = "acp-console: hands to the agent: prompts: 1\n"
+
+
+def without_places(stderr: str) -> str:
+    lines = stderr.splitlines(keepends=True)
+    return "".join(line for line in lines if "hands to the agent: directory: " not in line)
 
 
 @pytest.fixture
@@ -43,7 +50,7 @@ def test_an_agent_that_behaves_as_recorded_passes(
     """However it cuts its text."""
     command = agent('prompt = hear_prompt(); say("one, two"); end(prompt); hear("never")')
     done = call("replay", "--as", "client", str(recording), "--", *command)
-    assert (done.code, done.err) == (exit_codes.DONE, HANDED)
+    assert (done.code, without_places(done.err)) == (exit_codes.DONE, HANDED)
     assert done.out.startswith("counting.acp.ndjson: pass: 3 client frames played")
 
 
@@ -52,7 +59,7 @@ def test_an_agent_that_does_not_fails_with_a_diff(
 ) -> None:
     command = agent('prompt = hear_prompt(); say("one, three\\x1b[2J"); end(prompt); hear("never")')
     done = call("replay", str(recording), "--", *command)
-    assert (done.code, done.err) == (exit_codes.FOUND, HANDED)
+    assert (done.code, without_places(done.err)) == (exit_codes.FOUND, HANDED)
     assert "counting.acp.ndjson: fail: 1 problem;" in done.out
     assert "- one, two\n" in done.out
     assert "+ one, three␛[2J\n" in done.out
@@ -113,7 +120,8 @@ hear("never")
 """)
     words = [sys.executable, "-m", "acp_console", "replay", str(recording), "--", *command]
     done = subprocess.run(words, capture_output=True, timeout=30, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (143, b"", HANDED.encode())
+    assert (done.returncode, done.stdout) == (143, b"")
+    assert without_places(done.stderr.decode()) == HANDED
 
 
 def test_many_differences_of_a_kind_are_counted_unless_all_are_asked_for(
@@ -208,8 +216,8 @@ def foreign(path: Path, params: dict[str, object]) -> Path:
             {"mcpServers": [{"type": "http", "name": "x", "url": "https://a.b/"}]},
             "MCP server: https://a.b/",
         ),
-        ({"additionalDirectories": ["/etc"]}, "directory: /etc"),
-        ({"additionalDirectories": ["/work/../etc"]}, "directory: /work/../etc"),
+        ({"additionalDirectories": ["/"]}, "directory: /"),
+        ({"additionalDirectories": ["../etc"]}, "directory: ../etc"),
     ],
 )
 def test_what_a_recording_names_is_handed_over_only_if_it_is_trusted(
@@ -247,3 +255,126 @@ hear("never")
     assert more == f"{cwd}/more"
     call("replay", "--cwd", str(tmp_path), str(path), "--", *command)
     assert json.loads(seen.read_text())[0] == str(tmp_path)
+
+
+TWO_SESSIONS = """
+greet()
+opened = []
+for name in ("one", "two"):
+    request = hear("session/new")
+    opened.append(request["params"])
+    tell(id=request["id"], result={"sessionId": name})
+for name in ("one", "two"):
+    prompt = hear("session/prompt")
+    text = prompt["params"]["prompt"][0]["text"]
+    cwd = opened[["one", "two"].index(name)]["cwd"]
+    chunk = {"sessionUpdate": "agent_message_chunk",
+             "content": {"type": "text", "text": ANSWER}}
+    tell(method="session/update", params={"sessionId": name, "update": chunk})
+    end(prompt)
+with open(SEEN, "w") as file:
+    json.dump([opened, text, [os.path.isdir(each["cwd"]) for each in opened], os.getcwd()], file)
+hear("never")
+"""
+
+
+def two_sessions(path: Path, one: str, two: str, more: list[str]) -> Path:
+    """Write a recording of two sessions; the agent repeats each one's directory and prompt."""
+    writer = RecordingWriter(path, new_header(["agent"], Path("/home/ada")))
+    journal = Journal()
+    journal.line("client", encode_request(0, "initialize", {"protocolVersion": 1}))
+    journal.line("agent", encode_result(0, {"protocolVersion": 1}))
+    for number, name, cwd in ((1, "one", one), (2, "two", two)):
+        opening = {"cwd": cwd, "mcpServers": [], "additionalDirectories": more}
+        journal.line("client", encode_request(number, "session/new", opening))
+        journal.line("agent", encode_result(number, {"sessionId": name}))
+    for number, name, cwd in ((3, "one", one), (4, "two", two)):
+        text = f"compare {one}/a with {two}/b, not with {two}2; list {', '.join(more)}."
+        block = {"type": "text", "text": text}
+        params = {"sessionId": name, "prompt": [block]}
+        journal.line("client", encode_request(number, "session/prompt", params))
+        said = {"type": "text", "text": f"{cwd}/x: {text}"}
+        update = {"sessionUpdate": "agent_message_chunk", "content": said}
+        params = {"sessionId": name, "update": update}
+        journal.line("agent", encode_notification("session/update", params))
+        journal.line("agent", encode_result(number, {"stopReason": "end_turn"}))
+    writer.write(journal.entries)
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "more", "is_named", "expected"),
+    [
+        # The recorded directories; whether --cwd is given; their places below it and below a
+        # temporary one.
+        ("/h/proj", "/h/proj/sub", [], True, ("CWD", "CWD/sub")),
+        ("/h/proj/sub", "/h/proj", [], True, ("CWD/sub", "CWD")),
+        ("/h/proj", "/h/lib", [], True, ("CWD", "NEW")),
+        ("/h/proj", "/h/lib", ["/etc/x"], True, ("CWD", "NEW/h/lib", "NEW/etc/x")),
+        ("/h/proj", "/h/proj/sub", [], False, ("NEW", "NEW/sub")),
+        ("/h/proj", "/h/lib", [], False, ("NEW/proj", "NEW/lib")),
+        ("/h/proj/", "/h/proj/../lib", [], False, ("NEW/proj", "NEW/lib")),
+        (
+            "/h/proj",
+            "/h/proj2",
+            ["/h/proj/inner"],
+            False,
+            ("NEW/proj", "NEW/proj2", "NEW/proj/inner"),
+        ),
+        ("/h/proj", "/h/proj", [], False, ("NEW", "NEW")),
+    ],
+)
+def test_every_recorded_directory_has_a_place_of_its_own(
+    agent: Agent,
+    call: Call,
+    tmp_path: Path,
+    one: str,
+    two: str,
+    more: list[str],
+    is_named: bool,
+    expected: tuple[str, ...],
+) -> None:
+    path = two_sessions(tmp_path / "two.acp.ndjson", one, two, more)
+    home, seen = tmp_path / "home", tmp_path / "seen"
+    home.mkdir()
+    options = ["--cwd", str(home)] if is_named else []
+    script = TWO_SESSIONS.replace("ANSWER", 'f"{cwd}/x: {text}"').replace("SEEN", repr(str(seen)))
+    done = call("replay", *options, str(path), "--", *agent(script))
+    assert done.code == exit_codes.DONE, done.out
+    opened, text, are_there, started_in = json.loads(seen.read_text())
+    live = [opened[0]["cwd"], opened[1]["cwd"], *opened[0]["additionalDirectories"]]
+    assert are_there == [True, True]
+    assert os.path.normpath(started_in) == os.path.normpath(live[0])
+    for recorded, place, wanted in zip((one, two, *more), live, expected, strict=True):
+        base, _, below = wanted.partition("/")
+        assert place.startswith(str(home) if base == "CWD" else tempfile.gettempdir())
+        assert (base == "CWD") is not ("acp-replay-" in place)
+        assert place.rstrip("/").endswith(f"/{below}" if below else "")
+        assert f"directory: {recorded.rstrip('/')} as {place.rstrip('/')}\n" in done.err
+    assert f"{live[0]}/a with {live[1]}/b, not with" in text
+    assert text.endswith(f"list {', '.join(live[2:])}.")
+
+
+def test_an_agent_that_works_in_the_directory_of_another_session_fails(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    path = two_sessions(tmp_path / "two.acp.ndjson", "/h/proj", "/h/lib", [])
+    script = TWO_SESSIONS.replace("ANSWER", 'opened[0]["cwd"] + f"/x: {text}"')
+    script = script.replace("SEEN", repr(str(tmp_path / "seen")))
+    done = call("replay", str(path), "--", *agent(script))
+    assert (done.code, done.out.count("«cwd 2»/x")) == (exit_codes.FOUND, 1)
+
+
+def test_a_link_in_the_named_directory_leads_no_session_out(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    path = two_sessions(tmp_path / "two.acp.ndjson", "/h/proj", "/h/proj/sub/deep", [])
+    home, outside = tmp_path / "home", tmp_path / "outside"
+    home.mkdir()
+    outside.mkdir()
+    (home / "sub").symlink_to(outside)
+    done = call("replay", "--cwd", str(home), str(path), "--", *agent("hear('never')"))
+    assert done.code == exit_codes.USAGE
+    assert "but a link leads from there elsewhere" in done.err
+    assert list(outside.iterdir()) == []

@@ -22,7 +22,7 @@ RECORDINGS = sorted((Path(__file__).parents[3] / "recordings").glob("*.acp.ndjso
 def differences(
     recorded: list[Frame], live: list[Frame], *cwds: str, is_redacted: bool = False
 ) -> tuple[StepDifference, ...]:
-    ids = IdMap(*cwds, is_redacted=is_redacted)
+    ids = IdMap({cwds[0]: cwds[1]} if cwds else {}, is_redacted=is_redacted)
     return compare(recorded, live, sides=("agent",), ids=ids).differences
 
 

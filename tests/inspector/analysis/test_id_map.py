@@ -27,7 +27,7 @@ def test_kinds_and_types_do_not_mix() -> None:
 
 
 def test_what_is_sent_holds_the_live_values() -> None:
-    ids = IdMap("/old", "/new")
+    ids = IdMap({"/old": "/new"})
     ids.learn(
         {"sessionId": "a", "list": [{"toolCallId": "c"}]},
         {"sessionId": "x", "list": [{"toolCallId": "d"}]},

@@ -14,6 +14,7 @@ import pytest
 
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.player import QUIET_SECONDS, play_as_client, prepare_workspace
 from acp_inspector.replay.result import ReplayResult
 
@@ -28,7 +29,8 @@ async def play(
 ) -> ReplayResult:
     prepare_workspace(recording.header, cwd)
     with anyio.fail_after(LIMIT):
-        return await play_as_client(recording, command, cwd, timeout=20, quiet=quiet)
+        directories = replay_directories(recording.frames, cwd, cwd)
+        return await play_as_client(recording, command, directories, timeout=20, quiet=quiet)
 
 
 def changed(recording: Recording, change: Callable[[Frame], Entry | None]) -> Recording:

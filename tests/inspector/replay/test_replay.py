@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.recording.reader import read_recording
+from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.player import play_as_client
 from tests.inspector.talks import Said, answer, ask, chunk, encoded, frames, prompt, update
 
@@ -38,7 +39,8 @@ async def replay(recorded: Sequence[Said], live: Sequence[Said], cwd: Path) -> l
         (side, (what if isinstance(what, bytes) else encoded(what)).decode()) for side, what in live
     ]
     command = [sys.executable, "-c", AGENT, json.dumps(lines)]
-    result = await play_as_client(recording, command, cwd, timeout=5, settle=0.1)
+    directories = replay_directories(recording.frames, cwd, cwd)
+    result = await play_as_client(recording, command, directories, timeout=5, settle=0.1)
     assert result.errors == ()
     return [f"{each.name} {each.path}".strip() for each in result.differences]
 
