@@ -34,6 +34,8 @@ _SCRIPT_FLAG: Final = re.compile(r"-[a-z]*c")
 _OPERATORS: Final = frozenset("();<>|&\n")
 _EXPANDED: Final = re.compile(r"[$`\\{}~]")
 """Characters by which a shell makes other words of what is written."""
+_STDERR: Final = re.compile(r"(?<=\s)2>(?:&1|\s?/dev/null)(?!\S)")
+"""Redirections that agents add to most commands; they write no file."""
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _WHOLE_TREES: Final = frozenset({"move", "delete"})
 """Kinds of calls that may take a directory with all that is in it."""
@@ -191,6 +193,7 @@ def _commands(raw: Any) -> tuple[list[list[str]], bool]:
 
 def _shell_commands(script: str) -> tuple[list[list[str]], bool]:
     """Return the words of each command in a script, and whether it is one without expansions."""
+    script = _STDERR.sub("", script)
     lexer = shlex.shlex(script, posix=True, punctuation_chars="();<>|&\n")
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     try:
