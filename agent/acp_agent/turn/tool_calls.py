@@ -171,6 +171,9 @@ class _ToolCall:
         decision = self._context.permissions.decide(call)
         if decision is not None and decision.verdict in {"forbidden", "reject"}:
             raise CallForbiddenError(call)
+        for path in paths:
+            # It fails whatever is there, so nobody is asked.
+            self._context.workspace.disk.check_inside(path)
         read = [effect.subject for effect in call.effects if effect.kind == "read"]
         reading = replace(call, kind="read", subjects=read, effects=())
         if read and self._context.permissions.decide(reading) is None:

@@ -152,3 +152,31 @@ async def test_nobody_learns_from_a_wrong_guess_what_the_user_does_not_let_them_
         right, wrong = wrong, right
     assert await told(right, "reject") == await told(wrong, "reject")
     assert await told(wrong, "allow") != await told(wrong, "reject")
+
+
+@pytest.mark.parametrize("name", ["edit", "patch", "write", "move"])
+async def test_where_reading_is_asked_about_by_policy_a_rejected_guess_tells_nothing_either(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "real.env").write_text("KEY=abc\n")
+    results: list[ToolResult | None] = []
+    for arguments in CALLS[name]:
+        permissions = SessionPermissions(PermissionPolicy("ask_always"), tmp_path)
+        results.append((await outcome(permissions, tmp_path, name, arguments, "reject"))[2])
+    assert results == [ToolResult(name, "rejected by the user", is_failed=True)] * 2
+
+
+async def test_a_wrong_guess_about_a_file_that_may_be_read_asks_nobody(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("KEY=abc\n")
+    wrong: dict[str, Json] = {"path": "a.txt", "old": "KEY=abd", "new": "x"}
+    _, _, result = await outcome(SessionPermissions(cwd=tmp_path), tmp_path, "edit", wrong)
+    assert result is not None
+    assert "does not hold" in result.text
+
+
+async def test_a_path_outside_is_refused_without_asking(tmp_path: Path) -> None:
+    wrong: dict[str, Json] = {"path": "/etc/passwd", "old": "a", "new": "x"}
+    permissions = SessionPermissions(PermissionPolicy("ask_always"), tmp_path)
+    _, _, result = await outcome(permissions, tmp_path, "edit", wrong)
+    assert result is not None
+    assert result.is_failed
