@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from acp_inspector.redaction.json_strings import (
     NAMING,
+    DecodedText,
     JsonLiteral,
     JsonString,
     strings,
@@ -21,7 +22,9 @@ from acp_inspector.redaction.patterns import (
     SECRET_PATTERNS,
     assignment_spans,
     command_spans,
+    consists_of_words,
     entropy_spans,
+    is_ambiguous_name,
     is_placeholder_value,
     is_secret_name,
     query_spans,
@@ -120,13 +123,31 @@ class SecretDetector:
 
         `key` is the name of the member whose value is `text`.
         """
+        return self._find(text, key, encodings=MAX_ENCODINGS)
+
+    def _find(self, text: str, key: str, *, encodings: int) -> list[SecretMatch]:
+        if _COLOUR_START not in text:
+            return self._find_plain(text, key, encodings=encodings)
+        plain = DecodedText(text, 0, _COLOUR, lambda _: "")
+        hits = self._find_plain(plain.text, key, encodings=encodings)
+        return [_in_source(hit, plain) for hit in hits]
+
+    def _find_plain(self, text: str, key: str, *, encodings: int) -> list[SecretMatch]:
         hits: list[SecretMatch] = []
         is_json = _is_json(text)
         if not is_json:
             hits += self._in_text(text, is_random=_RANDOM_KEYS.fullmatch(key) is not None)
+            if encodings and "%" in text:
+                for word in _PERCENT_ENCODED.finditer(text):
+                    decoded = DecodedText(word[0], word.start(), _PERCENT, unquote)
+                    hits += self._in_decoded(decoded, key, encodings=encodings - 1)
         if is_json or ('"' in text and ("{" in text or "[" in text)):
-            hits += self._in_json(text)
+            hits += self._in_json(text, encodings=encodings)
         return _merged(hits, text)
+
+    def _in_decoded(self, text: DecodedText, key: str, *, encodings: int) -> Iterator[SecretMatch]:
+        for hit in self._find(text.text, key, encodings=encodings):
+            yield _in_source(hit, text)
 
     def _in_text(self, text: str, *, is_random: bool) -> Iterable[SecretMatch]:
         if len(text) < _MIN_TEXT:
@@ -148,14 +169,15 @@ class SecretDetector:
                 continue
             rules = frozenset({name})
             for start, end in find_spans(text):
-                value = text[start:end]
+                # Without the end of a sentence.
+                value = text[start:end].rstrip(".,")
                 if not (name in _LOOSE and is_placeholder_value(value)):
-                    yield SecretMatch(start, end, value, rules)
+                    yield SecretMatch(start, start + len(value), value, rules)
         if self._pattern is not None:
             for found in self._pattern.finditer(text):
                 yield SecretMatch(found.start(), found.end(), found[0], self._known[found[0]])
 
-    def _in_json(self, text: str) -> Iterator[SecretMatch]:
+    def _in_json(self, text: str, *, encodings: int) -> Iterator[SecretMatch]:
         for item in strings(text):
             if isinstance(item, dict):
                 value = item.get("value")
@@ -164,9 +186,7 @@ class SecretDetector:
                     yield from _from(value, _scheme_end(value.text))
                 continue
             literal = item.literal
-            for hit in self.find(literal.text, item.key):
-                start, end = literal.offset(hit.start), literal.offset(hit.end)
-                yield replace(hit, start=start, end=end)
+            yield from self._in_decoded(literal, item.key, encodings=encodings)
             if "key" not in self.rules:
                 continue
             if _is_named_secret(item):
@@ -175,6 +195,19 @@ class SecretDetector:
                 yield from _from(literal, item.password_at)
 
 
+MAX_ENCODINGS: Final = 2
+"""How often a text may be percent-encoded."""
+_COLOUR_START: Final = "\x1b["
+_COLOUR: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+"""A control sequence of a terminal (ECMA-48, section 5.4)."""
+_PERCENT: Final = re.compile(
+    r"%[0-7][0-9A-Fa-f]|%[CDcd][0-9A-Fa-f]%[89ABab][0-9A-Fa-f]"
+    r"|%[Ee][0-9A-Fa-f](?:%[89ABab][0-9A-Fa-f]){2}|%[Ff][0-7](?:%[89ABab][0-9A-Fa-f]){3}"
+)
+"""The bytes of one character in UTF-8."""
+_PERCENT_ENCODED: Final = re.compile(
+    r"""(?<![^\s"'<>])(?:[^\s"'<>%]|%(?![0-9A-Fa-f]{2}))*+%[0-9A-Fa-f]{2}[^\s"'<>]*+"""
+)
 _MIN_TEXT: Final = 6
 _MAX_CACHED_TEXT: Final = 100
 _CACHE_SIZE: Final = 10_000
@@ -190,6 +223,10 @@ def is_worth_redacting(value: str) -> bool:
         return len(value) >= 20 or (len(value) >= 12 and not (value.islower() or value.istitle()))
     kinds = {"digit" if char.isdigit() else char.isalpha() for char in value}
     return len(value) >= 6 and len(kinds) >= 2
+
+
+def _in_source(hit: SecretMatch, text: DecodedText) -> SecretMatch:
+    return replace(hit, start=text.offset(hit.start), end=text.end_offset(hit.end))
 
 
 def _is_json(text: str) -> bool:
@@ -208,6 +245,8 @@ def _is_named_secret(item: JsonString) -> bool:
         return False
     if item.key and is_secret_name(item.key):
         return True
+    if item.key and is_ambiguous_name(item.key):
+        return not consists_of_words(item.literal.text)
     if item.above.lower() in _SECRET_GROUPS:
         return is_worth_redacting(item.literal.text) and " " not in item.literal.text
     if item.key == "value" and is_secret_name(item.above):

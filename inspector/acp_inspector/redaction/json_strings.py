@@ -8,8 +8,8 @@ JSON: a truncated line is read as far as possible.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -22,36 +22,59 @@ _SHORT: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _TOKEN: Final = re.compile(r'"((?:[^"\\]|\\.)*+)("|\\?\Z)|[{}\[\]:,]', re.DOTALL)
 
 
-class JsonLiteral:
-    """A string in JSON source text: its value, and the offset of each character."""
+class DecodedText:
+    """A text whose escapes are decoded, and the offset of each of its characters in the source."""
 
     __slots__ = ("_indexes", "_offsets", "start", "text")
 
-    def __init__(self, source: str, start: int) -> None:
-        """Decode `source` (without quotes), which is at offset `start` of its text."""
+    def __init__(
+        self, source: str, start: int, escape: re.Pattern[str], decode: Callable[[str], str]
+    ) -> None:
+        """Decode each `escape` in `source`, which is at offset `start` of its text.
+
+        `decode` returns one character, or none.
+        """
         self.start = start
         self._indexes = [0]
         self._offsets = [0]
-        if "\\" not in source:
-            self.text = source
-            return
         pieces: list[str] = []
         index = offset = 0
-        for found in _ESCAPE.finditer(source):
+        for found in escape.finditer(source):
             plain = source[offset : found.start()]
+            char = decode(found[0])
             index += len(plain)
-            pieces += (plain, _character(found[0]))
-            self._indexes += (index, index + 1)
+            pieces += (plain, char)
+            self._indexes += (index, index + len(char))
             self._offsets += (found.start(), found.end())
-            index += 1
+            index += len(char)
             offset = found.end()
         pieces.append(source[offset:])
         self.text = "".join(pieces)
 
     def offset(self, index: int) -> int:
-        """Return the offset in the text of the character at `index` of the value."""
+        """Return the offset in the source of the character at `index`."""
         at = bisect_right(self._indexes, index) - 1
         return self.start + self._offsets[at] + index - self._indexes[at]
+
+    def end_offset(self, index: int) -> int:
+        """Return the offset in the source behind the character before `index`."""
+        at = bisect_left(self._indexes, index)
+        if at == len(self._indexes) or self._indexes[at] > index:
+            at -= 1
+        return self.start + self._offsets[at] + index - self._indexes[at]
+
+
+class JsonLiteral(DecodedText):
+    """A string in JSON source text."""
+
+    __slots__ = ()
+
+    def __init__(self, source: str, start: int) -> None:
+        """Decode `source` (without quotes), which is at offset `start` of its text."""
+        if "\\" in source:
+            super().__init__(source, start, _ESCAPE, _character)
+        else:
+            self.start, self.text, self._indexes, self._offsets = start, source, [0], [0]
 
 
 def _character(escape: str) -> str:

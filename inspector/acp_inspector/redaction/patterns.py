@@ -33,13 +33,18 @@ _LAST: Final = _words(
     "authorization bearer cookie cookies credential credentials jwt passcode passphrase passwd "
     "password passwords pwd secret secrets apikey apikeys"
 )
+_AMBIGUOUS_LAST: Final = _words("auth pass pwd")
+_HARMLESS_PASSES: Final = _words(
+    "boarding compute depth final first full last low max min multi next render second shadow "
+    "single third two"
+)
 _HARMLESS_TOKENS: Final = _words(
     "bos cancel cancellation continuation eos first last mask max next page pad per progress "
     "stop sync unk"
 )
 _SECRET_KEYS: Final = _words(
-    "access account api auth encryption license master private proxy secret service session "
-    "shared signing storage subscription"
+    "access account api app auth consumer encryption license master private proxy secret service "
+    "session shared signing storage subscription webhook"
 )
 _HARMLESS_KEYS: Final = _words("cache foreign hot partition primary public sort")
 _COMPOUNDS: Final = (
@@ -75,17 +80,31 @@ def is_secret_name(name: str) -> bool:
     words = [word.lower() for word in _NAME_WORD.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
+    if words[-3:] == ["secret", "key", "base"]:
+        words.pop()
     if not words or any(not (char.isalnum() or char in "_-. /$:") for char in name):
         return False
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     if last in _LAST or last.endswith(_COMPOUNDS):
         return True
+    if last == "pass" and name[0].islower():
+        return bool(before) and before not in _HARMLESS_PASSES
     if last == "token":
         return before not in _HARMLESS_TOKENS
     if last == "key" and before in _SECRET_KEYS:
         return True
     ending = name.rpartition("_")[2] if _UPPER_CASE.fullmatch(name) else ""
     return ending in _UPPER_CASE_LAST and before not in _HARMLESS_KEYS
+
+
+@lru_cache(maxsize=4096)
+def is_ambiguous_name(name: str) -> bool:
+    """Return whether `name` is often, but not always, the name of a secret: `auth`, `pass`, `pwd`.
+
+    Its value is a secret only if it does not consist of words.
+    """
+    words = [word.lower() for word in _NAME_WORD.findall(name[-NAME_LIMIT:])]
+    return bool(words) and words[-1] in _AMBIGUOUS_LAST and len(words) < 3
 
 
 _END: Final = r"(?![A-Za-z0-9_-])"
@@ -194,7 +213,9 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
         "token",
         "tokens with the mark of their provider: Hugging Face, npm, PyPI, Stripe, Groq, xAI, "
         "Perplexity, Replicate, Cerebras, Fireworks, Tavily, Docker, DigitalOcean, Linear, Notion, "
-        "Sentry, Databricks, Vault, SendGrid, Telegram, Shopify, Postman, Doppler, Supabase",
+        "Sentry, Databricks, Vault, SendGrid, Telegram, Shopify, Postman, Doppler, Supabase, "
+        "Discord, Mapbox, Twilio, Mailgun, Grafana, Figma, Atlassian, New Relic, Azure, Netlify, "
+        "RubyGems",
         "the providers' documentation; gitleaks rules of those names",
         _token(
             r"(?:hf|api_org)_[A-Za-z0-9]{30,}",
@@ -223,10 +244,33 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
             r"dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9.]{40,}",
             r"sb(?:p|_secret)_[A-Za-z0-9_-]{20,}",
             r"AGE-SECRET-KEY-1[A-Z0-9]{58}",
+            r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}",
+            r"[ps]k\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}",
+            r"(?:SK[a-f0-9]{32}|key-[a-f0-9]{32})",
+            r"gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}",
+            r"figd_[A-Za-z0-9_-]{40,}",
+            r"ATATT3x[A-Za-z0-9_=-]{100,}",
+            r"NRAK-[A-Z0-9]{27}",
+            r"[A-Za-z0-9_.~-]{3}[78]Q~[A-Za-z0-9_.~-]{31,37}",
+            r"nfp_[A-Za-z0-9]{36}",
+            r"rubygems_[a-f0-9]{48}",
         ),
         hints="hf_ api_org_ npm_ pypi- _live_ _test_ _prod_ whsec_ gsk_ xai- pplx- r8_ csk- fw_ "
         "tvly- dckr_ _v1_ lin_ ntn_ secret_ sntrys_ sntryu_ dapi hvs. hvb. hvr. SG. :AA shpat_ "
-        "shpca_ shppa_ shpss_ PMAK- dp.pt. dp.st. dp.ct. dp.sa. sbp_ sb_ AGE-SECRET-KEY",
+        "shpca_ shppa_ shpss_ PMAK- dp.pt. dp.st. dp.ct. dp.sa. sbp_ sb_ AGE-SECRET-KEY "
+        "M N O k.eyJ SK key- glsa_ glc_ figd_ ATATT3x NRAK- Q~ nfp_ rubygems_",
+    ),
+    _pattern(
+        "password-hash",
+        "hashed passwords: crypt, bcrypt, Argon2, Django, Werkzeug, LDAP, PostgreSQL",
+        "crypt(5); PHC string format; RFC 3112; documentation of Django, Werkzeug and PostgreSQL",
+        r"(?<![A-Za-z0-9$])\$(?:[1-7]|2[abxy]?|y|gy|apr1|P|H|sha1|md5|argon2(?:id|i|d)|scrypt|"
+        r"pbkdf2(?:-sha[0-9]+)?)\$[A-Za-z0-9./+=,$-]{20,512}",
+        r"(?<![A-Za-z0-9_])(?:pbkdf2_sha[0-9]+|bcrypt_sha256|argon2|scrypt|pbkdf2)(?::[a-z0-9]+)*\$"
+        r"[A-Za-z0-9./+=,$-]{30,512}",
+        r"\{(?:S?SHA(?:256|384|512)?|S?MD5|CRYPT)\}[A-Za-z0-9./+$]{20,256}={0,2}",
+        r"SCRAM-SHA-(?:1|256)\$[0-9]{4,9}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=:]{40,}",
+        hints="$ SHA} SHA256} SHA512} MD5} CRYPT}",
     ),
     _pattern(
         "jwt",
@@ -265,13 +309,14 @@ def query_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of the secrets in queries and fragments of URLs in `text`."""
     for found in _QUERY.finditer(text):
         name = found["name"]
-        is_long = len(found["value"]) >= _MIN_QUERY
-        if is_long and (name.lower() in _QUERY_NAMES or is_secret_name(name)):
+        if len(found["value"]) < _MIN_QUERY:
+            continue
+        if name.lower() in _QUERY_NAMES or _is_named(name, found["value"]):
             yield found.span("value")
 
 
 _CANDIDATE: Final = re.compile(
-    r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9_-]{32,128}={0,2}(?![A-Za-z0-9+/=_-])"
+    r"(?<![A-Za-z0-9+/=_.%-])[A-Za-z0-9_-]{32,128}={0,2}(?![A-Za-z0-9+/=_-])"
 )
 _ID: Final = re.compile(
     r"(?:[a-z]{2,16}[_-])?(?:[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9a-fA-F]+|"
@@ -307,36 +352,101 @@ def entropy_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 _QUOTE: Final = r"""\\*["'`]"""
-_ASSIGNMENT: Final = re.compile(
-    rf"""(?P<name>(?<![\w.-])[A-Za-z_$-][\w.$-]{{0,79}}+)(?:{_QUOTE})?\]?
-    (?:\s{{0,4}}(?:=>|:=|=|:)\s{{0,4}}|(?P<option>(?<=[a-z-])\ ))
-    (?:(?:{_QUOTE})?(?P<scheme>(?i:bearer|basic|token))\s)?
-    (?:(?P<quote>{_QUOTE})(?P<quoted>[^"'`\s\\]{{4,}})(?={_QUOTE})
-      |(?P<bare>[A-Za-z0-9_~!@%^*+./-]{{6,}}+=*))""",
+_NAME: Final = re.compile(
+    rf"""(?<![\w.«-])(?P<before>--?(?=[A-Za-z])|ENV\ )?(?P<name>[A-Za-z_$][\w.$-]{{0,79}}+)
+    (?P<closing>{_QUOTE})?\]?
+    (?:(?P<separator>
+        \s{{0,4}}(?:=>|:=|=|:(?:\ ?[A-Za-z][\w.|\[\] ]{{0,40}}=(?=\s?["'`]))?)\s{{0,4}})
+      |(?(before)\ {{1,4}}|(?!)))""",
     re.VERBOSE,
+)
+"""The name of a value, and what separates both; an option and `ENV` need only a space."""
+_VALUE: Final = re.compile(
+    rf"""(?:[bfru]{{0,2}}(?P<quote>{_QUOTE}))?
+    (?P<scheme>(?i:bearer|basic|token|digest|apikey|negotiate|bot)\ {{1,4}})?
+    (?(quote)(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\\\r\n]))++)(?:(?P=quote)|\Z)
+      |(?P<bare>[^\s"'`\\;&|<>()\[\]{{}},$«»][^\s"'`\\;&|<>()\[\]{{}},«»]*+))""",
+    re.VERBOSE,
+)
+_IN_VARIABLE: Final = re.compile(r"[^\s\"'`\\;&|<>()«»]+")
+"""The value of an environment variable, which may contain brackets and commas."""
+_NEXT_PAIR: Final = re.compile(r"[;&][\w .-]{1,40}=")
+_PROSE: Final = re.compile(r" [a-z]{2,}(?: |[.,]?$)")
+_LINE_END: Final = re.compile(r"[ \t]*(?:[\r\n]|\Z)")
+_ELEMENT: Final = re.compile(
+    r"<(?:\w{1,20}:)?(?P<name>[A-Za-z][\w.-]{0,79}+)(?:\s[^<>]{0,200})?>\s{0,80}"
+    r"(?P<value>[^<>\s]{3,1024}+)\s{0,80}</(?:\w{1,20}:)?(?P=name)>"
+)
+_ATTRIBUTES: Final = re.compile(
+    r"""\b(?:key|name)\s?=\s?(["'])(?P<name>[\w.:-]{1,80})\1\s{1,80}"""
+    r"""value\s?=\s?(["'])(?P<value>[^"'<>]{3,1024}+)\3"""
 )
 _COOKIE: Final = re.compile(
     r"(?i:\b(?:set-)?cookie)\s{0,4}:\s{0,4}([^\s;=\"'`\\]{1,80}+=[^\r\n\"'`\\]{4,4096}+)"
 )
-_NETRC: Final = re.compile(r"\blogin\s{1,8}\S{1,80}+\s{1,8}password\s{1,8}(\S{4,200}+)")
+_NETRC: Final = re.compile(
+    r"(?m:\blogin\s{1,8}\S{1,80}+\s{1,8}|^[ \t]{1,8})password\s{1,8}(\S{4,200}+)"
+)
 _WHOLE: Final = ((_COOKIE, ("ookie", "OOKIE")), (_NETRC, ("password",)))
 """Cookie headers and netrc lines, with hints that every text with one contains."""
 _FIRST_WORD: Final = re.compile(r"\b(?:access|api|auth|client|private|secret) \Z", re.IGNORECASE)
 _LONGEST_WORD: Final = len("private ")
-_PREFIXED: Final = re.compile(r"--?[A-Za-z]")
 _NO_VALUES: Final = re.compile(
-    r"""\$\{?[A-Za-z_]\w*(?::-)?\}?|\$\{\{.*|\$\(.*|<.*>|<|\{.*|\[.*|%\w+%|[*•.xX_-]{3,}|
+    r"""\$[A-Za-z_]\w*|\$\{.*|\$\(.*|<.*>|<|\{.*|\[.*|%\w+%|[*•.xX_-]{3,}|
     (?:process\.env|os\.environ|import\.meta|env|ENV|secrets)[.\[(].*|
+    .*(?:…|\.{3})|
     (?i:your[-_ ].*|.*[-_ ]here|changeme|.?redacted.?|true|false|null|none|nil|string|required|
     optional|include|omit|undefined|bearer|basic|oauth2?|same-origin|number|boolean|object|str|int|
-    bytes|any|self|this|secret|token|password|api[-_]?key)""",
+    bytes|any|self|this|secret|token|password|api[-_]?key|
+    enabled|disabled|missing|unset|invalid|expired|empty|present|configured|hidden|default|unknown)""",
     re.VERBOSE,
 )
 _LETTER: Final = re.compile(r"[A-Za-z]")
 _DIGIT: Final = re.compile(r"[0-9]")
-_REFERENCE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
-_LONG: Final = 16
-_MIN_BARE: Final = 8
+_ROOTS: Final = _words(
+    "args auth cfg config credentials ctx data env event form input options opts os params process "
+    "props req request res response secrets self session settings state this token user values"
+)
+"""Variables whose members are passed on in code."""
+_PATH: Final = re.compile(r"(?:~|\.{0,2}|[A-Za-z]:)[/\\].*")
+_SEPARATORS: Final = re.compile(r"[._/:@$\\>=~-]+|[,.?!]? ")
+_CODE_WORD: Final = re.compile(
+    r"(?i:oauth2|base64(?:url)?|b64|sha\d{1,3}|utf8|s3|i18n|x509|ec2|md5|k8s|p12|pkcs\d{1,2})"
+)
+_WORD: Final = re.compile(r"[A-Za-z]*(?:[0-9]{0,2}|256|384|512|25519)|[0-9]{4}")
+_CONSONANTS: Final = re.compile(r"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{6}")
+_MIN_HUMP: Final = 2.5
+"""Least letters between capitals in a name of several words, on average."""
+_MIN_VALUE: Final = 4
+_MIN_BARE: Final = 6
+_MIN_PASSPHRASE: Final = 16
+_MIN_WHOLE: Final = 8
+_MAX_WORDS: Final = 256
+"""Longest value that may be harmless, in characters."""
+
+
+def consists_of_words(value: str) -> bool:
+    """Return whether `value` is made of words or names in code, not of random characters."""
+    sentence = f"{value} " if " " in value else value
+    for part in _SEPARATORS.split(_CODE_WORD.sub("", sentence)):
+        if not _WORD.fullmatch(part) or _CONSONANTS.search(part):
+            return False
+        letters = part.rstrip("0123456789")
+        if len(letters) > 3 and len(letters) < _MIN_HUMP * len(_NAME_WORD.findall(letters)):
+            return False
+    return True
+
+
+def is_placeholder_value(value: str) -> bool:
+    """Return whether `value` is a variable, a type, asterisks or the like instead of a secret."""
+    return _NO_VALUES.fullmatch(value) is not None
+
+
+def _is_named(name: str, value: str) -> bool:
+    """Return whether `name` gives `value` away as a secret."""
+    if is_secret_name(name):
+        return True
+    return is_ambiguous_name(name) and not consists_of_words(value)
 
 
 def assignment_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -347,65 +457,110 @@ def assignment_spans(text: str) -> Iterator[tuple[int, int]]:
     for pattern, hints in _WHOLE:
         if any(hint in text for hint in hints):
             for found in pattern.finditer(text):
-                if _is_value(found[1], is_bare=True):
+                value = found[1]
+                if len(value) >= _MIN_WHOLE and _LETTER.search(value) and _DIGIT.search(value):
                     yield found.span(1)
+    yield from _in_markup(text)
     at = 0
-    while found := _ASSIGNMENT.search(text, at):
-        name = found["name"]
-        group = "quoted" if found["quoted"] is not None else "bare"
-        if found["option"] and not _PREFIXED.match(name):
-            # `a token abcdefg1` is prose.
-            at = found.end("name")
-            continue
-        is_value = _is_value_by_context(found) or _is_value(found[group], is_bare=group == "bare")
-        if is_value and _is_secret(name, text, found.start()):
-            yield found.span(group)
-            at = found.end(group)
-        else:
-            # The value may be the name of the next assignment.
-            at = found.end("name")
+    while found := _NAME.search(text, at):
+        # The value may be the name of the next assignment.
+        at = found.end("name")
+        if _names_secret(found, text) and (span := _assigned(found, text)):
+            yield span
+            at = span[1]
 
 
-def _is_value_by_context(found: re.Match[str]) -> bool:
-    """Return whether the context shows that it is a value, even if it looks like a word.
-
-    That is the case in a header with a scheme, and after an environment variable.
-    """
-    value = found["bare"]
-    if value is None or is_placeholder_value(value):
-        return False
-    is_header = found["scheme"] is not None and found["name"].lower().endswith("authorization")
-    is_variable = found["name"].isupper() and found.string[found.end("name")] == "="
-    return is_header or (is_variable and not _is_reference(value))
+def _in_markup(text: str) -> Iterator[tuple[int, int]]:
+    for pattern, hint in ((_ELEMENT, "</"), (_ATTRIBUTES, "value")):
+        if hint in text:
+            for found in pattern.finditer(text):
+                name, value = found["name"], found["value"]
+                is_label = is_placeholder_value(value) or name.lower() == value.lower()
+                if _is_named(name, value) and not is_label:
+                    yield found.span("value")
 
 
-def _is_secret(name: str, text: str, at: int) -> bool:
-    """Return whether the name at `at`, alone or with the word before it, names a secret."""
-    if is_secret_name(name.lstrip("-")):
+def _names_secret(found: re.Match[str], text: str) -> bool:
+    """Return whether a name, alone or with the word before it, names a secret."""
+    name = found["name"]
+    if is_secret_name(name) or is_ambiguous_name(name):
         return True
     if name.lower() not in {"key", "secret", "token"}:
         return False
+    at = found.start("name")
     before = _FIRST_WORD.search(text[max(at - _LONGEST_WORD - 1, 0) : at])
     return before is not None and is_secret_name(before[0] + name)
 
 
-def is_placeholder_value(value: str) -> bool:
-    """Return whether `value` is a variable, a type, asterisks or the like instead of a secret."""
-    return _NO_VALUES.fullmatch(value) is not None
+def _assigned(found: re.Match[str], text: str) -> tuple[int, int] | None:
+    """Return the span of the secret that follows its name; None if it is none."""
+    name, separator = found["name"], found["separator"]
+    assigned = _VALUE.match(text, found.end())
+    if assigned is None:
+        return None
+    is_bare = assigned["quoted"] is None
+    start, end = assigned.span("bare" if is_bare else "quoted")
+    is_variable = name.isupper() and separator == "="
+    if is_variable and assigned["quote"] == "`":
+        # The output of a command.
+        return None
+    if is_bare and is_variable and not assigned["scheme"]:
+        whole = _IN_VARIABLE.match(text, start)
+        end = whole.end() if whole else end
+    value = text[start:end].rstrip(",." if is_bare else "")
+    end = start + len(value)
+    if len(value) > _MAX_WORDS:
+        return start, end
+    if len(value) < _MIN_VALUE or is_placeholder_value(value.strip()) or "://" in value:
+        return None
+    has_scheme = assigned["scheme"] is not None and name.lower().endswith("authorization")
+    is_announced = has_scheme or _is_announced(found, text, end)
+    if not consists_of_words(value):
+        is_secret = is_announced or not is_bare or len(value) >= _MIN_BARE
+    elif not is_secret_name(name) or _PATH.fullmatch(value) or text[end : end + 1] in ("(", "["):
+        is_secret = False
+    elif is_announced:
+        is_secret = has_scheme or not _is_reference(value)
+    else:
+        # A passphrase.
+        is_secret = (
+            not is_bare
+            and len(value) >= _MIN_PASSPHRASE
+            and " " not in value
+            and not is_secret_name(value)
+            and not name.lower().endswith(("key", "token"))
+        )
+    return (start, end) if is_secret else None
 
 
-def _is_value(value: str, *, is_bare: bool) -> bool:
-    if is_placeholder_value(value):
+def _is_announced(found: re.Match[str], text: str, end: int) -> bool:
+    """Return whether a value follows even if it looks like a word.
+
+    That is so for variables of the environment, headers, options and pairs.
+    """
+    name, separator = found["name"], found["separator"]
+    value = text[found.end() : end]
+    if separator is None:
+        return not (_PROSE.match(text, end) or value.isupper() or value.startswith("-"))
+    if separator == "=":
+        is_pair = text[found.start() - 1 : found.start()] in {";", "&", "?"}
+        is_first = _NEXT_PAIR.match(text, end) is not None
+        return name.isupper() or bool(found["before"]) or is_pair or is_first
+    is_bare = value[:1] not in {'"', "'", "`", "\\"}
+    if "-" in name and (name[0].isupper() or name.startswith("x-")):
+        # Behind a quoted name, a bare word is a variable.
+        return not (is_bare and found["closing"])
+    if not name.isupper() or name.lower() in _LAST | {"token"}:
         return False
-    has_both = _LETTER.search(value) is not None and _DIGIT.search(value) is not None
-    if is_bare:
-        return len(value) >= _MIN_BARE and has_both and not _is_reference(value)
-    return has_both or len(value) >= _LONG or not value.isalnum()
+    if "=" in separator:
+        return not name.endswith(("KEY", "TOKEN"))
+    return not is_bare or _LINE_END.match(text, end) is not None
 
 
 def _is_reference(value: str) -> bool:
-    """Return whether `value` refers to a secret: a member, a call, a file."""
-    return _REFERENCE.fullmatch(value) is not None or "(" in value or "/" in value[:2]
+    """Return whether words with dots are a member in code, such as `request.token`."""
+    root, *members = re.split(r"\.|::|->", value)
+    return bool(members) and (root.lower() in _ROOTS or is_secret_name(members[-1]))
 
 
 MAX_COMMAND_CHARACTERS: Final = 2000
