@@ -214,7 +214,7 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
         "tokens with the mark of their provider: Hugging Face, npm, PyPI, Stripe, Groq, xAI, "
         "Perplexity, Replicate, Cerebras, Fireworks, Tavily, Docker, DigitalOcean, Linear, Notion, "
         "Sentry, Databricks, Vault, SendGrid, Telegram, Shopify, Postman, Doppler, Supabase, "
-        "Discord, Mapbox, Twilio, Mailgun, Grafana, Figma, Atlassian, New Relic, Azure, Netlify, "
+        "Mapbox, Grafana, Figma, Atlassian, New Relic, Azure, Netlify, "
         "RubyGems",
         "the providers' documentation; gitleaks rules of those names",
         _token(
@@ -244,9 +244,7 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
             r"dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9.]{40,}",
             r"sb(?:p|_secret)_[A-Za-z0-9_-]{20,}",
             r"AGE-SECRET-KEY-1[A-Z0-9]{58}",
-            r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}",
             r"[ps]k\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}",
-            r"(?:SK[a-f0-9]{32}|key-[a-f0-9]{32})",
             r"gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}",
             r"figd_[A-Za-z0-9_-]{40,}",
             r"ATATT3x[A-Za-z0-9_=-]{100,}",
@@ -258,15 +256,24 @@ SECRET_PATTERNS: Final[tuple[SecretPattern, ...]] = (
         hints="hf_ api_org_ npm_ pypi- _live_ _test_ _prod_ whsec_ gsk_ xai- pplx- r8_ csk- fw_ "
         "tvly- dckr_ _v1_ lin_ ntn_ secret_ sntrys_ sntryu_ dapi hvs. hvb. hvr. SG. :AA shpat_ "
         "shpca_ shppa_ shpss_ PMAK- dp.pt. dp.st. dp.ct. dp.sa. sbp_ sb_ AGE-SECRET-KEY "
-        "M N O k.eyJ SK key- glsa_ glc_ figd_ ATATT3x NRAK- Q~ nfp_ rubygems_",
+        "k.eyJ glsa_ glc_ figd_ ATATT3x NRAK- Q~ nfp_ rubygems_",
+    ),
+    _pattern(
+        "discord",
+        "Discord bot tokens",
+        "Discord API documentation; detect-secrets `DiscordBotTokenDetector`",
+        r"[MNO](?<![A-Za-z0-9_-].)[A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}"
+        rf"{_END}",
+        hints=".",
     ),
     _pattern(
         "password-hash",
         "hashed passwords: crypt, bcrypt, Argon2, Django, Werkzeug, LDAP, PostgreSQL",
         "crypt(5); PHC string format; RFC 3112; documentation of Django, Werkzeug and PostgreSQL",
-        r"(?<![A-Za-z0-9$])\$(?:[1-7]|2[abxy]?|y|gy|apr1|P|H|sha1|md5|argon2(?:id|i|d)|scrypt|"
+        # Each begins with a letter or sign that is rare, not with a condition: that is fast.
+        r"\$(?<![A-Za-z0-9$].)(?:[1-7]|2[abxy]?|y|gy|apr1|P|H|sha1|md5|argon2(?:id|i|d)|scrypt|"
         r"pbkdf2(?:-sha[0-9]+)?)\$[A-Za-z0-9./+=,$-]{20,512}",
-        r"(?<![A-Za-z0-9_])(?:pbkdf2_sha[0-9]+|bcrypt_sha256|argon2|scrypt|pbkdf2)(?::[a-z0-9]+)*\$"
+        r"(?:pbkdf2_sha[0-9]+|bcrypt_sha256|argon2|scrypt|pbkdf2)(?::[a-z0-9]+)*\$"
         r"[A-Za-z0-9./+=,$-]{30,512}",
         r"\{(?:S?SHA(?:256|384|512)?|S?MD5|CRYPT)\}[A-Za-z0-9./+$]{20,256}={0,2}",
         r"SCRAM-SHA-(?:1|256)\$[0-9]{4,9}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=:]{40,}",
@@ -352,15 +359,28 @@ def entropy_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 _QUOTE: Final = r"""\\*["'`]"""
+_NAME_ENDS: Final = "|".join(
+    sorted(
+        word.lower()[-3:].rjust(3, ".")
+        for word in {*_LAST, *_AMBIGUOUS_LAST, *_COMPOUNDS, *_UPPER_CASE_LAST, "token", "base"}
+    )
+)
+_NAME_END: Final = rf"(?<=(?i:{_NAME_ENDS}|..[0-9_]))(?P<closing>{_QUOTE})?"
 _NAME: Final = re.compile(
-    rf"""(?<![\w.«-])(?P<before>--?(?=[A-Za-z])|ENV\ )?(?P<name>[A-Za-z_$][\w.$-]{{0,79}}+)
-    (?P<closing>{_QUOTE})?\]?
-    (?:(?P<separator>
-        \s{{0,4}}(?:=>|:=|=|:(?:\ ?[A-Za-z][\w.|\[\] ]{{0,40}}=(?=\s?["'`]))?)\s{{0,4}})
-      |(?(before)\ {{1,4}}|(?!)))""",
+    rf"""(?P<name>[A-Za-z_$-](?<![\w.«-].)[\w.$-]{{0,80}}+)
+    (?=(?:{_QUOTE})?\]?\s{{0,4}}[=:]){_NAME_END}\]?
+    (?P<separator>
+        \s{{0,4}}(?:=>|:=|=|:(?:\ ?[A-Za-z][\w.|\[\] ]{{0,40}}=(?=\s?["'`]))?)\s{{0,4}})""",
     re.VERBOSE,
 )
-"""The name of a value, and what separates both; an option and `ENV` need only a space."""
+"""The name of a value, and what separates both.
+
+Patterns that are searched everywhere begin with a character, not with a condition: that is fast.
+"""
+_OPTION: Final = re.compile(
+    rf"-(?<![\w.«-].)(?P<name>-?[A-Za-z][\w.-]{{0,79}}+){_NAME_END}(?P<separator>(?!))?\ {{1,4}}"
+)
+"""An option before its value."""
 _VALUE: Final = re.compile(
     rf"""(?:[bfru]{{0,2}}(?P<quote>{_QUOTE}))?
     (?P<scheme>(?i:bearer|basic|token|digest|apikey|negotiate|bot)\ {{1,4}})?
@@ -377,15 +397,18 @@ _ELEMENT: Final = re.compile(
     r"<(?:\w{1,20}:)?(?P<name>[A-Za-z][\w.-]{0,79}+)(?:\s[^<>]{0,200})?>\s{0,80}"
     r"(?P<value>[^<>\s]{3,1024}+)\s{0,80}</(?:\w{1,20}:)?(?P=name)>"
 )
+_DOCKER: Final = re.compile(
+    r"ENV(?<!\w...)[ \t]{1,8}(?P<name>[A-Z][A-Z0-9_]{1,79}+)[ \t]{1,8}(?P<value>[^\s=$<\"']\S{3,}+)"
+)
 _ATTRIBUTES: Final = re.compile(
-    r"""\b(?:key|name)\s?=\s?(["'])(?P<name>[\w.:-]{1,80})\1\s{1,80}"""
+    r"""(?:key|name)\s?=\s?(["'])(?P<name>[\w.:-]{1,80})\1\s{1,80}"""
     r"""value\s?=\s?(["'])(?P<value>[^"'<>]{3,1024}+)\3"""
 )
 _COOKIE: Final = re.compile(
-    r"(?i:\b(?:set-)?cookie)\s{0,4}:\s{0,4}([^\s;=\"'`\\]{1,80}+=[^\r\n\"'`\\]{4,4096}+)"
+    r"(?:[cC]ookie|COOKIE)\s{0,4}:\s{0,4}([^\s;=\"'`\\]{1,80}+=[^\r\n\"'`\\]{4,4096}+)"
 )
 _NETRC: Final = re.compile(
-    r"(?m:\blogin\s{1,8}\S{1,80}+\s{1,8}|^[ \t]{1,8})password\s{1,8}(\S{4,200}+)"
+    r"(?:login\s{1,8}\S{1,80}+\s{1,8}| (?<!\S.)(?<!\S..))password\s{1,8}(\S{4,200}+)"
 )
 _WHOLE: Final = ((_COOKIE, ("ookie", "OOKIE")), (_NETRC, ("password",)))
 """Cookie headers and netrc lines, with hints that every text with one contains."""
@@ -461,17 +484,18 @@ def assignment_spans(text: str) -> Iterator[tuple[int, int]]:
                 if len(value) >= _MIN_WHOLE and _LETTER.search(value) and _DIGIT.search(value):
                     yield found.span(1)
     yield from _in_markup(text)
-    at = 0
-    while found := _NAME.search(text, at):
-        # The value may be the name of the next assignment.
-        at = found.end("name")
-        if _names_secret(found, text) and (span := _assigned(found, text)):
-            yield span
-            at = span[1]
+    for pattern in (_NAME, _OPTION):
+        at = 0
+        while found := pattern.search(text, at):
+            # The value may be the name of the next assignment.
+            at = found.end()
+            if _names_secret(found, text) and (span := _assigned(found, text)):
+                yield span
+                at = span[1]
 
 
 def _in_markup(text: str) -> Iterator[tuple[int, int]]:
-    for pattern, hint in ((_ELEMENT, "</"), (_ATTRIBUTES, "value")):
+    for pattern, hint in ((_ELEMENT, "</"), (_ATTRIBUTES, "value"), (_DOCKER, "ENV")):
         if hint in text:
             for found in pattern.finditer(text):
                 name, value = found["name"], found["value"]
@@ -482,7 +506,7 @@ def _in_markup(text: str) -> Iterator[tuple[int, int]]:
 
 def _names_secret(found: re.Match[str], text: str) -> bool:
     """Return whether a name, alone or with the word before it, names a secret."""
-    name = found["name"]
+    name = found["name"].lstrip("-")
     if is_secret_name(name) or is_ambiguous_name(name):
         return True
     if name.lower() not in {"key", "secret", "token"}:
@@ -494,7 +518,7 @@ def _names_secret(found: re.Match[str], text: str) -> bool:
 
 def _assigned(found: re.Match[str], text: str) -> tuple[int, int] | None:
     """Return the span of the secret that follows its name; None if it is none."""
-    name, separator = found["name"], found["separator"]
+    name, separator = found["name"].lstrip("-"), found["separator"]
     assigned = _VALUE.match(text, found.end())
     if assigned is None:
         return None
@@ -538,14 +562,14 @@ def _is_announced(found: re.Match[str], text: str, end: int) -> bool:
 
     That is so for variables of the environment, headers, options and pairs.
     """
-    name, separator = found["name"], found["separator"]
+    name, separator = found["name"].lstrip("-"), found["separator"]
     value = text[found.end() : end]
     if separator is None:
         return not (_PROSE.match(text, end) or value.isupper() or value.startswith("-"))
     if separator == "=":
         is_pair = text[found.start() - 1 : found.start()] in {";", "&", "?"}
         is_first = _NEXT_PAIR.match(text, end) is not None
-        return name.isupper() or bool(found["before"]) or is_pair or is_first
+        return name.isupper() or name != found["name"] or is_pair or is_first
     is_bare = value[:1] not in {'"', "'", "`", "\\"}
     if "-" in name and (name[0].isupper() or name.startswith("x-")):
         # Behind a quoted name, a bare word is a variable.
