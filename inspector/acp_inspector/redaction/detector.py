@@ -22,11 +22,10 @@ from acp_inspector.redaction.patterns import (
     SECRET_PATTERNS,
     assignment_spans,
     command_spans,
-    consists_of_words,
     entropy_spans,
-    is_ambiguous_name,
     is_placeholder_value,
     is_secret_name,
+    names_secret,
     query_spans,
 )
 
@@ -243,10 +242,8 @@ def _is_named_secret(item: JsonString) -> bool:
     """Return whether the key or option of a string is the name of a secret."""
     if item.is_key:
         return False
-    if item.key and is_secret_name(item.key):
+    if item.key and names_secret(item.key, item.literal.text):
         return True
-    if item.key and is_ambiguous_name(item.key):
-        return not consists_of_words(item.literal.text)
     if item.above.lower() in _SECRET_GROUPS:
         return is_worth_redacting(item.literal.text) and " " not in item.literal.text
     if item.key == "value" and is_secret_name(item.above):

@@ -318,7 +318,7 @@ def query_spans(text: str) -> Iterator[tuple[int, int]]:
         name = found["name"]
         if len(found["value"]) < _MIN_QUERY:
             continue
-        if name.lower() in _QUERY_NAMES or _is_named(name, found["value"]):
+        if name.lower() in _QUERY_NAMES or names_secret(name, found["value"]):
             yield found.span("value")
 
 
@@ -330,6 +330,7 @@ _ID: Final = re.compile(
     r"[0-9A-HJKMNP-TV-Z]{26})"
 )
 _NAMED_IDS: Final = re.compile(
+    r"AAAA[A-Z]|sha\d{3}-|"
     r"(?:toolu|call|msg|req|resp|run|chatcmpl|sess|session|thread|item|fc|rs|gen|evt|task|tool)[a-z]{0,8}[_-]",
     re.IGNORECASE,
 )
@@ -465,11 +466,11 @@ def is_placeholder_value(value: str) -> bool:
     return _NO_VALUES.fullmatch(value) is not None
 
 
-def _is_named(name: str, value: str) -> bool:
+def names_secret(name: str, value: str) -> bool:
     """Return whether `name` gives `value` away as a secret."""
     if is_secret_name(name):
         return True
-    return is_ambiguous_name(name) and not consists_of_words(value)
+    return is_ambiguous_name(name) and not consists_of_words(value) and not _PATH.fullmatch(value)
 
 
 def assignment_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -489,7 +490,7 @@ def assignment_spans(text: str) -> Iterator[tuple[int, int]]:
         while found := pattern.search(text, at):
             # The value may be the name of the next assignment.
             at = found.end()
-            if _names_secret(found, text) and (span := _assigned(found, text)):
+            if _is_named(found, text) and (span := _assigned(found, text)):
                 yield span
                 at = span[1]
 
@@ -500,11 +501,11 @@ def _in_markup(text: str) -> Iterator[tuple[int, int]]:
             for found in pattern.finditer(text):
                 name, value = found["name"], found["value"]
                 is_label = is_placeholder_value(value) or name.lower() == value.lower()
-                if _is_named(name, value) and not is_label:
+                if names_secret(name, value) and not is_label:
                     yield found.span("value")
 
 
-def _names_secret(found: re.Match[str], text: str) -> bool:
+def _is_named(found: re.Match[str], text: str) -> bool:
     """Return whether a name, alone or with the word before it, names a secret."""
     name = found["name"].lstrip("-")
     if is_secret_name(name) or is_ambiguous_name(name):
@@ -539,9 +540,11 @@ def _assigned(found: re.Match[str], text: str) -> tuple[int, int] | None:
         return None
     has_scheme = assigned["scheme"] is not None and name.lower().endswith("authorization")
     is_announced = has_scheme or _is_announced(found, text, end)
+    is_path = _PATH.fullmatch(value) is not None
     if not consists_of_words(value):
-        is_secret = is_announced or not is_bare or len(value) >= _MIN_BARE
-    elif not is_secret_name(name) or _PATH.fullmatch(value) or text[end : end + 1] in ("(", "["):
+        is_long = is_announced or not is_bare or len(value) >= _MIN_BARE
+        is_secret = is_long and (is_secret_name(name) or not is_path)
+    elif is_path or text[end : end + 1] in {"(", "["}:
         is_secret = False
     elif is_announced:
         is_secret = has_scheme or not _is_reference(value)
@@ -549,6 +552,7 @@ def _assigned(found: re.Match[str], text: str) -> tuple[int, int] | None:
         # A passphrase.
         is_secret = (
             not is_bare
+            and is_secret_name(name)
             and len(value) >= _MIN_PASSPHRASE
             and " " not in value
             and not is_secret_name(value)

@@ -889,22 +889,24 @@ FORMS: Final[dict[str, Form]] = {
 """Streamed text is a form too, but takes several lines."""
 
 
-def streamed(text: str, r: random.Random) -> list[str]:
-    """Return the lines of a recording that stream `text` in small chunks."""
-    lines: list[str] = []
-    at = 0
-    while at < len(text):
+def in_chunks(text: str, r: random.Random) -> list[str]:
+    """Return `text` in chunks as small as the tokens of a model."""
+    chunks: list[str] = []
+    while text:
         size = r.randint(1, 9)
-        update = {
-            "sessionUpdate": "agent_message_chunk",
-            "content": {"type": "text", "text": text[at : at + size]},
-        }
-        msg = {
-            "jsonrpc": "2.0",
-            "method": "session/update",
-            "params": {"sessionId": "s", "update": update},
-        }
-        entry = {"n": len(lines) + 2, "t": 0.1, "from": "agent", "msg": msg}
-        lines.append(json.dumps(entry, ensure_ascii=r.random() < 0.5, separators=(",", ":")))
-        at += size
+        chunks.append(text[:size])
+        text = text[size:]
+    return chunks
+
+
+def streamed(chunks: list[str]) -> list[str]:
+    """Return the lines of a recording in which an agent streams `chunks`."""
+    lines: list[str] = []
+    for number, chunk in enumerate(chunks, start=2):
+        content = {"type": "text", "text": chunk}
+        update = {"sessionUpdate": "agent_message_chunk", "content": content}
+        params = {"sessionId": "s", "update": update}
+        message = {"jsonrpc": "2.0", "method": "session/update", "params": params}
+        entry = {"n": number, "t": 0.1, "from": "agent", "msg": message}
+        lines.append(json.dumps(entry, ensure_ascii=number % 2 == 0, separators=(",", ":")))
     return lines

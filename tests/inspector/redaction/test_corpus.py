@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from acp_inspector.redaction.detector import SecretDetector
 from acp_inspector.redaction.patterns import RULES
+from acp_inspector.redaction.placeholders import PlaceholderMap, redact_text
 from acp_inspector.redaction.stream import StreamDetector
 from tests.inspector.redaction import corpus
 from tests.inspector.redaction.corpus import FORMS, Sample
@@ -59,12 +62,17 @@ def matches(sample: Sample, form: str) -> list[str]:
     r = random.Random(sample.text)
     detector = SecretDetector(RULES, {})
     if form == STREAMED:
-        stream = StreamDetector(detector)
-        lines = enumerate(corpus.streamed(sample.text, r), start=2)
-        found = [each for number, line in lines for each in stream.feed(number, line)]
-        return [each.match.value for each in (*found, *stream.finish())]
+        return in_stream(corpus.in_chunks(sample.text, r))
     text = FORMS[form].write(sample.text, r)
     return [FORMS[form].read(text[hit.start : hit.end]) for hit in detector.find(text)]
+
+
+def in_stream(chunks: list[str]) -> list[str]:
+    """Return what the detector finds in text that is streamed in chunks."""
+    stream = StreamDetector(SecretDetector(RULES, {}))
+    lines = enumerate(corpus.streamed(chunks), start=2)
+    found = [each for number, line in lines for each in stream.feed(number, line)]
+    return [each.match.value for each in (*found, *stream.finish())]
 
 
 @cache
@@ -105,6 +113,43 @@ def test_secrets_are_found_and_harmless_text_is_left_alone(form: str) -> None:
     assert it.recall >= MIN_RECALL, by_kind(it.missed)
     assert it.precision >= MIN_PRECISION, it.wrong[:20]
     assert it.false <= MAX_FALSE, sorted(it.alarms, key=str)[:20]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from([*corpus.secrets(SEED + 1, 2), *corpus.harmless(SEED + 1, 2)]), st.data())
+def test_however_a_text_is_split_the_same_secrets_are_found(
+    sample: Sample, data: st.DataObject
+) -> None:
+    text = sample.text
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    assert in_stream(pieces) == in_stream([text])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from([*corpus.secrets(SEED + 2, 2)]), st.data())
+def test_wherever_a_text_is_coloured_its_secret_is_removed_whole(
+    sample: Sample, data: st.DataObject
+) -> None:
+    text = sample.text
+    places = sorted(data.draw(st.lists(st.integers(0, len(text)), min_size=1, max_size=8)))
+    pieces = [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
+    coloured = "\x1b[1;31m".join(pieces)
+    detector = SecretDetector(RULES, {})
+    plain, _ = redact_text(text, detector, PlaceholderMap())
+    cut, hits = redact_text(coloured, detector, PlaceholderMap())
+    assert sample.secret in [hit.value for hit in hits]
+    assert cut.replace("\x1b[1;31m", "") == plain
+    assert redact_text(cut, detector, PlaceholderMap(first=9)) == (cut, [])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_redacting_again_changes_nothing(form: str) -> None:
+    detector = SecretDetector(RULES, {})
+    for sample in corpus.secrets(SEED, 2):
+        text = FORMS[form].write(sample.text, random.Random(sample.text))
+        cut, _ = redact_text(text, detector, PlaceholderMap())
+        assert redact_text(cut, detector, PlaceholderMap(first=9)) == (cut, [])
 
 
 def test_the_corpus_has_fifty_kinds_of_secrets_and_of_harmless_texts() -> None:
