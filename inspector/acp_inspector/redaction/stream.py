@@ -242,9 +242,9 @@ class StreamDetector:
             yield from self._search_unfinished(stream)
         elif "\n" in literal.text and len(stream.text) < STREAM_WINDOW:
             end = stream.text.rfind("\n") + 1
-            key_ends = (found.start() for found in _KEY_END.finditer(stream.text))
+            key_ends = (found.start() for found in _KEY_END.finditer(stream.text, 0, end))
             # A private key that has begun must be searched together with its end.
-            if stream.text.rfind("-----BEGIN") <= max(key_ends, default=-1):
+            if stream.text.rfind("-----BEGIN", 0, end) <= max(key_ends, default=-1):
                 yield from stream.search(self._detector, end)
                 stream.drop(end)
 
