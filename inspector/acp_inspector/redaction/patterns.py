@@ -437,8 +437,10 @@ _SEPARATORS: Final = re.compile(r"[._/:@$\\>=~-]+|[,.?!]? ")
 _CODE_WORD: Final = re.compile(
     r"(?i:oauth2|base64(?:url)?|b64|sha\d{1,3}|utf8|s3|i18n|x509|ec2|md5|k8s|p12|pkcs\d{1,2})"
 )
-_WORD: Final = re.compile(r"[A-Za-z]*(?:[0-9]{0,2}|256|384|512|25519)|[0-9]{4}")
-_CONSONANTS: Final = re.compile(r"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{6}")
+_WORD: Final = re.compile(r"[^\W\d_]*(?:[0-9]{0,2}|256|384|512|25519)|[0-9]{4}")
+_CONSONANTS: Final = re.compile(r"[b-df-hj-np-tv-xz]{6}|[B-DF-HJ-NP-TV-XZ]{6}")
+_CODE: Final = re.compile(r"\w\([^)]*\)|\);|\$\{")
+"""A call or a part of a template, also where a quote was the end of a string."""
 _MIN_HUMP: Final = 2.5
 """Least letters between capitals in a name of several words, on average."""
 _MIN_VALUE: Final = 4
@@ -446,7 +448,7 @@ _MIN_BARE: Final = 6
 _MIN_PASSPHRASE: Final = 16
 _MIN_WHOLE: Final = 8
 _MAX_WORDS: Final = 256
-"""Longest value that may be harmless, in characters."""
+"""Longest value that may consist of words, in characters."""
 
 
 def consists_of_words(value: str) -> bool:
@@ -532,10 +534,10 @@ def _assigned(found: re.Match[str], text: str) -> tuple[int, int] | None:
     if is_bare and is_variable and not assigned["scheme"]:
         whole = _IN_VARIABLE.match(text, start)
         end = whole.end() if whole else end
-    value = text[start:end].rstrip(",." if is_bare else "")
+    value = text[start:end].rstrip(",.?" if is_bare else "")
     end = start + len(value)
     if len(value) > _MAX_WORDS:
-        return start, end
+        return None if not is_bare and _CODE.search(value) else (start, end)
     if len(value) < _MIN_VALUE or is_placeholder_value(value.strip()) or "://" in value:
         return None
     has_scheme = assigned["scheme"] is not None and name.lower().endswith("authorization")
@@ -543,7 +545,10 @@ def _assigned(found: re.Match[str], text: str) -> tuple[int, int] | None:
     is_path = _PATH.fullmatch(value) is not None
     if not consists_of_words(value):
         is_long = is_announced or not is_bare or len(value) >= _MIN_BARE
-        is_secret = is_long and (is_secret_name(name) or not is_path)
+        is_text = not is_announced and (
+            _CODE.search(value) is not None or (" " in value and not _DIGIT.search(value))
+        )
+        is_secret = is_long and not is_text and (is_secret_name(name) or not is_path)
     elif is_path or text[end : end + 1] in {"(", "["}:
         is_secret = False
     elif is_announced:

@@ -644,6 +644,11 @@ HARMLESS: Final[dict[str, tuple[str, ...]]] = {
         "secret: clientSecret",
         "token: authService.{w}",
     ),
+    "minified": (
+        'throw Error("state "+e+", token: "+F);switch(H[0]){{case {d2}:f.push(F),E.push("x")}}',
+        "throw r.hash={{text:`merge ${{r}}`,token:`merge ${{r}} ${{s}}`}}",
+        "auth: OAuthMCPServer{W}Params",
+    ),
     "rust": (
         "let token = self.{w}.clone();",
         "password: &str,",
@@ -702,6 +707,7 @@ HARMLESS: Final[dict[str, tuple[str, ...]]] = {
         'forgot_password: "Forgot your password?"',
         '<string name="password">Password</string>',
     ),
+    "translation": ('jwt: "โทเคน JWT"', 'password: "Пароль"', "password: 'Mot de passe'"),
     "schema": (
         '{{"password":{{"type":"string"}},"token":{{"type":"string"}}}}',
         '{{"name":"API_KEY","label":"Key","required":true}}',
