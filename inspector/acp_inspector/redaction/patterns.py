@@ -552,7 +552,9 @@ def _assigned(found: re.Match[str], text: str) -> tuple[int, int] | None:
     elif is_path or text[end : end + 1] in {"(", "["}:
         is_secret = False
     elif is_announced:
-        is_secret = has_scheme or not _is_reference(value)
+        is_secret = has_scheme or not _is_reference(value, is_variable=is_variable)
+    elif is_bare and _LAST_WORD.split(name)[-1].lower() in _PASSWORD_NAMES:
+        is_secret = _is_simple_password(value)
     else:
         # A passphrase.
         is_secret = (
@@ -590,10 +592,30 @@ def _is_announced(found: re.Match[str], text: str, end: int) -> bool:
     return not is_bare or _LINE_END.match(text, end) is not None
 
 
-def _is_reference(value: str) -> bool:
-    """Return whether words with dots are a member in code, such as `request.token`."""
+def _is_reference(value: str, *, is_variable: bool) -> bool:
+    """Return whether words with dots are a member in code, such as `request.token`.
+
+    A variable of the environment has a text as its value; code is rarely written that way.
+    """
     root, *members = re.split(r"\.|::|->", value)
-    return bool(members) and (root.lower() in _ROOTS or is_secret_name(members[-1]))
+    if not members:
+        return False
+    return root.lower() in _ROOTS or (not is_variable and is_secret_name(members[-1]))
+
+
+_LAST_WORD: Final = re.compile(r"[._-]")
+_PASSWORD_NAMES: Final = frozenset({"password", "passwd", "passphrase", "pwd", "pass"})
+
+
+def _is_simple_password(value: str) -> bool:
+    """Return whether a bare word is a password as `hunter2` is, not a name as `password2` is."""
+    return (
+        len(value) >= _MIN_BARE
+        and value.islower()
+        and _DIGIT.search(value) is not None
+        and value.isalnum()
+        and not any(name in value for name in _PASSWORD_NAMES)
+    )
 
 
 MAX_COMMAND_CHARACTERS: Final = 2000

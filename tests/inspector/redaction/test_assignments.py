@@ -11,6 +11,9 @@ from acp_inspector.redaction.patterns import assignment_spans
     ("text", "secret"),
     [
         ("export API_KEY=abc123def", "abc123def"),
+        ("DB_PASSWORD=hunter2.secret", "hunter2.secret"),
+        ("password=hunter2", "hunter2"),
+        ("passwd: letmein99", "letmein99"),
         ("export API_KEY='abc 123'", "abc 123"),
         ('{"password": "hunter2!"}', "hunter2!"),
         ('"{\\"password\\":\\"hunter2!\\"}"', "hunter2!"),
@@ -66,6 +69,9 @@ from acp_inspector.redaction.patterns import assignment_spans
         ("the --password option is new", None),
         ("ENV API_KEY tiger.moth", "tiger.moth"),
         ("password: ********", None),
+        ("password = password2", None),
+        ("API_TOKEN=settings.token", None),
+        ("passwd=newValue1", None),
     ],
 )
 def test_a_value_after_the_name_of_a_secret_is_found(text: str, secret: str | None) -> None:
