@@ -7,17 +7,17 @@ their relation: what was below a directory is below its place.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final, cast
 
 from acp_inspector.journal import Frame
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import get, get_list
-from acp_protocol.jsonrpc import Json, Request, read_message
+from acp_protocol.jsonrpc import parse
 
 _WIDTH: Final = 200
 """Characters of a recorded directory that an error shows."""
@@ -100,21 +100,62 @@ def named_directories(frames: Iterable[Frame]) -> list[str]:
     opened: dict[str, None] = {}
     others: dict[str, None] = {}
     for frame in frames:
-        if frame.side != "client":
-            continue
-        match read_message(frame.data):
-            case Request(method=method, params=params) if method.startswith("session/"):
-                found = opened if method == "session/new" else others
-                found |= dict.fromkeys(_directories(params))
-            case _:
-                pass
+        if frame.side == "client":
+            for message in lenient_messages(frame.data):
+                found = opened if ("method", "session/new") in message.pairs else others
+                found |= dict.fromkeys(_directories(message))
     return list(opened | others)
 
 
-def _directories(params: Json) -> Iterator[str]:
-    for value in (get(params, "cwd"), *get_list(params, "additionalDirectories")):
-        if isinstance(value, str):
-            yield value
+def _directories(message: Members) -> Iterator[str]:
+    for name, value in all_members(message):
+        if name in {"cwd", "additionalDirectories"}:
+            yield from (each for each in listed(value) if isinstance(each, str))
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The members of a JSON object, repeated names included."""
+
+    pairs: list[tuple[str, Any]]
+
+
+def lenient_messages(line: bytes) -> list[Members]:
+    """Return the objects of a line as the most tolerant agent may read them, also in a batch.
+
+    Nothing here looks at methods, ids or versions: an agent may not do so either.
+    """
+    try:
+        value = json.loads(line, object_pairs_hook=Members)
+    except (ValueError, RecursionError):
+        return []
+    return [each for each in listed(value) if isinstance(each, Members)]
+
+
+def listed(value: Any) -> list[Any]:
+    """Return the items of a list, and anything else as the only one."""
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+def is_json(line: bytes) -> bool:
+    """Return whether a line is JSON without extensions, so that it is played with its places."""
+    try:
+        parse(line)
+    except ValueError:
+        return False
+    return True
+
+
+def all_members(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield every member of a value, at any depth."""
+    stack = [value]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Members):
+            yield from each.pairs
+            stack += [inner for _, inner in each.pairs]
+        elif isinstance(each, list):
+            stack += cast("list[Any]", each)
 
 
 def _is_placed(directory: str) -> bool:

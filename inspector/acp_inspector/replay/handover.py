@@ -7,69 +7,150 @@ directories are places in which an agent works.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from acp_inspector.journal import Frame
-from acp_inspector.replay.directories import unplaced_directories
-from acp_protocol.json_values import get, get_list, get_text
-from acp_protocol.jsonrpc import Json, Request, SuccessResponse, read_message
+from acp_inspector.replay.directories import (
+    Members,
+    all_members,
+    is_json,
+    lenient_messages,
+    listed,
+    unplaced_directories,
+)
+
+_RISKY: Final = (b"mcpServers", b"cwd", b"additionalDirectories", b"_meta", b"baseUrl")
+"""Names by which a line that is not JSON may still tell a tolerant agent what to start."""
+_SETTINGS: Final[dict[Any, tuple[str, str]]] = {
+    "session/set_mode": ("mode", "modeId"),
+    "session/set_model": ("model", "modelId"),
+    "session/set_config_option": ("configId", "value"),
+    "authenticate": ("login", "methodId"),
+    "auth/login": ("login", "methodId"),
+}
+"""What a request sets: its name, or the member that has it, and the member with the value."""
+_TRACE: Final = frozenset({"traceparent", "tracestate", "baggage"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Handover:
-    """What the client of a recording has given to its agent."""
+    """What the client of a recording has given to its agent; each thing once, in order."""
 
-    servers: tuple[str, ...]
+    servers: dict[str, None] = field(default_factory=dict[str, None])
     """Commands and addresses of MCP servers."""
-    foreign_directories: tuple[str, ...]
+    foreign_directories: tuple[str, ...] = ()
     """Directories that no other ones stand for."""
-    modes: tuple[str, ...]
-    """Modes and values of options that were set."""
-    allowed: int
+    extensions: dict[str, None] = field(default_factory=dict[str, None])
+    """Members of `_meta` with texts, and addresses of model services: they may mean anything."""
+    unreadable: int = 0
+    """Lines that are not JSON and contain a name such as `mcpServers`."""
+    settings: dict[str, None] = field(default_factory=dict[str, None])
+    """Modes, models and options that were set, and logins."""
+    allowed: int = 0
     """Permission requests that were allowed."""
-    prompts: int
+    prompts: int = 0
 
     @property
     def needs_trust(self) -> bool:
         """Whether an agent would start or touch something that the recording names."""
-        return bool(self.servers or self.foreign_directories)
+        named = self.servers or self.foreign_directories or self.extensions or self.unreadable
+        return bool(named)
 
     def describe(self) -> list[str]:
         """Return a line for each thing."""
         lines = [f"MCP server: {server}" for server in self.servers]
         lines += [f"directory: {directory}" for directory in self.foreign_directories]
-        lines += [f"mode or option: {mode}" for mode in self.modes]
-        counts = (("prompts", self.prompts), ("permissions that allow", self.allowed))
+        lines += [f"extension: {extension}" for extension in self.extensions]
+        lines += [f"mode or option: {setting}" for setting in self.settings]
+        counts = (
+            ("lines that are not JSON", self.unreadable),
+            ("prompts", self.prompts),
+            ("permissions that allow", self.allowed),
+        )
         return lines + [f"{what}: {count}" for what, count in counts if count]
 
 
 def handover(frames: Sequence[Frame]) -> Handover:
     """Return what the client hands over."""
-    servers: dict[str, None] = {}
-    modes: dict[str, None] = {}
-    allowed = prompts = 0
+    given = Handover(foreign_directories=tuple(unplaced_directories(frames)))
+    kinds: dict[Any, str] = {}
+    """What the options of permission requests mean, by request and option."""
     for frame in frames:
-        if frame.side != "client":
+        messages = lenient_messages(frame.data)
+        if frame.side == "agent":
+            for message in messages:
+                kinds |= _option_kinds(message)
             continue
-        match read_message(frame.data):
-            case Request(method="session/prompt"):
-                prompts += 1
-            case Request(method="session/set_mode", params=params):
-                modes[str(get(params, "modeId"))] = None
-            case Request(method="session/set_config_option", params=params):
-                modes[f"{get(params, 'configId')} = {get(params, 'value')}"] = None
-            case Request(method=method, params=params) if method.startswith("session/"):
-                servers |= dict.fromkeys(map(_server, get_list(params, "mcpServers")))
-            case SuccessResponse(result={"outcome": {"optionId": str(option)}}):
-                allowed += not option.startswith("reject")
-            case _:
-                pass
-    foreign = tuple(unplaced_directories(frames))
-    return Handover(tuple(servers), foreign, tuple(modes), allowed, prompts)
+        if any(name in frame.data for name in _RISKY) and not is_json(frame.data):
+            given.unreadable += 1
+        for message in messages:
+            _add_message(given, message, kinds)
+    return given
 
 
-def _server(server: Json) -> str:
-    command = get_text(server, "command")
+def _add_message(given: Handover, message: Members, kinds: dict[Any, str]) -> None:
+    plain = dict(message.pairs)
+    values = _plain(plain.get("params"))
+    method = plain.get("method")
+    given.prompts += method == "session/prompt"
+    if method in _SETTINGS:
+        name, member = _SETTINGS[method]
+        given.settings[f"{values.get(name, name)} = {values.get(member)}"] = None
+    for name, value in all_members(message):
+        if name == "mcpServers":
+            given.servers |= dict.fromkeys(_servers(value))
+        elif name == "_meta":
+            given.extensions |= dict.fromkeys(_texts("_meta", value))
+        elif name == "baseUrl":
+            given.extensions[f"baseUrl = {value}"] = None
+        elif name == "outcome" and (option := _plain(value).get("optionId")) is not None:
+            kind = kinds.get((str(plain.get("id")), str(option)), "allow")
+            given.allowed += not kind.startswith("reject")
+
+
+def _option_kinds(request: Members) -> dict[Any, str]:
+    request_id = str(_plain(request).get("id"))
+    found = [value for name, value in all_members(request) if name == "options"]
+    options = [_plain(each) for value in found for each in listed(value)]
+    return {
+        (request_id, str(option.get("optionId"))): str(option.get("kind")) for option in options
+    }
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """Return the members of an object; none of anything else."""
+    return dict(value.pairs) if isinstance(value, Members) else {}
+
+
+def _servers(value: Any) -> list[str]:
+    """Return the servers of a list, or of an object by their names."""
+    if isinstance(value, Members):
+        value = [each if isinstance(each, Members) else name for name, each in value.pairs]
+    return [_server(each) for each in listed(value)]
+
+
+def _server(server: Any) -> str:
+    plain = _plain(server)
+    command = plain.get("command")
     if command is None:
-        return get_text(server, "url") or get_text(server, "name") or "unknown"
-    return " ".join([command, *map(str, get_list(server, "args"))])
+        return str(plain.get("url") or plain.get("name") or server)
+    env = plain.get("env")
+    variables = [f"{name}={each}" for name, each in _plain(env).items()] or [
+        f"{_plain(each).get('name')}={_plain(each).get('value')}" for each in listed(env or [])
+    ]
+    return " ".join([*variables, str(command), *map(str, listed(plain.get("args") or []))])
+
+
+def _texts(path: str, value: Any) -> list[str]:
+    """Return the members with a text; flags and numbers name nothing that could be started."""
+    if isinstance(value, Members):
+        return [
+            text
+            for name, each in value.pairs
+            if not (path == "_meta" and name in _TRACE)
+            for text in _texts(f"{path}.{name}", each)
+        ]
+    if isinstance(value, list):
+        return [text for each in listed(value) for text in _texts(path, each)]
+    return [f"{path} = {value}"] if isinstance(value, str) else []

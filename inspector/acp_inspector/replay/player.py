@@ -32,9 +32,7 @@ from acp_protocol.errors import AcpError, AgentExitedError, ConnectionClosedErro
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
 from acp_protocol.jsonrpc import (
-    ErrorResponse,
     Json,
-    Notification,
     Request,
     RequestId,
     SuccessResponse,
@@ -305,15 +303,29 @@ class RecordingPlayer:
                 pass
 
     def _to_live(self, frame: Frame) -> bytes:
-        """Return a recorded client frame with its ids replaced; its own bytes if it has none."""
-        message = read_message(frame.data)
-        if not isinstance(message, Request | Notification | SuccessResponse | ErrorResponse):
+        """Return a recorded client frame with its ids and directories replaced.
+
+        Also one that is not a message: an agent may read it all the same. Its own bytes if it has
+        none of them, or is not JSON.
+        """
+        try:
+            before = parse(frame.data)
+        except ValueError:
             return frame.data
-        before = cast("dict[str, Json]", parse(frame.data))
+        after: Json
+        if isinstance(before, list):
+            after = [self._message_to_live(each) for each in cast("list[Json]", before)]
+        else:
+            after = self._message_to_live(before)
+        return frame.data if after == before else encode(after)
+
+    def _message_to_live(self, message: Json) -> Json:
+        if not isinstance(message, dict):
+            return message
         after = {
             name: self._ids.to_live(value) if name in {"params", "result"} else value
-            for name, value in before.items()
+            for name, value in cast("dict[str, Json]", message).items()
         }
-        if isinstance(message, SuccessResponse | ErrorResponse):
-            after["id"] = self._ids.live_id(message.id)
-        return frame.data if after == before else encode(after)
+        if "method" not in after and isinstance(id_ := after.get("id"), str | int):
+            after["id"] = self._ids.live_id(id_)
+        return after
