@@ -274,9 +274,15 @@ async def _open_session(
             await link.set_option(session_id, option, option.value(text))
     mode = next((each for each in offered if each.category == "mode"), None)
     chosen = options.mode
+    for name, text in options.settings:
+        if mode is not None and find_option(offered, name) is mode:
+            chosen = text
     if mode is not None and chosen is None and options.allow in {"none", "reads"}:
         chosen = most_restrictive_mode(mode, asks=policy is not None and policy.allows_something)
-        if chosen is not None:
+        if chosen is None:
+            names = ", ".join(id_ for id_, _ in mode.values)
+            say(f"none of the agent's modes ({names}) says that it asks: it may act without asking")
+        else:
             if chosen != mode.current:
                 await link.set_option(session_id, mode, chosen)
             printer.show_mode(chosen)

@@ -67,8 +67,8 @@ class TurnPrinter:
         """The tool calls of the turn, the newest last."""
         self._printed: set[str] = set()
         """Tool calls that were printed, and `failed` with those whose failure was."""
-        self._asked: set[str] = set()
-        """Tool calls for which the agent has asked."""
+        self._allowed_calls: set[str] = set()
+        """Tool calls for which the agent has asked before they ended, and that were allowed."""
         self._has_output = False
         self.refusals = 0
         self.has_ended = False
@@ -109,7 +109,9 @@ class TurnPrinter:
     def show_decision(self, ask: PermissionPrompt, is_allowed: bool) -> None:
         """Print a refusal, and in JSON every decision."""
         if isinstance(call_id := ask.tool_call.get("toolCallId"), str):
-            self._asked.add(call_id)
+            before = self._calls.get(call_id, {})
+            if is_allowed and before.get("status") != "completed":
+                self._allowed_calls.add(call_id)
         self.refusals += not is_allowed
         ruling = self._rules.decide(ask) if self._rules is not None else None
         if self._format == "json":
@@ -221,16 +223,18 @@ class TurnPrinter:
             say(f"failed: {reason}", indent="  ✗ ")
 
     def _unasked_effects(self) -> dict[str, int]:
-        """Return how many calls of each kind had effects without a permission request.
+        """Return how many calls of each kind had effects that nobody has allowed.
 
-        Some agents never say that a call has ended, so only a failed one counts for nothing.
+        Some agents never say that a call has ended, so only a failed one counts for nothing, unless
+        it is a command that has run.
         """
         unasked = [
             PermissionPrompt(0, "", call, ())
             for id_, call in self._calls.items()
-            if id_ not in self._asked and call.get("status") != "failed"
+            if id_ not in self._allowed_calls
+            and (call.get("status") != "failed" or _exit_code(call) is not None)
         ]
-        kinds = ["edit" if call.kind == "other" and call.is_diff else call.kind for call in unasked]
+        kinds = map(_effect, unasked)
         return dict(Counter(kind for kind in kinds if kind in EFFECT_KINDS))
 
     def _show_block(self, block: Json) -> None:
@@ -264,6 +268,20 @@ def _subject(call: Mapping[str, Json]) -> str | None:
     paths = PermissionPrompt(0, "", call, ()).paths
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return command_of(call) or (f"{paths[0]}{more}" if paths else None)
+
+
+def _effect(call: PermissionPrompt) -> str:
+    """Return the kind of a call; where the agent gives none, that of what it shows."""
+    if call.kind != "other":
+        return call.kind
+    return "edit" if call.is_diff else "execute" if call.command is not None else "other"
+
+
+def _exit_code(call: Mapping[str, Json]) -> int | None:
+    """Return how the command of a call has ended, where agents say so."""
+    output = call.get("rawOutput")
+    found = [get(output, name) for name in ("exitCode", "exit_code", "exit", "code")]
+    return next((each for each in found if isinstance(each, int)), None)
 
 
 def _described(call: Mapping[str, Json]) -> str:

@@ -89,7 +89,7 @@ class AgentConnection:
     @property
     def disguise(self) -> str:
         """The sentence for an agent that speaks version 1 after it agreed on version 2."""
-        return f"{self.title} agreed on version 2 and answered as in version 1: speaking version 1"
+        return f"{self.title} says version 2 and answered as in version 1: speaking version 1"
 
     async def initialize(self, *, timeout: float = START_TIMEOUT_S) -> None:
         """Agree on the version; `connect_agent` does this.
@@ -111,14 +111,14 @@ class AgentConnection:
             ) from None
         members = _object(answer, "initialize")
         version = members.get("protocolVersion")
+        if version == 2 and "agentCapabilities" in members and not _V2_FIELDS & members.keys():
+            # Some agents repeat any version and speak version 1 all the same.
+            version = 1
+            self.is_version_1_in_disguise = True
         if type(version) is not int or not 1 <= version <= self.spec.max_protocol_version:
             raise RemoteProtocolError(
                 _no_version({"supported": [version]}, self.spec.max_protocol_version)
             )
-        if version == 2 and "agentCapabilities" in members and not _V2_FIELDS & members.keys():
-            # Some agents repeat the version of the request and speak version 1 all the same.
-            version = 1
-            self.is_version_1_in_disguise = True
         if version == 1:
             self.connection.disallow_batches()
         self.version = self._handlers.version = version

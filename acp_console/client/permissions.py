@@ -8,10 +8,12 @@ Source: ACP, Tool Calls, "Requesting Permission".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias, cast
+from urllib.parse import unquote, urlsplit
 
 from acp_protocol.json_values import as_list, get, get_list, get_text
 from acp_protocol.jsonrpc import Json, RequestId
@@ -21,6 +23,18 @@ Verdict: TypeAlias = Literal["allow", "reject"]
 
 _PATH_KEYS: Final = ("path", "file_path", "filePath", "abs_path", "absolute_path")
 """Names by which agents give the path of a file in `rawInput`."""
+_PATH: Final = re.compile(r"(?:/|~|file:|\.\.(?:/|$))[^\n]*|[^\n]*/\.\.(?:/[^\n]*)?")
+"""A text in `rawInput` that is a path which may lead outside, whatever its name is."""
+_TEXT_KEYS: Final = re.compile(
+    r"(?i)(?:contents?|text|str|string|patch|diff|replacement|description|reason|old|new)$"
+)
+"""Names of members of `rawInput` that are texts."""
+_COMMAND_KEYS: Final = frozenset(
+    {"command", "cmd", "commands", "script", "args", "argv", "shell", "code", "program",
+     "executable"}
+)  # fmt: skip
+_EDITOR_COMMANDS: Final = frozenset({"view", "create", "str_replace", "insert", "undo_edit"})
+"""What the text editor tool of some models calls a command."""
 _READS: Final = frozenset({"read", "search", "think"})
 EDIT_KINDS: Final = frozenset({"edit", "move"})
 EFFECT_KINDS: Final = EDIT_KINDS | {"delete", "execute"}
@@ -70,13 +84,27 @@ class PermissionPrompt:
         for entry in tuple(named):
             named += get_list(entry, "changes")
         paths = [get_text(entry, name) for entry in named for name in ("path", "oldPath")]
-        paths += [get_text(self.tool_call.get("rawInput"), name) for name in _PATH_KEYS]
+        raw = self.tool_call.get("rawInput")
+        paths += [get_text(raw, name) for name in _PATH_KEYS]
+        paths += _path_texts(raw)
         return tuple(dict.fromkeys(path for path in paths if path is not None))
 
     @property
     def command(self) -> str | None:
         """The command that the call runs, as far as the agent says it."""
         return command_of(self.tool_call)
+
+    @property
+    def has_command(self) -> bool:
+        """Whether it may run something, whatever kind of call it is said to be."""
+        raw = self.tool_call.get("rawInput")
+        found = [get(raw, name) for name in _COMMAND_KEYS]
+        return any(value not in (None, [], *_EDITOR_COMMANDS) for value in found)
+
+    @property
+    def has_diff(self) -> bool:
+        content = as_list(self.tool_call.get("content"))
+        return any(get(each, "type") == "diff" for each in content)
 
     @property
     def is_diff(self) -> bool:
@@ -107,8 +135,10 @@ class PermissionPrompt:
     def _is_inside(self, path: str) -> bool:
         if self.cwd is None:
             return False
+        if path.startswith("file:"):
+            path = unquote(urlsplit(path).path)
         try:
-            return (self.cwd / path).resolve().is_relative_to(self.cwd.resolve())
+            return (self.cwd / Path(path).expanduser()).resolve().is_relative_to(self.cwd.resolve())
         except (OSError, RuntimeError, ValueError):
             # A path that cannot be resolved (a loop of links, a NUL) counts as outside.
             return False
@@ -168,11 +198,14 @@ def allows(allowed: AllowLevel, request: PermissionPrompt) -> bool:
         return True
     if request.paths_outside or allowed == "none":
         return False
+    if request.has_command:
+        # What a command does is not said by its kind.
+        return False
     if request.kind in _READS:
-        return True
+        return not request.has_diff
     is_change = request.kind in EDIT_KINDS or (request.kind == "other" and request.is_diff)
     # What does not say which file it changes may change any.
-    return allowed == "edits" and is_change and bool(request.paths) and request.command is None
+    return allowed == "edits" and is_change and bool(request.paths)
 
 
 def required_level(request: PermissionPrompt) -> AllowLevel:
@@ -212,6 +245,18 @@ def command_of(tool_call: Mapping[str, Json]) -> str | None:
             return " ".join(map(str, words))
         case _:
             return None
+
+
+def _path_texts(value: Json, name: str = "") -> Iterator[str]:
+    """Yield the texts in `rawInput` that are paths, but for the contents of files."""
+    if isinstance(value, dict):
+        for key, each in cast("dict[str, Json]", value).items():
+            yield from _path_texts(each, key)
+    elif isinstance(value, list):
+        for each in cast("list[Json]", value):
+            yield from _path_texts(each, name)
+    elif isinstance(value, str) and _PATH.fullmatch(value) and not _TEXT_KEYS.search(name):
+        yield value
 
 
 def requested_tool_call(params: Json, version: int = 1) -> Mapping[str, Json] | None:

@@ -14,8 +14,12 @@ from acp_protocol.errors import AcpError
 from acp_protocol.json_values import get, get_list, get_text
 from acp_protocol.jsonrpc import Json
 
-_READ_ONLY: Final = frozenset({"read", "only"})
-_PLANS: Final = frozenset({"plan", "architect"})
+_READ_ONLY: Final = re.compile(r"(?:\b|_)read[\s_-]*only(?:\b|_)")
+_PLAN: Final = re.compile(r"(?:\b|_)(?:plan|planning|architect)(?:\b|_)")
+_ASK: Final = re.compile(r"(?:\b|_)ask(?:\b|_)")
+_NEGATION: Final = re.compile(
+    r"(?:\b|_)(?:don['’]?t|do not|never|no|not|without|skip|bypass|auto|yolo)(?:\b|_)"
+)
 _ASKS: Final = 2
 """The rank of a mode in which the agent asks before it acts."""
 
@@ -113,10 +117,13 @@ def most_restrictive_mode(mode: SessionOption, *, asks: bool = False) -> str | N
     """
 
     def strictness(value: tuple[str, str]) -> int | None:
-        words = {word for text in value for word in re.findall(r"[a-z]+", text.lower())}
-        if words >= _READ_ONLY or "readonly" in words:
+        # An id such as "dontAsk" is of two words.
+        text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", " / ".join(value)).lower()
+        if _NEGATION.search(text):
+            return None
+        if _READ_ONLY.search(text):
             return 0
-        return 1 if words & _PLANS else _ASKS if "ask" in words else None
+        return 1 if _PLAN.search(text) else _ASKS if _ASK.search(text) else None
 
     ranked = [(rank, value[0]) for value in mode.values if (rank := strictness(value)) is not None]
     ranked = [each for each in ranked if each[0] == _ASKS or not asks]

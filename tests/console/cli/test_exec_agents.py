@@ -72,6 +72,17 @@ def test_with_few_rights_the_most_restrictive_mode_is_chosen_and_named(
     assert "mode read-only: the most restrictive that is offered\n" in done.err
 
 
+def test_a_mode_that_the_user_sets_as_an_option_stays(agent: Agent, call: Call) -> None:
+    done = call("exec", "--set", "mode=auto", "--stderr", "go", "--", *agent(MODES))
+    assert settings(done.err) == [{"modeId": "auto"}]
+
+
+def test_modes_of_which_none_asks_are_told(agent: Agent, call: Call) -> None:
+    careless = MODES.replace('"read-only", "plan"', '"full"')
+    done = call("exec", "go", "--", *agent(careless))
+    assert "none of the agent's modes (auto, full) says that it asks" in done.err
+
+
 def test_a_mode_a_model_and_options_are_set_by_id_or_name(agent: Agent, call: Call) -> None:
     words = ("--mode", "Plan", "--model", "big", "--set", "thinking=true")
     done = call("exec", *words, "--stderr", "go", "--", *agent(MODES))
@@ -99,6 +110,30 @@ def test_what_is_not_offered_is_refused_with_what_is(
     done = call("exec", *words, "go", "--", *agent(MODES))
     assert done.code == exit_codes.USAGE
     assert sentence in done.err
+
+
+REFUSED_AND_LATE = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="a", title="rm", kind="execute", status="in_progress")
+ask_consent(toolCallId="a")
+update("tool_call_update", toolCallId="a", status="completed")
+update("tool_call", toolCallId="b", title="edit", kind="edit", status="completed",
+       locations=[{"path": "x"}])
+ask_consent(toolCallId="b")
+update("tool_call", toolCallId="c", title="make", kind="execute", status="failed",
+       rawOutput={"exit_code": 2})
+update("tool_call", toolCallId="d", title="do", rawInput={"command": "ls"}, status="completed")
+end(prompt)
+hear("never")
+"""
+
+
+def test_effects_that_were_refused_or_asked_about_too_late_are_counted(
+    agent: Agent, call: Call
+) -> None:
+    done = call("exec", "--format", "json", "go", "--", *agent(REFUSED_AND_LATE))
+    last = json.loads(done.out.splitlines()[-1])
+    assert last["unasked"] == {"execute": 3, "edit": 1}
 
 
 def test_calls_are_shown_by_what_they_do_and_effects_without_asking_are_counted(
@@ -187,8 +222,9 @@ def test_a_login_method_is_used_or_its_command_is_named(agent: Agent, call: Call
     assert "no login method 'web'; it offers: key (API key), cli (Terminal; run: " in done.err
 
 
-def test_an_agent_that_only_repeats_version_two_is_spoken_to_in_version_one(
-    agent: Agent, call: Call
+@pytest.mark.parametrize("words", [("--protocol", "2"), ()])
+def test_an_agent_that_only_says_version_two_is_spoken_to_in_version_one(
+    agent: Agent, call: Call, words: tuple[str, ...]
 ) -> None:
     command = agent("""
 greet(2, agentCapabilities={})
@@ -199,7 +235,7 @@ say("mcpServers" in opened["params"] and "version 1")
 end(prompt)
 hear("never")
 """)
-    done = call("exec", "--protocol", "2", "go", "--", *command)
+    done = call("exec", *words, "go", "--", *command)
     assert (done.code, done.out) == (exit_codes.DONE, "version 1\n")
     assert done.err.count("answered as in version 1") == 1
 
