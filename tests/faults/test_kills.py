@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Sequence
@@ -278,6 +279,58 @@ def test_frames_wait_beside_a_recording_that_cannot_be_written(
     path.unlink()
     elsewhere.rename(path)
     assert bytes_of([read(path)], "agent") == b"{}\n"
+
+
+def killed_recording(stage: Stage, path: Path) -> None:
+    """Record a line of each side; the proxy is killed before it is written."""
+    proxy = [sys.executable, "-c", STOPPED_WRITER, "never"]
+    with stage.party([*proxy, "--record", str(path), "--", *ECHO]) as party:
+        party.write(b'{"n":1}\n')
+        assert party.line() == b'{"n":1}\n'
+        kill(party)
+
+
+def test_readers_at_the_same_time_all_see_what_was_recovered(stage: Stage, tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    with stage.party([*PROXY, "--record", str(path), "--", *FLOOD, "300", str(tmp_path / "k")]) as (
+        party
+    ):
+        killed(party, 20 << 20)
+    show = [sys.executable, "-m", "acp_console", "show", "--count", str(path)]
+    readers = [subprocess.Popen(show, stdout=subprocess.PIPE) for _ in range(4)]
+    counts = {reader.communicate(timeout=60)[0] for reader in readers}
+    assert len(counts) == 1
+    assert not spool_path(path).exists()
+
+
+def test_frames_are_not_recovered_into_another_recording_of_that_name(
+    stage: Stage, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, other = tmp_path / "it.acp.ndjson", tmp_path / "other.acp.ndjson"
+    killed_recording(stage, path)
+    with stage.party([*PROXY, "--record", str(other), "--", *ECHO]) as party:
+        party.write(b'{"other":1}\n')
+        assert party.line() == b'{"other":1}\n'
+        party.end()
+    content = other.read_bytes()
+    path.write_bytes(content)
+    read_recording(path)
+    assert path.read_bytes() == content
+    assert "another recording has taken its place" in caplog.text
+
+
+@pytest.mark.parametrize("way", ["link", "move"])
+def test_frames_are_recovered_through_a_link_and_after_a_move(
+    stage: Stage, tmp_path: Path, way: str
+) -> None:
+    path, name = tmp_path / "it.acp.ndjson", tmp_path / "name.acp.ndjson"
+    killed_recording(stage, path)
+    if way == "link":
+        name.symlink_to(path)
+    else:
+        path.rename(name)
+    assert bytes_of([read_recording(name)], "agent") == b'{"n":1}\n'
+    assert not spool_path(path).exists()
 
 
 def fill_with_damage(folder: Path) -> None:

@@ -22,6 +22,8 @@ from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
 MAX_BYTES: Final = 2**20
+MAX_NESTING: Final = 64
+"""Levels of tables and lists in a configuration."""
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """The path of a value: keys, and indexes in lists."""
@@ -82,7 +84,8 @@ def read_text(path: Path) -> str:
         # Opening a FIFO would block, and a device has no end.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor has no path
-            found, folder = os.fstat(descriptor), path.resolve().parent.stat()
+            found = os.fstat(descriptor)
+            folders = [(each, each.stat().st_mode) for each in path.resolve().parents]
             content = file.read(MAX_BYTES + 1) if stat.S_ISREG(found.st_mode) else None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "invalid name"
@@ -94,10 +97,10 @@ def read_text(path: Path) -> str:
         raise InvalidFileError(f"{path}: it belongs to another user; make a copy of your own")
     if found.st_mode & stat.S_IWOTH:
         raise InvalidFileError(f"{path}: every user may write to it; run chmod o-w {path}")
-    if folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
-        raise InvalidFileError(
-            f"{path}: every user may replace it; run chmod o-w {path.resolve().parent}"
-        )
+    for folder, mode in folders:
+        # Whoever may write to a directory may rename what is in it, unless it is sticky.
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise InvalidFileError(f"{path}: every user may replace it; run chmod o-w {folder}")
     if len(content) > MAX_BYTES:
         raise InvalidFileError(f"{path}: larger than {MAX_BYTES // 2**10} KiB")
     return decode_text(str(path), content)
@@ -132,7 +135,23 @@ def parse_toml(path: Path, text: str) -> ParsedFile:
         raise InvalidFileError(f"{path}:1: not TOML: brackets are nested too deeply") from None
     except ValueError:
         raise InvalidFileError(f"{path}:1: a number has too many digits") from None
+    if _is_deep(tree):
+        raise InvalidFileError(f"{path}:1: keys are nested more than {MAX_NESTING} levels deep")
     return ParsedFile(path, tree, key_lines(text))
+
+
+def _is_deep(tree: Json) -> bool:
+    """Return whether tables and lists are nested more than `MAX_NESTING` levels deep."""
+    level: list[Json] = [tree]
+    for _ in range(MAX_NESTING):
+        deeper: list[Json] = []
+        for each in level:
+            if isinstance(each, dict):
+                deeper += cast("dict[str, Json]", each).values()
+            elif isinstance(each, list):
+                deeper += cast("list[Json]", each)
+        level = deeper
+    return bool(level)
 
 
 _POSITION: Final = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)$")

@@ -21,9 +21,11 @@ import re
 import stat
 import struct
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -61,7 +63,14 @@ _EPOCH: Final = struct.Struct("<Q")
 _HEAD: Final = struct.Struct("<QQ??QQ")
 """Epoch, last number, which sides skip a line, and the sizes of their unfinished lines."""
 _HEADER_NAME: Final = "header"
-_NAMES: Final = ("0", "1", "0.head", "1.head", _HEADER_NAME)
+_OWNER_NAME: Final = "of"
+"""The hash of the first line of the recording: another file may take its name."""
+_LOCK_NAME: Final = "lock"
+"""Locked by whoever recovers; others wait for the end of that."""
+_NAMES: Final = ("0", "1", "0.head", "1.head", _HEADER_NAME, _OWNER_NAME, _LOCK_NAME)
+RECOVERY_TIMEOUT_S: Final = 60.0
+"""Seconds to wait for another process that recovers the same recording."""
+MAX_HEADER: Final = 2**20
 _PART: Final = re.compile(r"\.\d+(?=(\.acp\.ndjson|\.[^.]*)?$)")
 
 
@@ -107,8 +116,11 @@ class Spool:
         try:
             fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._needs_header = not has_begun()
+            first = _first_line(recording)
             if self._needs_header:
-                _write_whole(self._create(_HEADER_NAME), [encode_header(header)])
+                first = encode_header(header)
+                _write_whole(self._create(_HEADER_NAME), [first])
+            _write_whole(self._create(_OWNER_NAME), [sha256(first).digest()])
             self._heads = [self._create("0.head"), self._create("1.head")]
             self._notes = [self._create("0"), self._create("1")]
             self._begin_file()
@@ -223,19 +235,27 @@ def _write_whole(descriptor: int, parts: list[Part]) -> None:
             rest = rest[os.write(descriptor, rest) :]
 
 
+class _Recovery(threading.local):
+    is_running = False
+
+
+_recovery: Final = _Recovery()
+
+
 def recover(recording: Path) -> None:
     """Append to a recording what its proxy had noted and not written when it was killed.
 
     Does nothing while that proxy lives. Says on the log what was done.
     """
-    first = recording
-    if not os.path.lexists(spool_path(first)):
-        first = recording.with_name(_PART.sub("", recording.name))
-    if not (os.path.lexists(spool_path(first)) and first.is_file()):
+    found = None if _recovery.is_running else _find(recording)
+    if found is None:
         return
-    with _claimed(first) as folder:
+    first, spool = found
+    with _claimed(spool) as folder:
         if folder is None:
             return
+        # The writer that appends to the recording calls this as well.
+        _recovery.is_running = True
         try:
             count = _append(folder, first)
         except (OSError, RecordingError) as problem:
@@ -246,11 +266,13 @@ def recover(recording: Path) -> None:
                 "(%s)",
                 first,
                 frames,
-                spool_path(first),
+                spool,
                 reason,
             )
             return
-        _remove(folder, spool_path(first))
+        finally:
+            _recovery.is_running = False
+        _remove(folder, spool)
         if count:
             logger.warning(
                 "%s: recovered %d frames that the proxy had not written when it was killed",
@@ -259,27 +281,91 @@ def recover(recording: Path) -> None:
             )
 
 
+def _find(recording: Path) -> tuple[Path, Path] | None:
+    """Return the first file of a recording, and its spool; also if the file was moved or linked."""
+    candidates = [recording, recording.with_name(_PART.sub("", recording.name))]
+    with suppress(OSError, RuntimeError):
+        candidates.append(recording.resolve())
+    for first in candidates:
+        if os.path.lexists(spool_path(first)) and first.is_file():
+            return first, spool_path(first)
+    try:
+        spools = [*recording.parent.glob(".*.spool")]
+        owner = sha256(_first_line(recording)).digest() if spools else b""
+    except OSError:
+        return None
+    for spool in spools:
+        is_orphan = not os.path.lexists(recording.with_name(spool.name[1 : -len(".spool")]))
+        with suppress(OSError):
+            if is_orphan and (spool / _OWNER_NAME).read_bytes() == owner:
+                return recording, spool
+    return None
+
+
+def _first_line(recording: Path) -> bytes:
+    with recording.open("rb") as file:
+        return file.readline(MAX_HEADER)
+
+
+def _belongs(folder: int, first: Path) -> bool:
+    """Return whether a spool is of this file; one whose header is not written is of any."""
+    descriptor = _open(folder, _OWNER_NAME)
+    if descriptor is None or _header(folder) is not None:
+        return True
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read() == sha256(_first_line(first)).digest()
+
+
 def discard(recording: Path) -> None:
     """Remove the spool of a recording that is begun anew."""
-    with _claimed(recording) as folder:
+    with _claimed(spool_path(recording)) as folder:
         if folder is not None:
             _remove(folder, spool_path(recording))
 
 
 @contextmanager
-def _claimed(recording: Path) -> Generator[int | None]:
-    """Lock a spool that nobody uses; None if there is none, it is in use, or it is not ours."""
+def _claimed(spool: Path) -> Generator[int | None]:
+    """Lock a spool that no proxy uses; None if there is none, it is in use, or it is not ours.
+
+    Waits for another process that recovers it.
+    """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     with ExitStack() as stack:
+        is_free, folder = False, -1
         try:
-            folder = os.open(spool_path(recording), flags)
+            folder = os.open(spool, flags)
             stack.callback(os.close, folder)
             found = os.fstat(folder)
             is_ours = found.st_uid == os.geteuid() and not found.st_mode & 0o077
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if is_ours:
+                _wait_for_turn(folder, stack)
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                is_free = os.path.samestat(found, spool.lstat())
+        except PermissionError:
+            is_ours = False
         except OSError:
-            is_ours, folder = False, -1
-        yield folder if is_ours else None
+            is_ours = True
+        if not is_ours:
+            logger.warning(
+                "the last frames of a killed proxy may wait in %s, which is another user's", spool
+            )
+        yield folder if is_free else None
+
+
+def _wait_for_turn(folder: int, stack: ExitStack) -> None:
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    lock = os.open(_LOCK_NAME, flags, 0o600, dir_fd=folder)
+    stack.callback(os.close, lock)
+    ends_at = time.monotonic() + RECOVERY_TIMEOUT_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > ends_at:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _remove(folder: int, path: Path) -> None:
@@ -314,6 +400,8 @@ def _append(folder: int, first: Path) -> int:
 
     if next(_entries(folder), None) is None:
         return 0
+    if not _belongs(folder, first):
+        raise RecordingError("another recording has taken its place")
     path, size, writer = _open_writer(folder, first)
     batch: list[Entry] = []
     count = held = 0
@@ -381,7 +469,7 @@ def _header(folder: int) -> Header | None:
     if descriptor is None:
         return None
     with os.fdopen(descriptor, "rb") as file:
-        line = file.read(2**20)
+        line = file.read(MAX_HEADER)
     header = decode_line(line.rstrip(b"\n"))
     return header if isinstance(header, Header) else None
 

@@ -74,15 +74,25 @@ def test_world_writable_file_is_refused(tmp_path: Path) -> None:
         read_source(path)
 
 
-def test_a_file_that_every_user_may_replace_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "open/a.toml"
-    path.parent.mkdir()
+@pytest.mark.parametrize("name", ["a.toml", "below/a.toml"])
+def test_a_file_that_every_user_may_replace_is_refused(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "open"
+    path = folder / name
+    path.parent.mkdir(parents=True)
     path.write_text("")
-    path.parent.chmod(0o777)
-    with pytest.raises(InvalidFileError, match="every user may replace it; run chmod o-w"):
+    folder.chmod(0o777)
+    with pytest.raises(InvalidFileError, match=f"may replace it; run chmod o-w {folder}$"):
         read_source(path)
-    path.parent.chmod(0o1777)
+    folder.chmod(0o1777)
     assert read_source(path).tree == {}
+
+
+@pytest.mark.parametrize("text", ["a." * 3000 + "b = 1", "a = " + "[" * 70 + "]" * 70])
+def test_keys_that_are_nested_too_deeply_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidFileError, match="nested more than 64 levels deep"):
+        read_source(path)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
