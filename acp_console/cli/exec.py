@@ -278,7 +278,10 @@ async def _open_session(
         if mode is not None and find_option(offered, name) is mode:
             chosen = text
     if mode is not None and chosen is None and options.allow in {"none", "reads"}:
-        chosen = most_restrictive_mode(mode, asks=policy is not None and policy.allows_something)
+        # Otherwise the agent would not even ask for what is allowed, or counted, here.
+        allows_more = policy is not None and policy.allows_something
+        asks = allows_more or bool(options.tools) or options.fails_on_refusal
+        chosen = most_restrictive_mode(mode, asks=asks)
         if chosen is None:
             names = ", ".join(id_ for id_, _ in mode.values)
             say(f"none of the agent's modes ({names}) says that it asks: it may act without asking")

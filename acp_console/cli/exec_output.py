@@ -65,6 +65,9 @@ class TurnPrinter:
         """Ids of messages that were printed at least in part."""
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of the turn, the newest last."""
+        self._has_begun = False
+        self._early: list[Json] = []
+        """Updates that came before all of the session was known, in JSON."""
         self._printed: set[str] = set()
         """Tool calls that were printed, and `failed` with those whose failure was."""
         self._allowed_calls: set[str] = set()
@@ -90,8 +93,10 @@ class TurnPrinter:
             if isinstance(message, Notification) and message.method == "session/update":
                 update = get(message.params, "update")
                 self._track(update)
-                if self._format == "json":
+                if self._format == "json" and self._has_begun:
                     self._write_json({"update": update})
+                elif self._format == "json":
+                    self._early.append({"update": update})
                 else:
                     self._show_text(update)
 
@@ -99,7 +104,9 @@ class TurnPrinter:
         """Print what is known of the session, in JSON."""
         if self._format == "json":
             session = {"sessionId": session_id, "protocolVersion": version, "mode": mode}
-            self._write_json({"session": session})
+            self._has_begun = True
+            for line in ({"session": session}, *self._early):
+                self._write_json(line)
 
     def show_mode(self, mode: str) -> None:
         """Print the mode that was chosen for the user."""
@@ -130,6 +137,8 @@ class TurnPrinter:
             kind = single_line(ask.kind, TITLE_WIDTH)
             self.finish()
             way = f"--allow {required_level(ask)} allows it"
+            if ask.tool_name is not None:
+                way = f"--allow-tool {single_line(ask.tool_name, TITLE_WIDTH)} or {way}"
             if ruling is not None:
                 way = f"denied by the rule at {ruling[1]}"
             say(f"refused: {what} ({kind}{where}); {way}")

@@ -283,6 +283,8 @@ def recover(recording: Path) -> None:
 
 def _find(recording: Path) -> tuple[Path, Path] | None:
     """Return the first file of a recording, and its spool; also if the file was moved or linked."""
+    if not recording.name:
+        return None
     candidates = [recording, recording.with_name(_PART.sub("", recording.name))]
     with suppress(OSError, RuntimeError):
         candidates.append(recording.resolve())

@@ -112,6 +112,37 @@ def test_what_is_not_offered_is_refused_with_what_is(
     assert sentence in done.err
 
 
+EARLY = """
+greet()
+made = hear("session/new")
+update("available_commands_update", availableCommands=[])
+tell(id=made["id"], result={"sessionId": "s1", "modes": {"currentModeId": "a", "availableModes": [
+     {"id": "a", "name": "A"}, {"id": "plan", "name": "Plan"}, {"id": "ask", "name": "Ask"}]}})
+while (message := json.loads(sys.stdin.readline()))["method"] != "session/prompt":
+    print("set:", message["params"]["modeId"], file=sys.stderr)
+    tell(id=message["id"], result={})
+end(message)
+hear("never")
+"""
+
+
+def test_the_first_line_of_json_has_the_session_whatever_comes_before(
+    agent: Agent, call: Call
+) -> None:
+    done = call("exec", "--format", "json", "go", "--", *agent(EARLY))
+    first, second, *_ = map(json.loads, done.out.splitlines())
+    assert first["session"]["mode"] == "plan"
+    assert second["update"]["sessionUpdate"] == "available_commands_update"
+
+
+@pytest.mark.parametrize("words", [("--allow-tool", "run"), ("--fail-on-refusal",)])
+def test_an_agent_that_is_to_ask_gets_a_mode_in_which_it_asks(
+    agent: Agent, call: Call, words: tuple[str, ...]
+) -> None:
+    done = call("exec", *words, "--stderr", "go", "--", *agent(EARLY))
+    assert "set: ask\n" in done.err
+
+
 REFUSED_AND_LATE = """
 prompt = hear_prompt()
 update("tool_call", toolCallId="a", title="rm", kind="execute", status="in_progress")

@@ -29,8 +29,8 @@ SLEEP = ["-c", "import os, time; print(os.getpid(), flush=True); time.sleep(1000
 Ask: TypeAlias = Callable[..., Awaitable[Any]]
 
 
-def make_host(**offered: bool) -> ClientHandlers:
-    return ClientHandlers(PolicyDecider("none", lambda _ask, _is_allowed: None), **offered)
+def make_host(*, runs: bool = False) -> ClientHandlers:
+    return ClientHandlers(PolicyDecider("none", lambda _ask, _is_allowed: None), runs=runs)
 
 
 @asynccontextmanager
