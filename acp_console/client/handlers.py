@@ -148,6 +148,9 @@ class ClientHandlers:
                 )
 
     async def handle_notification(self, notification: Notification) -> None:
+        self.observe_notification(notification)
+
+    def observe_notification(self, notification: Notification) -> None:
         """Record updates of turns and tool calls; screens read the journal."""
         match notification.params:
             case {"sessionId": str(session_id), "update": update} if (

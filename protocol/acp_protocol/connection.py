@@ -205,6 +205,9 @@ class Connection:
             self._dispatcher.cancel(event.id)
         elif (pending := self._pending.get(event.id)) is not None:
             await self._dispatcher.queues.call(pending.session, partial(self._deliver, event))
+            if self._dispatcher.observer is not None:
+                # The caller goes on before the notifications that came after the response.
+                await anyio.lowlevel.checkpoint()
 
     def _deliver(self, response: SuccessResponse | ErrorResponse) -> None:
         """Resume the caller of `request`, if it still waits."""

@@ -26,7 +26,7 @@ from anyio.abc import TaskGroup
 from acp_protocol import jsonrpc
 from acp_protocol.endpoint import Endpoint
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
-from acp_protocol.handler import ConnectionLimits, Handler, Response
+from acp_protocol.handler import ConnectionLimits, Handler, NotificationObserver, Response
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json, Notification, Request, RequestId
 from acp_protocol.trace_context import set_trace
@@ -49,6 +49,8 @@ class Dispatcher:
         tasks: TaskGroup,
     ) -> None:
         self._handler = handler
+        self.observer = handler if isinstance(handler, NotificationObserver) else None
+        self._observed = 0
         self._endpoint = endpoint
         self._send = send
         self._limits = limits
@@ -66,8 +68,15 @@ class Dispatcher:
 
     async def handle_notification(self, notification: Notification) -> None:
         """Handle `notification` in its turn; return when it is queued."""
-        handle = partial(self._handle_notification, notification)
-        await self.queues.put(session_of(notification.params), handle)
+        session = session_of(notification.params)
+        if self.observer is None:
+            await self.queues.put(session, partial(self._handle_notification, notification))
+            return
+        await self.queues.call(session, partial(self._observe, self.observer, notification))
+        self._observed += 1
+        if self._observed % 64 == 0:
+            # Frames that came together are read without waiting; others must have their turn.
+            await anyio.lowlevel.checkpoint()
 
     async def handle_request(self, request: Request) -> None:
         """Respond to `request`, which starts in its turn; return when it has started or is queued.
@@ -105,6 +114,12 @@ class Dispatcher:
             await self._handler.handle_notification(notification)
         except (Exception, asyncio.CancelledError) as error:
             _raise_if_own_cancellation(error)
+            logger.exception("handling %s failed", notification.method)
+
+    def _observe(self, observer: NotificationObserver, notification: Notification) -> None:
+        try:
+            observer.observe_notification(notification)
+        except Exception:
             logger.exception("handling %s failed", notification.method)
 
     async def _serve(self, request: Request, scope: anyio.CancelScope) -> None:

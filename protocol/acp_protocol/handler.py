@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from acp_protocol.jsonrpc import Json, Notification, Request
 
@@ -54,4 +54,13 @@ class Handler(Protocol):
         It must not send a request on the same connection and wait for the response, which could
         come after notifications that wait for this one.
         """
+        ...
+
+
+@runtime_checkable
+class NotificationObserver(Protocol):
+    """A handler that handles notifications without waiting: no task is started for each."""
+
+    def observe_notification(self, notification: Notification) -> None:
+        """Handle `notification`; this replaces `handle_notification`. Must be quick."""
         ...

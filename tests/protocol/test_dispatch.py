@@ -549,3 +549,48 @@ async def test_a_cancellation_waits_for_no_other_session() -> None:
         await blocked.wait()
         await peer.send(jsonrpc.encode_notification("$/cancel_request", {"requestId": 1}))
         assert (await read(peer))["error"]["code"] == jsonrpc.REQUEST_CANCELLED
+
+
+class Observer(Script):
+    """A handler that does not wait for anything; fails at every notification "bad"."""
+
+    def observe_notification(self, notification: Notification) -> None:
+        self.heard.append(notification)
+        if notification.method == "bad":
+            raise ValueError("a bug")
+
+
+@over_every_wire
+async def test_an_observer_hears_all_in_order_also_after_its_own_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    observer = Observer()
+    async with talk(agent=observer) as (client, agent):
+        for number in range(300):
+            method = "bad" if number == 7 else "n"
+            await client.notify(method, {"sessionId": "ab"[number % 2], "n": number})
+        with suppress(RequestFailedError):
+            await client.request("last")
+        assert agent.is_open
+    assert [each.params["n"] for each in observer.heard] == list(range(300))
+    assert "handling bad failed" in caplog.text
+
+
+@over_pipes
+async def test_a_caller_goes_on_before_an_observer_hears_what_came_after_the_response() -> None:
+    observer = Observer()
+    async with talk_with_bytes(observer) as (connection, peer):
+
+        async def answer() -> None:
+            asked = await read(peer)
+            await send_together(
+                peer,
+                jsonrpc.encode_notification("before"),
+                jsonrpc.encode_result(asked["id"], {}),
+                jsonrpc.encode_notification("after"),
+            )
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(answer)
+            await connection.request("m", {"sessionId": "s"})
+            assert [each.method for each in observer.heard] == ["before"]
