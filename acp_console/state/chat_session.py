@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Final, Literal, TypeAlias
 
 import anyio
@@ -36,6 +38,10 @@ from acp_protocol.jsonrpc import InvalidMessage, Json, RequestId, id_key
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
 
+PORTION: Final = 50
+"""Entries that are applied without a look at the clock."""
+SLICE_S: Final = 0.002
+"""Seconds of work that one look at the traffic may take."""
 OUTPUT_INTERVAL_S: Final = 0.1
 """Seconds between two looks at the output of running commands."""
 
@@ -133,7 +139,7 @@ class ChatSession:
 
     def take_changes(self) -> tuple[Sequence[Entry], Sequence[Item]]:
         """Return the new entries and the items that changed since the last call."""
-        self._read_journal()
+        self._read_journal(SLICE_S)
         entries, self._new_entries = self._new_entries, []
         items, self._changed_items = self._changed_items, []
         return entries, items
@@ -373,10 +379,17 @@ class ChatSession:
         self._stray_text = ""
         self._stray_notice: Notice | None = None
 
-    def _read_journal(self) -> None:
-        entries = self.journal.entries[self._entries_read :]
-        self._entries_read += len(entries)
-        self._new_entries += entries
+    def _read_journal(self, limit_s: float = inf) -> None:
+        """Apply what was said; stop after `limit_s` seconds, and go on with the next call."""
+        ends_at = monotonic() + limit_s
+        entries = self.journal.entries
+        while self._entries_read < len(entries) and monotonic() < ends_at:
+            portion = entries[self._entries_read : self._entries_read + PORTION]
+            self._entries_read += len(portion)
+            self._new_entries += portion
+            self._apply(portion)
+
+    def _apply(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             if not isinstance(entry, Frame):
                 continue

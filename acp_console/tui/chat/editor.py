@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.events import Key
 from textual.message import Message
 from textual.widgets import TextArea
+
+PLACEHOLDER: Final = "Write to the agent; Enter sends"
 
 
 class PromptEditor(TextArea):
@@ -20,6 +22,12 @@ class PromptEditor(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+j", "newline", "New line", show=False),
         Binding("shift+enter", "newline", "New line", show=False),
+        Binding("pageup", "screen.page(-1)", "Up", show=False),
+        Binding("pagedown", "screen.page(1)", "Down", show=False),
+        Binding("ctrl+home", "screen.transcript_top", "Top", show=False),
+        Binding("ctrl+end", "screen.transcript_end", "End", show=False),
+        Binding("ctrl+f", "screen.search", "Search", show=False),
+        Binding("ctrl+c", "copy_or_stop", "Copy", show=False),
     ]
 
     @dataclass
@@ -43,7 +51,7 @@ class PromptEditor(TextArea):
             id=id,
             compact=True,
             highlight_cursor_line=False,
-            placeholder="Write to the agent; Enter sends",
+            placeholder=PLACEHOLDER,
         )
         self.last_key_at = -inf
         """When the last key was pressed, by `clock`."""
@@ -63,6 +71,13 @@ class PromptEditor(TextArea):
             self._browse(-1 if event.key == "up" else 1)
         else:
             await super()._on_key(event)
+
+    async def action_copy_or_stop(self) -> None:
+        """Copy what is selected here; otherwise the screen decides."""
+        if self.selected_text:
+            self.action_copy()
+        else:
+            await self.run_action("screen.copy")
 
     def action_newline(self) -> None:
         """Begin a new line."""

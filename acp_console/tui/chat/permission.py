@@ -1,20 +1,27 @@
-"""A permission prompt: the options that the agent offers, by key and by mouse."""
+"""A permission prompt: all that the agent wants to do, and the options that it offers.
+
+The options that allow count only once the end of what is asked was on the screen.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import ItemGrid, Vertical
 from textual.content import Content
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import Button, Static
 
-from acp_inspector.analysis.items import PermissionRequest, string
+from acp_console.tui.transcript.cards import ToolCard
+from acp_console.tui.transcript.view import TranscriptView
+from acp_inspector.analysis.items import PermissionRequest, ToolCallItem, string
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
@@ -33,8 +40,13 @@ KINDS: Final = {
 
 
 SETTLING: Final = "Allow this?"
-FOCUSED: Final = "Allow this? Press a number or click."
+FOCUSED: Final = "Allow this? Press a number or click; w rejects and lets you say why."
 UNFOCUSED: Final = "Allow this? Click, or press Shift+Tab and a number."
+UNSEEN: Final = "Allow this? Read to the end first: PgDn shows more, ! skips that."
+SHARE: Final = 0.5
+"""Of the height of the screen that what is asked may take, at most."""
+OTHER_ROWS: Final = 18
+"""Rows of the screen that are left to the options, the editor and the bars, if possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +57,47 @@ class PermissionTiming:
     """Seconds without a key after which a prompt may take the focus from an empty editor."""
     settle_s: float = 0.5
     """Seconds for which a prompt that has just come under the keys or the mouse accepts nothing."""
+    burst_s: float = 0.05
+    """Seconds in which a second key makes a choice the beginning of a text."""
     clock: Callable[[], float] = time.monotonic
 
 
+class CallDetails(TranscriptView, can_focus=False):
+    """All of a tool call, unfolded."""
+
+    def __init__(self, call: ToolCallItem) -> None:
+        super().__init__(id="call-details")
+        self.has_shown_end = False
+        """Whether its last row was on the screen."""
+        card = ToolCard(call)
+        card.decides = True
+        self.show([card])
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._fit)
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self._fit()
+
+    def _fit(self) -> None:
+        height = self.screen.size.height
+        most = max(3, min(int(height * SHARE), height - OTHER_ROWS))
+        self.styles.height = max(1, self.count_rows(most))
+
+    def on_end_shown(self) -> None:
+        self.has_shown_end = True
+
+
 class PermissionView(Vertical, can_focus=True):
-    """Offers the options; the choice goes up as a message."""
+    """Shows the call and offers the options; the choice goes up as a message."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scroll_call(-1)", "Up", show=False),
+        Binding("down", "scroll_call(1)", "Down", show=False),
+        Binding("pageup", "page_call(-1)", "Page up", show=False),
+        Binding("pagedown", "page_call(1)", "Page down", show=False),
+    ]
 
     @dataclass
     class Chosen(Message):
@@ -58,6 +106,8 @@ class PermissionView(Vertical, can_focus=True):
         prompt: PermissionView
         permission: PermissionRequest
         option_id: str
+        wants_to_explain: bool = False
+        """Whether the user wants to say why."""
 
         @property
         def control(self) -> PermissionView:
@@ -69,9 +119,21 @@ class PermissionView(Vertical, can_focus=True):
 
         character: str
 
-    def __init__(self, permission: PermissionRequest, timing: PermissionTiming) -> None:
+    def __init__(
+        self,
+        permission: PermissionRequest,
+        timing: PermissionTiming,
+        call: ToolCallItem | None = None,
+    ) -> None:
         super().__init__(classes="permission")
         self.permission = permission
+        self._details = None if call is None else CallDetails(call)
+        self._may_skip = False
+        self._is_typing = False
+        """Whether a text is typed that goes to the editor."""
+        self._key: str | None = None
+        """A choice that counts unless another key follows at once."""
+        self._key_timer: Timer
         self.had_focus = False
         """Whether it had the focus before; then only the user can focus it again."""
         self._ids = [string(option, "optionId") for option in permission.options]
@@ -79,6 +141,8 @@ class PermissionView(Vertical, can_focus=True):
         self._settled_at = self._keys_from = timing.clock() + timing.settle_s
 
     def compose(self) -> ComposeResult:
+        if self._details is not None:
+            yield self._details
         yield Static(SETTLING, classes="question", markup=False)
         buttons = [_button(*each) for each in enumerate(self.permission.options)]
         widest = max((Content.from_text(each.label).cell_length for each in buttons), default=0)
@@ -91,28 +155,32 @@ class PermissionView(Vertical, can_focus=True):
         self.focus()
 
     def on_mount(self) -> None:
-        self._show_question()
+        self._show_hint()
 
     def on_show(self) -> None:
         """Wait again: until now the traffic may have covered it."""
         self._settled_at = self._keys_from = self._timing.clock() + self._timing.settle_s
-        self._show_question()
+        self._show_hint()
 
     def on_focus(self) -> None:
         self.had_focus = True
-        self._show_question()
+        self._is_typing = False
+        # `has_focus` is set after this.
+        self.call_later(self._show_hint)
 
     def on_blur(self) -> None:
-        self._show_question()
+        self.call_later(self._show_hint)
 
-    def _show_question(self) -> None:
+    def _show_hint(self) -> None:
         """Show how to choose as soon as a choice counts."""
         counts_from = max(self._settled_at, self._keys_from if self.has_focus else 0)
         wait = counts_from - self._timing.clock()
         text = SETTLING if wait > 0 else FOCUSED if self.has_focus else UNFOCUSED
+        if wait <= 0 and not self._is_seen:
+            text = UNSEEN
         self.query_one(".question", Static).update(text)
         if wait > 0:
-            self.set_timer(wait, self._show_question)
+            self.set_timer(wait, self._show_hint)
 
     def on_key(self, event: Key) -> None:
         """Choose by number; other keys go to the editor."""
@@ -120,19 +188,86 @@ class PermissionView(Vertical, can_focus=True):
         if character is None or not event.is_printable:
             return
         event.stop()
-        is_choice = character in "123456789" and self._timing.clock() >= self._keys_from
-        if not (is_choice and self._choose(int(character) - 1)):
-            self.post_message(self.Typed(character))
+        if self._key is not None:
+            # Two keys at once are the beginning of a text, as from a slow connection.
+            self._key_timer.stop()
+            character, self._key = self._key + character, None
+        is_choice = len(character) == 1 and self._is_choice(character)
+        if self._is_typing or not is_choice:
+            self._type(character)
+        elif self._timing.burst_s:
+            self._key = character
+            self._key_timer = self.set_timer(self._timing.burst_s, self._take_key)
+        else:
+            self._decide(character)
+
+    def on_paste(self, event: Paste) -> None:
+        event.stop()
+        self._type(event.text)
+
+    def _is_choice(self, character: str) -> bool:
+        if self._timing.clock() < self._keys_from:
+            return False
+        if character == "!":
+            return not self._is_seen
+        kinds = [string(option, "kind") for option in self.permission.options]
+        return _KINDS_OF_KEYS.get(character) in kinds or character in "123456789"[: len(kinds)]
+
+    def _take_key(self) -> None:
+        key, self._key = self._key, None
+        if key is not None:
+            self._decide(key)
+
+    def _decide(self, key: str) -> None:
+        if key == "!":
+            self._may_skip = True
+            self._show_hint()
+            return
+        kinds = [string(option, "kind") for option in self.permission.options]
+        place = int(key) - 1 if key.isdecimal() else kinds.index(_KINDS_OF_KEYS[key])
+        if not self._choose(place, explains=key == "w"):
+            self._type(key)
+
+    def _type(self, text: str) -> None:
+        """Pass on what was typed; all that follows goes there too, until the user comes back."""
+        self._is_typing = True
+        self.post_message(self.Typed(text))
+
+    @property
+    def _is_seen(self) -> bool:
+        """Whether all that is asked was on the screen, or the user does not want to see it."""
+        return self._may_skip or self._details is None or self._details.has_shown_end
+
+    def on_transcript_view_moved(self) -> None:
+        self._show_hint()
+
+    def action_scroll_call(self, by: int) -> None:
+        if self._details is not None:
+            self._details.scroll_rows(by)
+            self._show_hint()
+
+    def action_page_call(self, by: int) -> None:
+        if self._details is not None:
+            self._details.action_page(by)
+            self._show_hint()
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
         self._choose(int(event.button.name or "0"))
 
-    def _choose(self, position: int) -> bool:
+    def _choose(self, position: int, *, explains: bool = False) -> bool:
         if position >= len(self._ids) or self._timing.clock() < self._settled_at:
             return False
-        self.post_message(self.Chosen(self, self.permission, self._ids[position]))
+        allows = not string(self.permission.options[position], "kind").startswith("reject")
+        if allows and not self._is_seen:
+            # Consent needs sight of all of it.
+            self.app.bell()
+            return True
+        self.post_message(self.Chosen(self, self.permission, self._ids[position], explains))
         return True
+
+
+_KINDS_OF_KEYS: Final = {"y": "allow_once", "n": "reject_once", "w": "reject_once"}
 
 
 def _button(position: int, option: Json) -> Button:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
@@ -11,23 +12,30 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.events import Key
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Static
+from textual.widgets import Footer, Input, Static
 
 from acp_console.client.agents import AgentSpec
+from acp_console.render.values import plural
 from acp_console.state.chat_session import ChatSession
-from acp_console.tui.chat.conversation import ConversationView
-from acp_console.tui.chat.editor import PromptEditor
+from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
+from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.inspector_pane import InspectorPane
+from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.conversation import mode_name
+from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 WIDE: Final = 120
 """From this many columns on, the traffic is shown next to the chat, not instead of it."""
+SLICE_PAUSE_S: Final = 0.01
+"""Seconds between two looks at what the agent has sent."""
 STOP_TIMEOUT_S: Final = 5.0
 """Seconds after which the status suggests restarting an agent that does not stop."""
 WELCOME_DEMO = """\
@@ -43,6 +51,7 @@ Try one of these:
   help                everything it can do
 
 F2 shows every frame on the wire beside it, and what is wrong with it."""
+EXPLAIN: Final = "Tell the agent why; Enter sends it as the next prompt"
 WELCOME = "Write to the agent below. F2 shows every frame on the wire beside the conversation."
 
 
@@ -59,16 +68,13 @@ class ChatScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("chat")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's own
 
-    conversation = getters.query_one("#conversation", ConversationView)
+    conversation = getters.query_one("#conversation", TranscriptView)
     inspection = getters.query_one("#inspection", InspectorPane)
     editor = getters.query_one("#editor", PromptEditor)
 
     @dataclass
     class Changed(Message, bubble=False):
         """The chat session has something new to show."""
-
-        def can_replace(self, message: Message) -> bool:
-            return isinstance(message, ChatScreen.Changed)
 
     def __init__(
         self,
@@ -87,12 +93,19 @@ class ChatScreen(Screen[None]):
         self._stop_timeout_s = stop_timeout_s
         self._stop_timer: Timer | None = None
         self._is_stop_overdue = False
+        self._pause: Timer | None = None
+        self._has_news = False
+        self._could_cancel = False
+        self._bar_texts: dict[str, str] = {}
+        """The texts that stand in the bars: each is drawn again only when it changes."""
+        self._asks: dict[int, tuple[ToolCallItem, PermissionRequest]] = {}
+        """Open permission requests, oldest first, by their calls."""
         self.chat = ChatSession(
             agent,
             cwd,
             record=record,
             after=after,
-            on_change=lambda: self.post_message(self.Changed()),
+            on_change=self._note_change,
         )
 
     def compose(self) -> ComposeResult:
@@ -100,7 +113,9 @@ class ChatScreen(Screen[None]):
         with Horizontal(id="panes"):
             with Vertical(id="talk"):
                 welcome = WELCOME_DEMO if self._is_ours else WELCOME
-                yield ConversationView(welcome, timing=self._timing, id="conversation")
+                yield TranscriptView(welcome, id="conversation")
+                yield Input(placeholder="Search the transcript", id="search", compact=True)
+                yield Vertical(id="asks")
                 yield Static(id="problem", markup=False)
                 yield Static(id="hints", markup=False)
                 yield PromptEditor(clock=self._timing.clock, id="editor")
@@ -109,6 +124,7 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.inspection.display = False
+        self.query_one("#search").display = False
         self.query_one("#problem").display = False
         self.query_one("#hints").display = False
         self.editor.focus()
@@ -117,20 +133,70 @@ class ChatScreen(Screen[None]):
     async def on_unmount(self) -> None:
         await self.chat.close()
 
+    def _note_change(self) -> None:
+        if not self._has_news:
+            self._has_news = True
+            if self._pause is None:
+                self.post_message(self.Changed())
+
     async def on_chat_screen_changed(self) -> None:
+        if self._pause is None:
+            await self._take_changes()
+
+    async def _take_changes(self) -> None:
+        """Take what has come, in slices: keys are handled between them."""
+        self._pause = None
+        self._has_news = False
         entries, items = self.chat.take_changes()
         self.inspection.extend(entries)
+        if entries:
+            # What comes meanwhile is taken then, all at once.
+            self._pause = self.set_timer(SLICE_PAUSE_S, self._take_changes)
         was_in_prompt = isinstance(self.focused, PermissionView)
-        await self.conversation.sync(items)
-        if self.chat.state in {"starting", "stopped"}:
-            await self.conversation.close_prompts()
+        self.conversation.sync(items)
+        self._note_permissions(items)
+        await self._show_permission()
         if was_in_prompt and not isinstance(self.focused, PermissionView):
             # The prompt is gone; what the user types next is a message.
             self.editor.focus()
-        self.refresh_bindings()
         self._offer_focus()
         self._show_status()
         self._show_error()
+        can_cancel = self.chat.is_busy or self.chat.queued is not None
+        if can_cancel != self._could_cancel:
+            self._could_cancel = can_cancel
+            self.refresh_bindings()
+
+    def _note_permissions(self, items: Iterable[Item]) -> None:
+        for item in items:
+            if isinstance(item, ToolCallItem):
+                permission = item.permission
+                if permission is not None and permission.outcome is None:
+                    self._asks[id(item)] = item, permission
+                else:
+                    self._asks.pop(id(item), None)
+        if self.chat.state in {"starting", "stopped"}:
+            self._asks.clear()
+
+    async def _show_permission(self) -> None:
+        """Show the oldest open permission request, and how many wait behind it."""
+        shown = self.open_prompt()
+        first = next(iter(self._asks.values()), None)
+        if shown is not None and (first is None or shown.permission is not first[1]):
+            await shown.remove()
+            shown = None
+        if shown is None and first is not None:
+            view = PermissionView(first[1], self._timing, first[0])
+            await self.query_one("#asks").mount(view)
+            shown = view
+        if shown is not None:
+            waiting = len(self._asks) - 1
+            shown.border_subtitle = Content(f"{waiting} more" if waiting else "")
+
+    def open_prompt(self) -> PermissionView | None:
+        """Return the permission prompt, if there is one."""
+        prompts = self.query_one("#asks").children
+        return prompts[0] if prompts and isinstance(prompts[0], PermissionView) else None
 
     @on(PromptEditor.Submitted, "#editor")
     def send(self, event: PromptEditor.Submitted) -> None:
@@ -140,6 +206,7 @@ class ChatScreen(Screen[None]):
             text = "Not sent: the agent did not start. F5 starts it again, F3 goes to the agents."
             self.notify(text, severity="warning", markup=False)
             return
+        self.editor.placeholder = PLACEHOLDER
         self.chat.send(event.text)
 
     @on(PromptEditor.Changed, "#editor")
@@ -153,6 +220,7 @@ class ChatScreen(Screen[None]):
     @on(PermissionView.Chosen)
     def answer_permission(self, event: PermissionView.Chosen) -> None:
         self.chat.answer(event.permission, event.option_id)
+        self.editor.placeholder = EXPLAIN if event.wants_to_explain else PLACEHOLDER
         self.editor.focus()
 
     @on(PermissionView.Typed)
@@ -170,6 +238,8 @@ class ChatScreen(Screen[None]):
         match action:
             case "alone":
                 return self.size.width >= WIDE
+            case "cancel" if self._is_searching:
+                return False
             case "cancel":
                 is_in_traffic = (
                     self.focused is not None and self.inspection in self.focused.ancestors
@@ -178,6 +248,15 @@ class ChatScreen(Screen[None]):
                 return can_cancel and not is_in_traffic
             case _:
                 return True
+
+    @property
+    def _is_searching(self) -> bool:
+        return isinstance(self.focused, Input) and self.focused.id == "search"
+
+    def on_key(self, event: Key) -> None:
+        if event.key == "escape" and self._is_searching:
+            event.stop()
+            self.action_leave_transcript()
 
     def on_resize(self) -> None:
         self.refresh_bindings()
@@ -198,11 +277,74 @@ class ChatScreen(Screen[None]):
         else:
             self.remove_class("-alone")
             # An open permission prompt is what the next key should answer.
-            prompt = self.conversation.open_prompt()
+            prompt = self.open_prompt()
             if prompt is None:
                 self.editor.focus()
             else:
                 prompt.take_focus()
+
+    # The transcript
+
+    def action_page(self, by: int) -> None:
+        self.conversation.action_page(by)
+
+    def action_transcript_top(self) -> None:
+        self.conversation.action_top()
+
+    def action_transcript_end(self) -> None:
+        self.conversation.action_end()
+
+    def action_leave_transcript(self) -> None:
+        self._close_search()
+        self.conversation.clear_selection()
+        self.editor.focus()
+
+    def action_search(self) -> None:
+        search = self.query_one("#search", Input)
+        search.display = True
+        search.focus()
+
+    @on(Input.Changed, "#search")
+    def search_at_once(self, event: Input.Changed) -> None:
+        found = self.conversation.search(event.value)
+        event.input.set_class(not found, "-nothing")
+
+    @on(Input.Submitted, "#search")
+    def search_done(self) -> None:
+        self.query_one("#search").display = False
+        self.conversation.focus()
+
+    def _close_search(self) -> None:
+        search = self.query_one("#search", Input)
+        search.display = False
+        with self.prevent(Input.Changed):
+            search.value = ""
+        self.conversation.search("")
+
+    def action_copy(self) -> None:
+        text = self.conversation.selected_text()
+        if text:
+            self._copy(text)
+        elif self.check_action("cancel", ()):
+            self.action_cancel()
+
+    @on(TranscriptView.Copied)
+    def copy_from_transcript(self, event: TranscriptView.Copied) -> None:
+        if event.text:
+            self._copy(event.text)
+
+    def _copy(self, text: str) -> None:
+        way = copy(text, self.app.copy_to_clipboard)
+        self.notify(f"Copied {plural(len(text), 'character')} {way}.", markup=False)
+
+    @on(TranscriptView.NotFound)
+    def ring_not_found(self) -> None:
+        self.app.bell()
+
+    @on(TranscriptView.Typed)
+    def type_from_transcript(self, event: TranscriptView.Typed) -> None:
+        self.editor.insert(event.character)
+        self.editor.focus()
 
     def action_restart(self) -> None:
         self.chat.restart()
@@ -215,10 +357,9 @@ class ChatScreen(Screen[None]):
         if self._focus_timer is not None:
             self._focus_timer.stop()
             self._focus_timer = None
-        prompt = self.conversation.open_prompt()
+        prompt = self.open_prompt()
         if prompt is None or prompt.had_focus:
             return
-        prompt.scroll_visible(animate=False)
         pause = self._timing.typing_pause_s
         has_paused = self._timing.clock() - self.editor.last_key_at >= pause
         if has_paused and self.focused is self.editor and not self.editor.text:
@@ -256,6 +397,7 @@ class ChatScreen(Screen[None]):
         box = self.query_one("#problem", Static)
         box.display = error is not None
         if error is None:
+            self._bar_texts.pop("problem", None)
             return
         tail: tuple[str, ...] = getattr(error, "stderr_tail", ())
         lines = [f"✗ {error}", *(f"  | {line}" for line in tail[-5:])]
@@ -263,7 +405,12 @@ class ChatScreen(Screen[None]):
             lines.append("F5 starts the agent again, F3 goes to the agents.")
         else:
             lines.append("The agent is still there; write another prompt.")
-        box.update(Text(escape_controls("\n".join(lines))))
+        self._say("problem", escape_controls("\n".join(lines)))
+
+    def _say(self, name: str, text: str) -> None:
+        if self._bar_texts.get(name) != text:
+            self._bar_texts[name] = text
+            self.query_one(f"#{name}", Static).update(Text(text, no_wrap=name == "status"))
 
     def _show_status(self) -> None:
         chat = self.chat
@@ -286,4 +433,4 @@ class ChatScreen(Screen[None]):
         self._watch_stop()
         if self._is_stop_overdue:
             parts.append("F5 restarts the agent")
-        self.query_one("#status", Static).update(Text("  ·  ".join(parts), no_wrap=True))
+        self._say("status", "  ·  ".join(parts))

@@ -211,7 +211,7 @@ class _Words(str):
 class TextItem(HasHistory):
     """Text that grows by chunks."""
 
-    __slots__ = ("_begin", "_content", "_id", "_read", "_text", "key")
+    __slots__ = ("_begin", "_content", "_id", "_others", "_read", "_text", "key")
     key_prefix: ClassVar[str] = "text"
 
     def __init__(self, key: str, message_id: str | None = None, *, n: int = 0) -> None:
@@ -232,8 +232,16 @@ class TextItem(HasHistory):
             self.forget_text()
         if fresh := self._content.since(self._read):
             self._read += len(fresh)
-            self._text += "".join(_words(block) or "" for block in fresh)
+            words = [_words(block) for block in fresh]
+            self._text += "".join(text for text in words if text is not None)
+            if None in words:
+                self._others += [block for block in fresh if _words(block) is None]
         return self._text
+
+    @property
+    def generation(self) -> int:
+        """Changes when the text is replaced, not when it grows."""
+        return self._content.begin
 
     @property
     def content(self) -> list[Json]:
@@ -241,7 +249,9 @@ class TextItem(HasHistory):
 
     @property
     def blocks(self) -> list[Json]:
-        return [block for block in self._content.now() if _words(block) is None]
+        """The content that is not text."""
+        _ = self.text
+        return self._others
 
     def replace(self, blocks: list[Json], n: int = 0) -> None:
         self._content.replace(n, map(_lean, blocks))
@@ -260,6 +270,7 @@ class TextItem(HasHistory):
     def forget_text(self) -> None:
         """Discard the joined text; the next read joins it again."""
         self._text = ""
+        self._others: list[Json] = []
         self._read = self._begin = self._content.begin
 
 

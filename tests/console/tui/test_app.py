@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from textual.widgets import Input, Markdown
+from textual.events import Key, Paste
+from textual.widgets import Input
 
 from acp_console.client.agents import DEMO_AGENT, command_agent
 from acp_console.tui.app import ConsoleApp
@@ -20,7 +21,7 @@ from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
 from tests.console.tui.conftest import say, until
 
-AT_ONCE = PermissionTiming(typing_pause_s=0, settle_s=0)
+AT_ONCE = PermissionTiming(typing_pause_s=0, settle_s=0, burst_s=0)
 
 
 def chat_of(app: ConsoleApp) -> ChatScreen:
@@ -61,13 +62,12 @@ async def test_a_prompt_is_answered_in_streamed_markdown(workplace: Path) -> Non
         await until(pilot, lambda: "● ready" in say(app))
         shown = say(app)
         assert "Read notes.txt" in shown
-        assert "read · done" in shown
-        assert len(app.screen.query(Markdown)) == 2
+        assert "✓ Read notes.txt" in shown
 
 
 @pytest.mark.parametrize(
     ("answer", "content", "word"),
-    [("Allow", "changed\ntwo\n", "edit · done"), ("Reject", "one\ntwo\n", "edit · failed")],
+    [("Allow", "changed\ntwo\n", "✓ Edit notes.txt"), ("Reject", "one\ntwo\n", "✗ Edit notes.txt")],
 )
 async def test_a_permission_is_answered_by_its_number(
     workplace: Path, answer: str, content: str, word: str
@@ -79,8 +79,8 @@ async def test_a_permission_is_answered_by_its_number(
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         shown = say(app)
-        assert "-one" in shown
-        assert "+changed" in shown
+        assert "- one" in shown
+        assert "+ changed" in shown
         assert "? waits for you" in shown
         number = re.search(rf"(\d)  {answer}", shown)
         assert number
@@ -99,10 +99,10 @@ async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workpl
         app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
-        assert "-one" in say(app)
-        assert "+changed" in say(app)
+        assert "- one" in say(app)
+        assert "+ changed" in say(app)
         await pilot.press("f2", "f2", "1")
-        await until(pilot, lambda: "edit · done" in say(app))
+        await until(pilot, lambda: "✓ Edit notes.txt" in say(app))
         await until(pilot, lambda: "● ready" in say(app))
     assert (workplace / "notes.txt").read_text() == "changed\ntwo\n"
 
@@ -133,7 +133,7 @@ async def test_a_permission_is_answered_by_mouse(workplace: Path) -> None:
         )
         await pilot.pause()
         assert await pilot.click("PermissionView Button.allow")
-        await until(pilot, lambda: "execute · done" in say(app))
+        await until(pilot, lambda: "✓ Run echo hi" in say(app))
 
 
 async def test_escape_stops_the_turn_and_answers_the_open_question(workplace: Path) -> None:
@@ -471,6 +471,93 @@ async def test_message_that_begins_with_a_digit_answers_no_permission_prompt(
         await pilot.press("1")
         await until(pilot, lambda: "● ready" in say(app))
         assert "yes" in say(app)
+
+
+BURST = PermissionTiming(typing_pause_s=0, settle_s=0, burst_s=0.2)
+LONG_QUESTION = """
+prompt = hear_prompt()
+lines = "\\n".join(f"line {number}" for number in range(100))
+answer = ask_consent(toolCallId="t", title="Run it", kind="execute", rawInput={"command": lines})
+say("you said " + answer)
+end(prompt)
+prompt = hear("session/prompt")
+say("heard " + prompt["params"]["prompt"][0]["text"])
+end(prompt)
+hear("never")
+"""
+
+
+@pytest.mark.parametrize("skip", [False, True])
+async def test_nobody_allows_what_was_not_on_the_screen(
+    workplace: Path, agent: Agent, skip: bool
+) -> None:
+    command = command_agent(agent(LONG_QUESTION))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await until(pilot, lambda: "Read to the end first" in say(app))
+        assert "line 0" in say(app)
+        await pilot.press("1", "y")
+        assert await pilot.click("PermissionView Button.allow")
+        await pilot.pause()
+        assert app.screen.query(PermissionView)
+        if skip:
+            await pilot.press("!")
+        else:
+            await pilot.press(*["pagedown"] * 12)
+            await until(pilot, lambda: "line 99" in say(app))
+        await until(pilot, lambda: "Press a number" in say(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "you said yes" in say(app))
+
+
+async def test_text_that_comes_at_once_answers_no_permission_prompt(
+    workplace: Path, agent: Agent
+) -> None:
+    """Lines from a slow connection, one with a choice in front, and a paste."""
+    command = command_agent(agent(LONG_QUESTION))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=BURST)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        prompt = app.screen.query_one(PermissionView)
+        for key in "fix12":
+            prompt.post_message(Key(key, key))
+        await until(pilot, lambda: chat_of(app).editor.text == "fix12")
+        for text in ("no", "2x"):
+            chat_of(app).editor.text = ""
+            prompt.focus()
+            await until(pilot, lambda: isinstance(app.focused, PermissionView))
+            for key in text:
+                prompt.post_message(Key(key, key))
+            await until(pilot, lambda text=text: chat_of(app).editor.text == text)
+        prompt.focus()
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        prompt.post_message(Paste(" and 1"))
+        await until(pilot, lambda: chat_of(app).editor.text == "2x and 1")
+        assert prompt.is_mounted
+        prompt.focus()
+        await pilot.press("n")
+        await until(pilot, lambda: "you said no" in say(app))
+
+
+async def test_a_rejection_can_be_explained_in_the_next_prompt(
+    workplace: Path, agent: Agent
+) -> None:
+    command = command_agent(agent(LONG_QUESTION))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await pilot.press("w")
+        await until(pilot, lambda: "Tell the agent why" in say(app))
+        await until(pilot, lambda: "you said no" in say(app))
+        await pilot.press(*"use ls", "enter")
+        await until(pilot, lambda: "heard use ls" in say(app))
 
 
 async def test_permission_prompt_takes_the_focus_once(workplace: Path, agent: Agent) -> None:

@@ -10,8 +10,8 @@ import pytest
 from textual.app import App, ComposeResult
 
 import acp_console.tui
-from acp_console.tui.chat.conversation import ThoughtView
 from acp_console.tui.intercept.pane import InterceptPane
+from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import Thought
 from tests.console.tui.conftest import say, until
 from tests.console.tui.intercept_clients import FakeInterceptClient
@@ -41,15 +41,18 @@ async def test_refusal_that_quotes_markup_is_shown_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 async def test_thought_that_quotes_markup_is_shown_as_it_is(text: str) -> None:
+    thought = Thought("k")
+    thought.add({"type": "text", "text": text}, 1)
+
     class ThoughtApp(App[None]):
         def compose(self) -> ComposeResult:
-            thought = Thought("k")
-            thought.add({"type": "text", "text": text}, 1)
-            yield ThoughtView(thought)
+            yield TranscriptView()
+
+        def on_mount(self) -> None:
+            self.query_one(TranscriptView).sync([thought])
 
     app = ThoughtApp()
     async with app.run_test(size=(100, 30)) as pilot:
-        await app.query_one(ThoughtView).sync()
         await until(pilot, lambda: f"Thought  {text}" in say(app))
 
 

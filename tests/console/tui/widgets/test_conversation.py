@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
-from textual.widgets import Markdown
 
 from acp_console.tui.chat import screen as chat
-from acp_console.tui.chat.conversation import ConversationView
-from acp_console.tui.chat.permission import PermissionTiming
+from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.journal import Entry, Frame
 from tests.console.tui.conftest import entries, say, settled, until, update
@@ -86,14 +84,13 @@ class TalkApp(App[None]):
         self.talks = Conversations()
 
     def compose(self) -> ComposeResult:
-        timing = PermissionTiming(settle_s=0)
-        yield ConversationView("welcome", timing=timing, id="conversation")
+        yield TranscriptView("welcome", id="conversation")
 
     async def feed(self, said: list[Entry]) -> None:
         """Take frames as the chat does."""
         frames = [entry for entry in said if isinstance(entry, Frame)]
         changes = [change for frame in frames for change in self.talks.apply(frame)]
-        await self.query_one(ConversationView).sync([c.item for c in changes if c.item])
+        self.query_one(TranscriptView).sync([c.item for c in changes if c.item])
 
 
 @pytest.mark.parametrize("size", [(80, 30), (120, 40)])
@@ -101,8 +98,7 @@ async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAss
     app = TalkApp()
     async with app.run_test(size=size) as pilot:
         await app.feed(TALK)
-        # Markdown is laid out in the background, after its frames were taken.
-        await until(pilot, lambda: "Allow this?" in say(app) and "see here" in say(app))
+        await until(pilot, lambda: "asks you" in say(app))
         assert await settled(pilot) == picture
 
 
@@ -115,56 +111,13 @@ async def test_text_from_the_wire_is_never_markup() -> None:
         await until(pilot, lambda: all(text in say(app) for text in texts))
 
 
-async def test_an_answered_question_disappears_and_the_call_is_done() -> None:
+async def test_a_call_that_was_asked_about_is_done() -> None:
     app = TalkApp()
     async with app.run_test(size=(100, 40)) as pilot:
         await app.feed(TALK)
-        await until(pilot, lambda: "1  Allow" in say(app))
+        await until(pilot, lambda: "asks you" in say(app))
         await app.feed(REST)
-        asked = "Allow this?"
-        await until(pilot, lambda: "edit · done" in say(app) and asked not in say(app))
-
-
-async def test_a_call_without_a_diff_shows_its_input_and_all_of_it_while_it_waits() -> None:
-    raw = {"command": ["rm", "-r", "x"], "cwd": "/w", "env": {"A": "b\x1b[2J"}}
-    call = {"toolCallId": "c2"}
-    app = TalkApp()
-    async with app.run_test(size=(100, 40)) as pilot:
-        await app.feed(
-            entries(
-                TALK_START,
-                update("tool_call", title="Shell", kind="execute", rawInput=raw, **call),
-                (
-                    "agent",
-                    {
-                        "id": 9,
-                        "method": "session/request_permission",
-                        "params": {"sessionId": "s1", "toolCall": call, "options": OPTIONS},
-                    },
-                ),
-            )
-        )
-        await until(pilot, lambda: 'command: ["rm", "-r", "x"]' in say(app))
-        assert "cwd: /w" in say(app)
-        assert 'env: {"A": "b' in say(app)
-        allowed = {"outcome": {"outcome": "selected", "optionId": "a"}}
-        await app.feed(entries(("client", {"id": 9, "result": allowed})))
-        await until(pilot, lambda: "env:" not in say(app))
-        assert "cwd: /w" in say(app)
-
-
-async def test_chunks_of_one_message_stay_one_widget() -> None:
-    app = TalkApp()
-    async with app.run_test(size=(100, 40)) as pilot:
-        await app.feed(TALK)
-        for _ in range(50):
-            await app.feed(
-                entries(
-                    update("agent_message_chunk", content={"type": "text", "text": "more and "})
-                )
-            )
-        await until(pilot, lambda: "more and more" in say(app))
-        assert len(app.query(Markdown)) == 2
+        await until(pilot, lambda: "✓ Edit a.py" in say(app) and "asks you" not in say(app))
 
 
 async def test_it_can_be_built_again_from_the_frames() -> None:
@@ -172,13 +125,12 @@ async def test_it_can_be_built_again_from_the_frames() -> None:
     async with app.run_test(size=(100, 40)) as pilot:
         await app.feed(TALK)
         await app.feed(REST)
-        # All of it: Markdown is laid out in the background, after its frames were taken.
-        parts = ("Please", "Hmm", "Change", "see here", "edit · done", "turn failed")
+        parts = ("Please", "Hmm", "Change", "see here", "✓ Edit a.py", "turn failed")
         await until(pilot, lambda: all(part in say(app) for part in parts))
         await settled(pilot)
         before = say(app)
-        await app.query_one(ConversationView).remove()
-        await app.mount(ConversationView("welcome", id="conversation"))
+        await app.query_one(TranscriptView).remove()
+        await app.mount(TranscriptView("welcome", id="conversation"))
         app.talks = Conversations()
         await app.feed([*TALK, *REST])
         await until(pilot, lambda: say(app) == before)
@@ -193,8 +145,8 @@ async def test_code_stays_code_wherever_its_text_was_cut(step: int) -> None:
             piece = {"type": "text", "text": text[start : start + step]}
             await app.feed(entries(update("agent_message_chunk", content=piece)))
         await until(pilot, lambda: "and more" in say(app) and "# no heading" in say(app))
-        kinds = [type(block).__name__ for block in app.query_one(Markdown).children]
-        assert kinds == ["MarkdownParagraph", "MarkdownFence", "MarkdownParagraph"]
+        rows = [line.strip() for line in say(app).splitlines() if line.strip()]
+        assert rows == ["The file:", "▏ # no heading", "▏", "▏ * no list", "and more"]
 
 
 async def test_a_line_that_tells_of_something_going_on_is_written_anew_when_it_ends() -> None:

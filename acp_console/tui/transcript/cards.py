@@ -1,0 +1,730 @@
+"""Cards of the transcript: what is shown of each item of a conversation.
+
+A card has parts; a part is rendered to rows when it is visible, and has a key that changes with it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Final, cast
+
+from rich.style import Style
+from rich.text import Text
+
+from acp_console.tui.transcript.markdown import (
+    MAX_BLOCK,
+    BlockScanner,
+    MarkdownRenderer,
+    Part,
+    code_rows,
+)
+from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, wrapped
+from acp_inspector.analysis.items import (
+    AgentMessage,
+    ElicitationItem,
+    Item,
+    Notice,
+    PlanItem,
+    TerminalItem,
+    Thought,
+    ToolCallItem,
+    TurnEnd,
+    UserMessage,
+    string,
+)
+from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.json_values import as_list, as_object, get
+from acp_protocol.jsonrpc import Json
+
+PROSE_WIDTH: Final = 100
+"""Cells of a line of prose, at most."""
+TAIL_LINES: Final = 3
+"""Lines of a running call's output that are shown while it is folded."""
+DIFF_LINES: Final = 4_000
+"""Lines of both texts of a diff that are compared; longer ones are shown one after the other."""
+HUNK_LINES: Final = 100
+"""Lines of a diff that are rendered at a time."""
+COUNTED: Final = 50_000
+"""Characters of a diff whose lines are counted while it is folded."""
+CONTEXT: Final = 3
+TITLE: Final = 400
+
+STATUS: Final = {
+    "pending": ("○", "pending"),
+    "in_progress": ("◐", "running"),
+    "completed": ("✓", "done"),
+    "failed": ("✗", "failed"),
+    "cancelled": ("◌", "cancelled"),
+}
+"""Sign and word of each status: never a colour alone."""
+STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○"}
+_SUBJECTS: Final = frozenset({"command", "cmd", "cwd", "path", "file_path", "filePath", "abs_path"})
+"""Members of a call's input that say what it runs or touches."""
+_NO_COLOR_ESCAPE: Final = re.compile(r"\x1b(?!\[[\d;:]*m)")
+
+
+class Card:
+    """What is shown of one item."""
+
+    is_folded = False
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.heights = Heights()
+        """The rows of each part; an estimate until it is rendered."""
+
+    def refresh(self) -> None:
+        """Follow the item, which has changed."""
+
+    @property
+    def part_count(self) -> int:
+        return 1
+
+    def key(self, part: int) -> Hashable:
+        """Return what changes whenever the rows of a part do."""
+        del part
+        return self.item.last
+
+    def rows(self, part: int, width: int, look: Look) -> list[Row]:
+        """Return the rows of a part; never none."""
+        raise NotImplementedError
+
+    def estimate(self, part: int, width: int) -> int:
+        """Return about how many rows a part has."""
+        del part, width
+        return 1
+
+    def source(self, part: int) -> str:
+        """Return the text of a part as it is copied and searched."""
+        del part
+        return ""
+
+    def toggle(self) -> bool:
+        """Fold or unfold; return whether that is possible."""
+        return False
+
+
+class TextCard(Card):
+    """A message that is shown as Markdown."""
+
+    def __init__(self, item: AgentMessage | Thought) -> None:
+        super().__init__(item)
+        self._text = item
+        self._scan = BlockScanner()
+        self._read = 0
+        self._generation = item.generation
+        self._tail: Part | None = None
+        self._renderer: MarkdownRenderer | None = None
+        self._look: Look | None = None
+        self.refresh()
+
+    def refresh(self) -> None:
+        text = self._text.text
+        if self._generation != self._text.generation:
+            self._generation = self._text.generation
+            self._scan, self.heights, self._renderer = BlockScanner(), Heights(), None
+        self._scan.feed(text)
+        self._tail = self._scan.tail(text)
+
+    @property
+    def _blocks(self) -> list[Json]:
+        return self._text.blocks
+
+    @property
+    def part_count(self) -> int:
+        return len(self._scan.parts) + (self._tail is not None) + bool(self._blocks)
+
+    def _part(self, part: int) -> Part | None:
+        return self._scan.parts[part] if part < len(self._scan.parts) else self._tail
+
+    def _is_blocks(self, part: int) -> bool:
+        return bool(self._blocks) and part == self.part_count - 1
+
+    def key(self, part: int) -> Hashable:
+        if self._is_blocks(part):
+            return len(self._blocks)
+        return self._generation, self._part(part), len(self._scan.references)
+
+    def rows(self, part: int, width: int, look: Look) -> list[Row]:
+        if self._is_blocks(part):
+            return _chips(self._blocks, look)
+        found = self._part(part)
+        if found is None:
+            return [Row([])]
+        if self._renderer is None or self._look is not look:
+            self._look, self._renderer = look, MarkdownRenderer(look)
+        text = self._text.text
+        for each in self._scan.references:
+            self._renderer.define(text[each.begin : each.end])
+        rows = self._renderer.rows(text, found, min(width, PROSE_WIDTH))
+        return rows if found.goes_on or part == 0 or not rows else [Row([]), *rows]
+
+    def estimate(self, part: int, width: int) -> int:
+        found = self._part(part)
+        if found is None or self._is_blocks(part):
+            return 1
+        text = self._text.text
+        lines = text.count("\n", found.begin, found.end)
+        return max(1, lines, (found.end - found.begin) // max(min(width, PROSE_WIDTH), 1))
+
+    def source(self, part: int) -> str:
+        if self._is_blocks(part):
+            return ""
+        found = self._part(part)
+        return "" if found is None else self._text.text[found.begin : found.end]
+
+
+class PromptCard(Card):
+    """A message of the user, with a bar beside it."""
+
+    def __init__(self, item: UserMessage) -> None:
+        super().__init__(item)
+        self._prompt = item
+
+    @cached_property
+    def _pieces(self) -> list[str]:
+        return pieces(self._prompt.text)
+
+    def refresh(self) -> None:
+        self.__dict__.pop("_pieces", None)
+
+    @property
+    def part_count(self) -> int:
+        return len(self._pieces)
+
+    def rows(self, part: int, width: int, look: Look) -> list[Row]:
+        bar = [("▍ ", look.bar)]
+        text = escape_controls(self._pieces[part])
+        rows: list[Row] = []
+        if text or not self._prompt.blocks:
+            rows = wrapped([(text.rstrip("\n"), look.strong)], min(width, PROSE_WIDTH), bar)
+        if part == self.part_count - 1:
+            rows += [Row(row.runs, bar) for row in _chips(self._prompt.blocks, look)]
+        return rows
+
+    def estimate(self, part: int, width: int) -> int:
+        text = self._pieces[part]
+        return max(1, text.count("\n") + 1, len(text) // max(min(width, PROSE_WIDTH) - 2, 1))
+
+    def source(self, part: int) -> str:
+        return self._pieces[part]
+
+
+class ThoughtCard(TextCard):
+    """A thought: one line until it is unfolded."""
+
+    is_folded = True
+
+    @property
+    def part_count(self) -> int:
+        return 1 if self.is_folded else 1 + super().part_count
+
+    def key(self, part: int) -> Hashable:
+        if part == 0:
+            return self.is_folded, self._text.text[:200] if self.is_folded else ""
+        return super().key(part - 1)
+
+    def _is_blocks(self, part: int) -> bool:
+        return bool(self._blocks) and part == super().part_count - 1
+
+    def rows(self, part: int, width: int, look: Look) -> list[Row]:
+        if part:
+            return [
+                Row([(text, style + look.muted) for text, style in row.runs],
+                    [("  ", look.muted), *row.lead], row.joins)
+                for row in super().rows(part - 1, width - 2, look)
+            ]  # fmt: skip
+        first = single_line(self._text.text.strip()[:200], max(width - 12, 1))
+        text = f"▸ Thought  {first}" if self.is_folded else "▾ Thought"
+        return [Row([(text, look.muted)])]
+
+    def estimate(self, part: int, width: int) -> int:
+        return super().estimate(part - 1, width) if part else 1
+
+    def source(self, part: int) -> str:
+        if self.is_folded:
+            return self._text.text
+        return super().source(part - 1) if part else ""
+
+    def toggle(self) -> bool:
+        self.is_folded = not self.is_folded
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of what an unfolded call shows."""
+
+    kind: str
+    text: str = ""
+    hunk: Sequence[tuple[str, str, str]] = ()
+    """Lines of a diff: sign, text, and the line it is changed from or to."""
+
+
+class ToolCard(Card):
+    """A tool call: one line once it is done, with its last lines while it runs."""
+
+    def __init__(self, item: ToolCallItem) -> None:
+        super().__init__(item)
+        self._call = item
+        self._choice: bool | None = None
+        """Whether the user folded it; None as long as its status decides."""
+        self.decides = False
+        """Whether the user decides by this card: it shows all of the call."""
+        self._body: tuple[Hashable, list[_Piece]] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the user is asked about it."""
+        permission = self._call.permission
+        return permission is not None and permission.outcome is None
+
+    @property
+    def has_permission(self) -> bool:
+        return bool(self._call.permissions)
+
+    @property
+    def is_error(self) -> bool:
+        return self._call.facts.status == "failed"
+
+    @property
+    def is_folded(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if self.decides:
+            return False
+        if self._choice is not None:
+            return self._choice
+        return self._call.facts.status != "failed"
+
+    def toggle(self) -> bool:
+        self._choice = not self.is_folded
+        return not self.decides
+
+    def refresh(self) -> None:
+        self._body = None
+
+    @property
+    def pieces(self) -> list[_Piece]:
+        """All of the call, whatever is folded."""
+        if self._body is None:
+            self._body = 0, _body(self._call)
+        return self._body[1]
+
+    @property
+    def part_count(self) -> int:
+        if not self.is_folded:
+            return 1 + len(self.pieces)
+        return 2 if self._is_running else 1
+
+    @property
+    def _is_running(self) -> bool:
+        return self._call.facts.status == "in_progress" and bool(self._call.content)
+
+    def key(self, part: int) -> Hashable:
+        live = sum(len(each.live or "") for each in self._call.terminals.values()) if part else 0
+        return self._call.last, self.is_folded, live
+
+    def rows(self, part: int, width: int, look: Look) -> list[Row]:
+        if part == 0:
+            return [self._head(width, look)]
+        lead = [("  │ ", look.muted)]
+        if self.is_folded:
+            tail = self._tail()
+            return [
+                Row([(single_line(line, max(width - 4, 1)), look.muted)], lead) for line in tail
+            ] or [Row([], lead)]
+        return _piece_rows(self.pieces[part - 1], width, look, lead)
+
+    def _tail(self) -> list[str]:
+        shown = list(self._call.terminals.values())
+        if shown:
+            text = _shown_output(shown[-1])
+        else:
+            text = _text_of(self._call.content[-1]) if self._call.content else ""
+        return escape_controls(text[-2000:]).rstrip().splitlines()[-TAIL_LINES:]
+
+    def _head(self, width: int, look: Look) -> Row:
+        facts = self._call.facts
+        sign, word = STATUS.get(facts.status, ("?", single_line(facts.status, 20)))
+        style = {
+            "completed": look.success, "failed": look.error, "in_progress": look.warning,
+        }.get(facts.status, look.muted)  # fmt: skip
+        title = single_line(facts.title or self._call.key, TITLE)
+        about = [single_line(facts.kind, 20)] if facts.kind != "other" else []
+        added, removed = self._changes
+        about += [f"+{added} −{removed}"] if added or removed else []
+        about += [word] if facts.status != "completed" else []
+        if self.is_open:
+            about[-1:] = ["asks you"]
+        elif self._can_unfold:
+            about.append("▸" if self.is_folded else "▾")
+        note = "  " + " · ".join(about)
+        room = width - 2 - cells([(note, style)])
+        runs: list[Run] = [(f"{sign} ", style), (_cut(title, max(room, 8)), look.strong)]
+        return Row([*runs, (note, look.muted)])
+
+    @property
+    def _size(self) -> int:
+        """Characters of its diffs."""
+        return sum(
+            len(string(each, "oldText")) + len(string(each, "newText"))
+            for each in self._call.content
+        )
+
+    @property
+    def _can_unfold(self) -> bool:
+        return bool(self._call.content or self._call.facts.raw_input or self._call.facts.raw_output)
+
+    @property
+    def _changes(self) -> tuple[int, int]:
+        """Lines that its diffs add and remove; none of long ones that were never shown."""
+        if self._body is None and self._size > COUNTED:
+            return 0, 0
+        signs = [line[0] for piece in self.pieces for line in piece.hunk]
+        return signs.count("+"), signs.count("-")
+
+    def estimate(self, part: int, width: int) -> int:
+        if part == 0:
+            return 1
+        if self.is_folded:
+            return TAIL_LINES
+        piece = self.pieces[part - 1]
+        return max(1, len(piece.hunk) or len(piece.text) // max(width, 1) + piece.text.count("\n"))
+
+    def source(self, part: int) -> str:
+        if part == 0:
+            return self._call.facts.title
+        if self.is_folded:
+            return ""
+        piece = self.pieces[part - 1]
+        return piece.text or "".join(f"{sign}{line}\n" for sign, line, _ in piece.hunk)
+
+
+class PlanCard(Card):
+    """The plan, as a list of steps."""
+
+    def __init__(self, item: PlanItem) -> None:
+        super().__init__(item)
+        self._plan = item
+
+    def rows(self, part: int, width: int, look: Look) -> list[Row]:
+        entries = self._plan.entries
+        done = sum(string(entry, "status") == "completed" for entry in entries)
+        rows = [Row([("Plan", look.strong), (f"  {done} of {len(entries)} done", look.muted)])]
+        for entry in entries:
+            status = string(entry, "status")
+            word = {"in_progress": "running"}.get(status, "")
+            priority = string(entry, "priority")
+            about = "  " + " · ".join(filter(None, (word, "high" if priority == "high" else "")))
+            style = look.muted if status == "completed" else look.text
+            text = escape_controls(string(entry, "content"))
+            lead = [(f" {STEPS.get(status, '?')} ", look.success if word == "" else look.warning)]
+            rest = [("   ", look.text)]
+            runs = [(text, style), (about.rstrip(), look.muted)]
+            rows += wrapped(runs, min(width, PROSE_WIDTH), lead, rest)
+        return rows
+
+    def estimate(self, part: int, width: int) -> int:
+        return 1 + len(self._plan.entries)
+
+    def source(self, part: int) -> str:
+        return "".join(f"- {string(entry, 'content')}\n" for entry in self._plan.entries)
+
+
+class LineCard(Card):
+    """A notice, or the end of a turn that is not a normal one."""
+
+    def key(self, part: int) -> Hashable:
+        return self._line()
+
+    def _line(self) -> tuple[str, bool]:
+        """Return the text, and whether it is an error."""
+        item = self.item
+        if isinstance(item, TurnEnd):
+            if item.error:
+                return f"— turn failed: {item.error}", True
+            return f"— turn ended: {item.stop_reason}", False
+        text = f"· {item.text}" if isinstance(item, Notice) else ""
+        if isinstance(item, ElicitationItem):
+            text += f": {string(item.outcome, 'action') or 'open'}"
+        return text, False
+
+    @property
+    def is_error(self) -> bool:
+        return self._line()[1]
+
+    @property
+    def part_count(self) -> int:
+        item = self.item
+        is_normal = isinstance(item, TurnEnd) and not item.error and item.stop_reason == "end_turn"
+        return 0 if is_normal else 1
+
+    def rows(self, part: int, width: int, look: Look) -> list[Row]:
+        text, is_error = self._line()
+        style = look.error if is_error else look.muted
+        return wrapped([(single_line(text, 4000), style)], min(width, PROSE_WIDTH))
+
+    def source(self, part: int) -> str:
+        return self._line()[0]
+
+
+def card_of(item: Item) -> Card:
+    match item:
+        case UserMessage():
+            return PromptCard(item)
+        case AgentMessage():
+            return TextCard(item)
+        case Thought():
+            return ThoughtCard(item)
+        case PlanItem():
+            return PlanCard(item)
+        case ToolCallItem():
+            return ToolCard(item)
+        case _:
+            return LineCard(item)
+
+
+def call_rows(call: ToolCallItem, width: int, look: Look) -> list[Row]:
+    """Return all that a call would do: its title, its input, and its content."""
+    rows = wrapped([(escape_controls(call.facts.title or call.key), look.strong)], width)
+    for piece in _body(call):
+        rows += _piece_rows(piece, width, look, ())
+    return rows
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a text into pieces that are rendered on their own, at line ends where possible."""
+    found: list[str] = []
+    begin = 0
+    while len(text) - begin > MAX_BLOCK:
+        cut = text.rfind("\n", begin, begin + MAX_BLOCK) + 1
+        cut = cut if cut > begin else begin + MAX_BLOCK
+        found.append(text[begin:cut])
+        begin = cut
+    return [*found, text[begin:]]
+
+
+def _chips(blocks: Sequence[Json], look: Look) -> list[Row]:
+    return [Row([(f"[{_described(block)}]", look.muted)]) for block in blocks]
+
+
+def _described(block: Json) -> str:
+    """Return a line for content that is not text: its type, its name, and its size."""
+    kind = single_line(string(block, "type") or "unknown content", 40)
+    inner = get(block, "resource") if kind == "resource" else block
+    name = string(inner, "title") or string(inner, "name") or string(inner, "uri")
+    data = string(inner, "data") or string(inner, "blob")
+    size = f"{len(data) * 3 // 4:,} bytes" if data else ""
+    about = (kind, single_line(name, 120), single_line(string(inner, "mimeType"), 60), size)
+    return " · ".join(filter(None, about))
+
+
+def _body(call: ToolCallItem) -> list[_Piece]:
+    found: list[_Piece] = []
+    has_diff = any(string(each, "type") == "diff" for each in call.content)
+    is_open = call.permission is not None and call.permission.outcome is None
+    for name, value in as_object(call.facts.raw_input).items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        is_subject = name in _SUBJECTS and text not in call.facts.title
+        if is_subject or (is_open and not has_diff):
+            found += [_Piece("input", f"{name}: {each}") for each in pieces(text)]
+    for content in call.content:
+        found += _content(content, call)
+    if not call.content and call.facts.raw_output is not None:
+        output = call.facts.raw_output
+        text = output if isinstance(output, str) else json.dumps(output, indent=2)
+        found += [_Piece("output", each) for each in pieces(text)]
+    return found
+
+
+def _content(content: Json, call: ToolCallItem) -> list[_Piece]:
+    match content:
+        case {"type": "diff", "path": str(path), "newText": str(new)}:
+            old = cast("Mapping[str, Json]", content).get("oldText")
+            name = path + ("" if isinstance(old, str) else "  new file")
+            return [_Piece("path", name), *_hunks(old if isinstance(old, str) else "", new)]
+        case {"type": "diff", "patch": {"text": str(patch)}}:
+            return _patch(patch)
+        case {"type": "diff", "changes": changes}:
+            return [
+                _Piece("path", f"{string(change, 'operation')} {string(change, 'path')}")
+                for change in as_list(changes)
+            ]
+        case {"type": "terminal", "terminalId": str(key)} if key in call.terminals:
+            return _terminal(call.terminals[key])
+        case {"type": "content", "content": {"type": "text", "text": str(text)}}:
+            return _output(text)
+        case {"type": "content", "content": block}:
+            return [_Piece("note", f"[{_described(block)}]")]
+        case _:
+            return [_Piece("note", f"[{_described(content)}]")]
+
+
+def _terminal(terminal: TerminalItem) -> list[_Piece]:
+    """Return the command, its output so far, and how it ended unless that was well."""
+    facts = terminal.facts
+    found = [_Piece("command", facts.command)] if facts.command else []
+    found += [_Piece("output", each) for each in pieces(_shown_output(terminal)) if each]
+    if facts.is_over and facts.exit_code != 0:
+        found.append(_Piece("note", f"ended with {facts.signal or facts.exit_code}"))
+    return found
+
+
+def _shown_output(terminal: TerminalItem) -> str:
+    return terminal.text if terminal.live is None else terminal.live
+
+
+def _output(text: str) -> list[_Piece]:
+    """Return a tool's output; one code block around all of it is taken off."""
+    begin, _, rest = text.partition("\n")
+    inner = rest.rstrip().removesuffix("```")
+    if begin.startswith("```") and inner != rest.rstrip() and "\n```" not in inner:
+        return [_Piece(f"code {begin[3:].strip()}", each) for each in pieces(inner)]
+    return [_Piece("output", each) for each in pieces(text)]
+
+
+def _text_of(content: Json) -> str:
+    match content:
+        case {"type": "content", "content": {"type": "text", "text": str(text)}}:
+            return text
+        case _:
+            return ""
+
+
+def _hunks(old: str, new: str) -> list[_Piece]:
+    """Return the lines that differ, with some around them."""
+    before, after = old.splitlines(), new.splitlines()
+    if len(before) + len(after) > DIFF_LINES:
+        groups = [[("replace", 0, len(before), 0, len(after))]]
+    else:
+        groups = list(SequenceMatcher(None, before, after).get_grouped_opcodes(CONTEXT))
+    found: list[_Piece] = []
+    for group in groups:
+        lines: list[tuple[str, str, str]] = [("@", f"line {group[0][3] + 1}", "")]
+        for tag, begin, end, new_begin, new_end in group:
+            if tag == "equal":
+                lines += [(" ", line, "") for line in before[begin:end]]
+                continue
+            gone, come = before[begin:end], after[new_begin:new_end]
+            is_paired = len(gone) == len(come)
+            lines += [("-", line, come[at] if is_paired else "") for at, line in enumerate(gone)]
+            lines += [("+", line, gone[at] if is_paired else "") for at, line in enumerate(come)]
+        found += _cut_hunk(lines)
+    return found or [_Piece("note", "nothing changes")]
+
+
+def _cut_hunk(lines: Sequence[tuple[str, str, str]]) -> list[_Piece]:
+    starts = range(0, len(lines), HUNK_LINES)
+    return [_Piece("diff", hunk=lines[at : at + HUNK_LINES]) for at in starts]
+
+
+def _patch(patch: str) -> list[_Piece]:
+    """Return the files and lines of a patch in git's format."""
+    found: list[_Piece] = []
+    lines: list[tuple[str, str, str]] = []
+
+    def flush() -> None:
+        found.extend(_cut_hunk(lines))
+        lines.clear()
+
+    for line in patch.splitlines():
+        if line.startswith("diff --git "):
+            flush()
+            found.append(_Piece("path", line.removeprefix("diff --git ")))
+        elif line.startswith("@@"):
+            lines.append(("@", line, ""))
+        elif line[:1] in {"+", "-", " "} and not line.startswith(("+++ ", "--- ")):
+            lines.append((line[0], line[1:], ""))
+        else:
+            lines.append(("@", line, ""))
+    flush()
+    return found or [_Piece("note", "an empty patch")]
+
+
+def _piece_rows(piece: _Piece, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
+    match piece.kind.partition(" ")[0]:
+        case "path":
+            return wrapped([(escape_controls(piece.text), look.strong)], width, lead)
+        case "command":
+            return wrapped([("$ ", look.muted), (escape_controls(piece.text), look.strong)],
+                           width, lead)  # fmt: skip
+        case "input":
+            name, _, text = piece.text.partition(": ")
+            runs = [(f"{single_line(name, 40)}: ", look.muted), (escape_controls(text), look.text)]
+            return wrapped(runs, width, lead)
+        case "note":
+            return wrapped([(escape_controls(piece.text), look.muted)], width, lead)
+        case "code":
+            language = piece.kind.partition(" ")[2]
+            return code_rows(escape_controls(piece.text), language, width, look, lead)
+        case "diff":
+            return [row for line in piece.hunk for row in _diff_rows(line, width, look, lead)]
+        case _:
+            return _colored(piece.text, width, look, lead)
+
+
+def _diff_rows(
+    line: tuple[str, str, str], width: int, look: Look, lead: Sequence[Run]
+) -> list[Row]:
+    sign, text, other = line
+    text = escape_controls(text).expandtabs(4)
+    if sign == "@":
+        return [Row([(single_line(text, max(width - cells(lead), 1)), look.muted)], lead)]
+    if sign == " ":
+        return wrapped([(f"  {text}", look.text)], width, lead)
+    style, word = (
+        (look.added, look.added_word) if sign == "+" else (look.removed, look.removed_word)
+    )
+    runs: list[Run] = [(f"{sign} ", style)]
+    other = escape_controls(other).expandtabs(4)
+    if other and len(text) + len(other) < 400:
+        runs += _emphasized(text, other, style, word)
+    else:
+        runs.append((text, style))
+    rows = wrapped(runs, width, lead)
+    for row in rows:
+        row.back = style
+    return rows
+
+
+def _emphasized(text: str, other: str, style: Style, word: Style) -> list[Run]:
+    """Mark the words that differ from the other line."""
+    mine, theirs = (re.findall(r"\w+|\s+|[^\w\s]", each) for each in (text, other))
+    matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
+    if matcher.ratio() < 0.4:
+        return [(text, style)]
+    runs: list[Run] = []
+    for tag, begin, end, _, _ in matcher.get_opcodes():
+        if end > begin:
+            runs.append(("".join(mine[begin:end]), style if tag == "equal" else word))
+    return runs
+
+
+def _colored(text: str, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
+    """Return output in its own colours; all other escape sequences are made visible."""
+    text = text.removesuffix("\n")
+    if "\x1b" not in text:
+        return wrapped([(escape_controls(text).expandtabs(8), look.text)], width, lead)
+    decoded = Text.from_ansi(_NO_COLOR_ESCAPE.sub("␛", text.replace("\r\n", "\n")))
+    plain, runs, at = decoded.plain, list[Run](), 0
+    for span in decoded.spans:
+        if span.start > at:
+            runs.append((escape_controls(plain[at : span.start]), look.text))
+        style = span.style if isinstance(span.style, Style) else look.text
+        runs.append((escape_controls(plain[span.start : span.end]), look.text + style))
+        at = span.end
+    runs.append((escape_controls(plain[at:]), look.text))
+    return wrapped(runs, width, lead)
+
+
+def _cut(text: str, width: int) -> str:
+    """Cut a text to some cells, with an ellipsis."""
+    if cells([(text, Style())]) <= width:
+        return text
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, max(width - 1, 0)) + "…"

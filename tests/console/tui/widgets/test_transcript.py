@@ -1,0 +1,250 @@
+"""The transcript draws what is visible, follows the end, folds, selects, searches and jumps."""
+
+from __future__ import annotations
+
+from textual.app import App, ComposeResult
+
+from acp_console.tui.transcript.view import TranscriptView
+from acp_inspector.analysis.items import (
+    AgentMessage,
+    Item,
+    PermissionRequest,
+    Thought,
+    ToolCallItem,
+    TurnEnd,
+    UserMessage,
+)
+from tests.console.tui.conftest import say, until
+
+
+def prompt(text: str) -> UserMessage:
+    item = UserMessage("u")
+    item.replace([{"type": "text", "text": text}], 1)
+    return item
+
+
+def message(*texts: str) -> AgentMessage:
+    item = AgentMessage("m")
+    for text in texts:
+        item.add({"type": "text", "text": text}, 1)
+    return item
+
+
+def call(number: int, status: str = "completed", output: str = "") -> ToolCallItem:
+    item = ToolCallItem(f"call-{number}", n=1)
+    item.change(1, title=f"Call {number}", status=status)
+    if output:
+        item.add({"type": "content", "content": {"type": "text", "text": output}}, 1)
+    return item
+
+
+class TranscriptApp(App[None]):
+    """An app with a transcript; keeps what was copied and typed in it."""
+
+    def __init__(self, *items: Item) -> None:
+        super().__init__()
+        self._items = items
+        self.copied: list[str] = []
+        self.typed: list[str] = []
+        self.not_found = 0
+
+    def compose(self) -> ComposeResult:
+        yield TranscriptView("welcome")
+
+    def on_mount(self) -> None:
+        self.view.sync(self._items)
+
+    @property
+    def view(self) -> TranscriptView:
+        return self.query_one(TranscriptView)
+
+    def on_transcript_view_copied(self, event: TranscriptView.Copied) -> None:
+        self.copied.append(event.text)
+
+    def on_transcript_view_typed(self, event: TranscriptView.Typed) -> None:
+        self.typed.append(event.character)
+
+    def on_transcript_view_not_found(self) -> None:
+        self.not_found += 1
+
+
+def lines(app: TranscriptApp) -> list[str]:
+    return [line.rstrip("█ ").strip("▌ ") for line in say(app).splitlines()]
+
+
+def numbered(count: int) -> AgentMessage:
+    return message("".join(f"line {number}\n\n" for number in range(count)))
+
+
+async def test_the_end_is_followed_while_text_comes() -> None:
+    item = message("begin\n\n")
+    app = TranscriptApp(prompt("hello"), item)
+    async with app.run_test(size=(60, 10)) as pilot:
+        for number in range(40):
+            item.add({"type": "text", "text": f"line {number}\n\n"}, 1)
+            app.view.sync([item])
+        await until(pilot, lambda: "line 39" in lines(app))
+        assert "begin" not in lines(app)
+
+
+async def test_what_one_reads_stands_still_while_text_comes() -> None:
+    item = numbered(60)
+    app = TranscriptApp(item)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await until(pilot, lambda: "line 59" in lines(app))
+        app.view.focus()
+        await pilot.press("pageup", "pageup")
+        before = lines(app)
+        item.add({"type": "text", "text": "much more\n\n" * 100}, 1)
+        app.view.sync([item])
+        await pilot.pause(0.1)
+        assert lines(app) == before
+        await pilot.press("end")
+        await until(pilot, lambda: "much more" in lines(app))
+        assert app.view.is_following
+
+
+async def test_scrolling_up_by_rows_and_down_again_shows_every_row_once() -> None:
+    app = TranscriptApp(prompt("go"), numbered(30), call(1, output="out"), message("the end"))
+    async with app.run_test(size=(60, 8)) as pilot:
+        await until(pilot, lambda: "the end" in lines(app))
+        seen = [line for line in lines(app) if line]
+        for _ in range(80):
+            app.view.scroll_rows(-1)
+        assert "go" in lines(app)[0]
+        found: list[str] = []
+        for _ in range(90):
+            top = lines(app)[0]
+            found.append(top)
+            if app.view.is_following:
+                break
+            app.view.scroll_rows(1)
+        shown = [line for line in found if line.startswith("line")]
+        assert shown == [f"line {number}" for number in range(len(shown))]
+        assert [line for line in lines(app) if line] == seen
+
+
+async def test_a_call_is_one_line_until_it_is_unfolded() -> None:
+    app = TranscriptApp(call(1, output="first\nsecond"), call(2), message("after"))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await until(pilot, lambda: "after" in lines(app))
+        assert "second" not in say(app)
+        assert lines(app)[0].startswith("✓ Call 1")
+        assert lines(app)[1].startswith("✓ Call 2")
+        await pilot.click(TranscriptView, offset=(4, 0))
+        await until(pilot, lambda: "│ second" in lines(app))
+        app.view.focus()
+        app.view.cursor = 0
+        await pilot.press("enter")
+        await until(pilot, lambda: "second" not in say(app))
+
+
+async def test_a_running_call_shows_its_last_lines_and_a_failed_one_all() -> None:
+    output = "\n".join(f"out {number}" for number in range(9))
+    app = TranscriptApp(call(1, "in_progress", output), call(2, "failed", output))
+    async with app.run_test(size=(60, 20)) as pilot:
+        await until(pilot, lambda: "│ out 0" in lines(app))
+        begin = lines(app).index("│ out 0")
+        assert lines(app)[begin - 5 : begin - 1] == ["│ out 6", "│ out 7", "│ out 8", ""]
+        assert lines(app)[begin + 8] == "│ out 8"
+
+
+async def test_a_thought_is_one_line_until_it_is_unfolded() -> None:
+    item = Thought("t")
+    item.add({"type": "text", "text": "first thought\n\nsecond **thought**"}, 1)
+    app = TranscriptApp(item)
+    async with app.run_test(size=(60, 8)) as pilot:
+        await until(pilot, lambda: "▸ Thought  first thought" in say(app))
+        await pilot.click(TranscriptView, offset=(3, 0))
+        await until(pilot, lambda: "second thought" in lines(app))
+
+
+async def test_a_search_goes_to_the_text_and_on_to_the_one_before() -> None:
+    items = [message(f"needle {number}\n\n" + "hay\n\n" * 20) for number in range(4)]
+    app = TranscriptApp(*items)
+    async with app.run_test(size=(60, 10)) as pilot:
+        await until(pilot, lambda: "hay" in lines(app))
+        assert app.view.search("NEEDLE")
+        await until(pilot, lambda: "needle 3" in lines(app))
+        app.view.focus()
+        await pilot.press("n")
+        await until(pilot, lambda: "needle 2" in lines(app))
+        await pilot.press("n", "N")
+        await until(pilot, lambda: "needle 2" in lines(app))
+        assert not app.view.search("nowhere")
+
+
+async def test_keys_jump_to_prompts_errors_and_permissions() -> None:
+    asked = call(1)
+    asked.add_permission(PermissionRequest(1, []), 1)
+    filler = [numbered(20) for _ in range(3)]
+    items = [prompt("first"), filler[0], asked, filler[1], prompt("second"), filler[2]]
+    app = TranscriptApp(*items, TurnEnd("e", error="broken"), numbered(20))
+    async with app.run_test(size=(60, 10)) as pilot:
+        await until(pilot, lambda: "line 19" in lines(app))
+        app.view.focus()
+        for key, text in (("e", "— turn failed: broken"), ("p", "▍ second"), ("p", "▍ first")):
+            await pilot.press(key)
+            await until(pilot, lambda text=text: text in lines(app))
+        await pilot.press("A")
+        await until(pilot, lambda: any("Call 1" in line for line in lines(app)))
+        await pilot.press("p", "p")
+        await until(pilot, lambda: app.not_found == 1)
+
+
+async def test_letters_that_are_no_commands_are_passed_on() -> None:
+    app = TranscriptApp(message("text"))
+    async with app.run_test(size=(60, 10)) as pilot:
+        app.view.focus()
+        await pilot.press("h", "j", "!")
+        await until(pilot, lambda: app.typed == ["h", "!"])
+
+
+async def test_a_selection_copies_the_text_without_bars_and_joins_wrapped_lines() -> None:
+    long = "one two three four five six seven eight nine ten eleven twelve"
+    app = TranscriptApp(prompt(long))
+    async with app.run_test(size=(40, 8)) as pilot:
+        await until(pilot, lambda: "▍ one" in say(app))
+        await pilot.mouse_down(TranscriptView, offset=(0, 0))
+        await pilot.hover(TranscriptView, offset=(38, 2))
+        await pilot.mouse_up(TranscriptView, offset=(38, 2))
+        assert app.view.selected_text() == long
+        app.view.focus()
+        await pilot.press("y")
+        await until(pilot, lambda: app.copied == [long])
+
+
+async def test_blocks_that_are_wholly_selected_are_copied_as_markdown() -> None:
+    app = TranscriptApp(message("first\n\n**second** `x`\n\n- item\n\nlast\n"))
+    async with app.run_test(size=(40, 12)) as pilot:
+        await until(pilot, lambda: "last" in lines(app))
+        await pilot.mouse_down(TranscriptView, offset=(2, 0))
+        await pilot.hover(TranscriptView, offset=(20, 6))
+        await pilot.mouse_up(TranscriptView, offset=(20, 6))
+        assert app.view.selected_text() == "first\n**second** `x`\n\n- item\n\nlast"
+
+
+async def test_the_whole_transcript_is_there_after_a_resize() -> None:
+    app = TranscriptApp(prompt("go"), numbered(30), *(call(n) for n in range(50)), message("end"))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await until(pilot, lambda: "end" in lines(app))
+        await pilot.resize_terminal(30, 9)
+        await until(pilot, lambda: "end" in lines(app))
+        app.view.action_top()
+        await until(pilot, lambda: "▍ go" in lines(app))
+
+
+async def test_only_visible_calls_are_rendered() -> None:
+    rendered: list[int] = []
+
+    class Watched(ToolCallItem):
+        @property
+        def content(self) -> list[object]:  # pyright: ignore[reportIncompatibleMethodOverride]
+            rendered.append(1)
+            return super().content  # pyright: ignore[reportReturnType]
+
+    items = [Watched(f"c{number}") for number in range(5000)]
+    app = TranscriptApp(*items)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await until(pilot, lambda: any("c4999" in line for line in lines(app)))
+    assert len(rendered) < 300
