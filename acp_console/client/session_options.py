@@ -106,7 +106,7 @@ def find_option(options: list[SessionOption], name: str) -> SessionOption:
     for option in options:
         if option.category == name:
             return option
-    offered = ", ".join(option.id for option in options) or "none"
+    offered = ", ".join(dict.fromkeys(option.id for option in options)) or "none"
     raise OptionError(f"the agent has no option {name!r}; its options: {offered}")
 
 

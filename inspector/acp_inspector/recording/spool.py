@@ -275,9 +275,9 @@ def recover(recording: Path) -> None:
         _remove(folder, spool)
         if count:
             logger.warning(
-                "%s: recovered %d frames that the proxy had not written when it was killed",
+                "%s: recovered %s that the proxy had not written when it was killed",
                 first,
-                count,
+                _frames(count),
             )
 
 
@@ -307,6 +307,10 @@ def _find(recording: Path) -> tuple[Path, Path] | None:
 def _first_line(recording: Path) -> bytes:
     with recording.open("rb") as file:
         return file.readline(MAX_HEADER)
+
+
+def _frames(count: int) -> str:
+    return "1 frame" if count == 1 else f"{count} frames"
 
 
 def _belongs(folder: int, first: Path) -> bool:
@@ -423,7 +427,7 @@ def _append(folder: int, first: Path) -> int:
             writer.write(batch)
             batch, held = [], 0
     if count:
-        text = f"recovered {count} frames that the proxy had not written when it was killed"
+        text = f"recovered {_frames(count)} that the proxy had not written when it was killed"
         batch.append(JournalEvent(number + 1, at, "note", {"text": text}))
     writer.write(batch)
     writer.close()
