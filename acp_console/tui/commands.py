@@ -117,6 +117,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     ),
     "watch": (
         Command("watch.next", "f3", "next_source", "Next", "Show the next proxy or recording"),
+        Command("watch.view", "ctrl+t", "view", "Talk",
+                "Show the conversation, the traffic, or both"),
         Command("watch.intercept", "f2", "intercept", "Intercept", "Hold and change frames"),
     ),
     "traffic": (

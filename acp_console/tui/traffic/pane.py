@@ -155,6 +155,12 @@ class TrafficPane(Vertical):
         return self._entries
 
     @property
+    def chosen_session(self) -> str | None:
+        """The session of the row under the cursor; None if it names none."""
+        facts = self._facts()
+        return None if facts is None else facts.session
+
+    @property
     def needs(self) -> frozenset[str]:
         """The fields that the filter asks for."""
         return self._view.wanted.fields

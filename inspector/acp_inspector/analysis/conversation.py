@@ -201,6 +201,10 @@ class ItemsAt(Sequence[Item]):
     def __iter__(self) -> Iterator[Item]:
         return (self[place] for place in range(self._count))
 
+    def frames(self, first: int = 0) -> Sequence[int]:
+        """Return the frame that mentioned each item first, from item `first` on."""
+        return [self._epoch.numbers[place] for place in range(self._count)[first:]]
+
     def is_earlier(self, other: ItemsAt) -> bool:
         """Return whether `other` are the same items, later or at the same time."""
         return self._epoch is other._epoch and self._n <= other._n
