@@ -61,9 +61,11 @@ class TalkPane(Vertical):
         self,
         inspection: InspectorPane,
         *,
+        can_focus: bool = True,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
         super().__init__(id=id)
+        self._can_focus_view = can_focus
         self._inspection = inspection
         self._query: Query[SessionModel, Talk | None] | None = None
         self._asked: tuple[Any, ...] = ()
@@ -77,6 +79,7 @@ class TalkPane(Vertical):
         yield TranscriptView("No session yet.", id="past")
 
     def on_mount(self) -> None:
+        self.view.can_focus = self._can_focus_view
         self.set_interval(POLL_INTERVAL_S, self.look)
 
     def look(self) -> None:
@@ -117,11 +120,13 @@ class TalkPane(Vertical):
             return
         self._query = None
         talk, view = query.result, self.view
-        if talk is None:
-            view.replace(())
-            self._say("")
-            return
         n = self._asked[0]
+        self.set_class(n is not None, "-past")
+        if talk is None:
+            self.talk = None
+            view.replace(())
+            self._say("" if n is None else f"{_moment(n)} · no session yet")
+            return
         is_other = self._session != talk.session_id
         self.talk, self._session = talk, talk.session_id
         items: list[Item] = list(talk.items)
@@ -138,7 +143,6 @@ class TalkPane(Vertical):
         self.post_message(self.Shown())
 
     def _say_moment(self, talk: Talk, n: int | None) -> None:
-        self.set_class(n is not None, "-past")
         parts = [single_line(talk.info.title or f"session {talk.session_id}", 60)]
         if talk.sessions > 1:
             parts.append(f"one of {talk.sessions} sessions")
@@ -147,11 +151,15 @@ class TalkPane(Vertical):
         elif talk.n < n:
             parts.insert(0, f"analysed up to frame {format_number(talk.n)}")
         else:
-            parts.insert(0, f"as of frame {format_number(n)}")
+            parts.insert(0, _moment(n))
         self._say(" · ".join(parts))
 
     def _say(self, text: str) -> None:
         self.query_one("#talk-title", Static).update(Content(text))
+
+
+def _moment(n: int) -> str:
+    return f"as of frame {format_number(n)}, End returns to now"
 
 
 def _query(n: int | None, most: int, session: str | None) -> Any:

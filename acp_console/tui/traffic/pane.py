@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import getters, on
@@ -80,6 +81,12 @@ class TrafficPane(Vertical):
         }
     }
     """
+
+    @dataclass
+    class CursorMoved(Message):
+        """The cursor stands on another entry; None: it follows the end."""
+
+        n: int | None
 
     table = getters.query_one("#frames", FrameTable)
     bar = getters.query_one(FilterInput)
@@ -258,6 +265,7 @@ class TrafficPane(Vertical):
         self.table.has_moved = False
         self._chosen()
         self._report_count()
+        self.post_message(self.CursorMoved(self.table.chosen))
 
     # Commands.
 

@@ -308,6 +308,12 @@ class Conversation:
         """The items in the order of their first mention."""
         return self._epoch.items
 
+    def frame_of(self, item: Item) -> int | None:
+        """Return the frame that mentioned an item first; None if it is not of this session."""
+        items = self._epoch.items
+        place = next((at for at, each in enumerate(items) if each is item), None)
+        return None if place is None else self._epoch.numbers[place]
+
     @property
     def info(self) -> SessionInfo:
         return self._surroundings.now

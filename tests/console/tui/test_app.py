@@ -252,6 +252,36 @@ async def test_from_a_chat_one_gets_to_the_analysis_and_back_and_loses_nothing(
         await until(pilot, lambda: "2 of 6 entries · 1 marked" in say(app))
 
 
+async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"read notes.txt", "enter")
+        await until(pilot, lambda: "gave" in say(app) and "● ready" in say(app))
+        screen = chat_of(app)
+        await pilot.press("f2")
+        table = screen.inspection.traffic.table
+        await until(pilot, lambda: table.has_focus)
+        await pilot.press("home")
+        await until(pilot, lambda: "as of frame" in say(app) and not screen.conversation.display)
+        await until(pilot, lambda: "no session yet" in say(app))
+        await pilot.press("end")
+        await until(pilot, lambda: screen.conversation.display and "as of frame" not in say(app))
+        # Moving in the conversation moves in the traffic.
+        await pilot.press("f2", "f2", "home")
+        await until(pilot, lambda: not screen.conversation.display)
+        screen.conversation.display = True
+        screen.conversation.focus()
+        await until(pilot, lambda: screen.conversation.has_focus and not screen.rewound.display)
+        await pilot.press("k", "k")
+        cursor = screen.conversation.cursor
+        conversation = screen.chat.conversation
+        assert cursor is not None
+        assert conversation is not None
+        frame = conversation.frame_of(screen.conversation.cards[cursor].item)
+        await until(pilot, lambda: table.under_cursor == frame)
+
+
 async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(160, 40)) as pilot:
