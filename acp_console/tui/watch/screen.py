@@ -86,6 +86,9 @@ class WatchScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the next source only if there are several, and intercept only for a proxy."""
         del parameters
+        if action == "back":
+            # Below the first screen stands only Textual's own.
+            return len(self.app.screen_stack) > 2
         if action == "intercept":
             return isinstance(self._sources[self._place], ProxySource)
         return action != "next_source" or len(self._sources) > 1
@@ -103,6 +106,9 @@ class WatchScreen(Screen[None]):
 
     def on_resize(self) -> None:
         self._show_view()
+
+    def action_back(self) -> None:
+        self.dismiss(None)
 
     def action_view(self) -> None:
         """Show the conversation, both, or the traffic, in turn."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 import resource
+import shlex
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,11 +20,13 @@ from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.home.screen import HomeScreen
+from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
 from tests.console.tui.conftest import say, until
 
+RECORDINGS = Path(__file__).parents[3] / "recordings"
 AT_ONCE = PermissionTiming(typing_pause_s=0, settle_s=0, burst_s=0)
 
 
@@ -48,9 +54,47 @@ async def test_typing_at_home_filters_the_agents(workplace: Path) -> None:
         await pilot.press(*"my-a")
         await until(pilot, lambda: "Demo agent" not in say(app))
         app.screen.query_one(Input).value = "nothing like it"
-        await until(pilot, lambda: "No agent matches" in say(app))
+        await until(pilot, lambda: "Nothing matches" in say(app))
         await pilot.press("escape")
         await until(pilot, lambda: "Demo agent" in say(app))
+
+
+async def test_a_whole_command_at_home_opens_a_chat_with_it(workplace: Path) -> None:
+    command = shlex.join(DEMO_AGENT.command)
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Demo agent" in say(app))
+        app.screen.query_one(Input).value = command
+        await until(pilot, lambda: "run this command" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "● ready" in say(app))
+
+
+async def test_recordings_are_listed_at_home_and_open(workplace: Path) -> None:
+    (workplace / "runs").mkdir()
+    shutil.copy(RECORDINGS / "tour.acp.ndjson", workplace / "runs")
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "runs/tour.acp.ndjson" in say(app))
+        await pilot.press(*"tour", "enter")
+        await until(pilot, lambda: isinstance(app.screen, WatchScreen))
+        await until(pilot, lambda: "session/prompt" in say(app))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+async def test_a_running_proxy_is_listed_at_home(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="acp-") as runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        proxy = [sys.executable, "-m", "acp_console", "proxy", "--name", "work", "--", "cat"]
+        with subprocess.Popen(proxy, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            app = ConsoleApp(cwd=workplace)
+            async with app.run_test(size=(100, 30)) as pilot:
+                await until(pilot, lambda: "Live proxies" in say(app) and "work" in say(app))
+            process.stdin.close()
 
 
 async def test_a_prompt_is_answered_in_streamed_markdown(workplace: Path) -> None:
