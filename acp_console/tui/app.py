@@ -73,7 +73,7 @@ class ConsoleApp(App[int]):
         if self._watch:
             self.push_screen(WatchScreen(self._watch))
             return
-        self.push_screen(HomeScreen(self._agents))
+        self.push_screen(HomeScreen(self._agents, self._cwd))
         if self._start_agent is not None:
             self._chat_with(self._start_agent)
 
@@ -82,8 +82,11 @@ class ConsoleApp(App[int]):
         commands = super().get_system_commands(screen)
         return (command for command in commands if command.title not in {"Quit", "Keys"})
 
-    def on_home_screen_agent_chosen(self, message: HomeScreen.AgentChosen) -> None:
-        self._chat_with(message.agent)
+    def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
+        if isinstance(message.target, AgentSpec):
+            self._chat_with(message.target)
+        else:
+            self.push_screen(WatchScreen([message.target]))
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):

@@ -26,7 +26,7 @@ Scope: TypeAlias = Literal[
 
 SCOPES: Final[dict[Scope, str]] = {
     "everywhere": "Everywhere",
-    "home": "List of agents",
+    "home": "First screen",
     "chat": "Chat",
     "transcript": "Chat: transcript",
     "watch": "Proxies and recordings",
@@ -65,7 +65,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Quit; this also stops the agent of the chat"),
     ),
     "home": (
-        Command("home.open", "enter", "open", "Chat", "Chat with the chosen agent"),
+        Command("home.open", "enter", "open", "Open",
+                "Chat with the chosen agent, or look at the chosen traffic"),
     ),
     "chat": (
         Command("chat.traffic", "f2", "traffic", "Traffic",
@@ -117,6 +118,9 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     ),
     "watch": (
         Command("watch.next", "f3", "next_source", "Next", "Show the next proxy or recording"),
+        Command("watch.back", "q", "back", "Back", "Go back to the first screen"),
+        Command("watch.view", "ctrl+t", "view", "Talk",
+                "Show the conversation, the traffic, or both"),
         Command("watch.intercept", "f2", "intercept", "Intercept", "Hold and change frames"),
     ),
     "traffic": (

@@ -75,6 +75,8 @@ class InspectorPane(Horizontal):
             id: The widget's id.
         """
         super().__init__(id=id)
+        self.needs_model = False
+        """Whether the conversations are shown beside it."""
         self._entries = EntryList() if entries is None else entries
         self._now = now
         shown = self._entries
@@ -158,7 +160,7 @@ class InspectorPane(Horizontal):
         shown = self._entries
         if isinstance(shown, IndexedRecording) and not shown.is_complete:
             return ()
-        if MODEL_FIELDS & self.traffic.needs:
+        if self.needs_model or MODEL_FIELDS & self.traffic.needs:
             return self.folds.model, self.folds.linter
         return (self.folds.linter,)
 

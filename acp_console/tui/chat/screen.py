@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.events import Key
+from textual.events import DescendantFocus, Key
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
@@ -27,6 +27,8 @@ from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.inspector_pane import InspectorPane
+from acp_console.tui.talk_pane import TalkPane
+from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.conversation import mode_name
 from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem
@@ -69,6 +71,7 @@ class ChatScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's own
 
     conversation = getters.query_one("#conversation", TranscriptView)
+    rewound = getters.query_one("#rewound", TalkPane)
     inspection = getters.query_one("#inspection", InspectorPane)
     editor = getters.query_one("#editor", PromptEditor)
 
@@ -109,21 +112,24 @@ class ChatScreen(Screen[None]):
         )
 
     def compose(self) -> ComposeResult:
+        inspection = ChatInspection(now=self.chat.now, id="inspection")
         yield Static(id="status", classes="bar", markup=False)
         with Horizontal(id="panes"):
             with Vertical(id="talk"):
                 welcome = WELCOME_DEMO if self._is_ours else WELCOME
                 yield TranscriptView(welcome, id="conversation")
+                yield TalkPane(inspection, can_focus=False, id="rewound")
                 yield Input(placeholder="Search the transcript", id="search", compact=True)
                 yield Vertical(id="asks")
                 yield Static(id="problem", markup=False)
                 yield Static(id="hints", markup=False)
                 yield PromptEditor(clock=self._timing.clock, id="editor")
-            yield ChatInspection(now=self.chat.now, id="inspection")
+            yield inspection
         yield Footer()
 
     def on_mount(self) -> None:
         self.inspection.display = False
+        self.rewound.display = False
         self.query_one("#search").display = False
         self.query_one("#problem").display = False
         self.query_one("#hints").display = False
@@ -276,12 +282,38 @@ class ChatScreen(Screen[None]):
             self.call_after_refresh(self.inspection.focus_content)
         else:
             self.remove_class("-alone")
+            self.rewind()
             # An open permission prompt is what the next key should answer.
             prompt = self.open_prompt()
             if prompt is None:
                 self.editor.focus()
             else:
                 prompt.take_focus()
+
+    # One cursor for the conversation and its traffic
+
+    @on(TrafficPane.CursorMoved)
+    @on(DescendantFocus)
+    def rewind(self) -> None:
+        """Show the conversation at the cursor of the traffic, while that has the focus."""
+        inspection = self.inspection
+        is_past = (
+            inspection.display
+            and inspection.has_focus_within
+            and inspection.traffic.table.chosen is not None
+        )
+        self.rewound.display = is_past
+        self.conversation.display = not is_past
+        if is_past:
+            self.rewound.look()
+
+    @on(TranscriptView.Chosen)
+    def move_traffic(self, event: TranscriptView.Chosen) -> None:
+        conversation = self.chat.conversation
+        if conversation is not None and self.inspection.display and self.conversation.has_focus:
+            frame = conversation.frame_of(self.conversation.cards[event.place].item)
+            if frame is not None:
+                self.inspection.traffic.go_to_entry(frame)
 
     # The transcript
 

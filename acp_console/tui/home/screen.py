@@ -1,89 +1,128 @@
-"""The first screen: the list of agents."""
+"""The first screen: what can be opened, and one line that filters it or opens anything else."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Final
 
-from textual import getters, on
+from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_console.client.agents import DEMO_AGENT, AgentSpec
+from acp_console.client.agents import AgentSpec
+from acp_console.state.home import (
+    Entry,
+    Target,
+    agent_entry,
+    proxy_entries,
+    recording_entries,
+    shown_entries,
+)
 from acp_console.tui.commands import bindings
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.version import SCHEMA_ID, VERSION
+from acp_protocol.version import VERSION
 
-HINT = "Enter opens a chat. Any other agent: acp-console -- COMMAND"
+PLACEHOLDER: Final = "an agent, a file, or a whole command"
+NOTHING: Final = "Nothing matches, and no program or file is called that. Esc clears the line."
+LOOK_INTERVAL_S: Final = 2.0
+"""Seconds between two looks for proxies and recordings."""
+TITLE_WIDTH: Final = 26
+WIDTH: Final = 110
+"""Columns of the list, at most."""
 
 
-class AgentFilter(Input):
-    """The filter; it binds Enter itself, because the binding of `Input` hides the screen's."""
+class HomeLine(Input):
+    """The line; it binds Enter itself, because the binding of `Input` hides the screen's."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Chat")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Open")]
 
 
 class HomeScreen(Screen[None]):
-    """Lists the agents; typing filters, Enter opens a chat."""
+    """Lists agents, proxies and recordings; Enter opens one."""
 
     CSS_PATH = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("home"),
         Binding("down", "cursor(1)", show=False),
         Binding("up", "cursor(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
     ]
 
-    filter = getters.query_one("#agent-filter", Input)
-    options = getters.query_one("#agents", OptionList)
+    line = getters.query_one("#home-line", Input)
+    options = getters.query_one("#entries", OptionList)
 
     @dataclass
-    class AgentChosen(Message):
-        """The user wants to chat with `agent`."""
+    class Chosen(Message):
+        """The user wants to open `target`."""
 
-        agent: AgentSpec
+        target: Target
 
-    def __init__(self, agents: Sequence[AgentSpec]) -> None:
+    def __init__(self, agents: Sequence[AgentSpec], folder: Path) -> None:
         super().__init__()
-        self._agents = tuple(agents)
-        self._shown: list[AgentSpec] = []
+        self._folder = folder
+        self._agents = [agent_entry(agent) for agent in agents]
+        self._others: list[Entry] = []
+        """Proxies and recordings, as they were last found."""
+        self._shown: list[Entry] = []
+        self._rows: list[int | None] = []
+        """The entry of each option; None for a heading."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="home"):
-            yield Static(Content.styled("acp-console", "bold"), id="name", markup=False)
-            yield Static("Chat with ACP agents and see every frame on the wire.", id="claim")
-            yield AgentFilter(placeholder="Type to filter the agents", id="agent-filter")
-            yield OptionList(id="agents", markup=False)
-            yield Static("No agent matches. Esc clears the filter.", id="nothing")
-            yield Static(HINT, id="hint", markup=False)
-            yield Static(f"version {VERSION} · ACP schema {SCHEMA_ID}", id="versions", markup=False)
+            with Horizontal(id="head"):
+                yield Static(Content.styled("acp-console", "bold"), id="name", markup=False)
+                yield Static(_short(self._folder), id="folder", markup=False)
+                yield Static(VERSION, id="version", markup=False)
+            yield HomeLine(placeholder=PLACEHOLDER, id="home-line")
+            yield OptionList(id="entries", markup=False)
+            yield Static(NOTHING, id="nothing")
         yield Footer()
 
     def on_mount(self) -> None:
         self.options.can_focus = False
-        self._show("")
-        self.filter.focus()
+        self._show()
+        self.line.focus()
+        self._look()
+        self.set_interval(LOOK_INTERVAL_S, self._look)
 
-    @on(Input.Changed, "#agent-filter")
-    def filter_agents(self, event: Input.Changed) -> None:
-        self._show(event.value)
+    def on_resize(self) -> None:
+        self._show()
 
-    @on(Input.Submitted, "#agent-filter")
+    @work(thread=True, exclusive=True)
+    def _look(self) -> None:
+        """Look for proxies and recordings."""
+        found = [*proxy_entries(), *recording_entries(self._folder)]
+        self.app.call_from_thread(self._take, found)
+
+    def _take(self, found: list[Entry]) -> None:
+        if [_look_of(entry) for entry in found] != [_look_of(entry) for entry in self._others]:
+            self._others = found
+            self._show()
+
+    @on(Input.Changed, "#home-line")
+    def filter_entries(self) -> None:
+        self.options.highlighted = None
+        self._show()
+
+    @on(Input.Submitted, "#home-line")
     def choose(self) -> None:
         self.action_open()
 
-    @on(OptionList.OptionSelected, "#agents")
+    @on(OptionList.OptionSelected, "#entries")
     def choose_by_mouse(self, event: OptionList.OptionSelected) -> None:
-        self.post_message(self.AgentChosen(self._shown[event.option_index]))
+        self._open(event.option_index)
 
     def key_escape(self) -> None:
-        self.filter.value = ""
+        self.line.value = ""
 
     def action_cursor(self, step: int) -> None:
         if step > 0:
@@ -91,30 +130,70 @@ class HomeScreen(Screen[None]):
         else:
             self.options.action_cursor_up()
 
+    def action_page(self, step: int) -> None:
+        if step > 0:
+            self.options.action_page_down()
+        else:
+            self.options.action_page_up()
+
     def action_open(self) -> None:
-        chosen = self.options.highlighted
-        if chosen is not None and self._shown:
-            self.post_message(self.AgentChosen(self._shown[chosen]))
+        if self.options.highlighted is not None:
+            self._open(self.options.highlighted)
 
-    def _show(self, text: str) -> None:
-        wanted = text.casefold()
-        self._shown = [
-            agent
-            for agent in self._agents
-            if wanted in f"{agent.name} {agent.title} {agent.description}".casefold()
-        ]
+    def _open(self, row: int) -> None:
+        place = self._rows[row]
+        if place is not None:
+            self.post_message(self.Chosen(self._shown[place].target))
+
+    def _show(self) -> None:
+        """Show what matches the line, under a heading for each section."""
+        at = self.options.highlighted
+        place = self._rows[at] if at is not None and at < len(self._rows) else None
+        before = None if place is None else _look_of(self._shown[place])
+        text = self.line.value
+        self._shown = list(shown_entries([*self._agents, *self._others], text, self._folder))
+        width = max(min(self.size.width, WIDTH) - 6, 20)
+        options: list[Option] = []
+        self._rows = []
+        chosen: int | None = None
+        section = ""
+        for number, entry in enumerate(self._shown):
+            if entry.section != section:
+                section = entry.section
+                self._rows.append(None)
+                heading = Content.styled(f"\n{section}" if options else section, "bold $text-muted")
+                options.append(Option(heading, disabled=True))
+            if chosen is None or _look_of(entry) == before:
+                chosen = len(self._rows)
+            self._rows.append(number)
+            options.append(Option(_row(entry, width)))
         self.options.clear_options()
-        self.options.add_options([Option(_line(agent)) for agent in self._shown])
-        self.options.display = bool(self._shown)
-        self.query_one("#nothing").display = not self._shown
-        if self._shown:
-            self.options.highlighted = 0
+        self.options.add_options(options)
+        self.options.highlighted = chosen
+        self.options.display = bool(options)
+        self.query_one("#nothing").display = not options
 
 
-def _line(agent: AgentSpec) -> Content:
-    mark = "embedded" if agent is DEMO_AGENT else "command"
+def _look_of(entry: Entry) -> tuple[str, ...]:
+    return entry.section, entry.title, entry.detail, entry.note
+
+
+def _row(entry: Entry, width: int) -> Content:
+    detail = single_line(entry.detail, max(width - TITLE_WIDTH - len(entry.note) - 6, 0))
+    title = single_line(entry.title, max(min(TITLE_WIDTH, width - len(entry.note) - 6), 8))
+    gap = max(width - 2 - max(len(title), TITLE_WIDTH) - 1 - len(detail) - len(entry.note) - 1, 1)
+    sign = "$text-success" if entry.sign in {"✓", "●"} else "$text-muted"
     return Content.assemble(
-        (single_line(agent.title, 40), "bold"),
-        (f"  {mark}\n", "$text-accent"),
-        (single_line(agent.description, 200), "$text-muted"),
+        (f"{entry.sign} ", sign),
+        (f"{title:<{TITLE_WIDTH}} ", "bold"),
+        (detail, "$text-muted"),
+        " " * gap,
+        (entry.note, "$text-muted"),
     )
+
+
+def _short(folder: Path) -> str:
+    try:
+        return single_line(str(Path("~") / folder.relative_to(Path.home())), 60)
+    except (ValueError, RuntimeError):
+        return single_line(str(folder), 60)

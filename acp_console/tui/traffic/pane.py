@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import getters, on
@@ -81,6 +82,12 @@ class TrafficPane(Vertical):
     }
     """
 
+    @dataclass
+    class CursorMoved(Message):
+        """The cursor stands on another entry; None: it follows the end."""
+
+        n: int | None
+
     table = getters.query_one("#frames", FrameTable)
     bar = getters.query_one(FilterInput)
     detail = getters.query_one("#frame-detail", FrameDetail)
@@ -153,6 +160,12 @@ class TrafficPane(Vertical):
     @property
     def entries(self) -> EntrySequence:
         return self._entries
+
+    @property
+    def chosen_session(self) -> str | None:
+        """The session of the row under the cursor; None if it names none."""
+        facts = self._facts()
+        return None if facts is None else facts.session
 
     @property
     def needs(self) -> frozenset[str]:
@@ -252,6 +265,7 @@ class TrafficPane(Vertical):
         self.table.has_moved = False
         self._chosen()
         self._report_count()
+        self.post_message(self.CursorMoved(self.table.chosen))
 
     # Commands.
 

@@ -108,6 +108,9 @@ class Card:
         """Fold or unfold; return whether that is possible."""
         return False
 
+    def take_folding(self, other: Card) -> None:
+        """Fold or unfold as the user did with another state of the same item."""
+
 
 class TextCard(Card):
     """A message that is shown as Markdown."""
@@ -255,6 +258,9 @@ class ThoughtCard(TextCard):
         self.is_folded = not self.is_folded
         return True
 
+    def take_folding(self, other: Card) -> None:
+        self.is_folded = other.is_folded
+
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
@@ -272,7 +278,7 @@ class ToolCard(Card):
     def __init__(self, item: ToolCallItem) -> None:
         super().__init__(item)
         self._call = item
-        self._choice: bool | None = None
+        self.choice: bool | None = None
         """Whether the user folded it; None as long as its status decides."""
         self.decides = False
         """Whether the user decides by this card: it shows all of the call."""
@@ -296,13 +302,17 @@ class ToolCard(Card):
     def is_folded(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         if self.decides:
             return False
-        if self._choice is not None:
-            return self._choice
+        if self.choice is not None:
+            return self.choice
         return self._call.facts.status != "failed"
 
     def toggle(self) -> bool:
-        self._choice = not self.is_folded
+        self.choice = not self.is_folded
         return not self.decides
+
+    def take_folding(self, other: Card) -> None:
+        if isinstance(other, ToolCard):
+            self.choice = other.choice
 
     def refresh(self) -> None:
         self._body = None

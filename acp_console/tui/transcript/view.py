@@ -78,6 +78,12 @@ class TranscriptView(Widget, can_focus=True):
         """The view stands somewhere else, or follows the end again."""
 
     @dataclass
+    class Chosen(Message):
+        """The user went to a card."""
+
+        place: int
+
+    @dataclass
     class Copied(Message):
         """The user wants to copy a text."""
 
@@ -116,6 +122,8 @@ class TranscriptView(Widget, can_focus=True):
         """The first row on the screen; None follows the end."""
         self.cursor: int | None = None
         """The card that the keys act on, while this has the focus."""
+        self.changed: int | None = None
+        """The card that is marked because it has just changed."""
         self._changed: set[int] = set()
         self._frame: Timer | None = None
         self._rest_until = 0.0
@@ -149,8 +157,33 @@ class TranscriptView(Widget, can_focus=True):
         self._heights = Heights()
         self._forget_rows()
         self._changed.clear()
-        self._selection = self.cursor = self.top = None
+        self._selection = self.cursor = self.top = self.changed = None
         self.sync(items)
+        self._request_frame()
+
+    def replace(self, items: Iterable[Item]) -> None:
+        """Show other states of the items: what is folded stays, and where the user has scrolled."""
+        known = {_identity(card): card for card in self.cards}
+        anchor = None if self.top is None else _identity(self.cards[self.top[0]])
+        top, cursor = self.top, None if self.cursor is None else _identity(self.cards[self.cursor])
+        cards: list[Card] = []
+        for item in items:
+            card = card_of(item)
+            before = known.get(_identity(card))
+            if before is not None and before.item.last == item.last:
+                card = before
+            elif before is not None:
+                card.take_folding(before)
+            cards.append(card)
+        places = {_identity(card): place for place, card in enumerate(cards)}
+        self.reset()
+        for place, card in enumerate(cards):
+            self.cards.append(card)
+            self._heights.append(1)
+            self._changed.add(place)
+        if top is not None and anchor in places:
+            self.top = (places[anchor], *top[1:])
+        self.cursor = None if cursor is None else places.get(cursor)
         self._request_frame()
 
     def show(self, cards: Iterable[Card]) -> None:
@@ -453,8 +486,13 @@ class TranscriptView(Widget, can_focus=True):
         shown = self._shown[y]
         if shown.line is not None and not self.has_focus:
             return shown.line
-        is_cursor = self.has_focus and shown.place is not None and shown.place[0] == self.cursor
-        left = Segment("▌ " if is_cursor else "  ", self._base + look.cursor)
+        card = None if shown.place is None else shown.place[0]
+        if self.has_focus and card is not None and card == self.cursor:
+            left = Segment("▌ ", self._base + look.cursor)
+        elif card is not None and card == self.changed and shown.row is not _BLANK:
+            left = Segment("▎ ", self._base + look.warning)
+        else:
+            left = Segment("  ", self._base)
         bar = "█" if _is_in(y, self._thumb) else " "
         right = Segment(f" {bar}", self._base + look.muted)
         line = Strip([left, *shown.strip, right], self.size.width)
@@ -531,7 +569,24 @@ class TranscriptView(Widget, can_focus=True):
         """Scroll so that a card is on the screen, some rows below the top."""
         self.cursor = place
         self._stand_at(self._moved((place, part, 0), -min(3, self.size.height // 4)))
+        self.post_message(self.Chosen(place))
         self.refresh()
+
+    def mark_changed(self, place: int | None) -> None:
+        """Mark a card, and scroll so that its last row is on the screen."""
+        self.changed = place
+        self._refresh_cards()
+        self._layout_rows()
+        on_screen = {each.place[0] for each in self._shown if each.place is not None}
+        if place is not None and place not in on_screen:
+            self._stand_at(self._moved((place, 0, 0), -self.size.height // 3))
+        self._shown = []
+        self.refresh()
+
+    def hold(self) -> None:
+        """Stay where it is instead of following the end."""
+        if self.top is None:
+            self.top = next((each.place for each in self._shown if each.place is not None), None)
 
     def jump(self, kind: JumpKind, by: int) -> bool:
         """Go to the next card of a kind, or the previous one; return whether there is one."""
@@ -623,6 +678,7 @@ class TranscriptView(Widget, can_focus=True):
         self.cursor = at
         on_screen = {each.place[0] for each in self._shown if each.place is not None}
         if at in on_screen:
+            self.post_message(self.Chosen(at))
             self.refresh()
         else:
             self.show_card(at)
@@ -688,6 +744,8 @@ class TranscriptView(Widget, can_focus=True):
         if shown.place is None:
             return
         place, part, number = shown.place
+        self.cursor = place
+        self.post_message(self.Chosen(place))
         if part == 0 and number == self._gap(place):
             self._toggle(place)
 
@@ -767,6 +825,10 @@ class TranscriptView(Widget, can_focus=True):
 
 _BLANK: Final = Row([])
 _KEYS: Final = {"space", *(each.key for each in COMMANDS if each.scope == "transcript")}
+
+
+def _identity(card: Card) -> tuple[type[Item], str]:
+    return type(card.item), card.item.key
 
 
 def _is_in(y: int, span: tuple[int, int]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from textual import getters
 from textual.app import ComposeResult
@@ -25,6 +25,7 @@ from acp_console.state.sources import (
 from acp_console.tui.commands import bindings
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.intercept.pane import InterceptPane
+from acp_console.tui.talk_pane import TalkPane
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.format import Header
@@ -39,6 +40,14 @@ TAIL_ROWS: Final = 4
 """Rows at the end of a recording that are searched for the exit event."""
 MAX_ENTRIES_PER_POLL: Final = 2000
 """Entries that are taken in one poll, so that keys stay responsive."""
+
+
+BOTH: Final = 100
+"""From this many columns on, talk and wire fit beside each other."""
+WIDE: Final = 140
+"""From this many columns on, both are shown unless the user hides one."""
+
+View: TypeAlias = Literal["talk", "both", "wire"]
 
 
 class WatchScreen(Screen[None]):
@@ -60,6 +69,8 @@ class WatchScreen(Screen[None]):
         self._count = 0
         """Number of rows when the end was last searched."""
         self._client: InterceptClient | None = None
+        self._view: View | None = None
+        """What the user wants to see; None: what fits."""
         self._is_switching = False
         """Whether the panes are being replaced by those of the next source."""
 
@@ -75,12 +86,47 @@ class WatchScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the next source only if there are several, and intercept only for a proxy."""
         del parameters
+        if action == "back":
+            # Below the first screen stands only Textual's own.
+            return len(self.app.screen_stack) > 2
         if action == "intercept":
             return isinstance(self._sources[self._place], ProxySource)
         return action != "next_source" or len(self._sources) > 1
 
     def on_unmount(self) -> None:
         self._leave()
+
+    @property
+    def view(self) -> View:
+        """What is shown: the conversation, the traffic, or both."""
+        width = self.size.width
+        is_analysed = any(pane.has_class("-analysed") for pane in self.query(InspectorPane))
+        wanted = self._view or ("both" if width >= WIDE and not is_analysed else "wire")
+        return "wire" if wanted == "both" and width < BOTH else wanted
+
+    def on_resize(self) -> None:
+        self._show_view()
+
+    def action_back(self) -> None:
+        self.dismiss(None)
+
+    def action_view(self) -> None:
+        """Show the conversation, both, or the traffic, in turn."""
+        views: list[View] = (
+            ["talk", "both", "wire"] if self.size.width >= BOTH else ["talk", "wire"]
+        )
+        self._view = views[(views.index(self.view) + 1) % len(views)]
+        self._show_view()
+        if self.view == "talk":
+            self.query_one(TalkPane).view.focus()
+        else:
+            self.inspection.focus_content()
+
+    def _show_view(self) -> None:
+        for talk in self.query(TalkPane):
+            talk.display = self.view != "wire"
+        for inspection in self.query(InspectorPane):
+            inspection.display = self.view != "talk"
 
     async def action_intercept(self) -> None:
         """Open the pane or focus it; if it has the focus, close it."""
@@ -136,7 +182,8 @@ class WatchScreen(Screen[None]):
             now=self._now,
             id="inspection",
         )
-        await self.query_one("#body").mount(inspection)
+        talk = TalkPane(inspection, id="talk")
+        await self.query_one("#body").mount(talk, inspection)
         pane = inspection.traffic
         # A finished source is shown from its beginning, a live one from its newest frame.
         pane.goes_on = pane.table.is_following = source.is_live
@@ -144,6 +191,7 @@ class WatchScreen(Screen[None]):
         if not source.is_live and pane.table.cursor > 0:
             # All rows may be indexed already, which moved the cursor to the end.
             pane.table.go_to(0)
+        self._show_view()
         pane.table.focus()
         self._show_status()
 
@@ -169,6 +217,7 @@ class WatchScreen(Screen[None]):
                 self._notice_end(recording[-TAIL_ROWS:])
         for pane in self.query(InterceptPane):
             pane.sync()
+        self._show_view()
         self._show_status()
 
     def _notice_end(self, entries: Sequence[Row]) -> None:

@@ -201,6 +201,10 @@ class ItemsAt(Sequence[Item]):
     def __iter__(self) -> Iterator[Item]:
         return (self[place] for place in range(self._count))
 
+    def frames(self, first: int = 0) -> Sequence[int]:
+        """Return the frame that mentioned each item first, from item `first` on."""
+        return [self._epoch.numbers[place] for place in range(self._count)[first:]]
+
     def is_earlier(self, other: ItemsAt) -> bool:
         """Return whether `other` are the same items, later or at the same time."""
         return self._epoch is other._epoch and self._n <= other._n
@@ -303,6 +307,12 @@ class Conversation:
     def items(self) -> list[Item]:
         """The items in the order of their first mention."""
         return self._epoch.items
+
+    def frame_of(self, item: Item) -> int | None:
+        """Return the frame that mentioned an item first; None if it is not of this session."""
+        items = self._epoch.items
+        place = next((at for at, each in enumerate(items) if each is item), None)
+        return None if place is None else self._epoch.numbers[place]
 
     @property
     def info(self) -> SessionInfo:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 import resource
+import shlex
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,11 +20,13 @@ from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.home.screen import HomeScreen
+from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
 from tests.console.tui.conftest import say, until
 
+RECORDINGS = Path(__file__).parents[3] / "recordings"
 AT_ONCE = PermissionTiming(typing_pause_s=0, settle_s=0, burst_s=0)
 
 
@@ -48,9 +54,47 @@ async def test_typing_at_home_filters_the_agents(workplace: Path) -> None:
         await pilot.press(*"my-a")
         await until(pilot, lambda: "Demo agent" not in say(app))
         app.screen.query_one(Input).value = "nothing like it"
-        await until(pilot, lambda: "No agent matches" in say(app))
+        await until(pilot, lambda: "Nothing matches" in say(app))
         await pilot.press("escape")
         await until(pilot, lambda: "Demo agent" in say(app))
+
+
+async def test_a_whole_command_at_home_opens_a_chat_with_it(workplace: Path) -> None:
+    command = shlex.join(DEMO_AGENT.command)
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Demo agent" in say(app))
+        app.screen.query_one(Input).value = command
+        await until(pilot, lambda: "run this command" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "● ready" in say(app))
+
+
+async def test_recordings_are_listed_at_home_and_open(workplace: Path) -> None:
+    (workplace / "runs").mkdir()
+    shutil.copy(RECORDINGS / "tour.acp.ndjson", workplace / "runs")
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "runs/tour.acp.ndjson" in say(app))
+        await pilot.press(*"tour", "enter")
+        await until(pilot, lambda: isinstance(app.screen, WatchScreen))
+        await until(pilot, lambda: "session/prompt" in say(app))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+async def test_a_running_proxy_is_listed_at_home(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="acp-") as runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        proxy = [sys.executable, "-m", "acp_console", "proxy", "--name", "work", "--", "cat"]
+        with subprocess.Popen(proxy, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            app = ConsoleApp(cwd=workplace)
+            async with app.run_test(size=(100, 30)) as pilot:
+                await until(pilot, lambda: "Live proxies" in say(app) and "work" in say(app))
+            process.stdin.close()
 
 
 async def test_a_prompt_is_answered_in_streamed_markdown(workplace: Path) -> None:
@@ -250,6 +294,36 @@ async def test_from_a_chat_one_gets_to_the_analysis_and_back_and_loses_nothing(
         await pilot.press("escape")
         await until(pilot, lambda: inspection.traffic.table.has_focus)
         await until(pilot, lambda: "2 of 6 entries · 1 marked" in say(app))
+
+
+async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"read notes.txt", "enter")
+        await until(pilot, lambda: "gave" in say(app) and "● ready" in say(app))
+        screen = chat_of(app)
+        await pilot.press("f2")
+        table = screen.inspection.traffic.table
+        await until(pilot, lambda: table.has_focus)
+        await pilot.press("home")
+        await until(pilot, lambda: "as of frame" in say(app) and not screen.conversation.display)
+        await until(pilot, lambda: "no session yet" in say(app))
+        await pilot.press("end")
+        await until(pilot, lambda: screen.conversation.display and "as of frame" not in say(app))
+        # Moving in the conversation moves in the traffic.
+        await pilot.press("f2", "f2", "home")
+        await until(pilot, lambda: not screen.conversation.display)
+        screen.conversation.display = True
+        screen.conversation.focus()
+        await until(pilot, lambda: screen.conversation.has_focus and not screen.rewound.display)
+        await pilot.press("k", "k")
+        cursor = screen.conversation.cursor
+        conversation = screen.chat.conversation
+        assert cursor is not None
+        assert conversation is not None
+        frame = conversation.frame_of(screen.conversation.cards[cursor].item)
+        await until(pilot, lambda: table.under_cursor == frame)
 
 
 async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -> None:

@@ -1,0 +1,140 @@
+"""What can be opened: agents, running proxies, recordings, and whatever the user types."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from acp_console.client.agents import AgentSpec, command_agent
+from acp_console.state.sources import FileSource, ProxySource
+from acp_inspector.proxy.client import running_proxies
+from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.reader import read_header
+from acp_protocol.host.sanitize import single_line
+
+RECORDINGS: Final = 20
+"""Recordings that are listed, the newest first."""
+PATTERNS: Final = ("*.acp.ndjson*", "*/*.acp.ndjson*")
+
+Section: TypeAlias = Literal["Continue", "Agents", "Live proxies", "Recordings", "What you typed"]
+Target: TypeAlias = AgentSpec | ProxySource | FileSource
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the first screen; its texts are safe to show."""
+
+    section: Section
+    sign: str
+    title: str
+    detail: str
+    note: str
+    target: Target
+
+    def matches(self, text: str) -> bool:
+        """Return whether each word of `text` stands in the line."""
+        line = f"{self.title} {self.detail} {self.section}".casefold()
+        return all(word in line for word in text.casefold().split())
+
+
+def agent_entry(agent: AgentSpec) -> Entry:
+    if agent.is_embedded_demo:
+        return Entry("Agents", "✓", agent.title, agent.description, "built in", agent)
+    words = single_line(shlex.join(agent.command), 200)
+    is_found = shutil.which(agent.absolute_command()[0]) is not None
+    note = "" if is_found else "not found"
+    return Entry(
+        "Agents", "✓" if is_found else "○", single_line(agent.title, 40), words, note, agent
+    )
+
+
+def proxy_entries() -> list[Entry]:
+    return [
+        Entry(
+            "Live proxies",
+            "●",
+            single_line(proxy.name, 40),
+            single_line(shlex.join(proxy.command), 200),
+            f"process {proxy.pid}",
+            ProxySource(proxy),
+        )
+        for proxy in running_proxies()
+    ]
+
+
+def recording_entries(folder: Path, now: datetime | None = None) -> list[Entry]:
+    """Return the newest recordings in a folder and in the folders below it."""
+    found: list[tuple[float, int, Path]] = []
+    for pattern in PATTERNS:
+        for path in folder.glob(pattern):
+            try:
+                about = path.stat()
+            except OSError:
+                continue
+            if path.is_file():
+                found.append((about.st_mtime, about.st_size, path))
+    found.sort(reverse=True)
+    entries: list[Entry] = []
+    for changed, size, path in found[:RECORDINGS]:
+        when = age(datetime.fromtimestamp(changed, UTC), now)
+        name = single_line(str(path.relative_to(folder)), 60)
+        note = f"{_size(size)}  {when}"
+        entries.append(Entry("Recordings", "■", name, _about(path), note, FileSource(path)))
+    return entries
+
+
+def typed_entries(text: str, folder: Path) -> list[Entry]:
+    """Return what a typed line can open: a file, or the agent that it starts."""
+    text = text.strip()
+    if not text:
+        return []
+    path = Path(folder, text).expanduser() if not text.startswith("~") else Path(text).expanduser()
+    if path.is_file() and not _is_program(path):
+        source = FileSource(path)
+        return [Entry("What you typed", "■", single_line(text, 60), _about(path), "", source)]
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return []
+    if shutil.which(words[0]) is None:
+        return []
+    agent = command_agent(words)
+    name = single_line(agent.title, 40)
+    return [Entry("What you typed", "›", name, single_line(text, 200), "run this command", agent)]
+
+
+def shown_entries(entries: Iterable[Entry], text: str, folder: Path) -> Sequence[Entry]:
+    """Return the lines that match a typed text; what it can open itself comes last."""
+    return [*(entry for entry in entries if entry.matches(text)), *typed_entries(text, folder)]
+
+
+def age(then: datetime, now: datetime | None = None) -> str:
+    """Return how long ago something was, in one unit."""
+    seconds = max(((now or datetime.now(UTC)) - then).total_seconds(), 0)
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return "now"
+
+
+def _is_program(path: Path) -> bool:
+    return shutil.which(str(path)) is not None
+
+
+def _about(path: Path) -> str:
+    try:
+        header = read_header(path)
+    except (RecordingError, OSError):
+        return "cannot be read"
+    return single_line(header.about or shlex.join(header.command), 200)
+
+
+def _size(size: int) -> str:
+    if size < 10_000:
+        return f"{size} B"
+    return f"{size / 1024:.0f} kB" if size < 10 * 2**20 else f"{size / 2**20:.0f} MB"

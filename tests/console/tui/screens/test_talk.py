@@ -1,0 +1,108 @@
+"""One cursor for the conversation and its traffic."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from acp_console.state.sources import FileSource
+from acp_console.tui.app import ConsoleApp
+from acp_console.tui.talk_pane import TalkPane
+from acp_console.tui.traffic.pane import TrafficPane
+from acp_console.tui.watch.screen import WatchScreen
+from acp_inspector.recording.format import Header
+from acp_inspector.recording.writer import RecordingWriter
+from tests.console.tui.conftest import entries, say, until, update
+
+TOUR = Path("recordings/tour.acp.ndjson")
+
+
+def app_of(path: Path) -> ConsoleApp:
+    return ConsoleApp(cwd=Path(), watch=[FileSource(path)])
+
+
+def talk_of(app: ConsoleApp) -> TalkPane:
+    return app.screen.query_one(TalkPane)
+
+
+async def go_to(pilot: Pilot[int], app: ConsoleApp, n: int) -> None:
+    screen = app.screen
+    assert isinstance(screen, WatchScreen)
+    await until(pilot, lambda: screen.inspection.traffic.table.count >= n)
+    screen.inspection.traffic.go_to_entry(n)
+    await until(pilot, lambda: (talk := talk_of(app).talk) is not None and talk.n == n)
+    await until(pilot, lambda: f"as of frame {n}" in say(app))
+
+
+async def test_moving_in_the_traffic_rewinds_the_conversation() -> None:
+    app = app_of(TOUR)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await go_to(pilot, app, 26)
+        assert "0 of 3 done" in say(app)
+        assert "Write acp-tour.txt" in say(app)
+        await go_to(pilot, app, 12)
+        assert "The tour" in say(app)
+        assert "Write acp-tour.txt  edit" not in say(app)
+        await go_to(pilot, app, 50)
+        assert "Write acp-tour.txt" in say(app)
+
+
+async def test_the_item_that_a_frame_has_changed_is_marked() -> None:
+    app = app_of(TOUR)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await go_to(pilot, app, 26)
+        marked = [line for line in say(app).splitlines() if "▎" in line]
+        assert any("Write acp-tour.txt" in line for line in marked)
+
+
+async def test_with_the_focus_the_conversation_is_whole_and_moves_the_traffic() -> None:
+    app = app_of(TOUR)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await go_to(pilot, app, 12)
+        talk = talk_of(app)
+        talk.view.focus()
+        await until(pilot, lambda: "now" in say(app) and talk.talk is not None and talk.talk.n > 60)
+        await pilot.press("g", "j", "j", "j")
+        traffic = app.screen.query_one(TrafficPane)
+        assert talk.talk is not None
+        frames = talk.talk.frames
+        cursor = talk.view.cursor
+        assert cursor is not None
+        await until(pilot, lambda: traffic.table.chosen == frames[cursor])
+
+
+async def test_what_is_shown_beside_the_traffic_can_be_chosen() -> None:
+    app = app_of(TOUR)
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = app.screen
+        assert isinstance(screen, WatchScreen)
+        await until(pilot, lambda: screen.view == "wire" and "Traffic" in say(app))
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: screen.view == "talk" and "Traffic" not in say(app))
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: screen.view == "both" and "Traffic" in say(app))
+
+
+async def test_a_long_conversation_shows_its_last_items_and_more_at_the_top(tmp_path: Path) -> None:
+    calls = (
+        update("tool_call", toolCallId=f"c{n}", title=f"Call {n}", status="completed")
+        for n in range(700)
+    )
+    path = tmp_path / "long.acp.ndjson"
+    with closing(
+        RecordingWriter(path, Header("2026-01-01T00:00:00+00:00", "a test", ""))
+    ) as writer:
+        writer.write(entries(*calls))
+    app = app_of(path)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, lambda: talk_of(app).talk is not None)
+        view = talk_of(app).view
+        view.focus()
+        await until(pilot, lambda: (talk := talk_of(app).talk) is not None and talk.left_out > 0)
+        assert "Call 699" in say(app)
+        while (talk := talk_of(app).talk) is not None and talk.left_out:
+            view.action_top()
+            await pilot.pause()
+        await until(pilot, lambda: view.action_top() or "Call 0 " in say(app))
