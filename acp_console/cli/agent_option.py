@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from acp_console.client.agents import DEMO_AGENT, AgentSpec, command_agent, find_agent
+from acp_console.client.agents import (
+    DEMO_AGENT,
+    AgentSpec,
+    UnconfirmedAgentError,
+    command_agent,
+)
+from acp_console.paths import config_path
 from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.errors import AgentStartError
+from acp_protocol.host.sanitize import escape_controls
+
+if TYPE_CHECKING:
+    from acp_console.client.catalogue import CatalogueEntry
 
 SEPARATOR: Final = "--"
 NEWEST: Final = 2
@@ -56,9 +68,8 @@ def speech_options(command: Command) -> Command:
     protocol = click.option(
         "--protocol",
         type=click.IntRange(1, NEWEST),
-        default=1,
-        show_default=True,
-        help="Newest protocol version to ask for; 2 is a draft.",
+        help="Newest protocol version to ask for; 2 is a draft. Default: 1, or what is configured "
+        "for the agent.",
     )
     dialect = click.option(
         "--dialect",
@@ -91,16 +102,59 @@ def chosen_agent(context: click.Context, name: str | None = None) -> AgentSpec |
 
     Raises:
         UnknownAgentError: no agent has that name.
+        UnconfirmedAgentError: the user has not agreed to run its command.
+        InvalidFileError: the configuration is invalid.
         click.UsageError: both a name and a command were given, or nothing follows `--`.
     """
     command: Sequence[str] | None = context.meta.get("agent_command")
     if command is None:
-        return find_agent(name) if name else None
+        return named_agent(name) if name else None
     if name:
         raise click.UsageError(f"give either the agent {name!r} or a command after --, not both")
     if not command:
         raise click.UsageError("missing the agent's command after --")
     return command_agent(command)
+
+
+def named_agent(name: str) -> AgentSpec:
+    """Return the agent of that name; ask the user before a command of the catalogue first runs.
+
+    Raises:
+        UnknownAgentError, UnconfirmedAgentError, InvalidFileError: see `chosen_agent`.
+    """
+    if name == DEMO_AGENT.name and not os.path.lexists(config_path()):
+        return DEMO_AGENT
+    # pydantic takes time, and the demo does not need it.
+    from acp_console.client.catalogue import open_catalogue
+
+    catalogue = open_catalogue()
+    entry = catalogue.find(name)
+    if entry.state == "missing":
+        hint = f"; install it: {entry.install}" if entry.install else ""
+        raise AgentStartError(f"{entry.title}: no program {entry.command[0]!r} was found{hint}")
+    if not entry.is_confirmed:
+        _confirm(entry)
+        catalogue.confirm(entry)
+    return catalogue.spec(entry)
+
+
+def _confirm(entry: CatalogueEntry) -> None:
+    """Show the command of an agent and ask whether it may run.
+
+    Raises:
+        UnconfirmedAgentError: the user said no, or there is no terminal to ask on.
+    """
+    line = escape_controls(entry.command_line)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UnconfirmedAgentError(
+            f"{entry.name} would run a command that you have not confirmed yet: {line}\n"
+            f"confirm it on a terminal with acp-console chat {entry.name}, or once and for all "
+            f"with acp-console agents add {entry.name} -- {line}"
+        )
+    downloads = ", which downloads it" if entry.state == "wrapper" else ""
+    click.echo(f"{entry.title} is started by this command{downloads}:\n\n  {line}\n", err=True)
+    if not click.confirm("Run it?", err=True):
+        raise UnconfirmedAgentError(f"{entry.name} was not started")
 
 
 def agent_or_demo(context: click.Context, name: str | None = None) -> AgentSpec:

@@ -15,7 +15,6 @@ from acp_console.cli.agent_option import AgentCommand, agent_or_demo, record_opt
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=Path(),
     help="The session's working directory; the current one by default.",
 )
 @record_option
@@ -25,9 +24,9 @@ def command(
     context: click.Context,
     *,
     agent: str | None,
-    cwd: Path,
+    cwd: Path | None,
     record: Path | None,
-    protocol: int,
+    protocol: int | None,
     dialect: str | None,
 ) -> int:
     """Chat with AGENT, or with the agent that COMMAND starts.
@@ -41,4 +40,5 @@ def command(
         raise click.UsageError("chat needs a terminal; without one, use acp-console exec")
     from acp_console.tui.app import run_console
 
-    return run_console(agent=chosen, start="chat", cwd=cwd.resolve(), record=record)
+    directory = (cwd or chosen.cwd or Path()).resolve()
+    return run_console(agent=chosen, start="chat", cwd=directory, record=record)

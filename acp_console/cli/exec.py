@@ -33,6 +33,7 @@ from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import AllowLevel, PolicyDecider
 from acp_console.client.recording import record_journal
 from acp_console.client.session_options import (
+    SessionOption,
     find_option,
     most_restrictive_mode,
     session_options,
@@ -73,6 +74,11 @@ class TurnOptions:
     """Ids and values of other options."""
     fails_on_refusal: bool = False
 
+    @property
+    def is_restricted(self) -> bool:
+        """Whether the agent may change nothing, so that it should work in a strict mode."""
+        return self.allow in {"none", "reads"}
+
 
 def _pairs(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
@@ -89,7 +95,6 @@ def _pairs(
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=Path(),
     help="The session's working directory; the current one by default.",
 )
 @record_option
@@ -154,10 +159,10 @@ def command(
     context: click.Context,
     *,
     words: tuple[str, ...],
-    cwd: Path,
+    cwd: Path | None,
     format_: Format,
     timeout: float | None,
-    protocol: int,
+    protocol: int | None,
     dialect: str | None,
     **options: Any,
 ) -> int:
@@ -178,7 +183,8 @@ def command(
         raise UnknownAgentError(f"{problem}. If {name!r} begins the prompt: {UNQUOTED}") from None
     limit = math.inf if timeout is None else timeout
     turn = TurnOptions(format=format_, limit=limit, **options)
-    return run_until_signal(lambda: run_turn(agent, cwd.resolve(), text, turn))
+    directory = (cwd or agent.cwd or Path()).resolve()
+    return run_until_signal(lambda: run_turn(agent, directory, text, turn))
 
 
 def run_demo_turn(agent: AgentSpec = DEMO_AGENT) -> int:
@@ -267,17 +273,9 @@ async def _open_session(
     session = await link.new_session(cwd)
     session_id: str = session["sessionId"]
     offered = session_options(session)
-    wanted = [("mode", options.mode), ("model", options.model), *options.settings]
-    for name, text in wanted:
-        if text is not None:
-            option = find_option(offered, name)
-            await link.set_option(session_id, option, option.value(text))
     mode = next((each for each in offered if each.category == "mode"), None)
-    chosen = options.mode
-    for name, text in options.settings:
-        if mode is not None and find_option(offered, name) is mode:
-            chosen = text
-    if mode is not None and chosen is None and options.allow in {"none", "reads"}:
+    chosen = await _set_options(link, session_id, offered, mode, options)
+    if mode is not None and chosen is None and options.is_restricted:
         # Otherwise the agent would not even ask for what is allowed, or counted, here.
         allows_more = policy is not None and policy.allows_something
         asks = allows_more or bool(options.tools) or options.fails_on_refusal
@@ -291,6 +289,29 @@ async def _open_session(
             printer.show_mode(chosen)
     printer.begin(session_id, link.version, chosen or (mode and mode.current))
     return session_id
+
+
+async def _set_options(
+    link: AgentConnection,
+    session_id: str,
+    offered: list[SessionOption],
+    mode: SessionOption | None,
+    options: TurnOptions,
+) -> str | None:
+    """Set what is configured for the agent, then what the command line says; return the mode."""
+    configured = [("mode", link.spec.mode), *link.spec.options.items()]
+    if options.is_restricted:
+        # What is configured must not allow more than the command line does.
+        names_of_mode = {"mode", mode.id} if mode else {"mode"}
+        configured = [each for each in configured if each[0] not in names_of_mode]
+    explicit = [("mode", options.mode), ("model", options.model), *options.settings]
+    chosen: str | None = None
+    for name, text in [*configured, *explicit]:
+        if text is not None:
+            option = find_option(offered, name)
+            await link.set_option(session_id, option, option.value(text))
+            chosen = text if option is mode else chosen
+    return chosen
 
 
 async def _run_prompt(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -18,6 +18,10 @@ from acp_protocol.jsonrpc import Json
 
 class UnknownAgentError(AcpError):
     """No agent has that name."""
+
+
+class UnconfirmedAgentError(AcpError):
+    """The user has not agreed to run the command of an agent from the catalogue."""
 
 
 class SignInRequiredError(AcpError):
@@ -70,10 +74,22 @@ class AgentSpec:
     """The newest protocol version to ask it for; 2 is a draft."""
     dialect: str | None = None
     """The dialect of the agent; None: detect it."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str], hash=False, repr=False)
+    """Variables that it gets besides ours; may hold secrets."""
+    cwd: Path | None = None
+    """The directory of its sessions, unless the user names one."""
+    mode: str | None = None
+    """The mode of new sessions; None: the agent's own choice."""
+    options: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    """Other options of new sessions, by id, as texts."""
+    mcp_servers: tuple[Mapping[str, Json], ...] = field(default=(), hash=False, repr=False)
+    """The MCP servers of its sessions as version 2 writes them; may hold secrets."""
 
-    def with_protocol(self, newest: int, dialect: str | None = None) -> AgentSpec:
-        """Return the same agent with another protocol version or dialect."""
+    def with_protocol(self, newest: int | None, dialect: str | None = None) -> AgentSpec:
+        """Return the same agent with another protocol version or dialect; None: its own."""
         command = self.command
+        newest = newest or self.max_protocol_version
+        dialect = dialect or self.dialect
         if dialect == BATCHES:
             newest = max(newest, 2)
         if self.is_embedded_demo and newest > 1:
@@ -114,21 +130,6 @@ DEMO_AGENT: Final = AgentSpec(
     description="reads, searches, edits and runs for real, without key or network",
 )
 AGENTS: Final = (DEMO_AGENT,)
-
-
-def find_agent(name: str) -> AgentSpec:
-    """Return the known agent of that name.
-
-    Raises:
-        UnknownAgentError: there is none.
-    """
-    for agent in AGENTS:
-        if agent.name == name:
-            return agent
-    known = ", ".join(agent.name for agent in AGENTS)
-    raise UnknownAgentError(
-        f"unknown agent {name!r}; known agents: {known}. Give other agents as a command after --"
-    )
 
 
 def command_agent(command: Sequence[str]) -> AgentSpec:

@@ -8,6 +8,7 @@ Source: ACP, Initialization; Session Setup; Prompt Turn.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -264,7 +265,8 @@ async def connect_agent(
         AgentStartError: its command could not be started.
         AgentExitedError, RemoteProtocolError, OperationTimeoutError: see `initialize`.
     """
-    async with spawn(spec.absolute_command(), cwd=cwd, on_stderr=journal.stderr) as child:
+    command, env = spec.absolute_command(), {**os.environ, **spec.env}
+    async with spawn(command, cwd=cwd, env=env, on_stderr=journal.stderr) as child:
         journal.event("spawn", pid=child.pid)
         has_batches = spec.dialect == BATCHES
         handlers.turns.names_messages = not has_batches

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import cast
 
 from acp_agent.mcp.config import Limits, Server
 from acp_agent.mcp.servers import McpSettings
@@ -16,15 +15,13 @@ from acp_agent.net import PrivateHosts
 from acp_agent.permissions.audit import AuditLog
 from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.services import AgentServices
+from acp_agent.setting_types import REFERENCE
 from acp_agent.settings import McpServerSettings, Settings
 from acp_agent.store.database import SessionStore, StoreError
 from acp_agent.tools.registry import fetch_tool
 from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
-
-REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-"""A reference to an environment variable, in `env` and `headers` of a server."""
 
 
 class _UnsetVariableError(Exception):

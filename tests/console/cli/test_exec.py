@@ -405,7 +405,7 @@ hear("never")
     [
         ([], "missing PROMPT, e.g."),
         (["  "], "the prompt is empty"),
-        (["nobody", "hello"], "unknown agent 'nobody'; known agents: demo"),
+        (["nobody", "hello"], "unknown agent 'nobody'; ready are demo"),
         (["a", "b", "c"], "put it into quotes"),
         (["read", "README.md"], "If 'read' begins the prompt: the prompt is one argument: put it"),
         (["hello", "--"], "missing the agent's command after --"),

@@ -1,0 +1,221 @@
+"""The console's configuration: agents of the user and changes to known ones, and MCP servers.
+
+The user writes the file `config.toml`. What the console finds out by itself is not here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, cast, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from acp_agent.config.source import (
+    InvalidFileError,
+    KeyPath,
+    ParsedFile,
+    did_you_mean,
+    parse_toml,
+    read_text,
+    spelled,
+)
+from acp_agent.mcp.declarations import ServerId, ServerTable
+from acp_agent.paths import ConfigPathError
+from acp_console.paths import config_path
+from acp_protocol.dialects.registry import SPOKEN
+
+MAX_NAME_CHARS: Final = 64
+NAME_RULE: Final = (
+    f"a name has letters, digits, dots, dashes and underscores, {MAX_NAME_CHARS} at most, "
+    "and begins with a letter or digit"
+)
+COMMAND_RULE: Final = 'must be a program and its arguments, as in ["my-agent", "--acp"]'
+_NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}")
+
+
+def is_agent_name(name: str) -> bool:
+    """Return whether an agent may have that name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def _check_name(name: str) -> str:
+    if not is_agent_name(name):
+        raise ValueError(NAME_RULE)
+    return name
+
+
+def _check_text(text: str) -> str:
+    if not text.strip() or "\0" in text:
+        raise ValueError("must be a non-empty string")
+    return text
+
+
+def _check_command(command: list[str]) -> list[str]:
+    if not command or not command[0].strip() or any("\0" in word for word in command):
+        raise ValueError(COMMAND_RULE)
+    return command
+
+
+def _check_environment(values: dict[str, str]) -> dict[str, str]:
+    for name, value in values.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise ValueError("must be a table of names and values of variables")
+    return values
+
+
+def _check_dialect(dialect: str) -> str:
+    if dialect not in SPOKEN:
+        raise ValueError(f"must be one of {', '.join(SPOKEN)}")
+    return dialect
+
+
+_Text = Annotated[str, AfterValidator(_check_text)]
+_AgentName = Annotated[str, AfterValidator(_check_name)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+
+
+class AgentTable(_Table):
+    """`[agents.NAME]`: an agent of the user, or changes to a known one."""
+
+    command: Annotated[list[str], AfterValidator(_check_command)] | None = None
+    """The program and its arguments; a known agent has a command of its own."""
+    title: _Text | None = None
+    env: Annotated[dict[str, str], AfterValidator(_check_environment)] = {}
+    """Variables that it gets besides those of the console."""
+    cwd: _Text | None = None
+    """The directory of its sessions; the current one by default."""
+    dialect: Annotated[str, AfterValidator(_check_dialect)] | None = None
+    protocol: Literal[1, 2] | None = None
+    """The newest version of the protocol to ask it for."""
+    mode: _Text | None = None
+    """The mode of new sessions."""
+    options: dict[str, str | bool | int | float] = {}
+    """Other options of new sessions, by id, such as the model."""
+    mcp: list[str] | None = None
+    """The MCP servers of its sessions; all that are configured by default."""
+
+
+class _File(_Table):
+    agents: dict[_AgentName, AgentTable] = {}
+    mcp: dict[ServerId, ServerTable] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the configuration says; an empty one if there is no file."""
+
+    path: Path | None = None
+    agents: Mapping[str, AgentTable] = field(default_factory=dict[str, AgentTable])
+    mcp: Mapping[str, ServerTable] = field(default_factory=dict[str, ServerTable], repr=False)
+    source: ParsedFile | None = field(default=None, repr=False)
+
+    def at(self, *keys: str) -> str:
+        """Return the place of a key for messages, as in `config.toml:7: agents.x.command`."""
+        assert self.source is not None
+        return f"{self.source.at(keys)}: {spelled(keys)}"
+
+    def absolute(self, path: str) -> Path:
+        """Return a path of the file, which starts from its directory."""
+        assert self.path is not None
+        return self.path.absolute().parent / Path(path).expanduser()
+
+    def servers_of(self, agent: str) -> dict[str, ServerTable]:
+        """Return the MCP servers for the sessions of an agent, by their names."""
+        table = self.agents.get(agent)
+        wanted = None if table is None else table.mcp
+        return {name: each for name, each in self.mcp.items() if wanted is None or name in wanted}
+
+
+def load_config(environment: Mapping[str, str] = os.environ) -> Config:
+    """Return the user's configuration.
+
+    Raises:
+        InvalidFileError: it is invalid; the message lists all that is, with lines.
+    """
+    try:
+        path = config_path(environment)
+    except ConfigPathError:
+        return Config()
+    if not os.path.lexists(path):
+        return Config()
+    return parse_config(path, read_text(path))
+
+
+def parse_config(path: Path, text: str) -> Config:
+    """Return the configuration that `text` is; `path` is for messages and relative paths.
+
+    Raises:
+        InvalidFileError: it is invalid; the message lists all that is, with lines.
+    """
+    source = parse_toml(path, text)
+    problems: list[tuple[KeyPath, str]] = []
+    try:
+        file = _File.model_validate(source.tree)
+    except ValidationError as error:
+        problems += ((_place(each), _sentence(each)) for each in error.errors(include_url=False))
+    else:
+        problems += _unknown_servers(file)
+        if not problems:
+            return Config(path, file.agents, file.mcp, source)
+    # A union reports each of its types.
+    lines = dict.fromkeys(
+        (source.line(at), f"{source.at(at)}: {spelled(at)}: {problem}") for at, problem in problems
+    )
+    raise InvalidFileError(*(line for _, line in sorted(lines, key=lambda each: each[0])))
+
+
+def _unknown_servers(file: _File) -> Iterator[tuple[KeyPath, str]]:
+    for name, table in file.agents.items():
+        for place, server in enumerate(table.mcp or ()):
+            if server not in file.mcp:
+                near = did_you_mean(server, file.mcp)
+                hint = f"; did you mean {near}?" if near else ""
+                yield ("agents", name, "mcp", place), f"no server is called {server!r}{hint}"
+
+
+def _place(error: ErrorDetails) -> KeyPath:
+    """Return the path of the key that a validation error is about."""
+    path = tuple(step for step in error["loc"] if step != "[key]")
+    if path[:1] == ("mcp",):
+        # What is deeper may be a secret in the place of a name.
+        return path[:3]
+    if path[2:3] in {("options",), ("env",)}:
+        # What follows the key is the type of a union.
+        return path[:4]
+    return path
+
+
+def _sentence(error: ErrorDetails) -> str:
+    path = _place(error)
+    match error["type"]:
+        case "extra_forbidden":
+            near = did_you_mean(str(path[-1]), _known_keys(path))
+            return "unknown key" + (f"; did you mean {near}?" if near else "")
+        case "value_error":
+            return str(error.get("ctx", {})["error"])
+        case "literal_error" if path[2:] == ("protocol",):
+            return f"must be {' or '.join(map(str, get_args(Literal[1, 2])))}"
+        case _ if path[2:3] == ("options",) and len(path) == 4:
+            return "must be a string, a number, true or false"
+        case "string_type":
+            return "must be a string"
+        case "list_type":
+            return "must be a list of strings"
+        case "dict_type" | "model_type":
+            return "must be a table"
+        case _:
+            return error["msg"]
+
+
+def _known_keys(path: KeyPath) -> Mapping[str, Any]:
+    models: dict[Any, type[BaseModel]] = {"agents": AgentTable, "mcp": ServerTable}
+    model = _File if len(path) == 1 else models.get(path[0])
+    return cast("Mapping[str, Any]", model.model_fields if model else {})

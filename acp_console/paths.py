@@ -1,0 +1,49 @@
+"""The files and directories of the user: configuration, and what the console keeps by itself.
+
+Source: XDG Base Directory Specification.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from acp_agent.paths import APP_NAME, config_directory
+
+CONFIG_NAME: Final = "config.toml"
+PRIVATE_DIRECTORY: Final = 0o700
+PRIVATE_FILE: Final = 0o600
+
+
+def config_path(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the console's configuration file, whether it exists or not.
+
+    Raises:
+        ConfigPathError: the user has no home.
+    """
+    return config_directory(environment) / CONFIG_NAME
+
+
+def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the directory for what programs keep between runs, whether it exists or not."""
+    home = environment.get("XDG_STATE_HOME", "")
+    # The specification requires to ignore relative paths.
+    base = Path(home) if home.startswith("/") else Path.home() / ".local" / "state"
+    return base / APP_NAME
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace the content of a file that only its user may read, all of it or nothing.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    descriptor = os.open(fresh, flags, PRIVATE_FILE)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    fresh.replace(path)
