@@ -6,6 +6,7 @@ Source: XDG Base Directory Specification.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -35,15 +36,19 @@ def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace the content of a file that only its user may read, all of it or nothing.
+    """Replace the content of a file, all of it or nothing; only its user may read a new one.
 
     Raises:
         OSError: it cannot be written.
     """
+    # Configuration is often a link to a collection of such files.
+    path = path.resolve()
     path.parent.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     descriptor = os.open(fresh, flags, PRIVATE_FILE)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace", newline="") as file:
+        if path.exists():
+            os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
         file.write(text)
     fresh.replace(path)
