@@ -91,9 +91,9 @@ class ChatSession:
         """Whether this chat, and not one before it, writes the recording."""
         self.recording_failure = ""
         """Why the recording lacks entries; empty if it lacks none."""
-        self._agent = agent
-        self._cwd = cwd
-        self._record = record
+        self.agent = agent
+        self.cwd = cwd
+        self.record = record
         self._after = after
         self._on_change = on_change
         self._new_connection()
@@ -125,6 +125,13 @@ class ChatSession:
     def is_waiting_for_user(self) -> bool:
         """Whether the agent waits for a permission."""
         return bool(self._pending)
+
+    @property
+    def sign(self) -> str:
+        """The sign of its state: each has its own, besides its colour."""
+        if self.is_waiting_for_user:
+            return "?"
+        return {"ready": "●", "stopped": "✗"}.get(self.state, "◐")
 
     @property
     def conversation(self) -> Conversation | None:
@@ -233,13 +240,13 @@ class ChatSession:
     async def _run_recorded(self) -> None:
         with record_journal(
             self.journal,
-            self._agent,
-            self._cwd,
-            self._record,
+            self.agent,
+            self.cwd,
+            self.record,
             mode="append" if self.owns_recording else "new",
             warn=self._on_recording_failure,
         ):
-            self.owns_recording = self._record is not None
+            self.owns_recording = self.record is not None
             while True:
                 await self._run_agent()
                 await self._wait_for_restart()
@@ -280,9 +287,9 @@ class ChatSession:
 
         host = ClientHandlers(self, runs=True, on_output=note_output)
         async with connect_agent(
-            self._agent, cwd=self._cwd, journal=self.journal, handlers=host
+            self.agent, cwd=self.cwd, journal=self.journal, handlers=host
         ) as link:
-            session = await link.new_session(self._cwd)
+            session = await link.new_session(self.cwd)
             session_id: str = session["sessionId"]
             self.session_id, self.title = session_id, link.title
             if link.is_version_1_in_disguise:
@@ -370,7 +377,7 @@ class ChatSession:
 
     def _new_connection(self) -> None:
         self._conversations = Conversations()
-        self._decoder = Decoder(self._agent.open_dialect())
+        self._decoder = Decoder(self.agent.open_dialect())
         self._exchanges = Exchanges()
         self._fresh_outputs: set[str] = set()
         """Terminals of the open session with output that was not shown yet."""
@@ -414,7 +421,7 @@ class ChatSession:
         self._stray_lines += 1
         if self._stray_notice is None:
             quoted = single_line(frame.data.decode(errors="replace"), 80)
-            text = f"{self._agent.title} wrote a line to stdout that is not a message: {quoted}"
+            text = f"{self.agent.title} wrote a line to stdout that is not a message: {quoted}"
             self._stray_text = text
             self._stray_notice = Notice("stray", text, frame.seq)
         else:

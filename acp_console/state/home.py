@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from acp_console.client.agents import AgentSpec, command_agent
+from acp_console.state.chat_session import ChatSession
+from acp_console.state.open_chats import OpenChats
 from acp_console.state.sources import FileSource, ProxySource
 from acp_inspector.proxy.client import running_proxies
 from acp_inspector.recording.format import RecordingError
@@ -22,7 +24,7 @@ RECORDINGS: Final = 20
 PATTERNS: Final = ("*.acp.ndjson*", "*/*.acp.ndjson*")
 
 Section: TypeAlias = Literal["Continue", "Agents", "Live proxies", "Recordings", "What you typed"]
-Target: TypeAlias = AgentSpec | ProxySource | FileSource
+Target: TypeAlias = AgentSpec | ChatSession | ProxySource | FileSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,18 @@ def agent_entry(agent: AgentSpec) -> Entry:
     return Entry(
         "Agents", "✓" if is_found else "○", single_line(agent.title, 40), words, note, agent
     )
+
+
+def chat_entries(chats: OpenChats) -> list[Entry]:
+    """Return the open chats, those that need the user first."""
+    found: list[Entry] = []
+    for chat in sorted(chats.chats, key=lambda each: not each.is_waiting_for_user):
+        conversation = chat.conversation
+        title = (conversation and conversation.info.title) or chat.title
+        state = "needs you" if chat.is_waiting_for_user else chat.state
+        where = f"{single_line(chat.title, 40)}  {single_line(str(chat.cwd), 120)}"
+        found.append(Entry("Continue", chat.sign, single_line(title, 60), where, state, chat))
+    return found
 
 
 def proxy_entries() -> list[Entry]:

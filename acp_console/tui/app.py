@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Literal, TextIO, cast
 
+from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
@@ -16,10 +17,12 @@ from textual.screen import Screen
 
 from acp_console.client.agents import AGENTS, AgentSpec
 from acp_console.state.chat_session import ChatSession
+from acp_console.state.open_chats import OpenChats
 from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.permission import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.commands import Scope, bindings
+from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.ending import EndTimer
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
@@ -62,7 +65,8 @@ class ConsoleApp(App[int]):
         self._start_agent = agent if start == "chat" else None
         self._cwd = cwd
         self._record = record
-        self._last_chat: ChatSession | None = None
+        self._chats = OpenChats()
+        self._chat_screens: dict[ChatSession, ChatScreen] = {}
         self._watch = watch
 
     def on_mount(self) -> None:
@@ -73,7 +77,7 @@ class ConsoleApp(App[int]):
         if self._watch:
             self.push_screen(WatchScreen(self._watch))
             return
-        self.push_screen(HomeScreen(self._agents, self._cwd))
+        self.push_screen(HomeScreen(self._agents, self._cwd, self._chats))
         if self._start_agent is not None:
             self._chat_with(self._start_agent)
 
@@ -83,10 +87,47 @@ class ConsoleApp(App[int]):
         return (command for command in commands if command.title not in {"Quit", "Keys"})
 
     def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
-        if isinstance(message.target, AgentSpec):
-            self._chat_with(message.target)
+        match message.target:
+            case AgentSpec():
+                self._chat_with(message.target)
+            case ChatSession():
+                self._show_chat(message.target)
+            case _:
+                self.push_screen(WatchScreen([message.target]))
+
+    def on_chat_screen_wanted(self, message: ChatScreen.Wanted) -> None:
+        if message.chat is None:
+            self._chat_with(cast("ChatScreen", self.screen).chat.agent)
         else:
-            self.push_screen(WatchScreen([message.target]))
+            self._show_chat(message.chat)
+
+    async def on_chat_screen_closed(self, message: ChatScreen.Closed) -> None:
+        """Close a chat, and go to the next one, or to the first screen."""
+        screen = message.screen
+        other = self._chats.beside(screen.chat, 1)
+        if screen.is_current:
+            if other is screen.chat:
+                self.pop_screen()
+            else:
+                self._show_chat(other)
+        del self._chat_screens[screen.chat]
+        self.uninstall_screen(screen)
+        await screen.remove()
+
+    async def action_quit(self) -> None:
+        """Quit; ask first while a turn runs, but do not ask twice."""
+        if self._chats.are_busy and not isinstance(self.screen, ConfirmScreen):
+            if self._end_timer is not None:
+                self._end_timer.cancel()
+            self._ask_to_quit()
+        else:
+            self.exit()
+
+    @work
+    async def _ask_to_quit(self) -> None:
+        question = "A turn runs, and its agent ends with this program. Quit?"
+        if await self.push_screen_wait(ConfirmScreen(question, yes="Quit", no="Stay")):
+            self.exit()
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
@@ -97,12 +138,27 @@ class ConsoleApp(App[int]):
             self.push_screen(HelpScreen(scopes))
 
     def _chat_with(self, agent: AgentSpec) -> None:
-        screen = ChatScreen(
-            agent, self._cwd, self._record, self._timing, self._last_chat, self._stop_timeout_s
-        )
+        record, after = None, None
         if self._record is not None:
-            self._last_chat = screen.chat
-        self.push_screen(screen)
+            record, after = self._chats.recording_for(self._record)
+            if record != self._record:
+                self.notify(f"This chat is recorded to {record.name}.", markup=False)
+        screen = ChatScreen(
+            agent, self._cwd, self._chats, record, self._timing, after, self._stop_timeout_s
+        )
+        self._chat_screens[screen.chat] = screen
+        # Installed screens stay while others are shown.
+        self.install_screen(screen, f"chat-{id(screen)}")
+        self._show_chat(screen.chat)
+
+    def _show_chat(self, chat: ChatSession) -> None:
+        screen = self._chat_screens[chat]
+        if screen is self.screen:
+            return
+        if isinstance(self.screen, ChatScreen):
+            self.switch_screen(screen)
+        else:
+            self.push_screen(screen)
 
 
 def run_console(

@@ -69,7 +69,7 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Chat with the chosen agent, or look at the chosen traffic"),
     ),
     "chat": (
-        Command("chat.traffic", "f2", "traffic", "Traffic",
+        Command("chat.traffic", "ctrl+t,f2", "traffic", "Traffic",
                 "Show or hide the traffic next to the chat"),
         Command("chat.alone", "f4", "alone", "Wide",
                 "Switch between traffic alone and traffic next to the chat"),
@@ -85,7 +85,17 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("chat.copy", "ctrl+c", "copy", "Copy",
                 "Copy what is selected, otherwise stop the turn", False),
         Command("chat.restart", "f5", "restart", "Restart", "Restart the agent", False),
-        Command("chat.home", "f3", "home", "Agents", "Go back to the list of agents"),
+        Command("chat.home", "ctrl+o,f3", "home", "Switch",
+                "Go to the first screen, where other chats are; this one goes on"),
+        Command("chat.new", "ctrl+n", "new", "New", "Open a new chat with the same agent"),
+        Command("chat.next", "alt+down", "switch(1)", "Next chat",
+                "Show the next open chat", False),
+        Command("chat.before", "alt+up", "switch(-1)", "Chat before",
+                "Show the open chat before", False),
+        Command("chat.close", "ctrl+w", "close", "Close",
+                "Close this chat; in the editor only while it is empty", False),
+        Command("chat.sidebar", "ctrl+b", "sidebar", "Sidebar",
+                "Show or hide chats, plan, context and files", False),
     ),
     "transcript": (
         Command("transcript.next", "j", "next_card(1)", "Next", "Go to the next card", False),
@@ -177,7 +187,7 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Show which capabilities were claimed and used", False),
     ),
     "traffic of a chat": (
-        Command("chat.back", "f2", "screen.traffic", "Chat",
+        Command("chat.back", "ctrl+t,f2", "screen.traffic", "Chat",
                 "Go back to the chat; the traffic stays open"),
     ),
     "intercept": (
@@ -254,6 +264,10 @@ EDITOR_KEYS: Final = (
 """Keys that widgets of the chat handle themselves."""
 
 
+PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "ctrl+t", "ctrl+o", "ctrl+n")
+"""Keys that no widget may take."""
+
+
 def bindings(scope: Scope) -> list[BindingType]:
     return [
         Binding(
@@ -263,7 +277,7 @@ def bindings(scope: Scope) -> list[BindingType]:
             tooltip=command.help,
             show=command.is_in_footer,
             id=command.id,
-            priority=command.key.startswith(("f1", "f2", "f3", "f4", "f5")),
+            priority=any(name in command.key for name in PRIORITY),
         )
         for command in COMMANDS
         if command.scope == scope

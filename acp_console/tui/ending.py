@@ -55,9 +55,10 @@ class EndTimer:
             self._timer.start()
 
     def cancel(self) -> None:
-        """Stop the clock: the app has ended."""
+        """Stop the clock: the app has ended, or asks the user first."""
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
 
     def listen(self, app: App[int]) -> None:
         """End `app` on a signal, also while its event loop is busy."""

@@ -28,6 +28,8 @@ class PromptEditor(TextArea):
         Binding("ctrl+end", "screen.transcript_end", "End", show=False),
         Binding("ctrl+f", "screen.search", "Search", show=False),
         Binding("ctrl+c", "copy_or_stop", "Copy", show=False),
+        Binding("ctrl+w", "delete_word_or_close", "Close", show=False),
+        Binding("ctrl+b", "screen.sidebar", "Sidebar", show=False),
     ]
 
     @dataclass
@@ -78,6 +80,13 @@ class PromptEditor(TextArea):
             self.action_copy()
         else:
             await self.run_action("screen.copy")
+
+    async def action_delete_word_or_close(self) -> None:
+        """Delete the word before the cursor; in an empty editor, close the chat."""
+        if self.text:
+            self.action_delete_word_left()
+        else:
+            await self.run_action("screen.close")
 
     def action_newline(self) -> None:
         """Begin a new line."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from rich.text import Text
-from textual import getters, on
+from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -21,11 +21,15 @@ from textual.widgets import Footer, Input, Static
 
 from acp_console.client.agents import AgentSpec
 from acp_console.render.values import plural
+from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
+from acp_console.state.open_chats import OpenChats
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
+from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
+from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.talk_pane import TalkPane
 from acp_console.tui.traffic.pane import TrafficPane
@@ -36,6 +40,10 @@ from acp_protocol.host.sanitize import escape_controls, single_line
 
 WIDE: Final = 120
 """From this many columns on, the traffic is shown next to the chat, not instead of it."""
+SIDEBAR_ROOM: Final = 100
+"""Columns from which on the sidebar fits beside the chat."""
+TRAFFIC_ROOM: Final = 50
+"""Columns that the traffic beside the chat takes away."""
 SLICE_PAUSE_S: Final = 0.01
 """Seconds between two looks at what the agent has sent."""
 STOP_TIMEOUT_S: Final = 5.0
@@ -72,6 +80,7 @@ class ChatScreen(Screen[None]):
 
     conversation = getters.query_one("#conversation", TranscriptView)
     rewound = getters.query_one("#rewound", TalkPane)
+    sidebar = getters.query_one("#sidebar", ChatSidebar)
     inspection = getters.query_one("#inspection", InspectorPane)
     editor = getters.query_one("#editor", PromptEditor)
 
@@ -79,16 +88,34 @@ class ChatScreen(Screen[None]):
     class Changed(Message, bubble=False):
         """The chat session has something new to show."""
 
+    @dataclass
+    class Wanted(Message):
+        """The user wants another chat: an open one, or None: a new one with the same agent."""
+
+        chat: ChatSession | None
+
+    @dataclass
+    class Closed(Message):
+        """The user wants to close this chat."""
+
+        screen: ChatScreen
+
     def __init__(
         self,
         agent: AgentSpec,
         cwd: Path,
+        chats: OpenChats | None = None,
         record: Path | None = None,
         timing: PermissionTiming | None = None,
         after: ChatSession | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
     ) -> None:
         super().__init__()
+        self._chats = chats or OpenChats()
+        self._files = ChangedFiles()
+        self._sidebar_choice: bool | None = None
+        """Whether the user wants the sidebar; None: where it fits."""
+        self._state_shown: tuple[object, ...] = ()
         self._timing = timing or PermissionTiming()
         self._is_ours = agent.is_embedded_demo
         self._focus_timer: Timer | None = None
@@ -110,11 +137,13 @@ class ChatScreen(Screen[None]):
             after=after,
             on_change=self._note_change,
         )
+        self._chats.add(self.chat)
 
     def compose(self) -> ComposeResult:
         inspection = ChatInspection(now=self.chat.now, id="inspection")
         yield Static(id="status", classes="bar", markup=False)
         with Horizontal(id="panes"):
+            yield ChatSidebar(self._chats, self.chat, id="sidebar")
             with Vertical(id="talk"):
                 welcome = WELCOME_DEMO if self._is_ours else WELCOME
                 yield TranscriptView(welcome, id="conversation")
@@ -134,10 +163,25 @@ class ChatScreen(Screen[None]):
         self.query_one("#problem").display = False
         self.query_one("#hints").display = False
         self.editor.focus()
+        self._show_sidebar()
+        self._stop_listening = self._chats.listen(self._show_chats)
         self.run_worker(self.chat.run(), group="chat", exit_on_error=True)
 
     async def on_unmount(self) -> None:
+        self._stop_listening()
+        self._chats.remove(self.chat)
         await self.chat.close()
+
+    def on_screen_resume(self) -> None:
+        self._show_chats()
+        prompt = self.open_prompt()
+        if prompt is not None:
+            # Another screen has covered it until now.
+            prompt.on_show()
+
+    def _show_chats(self) -> None:
+        if self.is_current:
+            self.sidebar.show(self._files)
 
     def _note_change(self) -> None:
         if not self._has_news:
@@ -168,10 +212,27 @@ class ChatScreen(Screen[None]):
         self._offer_focus()
         self._show_status()
         self._show_error()
+        self._files.note(items)
+        self._show_chats()
+        self._announce()
         can_cancel = self.chat.is_busy or self.chat.queued is not None
         if can_cancel != self._could_cancel:
             self._could_cancel = can_cancel
             self.refresh_bindings()
+
+    def _announce(self) -> None:
+        """Tell the other chats of a new state; call the user to one that is not on screen."""
+        chat = self.chat
+        needed, state = chat.is_waiting_for_user, (chat.state, chat.is_waiting_for_user)
+        state = (*state, chat_title(chat))
+        if state == self._state_shown:
+            return
+        was_needed = len(self._state_shown) > 1 and self._state_shown[1]
+        self._state_shown = state
+        self._chats.changed()
+        if needed and not was_needed and not self.is_current:
+            self.app.bell()
+            self.app.notify(f"{chat_title(chat)} needs you", severity="warning", markup=False)
 
     def _note_permissions(self, items: Iterable[Item]) -> None:
         for item in items:
@@ -265,6 +326,7 @@ class ChatScreen(Screen[None]):
             self.action_leave_transcript()
 
     def on_resize(self) -> None:
+        self._show_sidebar()
         self.refresh_bindings()
 
     def action_traffic(self) -> None:
@@ -277,6 +339,7 @@ class ChatScreen(Screen[None]):
     def _show_traffic(self, is_shown: bool) -> None:
         self.inspection.display = is_shown
         self.set_class(is_shown, "-traffic")
+        self._show_sidebar()
         if is_shown:
             # It can take the focus only after it is shown.
             self.call_after_refresh(self.inspection.focus_content)
@@ -378,11 +441,45 @@ class ChatScreen(Screen[None]):
         self.editor.insert(event.character)
         self.editor.focus()
 
-    def action_restart(self) -> None:
-        self.chat.restart()
+    @work
+    async def action_restart(self) -> None:
+        question = "A turn runs. Restart the agent? It will not know what was said so far."
+        if self.chat.state != "working" or await self._agrees(question, "Restart"):
+            self._files.clear()
+            self.chat.restart()
 
     def action_home(self) -> None:
-        self.dismiss(None)
+        self.app.pop_screen()
+
+    def action_new(self) -> None:
+        self.post_message(self.Wanted(None))
+
+    def action_switch(self, by: int) -> None:
+        self.post_message(self.Wanted(self._chats.beside(self.chat, by)))
+
+    @on(ChatSidebar.Switched)
+    def switch_chat(self, event: ChatSidebar.Switched) -> None:
+        self.post_message(self.Wanted(event.chat))
+
+    @work
+    async def action_close(self) -> None:
+        question = "Close this chat? Its agent ends, and the turn that runs with it."
+        if not self.chat.is_busy or await self._agrees(question, "Close"):
+            self.post_message(self.Closed(self))
+
+    async def _agrees(self, question: str, yes: str) -> bool:
+        return bool(await self.app.push_screen_wait(ConfirmScreen(question, yes=yes, no="Keep")))
+
+    def action_sidebar(self) -> None:
+        self._sidebar_choice = not self.sidebar.display
+        self._show_sidebar()
+
+    def _show_sidebar(self) -> None:
+        """Show the sidebar where it fits, or as the user has chosen."""
+        room = self.size.width - (TRAFFIC_ROOM if self.inspection.display else 0)
+        is_shown = room >= SIDEBAR_ROOM if self._sidebar_choice is None else self._sidebar_choice
+        self.sidebar.display = is_shown and not self.has_class("-alone")
+        self.call_after_refresh(self._show_chats)
 
     def _offer_focus(self) -> None:
         """Focus a new permission prompt, once, after a pause in typing in an empty editor."""
@@ -447,8 +544,7 @@ class ChatScreen(Screen[None]):
     def _show_status(self) -> None:
         chat = self.chat
         state = "waits for you" if chat.is_waiting_for_user else chat.state
-        sign = {"ready": "●", "stopped": "✗", "waits for you": "?"}.get(state, "◐")
-        parts = [f"{sign} {state}"]
+        parts = [f"{chat.sign} {state}"]
         if chat.recording_failure:
             parts.append("✗ not recorded")
             if not self._has_warned:

@@ -22,15 +22,17 @@ from acp_console.state.home import (
     Entry,
     Target,
     agent_entry,
+    chat_entries,
     proxy_entries,
     recording_entries,
     shown_entries,
 )
+from acp_console.state.open_chats import OpenChats
 from acp_console.tui.commands import bindings
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.version import VERSION
 
-PLACEHOLDER: Final = "an agent, a file, or a whole command"
+PLACEHOLDER: Final = "a chat, an agent, a file, or a whole command"
 NOTHING: Final = "Nothing matches, and no program or file is called that. Esc clears the line."
 LOOK_INTERVAL_S: Final = 2.0
 """Seconds between two looks for proxies and recordings."""
@@ -66,9 +68,10 @@ class HomeScreen(Screen[None]):
 
         target: Target
 
-    def __init__(self, agents: Sequence[AgentSpec], folder: Path) -> None:
+    def __init__(self, agents: Sequence[AgentSpec], folder: Path, chats: OpenChats) -> None:
         super().__init__()
         self._folder = folder
+        self._chats = chats
         self._agents = [agent_entry(agent) for agent in agents]
         self._others: list[Entry] = []
         """Proxies and recordings, as they were last found."""
@@ -93,6 +96,15 @@ class HomeScreen(Screen[None]):
         self.line.focus()
         self._look()
         self.set_interval(LOOK_INTERVAL_S, self._look)
+        self._chats.listen(self._show_chats)
+
+    def _show_chats(self) -> None:
+        if self.is_current:
+            self._show()
+
+    def on_screen_resume(self) -> None:
+        self.options.highlighted = None
+        self._show()
 
     def on_resize(self) -> None:
         self._show()
@@ -151,7 +163,8 @@ class HomeScreen(Screen[None]):
         place = self._rows[at] if at is not None and at < len(self._rows) else None
         before = None if place is None else _look_of(self._shown[place])
         text = self.line.value
-        self._shown = list(shown_entries([*self._agents, *self._others], text, self._folder))
+        entries = [*chat_entries(self._chats), *self._agents, *self._others]
+        self._shown = list(shown_entries(entries, text, self._folder))
         width = max(min(self.size.width, WIDTH) - 6, 20)
         options: list[Option] = []
         self._rows = []

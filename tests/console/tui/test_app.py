@@ -19,8 +19,10 @@ from acp_console.client.agents import DEMO_AGENT, command_agent
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.screen import ChatScreen
+from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.watch.screen import WatchScreen
+from acp_inspector.analysis.items import PermissionRequest
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
@@ -333,7 +335,7 @@ async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -
         await pilot.press("f4")
         await until(pilot, lambda: chat_of(app).inspection.size.width == 160)
         await pilot.press("f4")
-        await until(pilot, lambda: chat_of(app).inspection.size.width == 80)
+        await until(pilot, lambda: chat_of(app).inspection.size.width < 100)
         assert "Try one of these" in say(app)
         await pilot.press("f4", "f2")
         await until(pilot, lambda: not chat_of(app).inspection.display)
@@ -451,6 +453,8 @@ hear("never")
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "1  Yes" in say(app))
         await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("y")
         await until(pilot, lambda: "● ready" in say(app))
         assert not app.screen.query(PermissionView)
         assert not app.screen.query_one("#problem").display
@@ -679,10 +683,12 @@ async def test_recording_goes_on_with_the_next_agent(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, record=path)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
-        await pilot.press("f3")
+        first = chat_of(app).chat
+        await pilot.press("ctrl+w")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
         await pilot.press("enter")
         await until(pilot, lambda: "● ready" in say(app))
+        assert chat_of(app).chat is not first
     recording = read_recording(path)
     assert recording.bad_lines == ()
     assert [entry.seq for entry in recording.entries] == list(range(1, len(recording.entries) + 1))
@@ -822,4 +828,86 @@ async def test_help_begins_with_the_keys_of_the_screen(workplace: Path) -> None:
 async def test_list_of_agents_names_its_key_in_the_footer(tmp_path: Path) -> None:
     app = ConsoleApp(cwd=tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "Chat" in "".join(say(app).splitlines()[-1:]))
+        await until(pilot, lambda: "Open" in "".join(say(app).splitlines()[-1:]))
+
+
+async def test_several_chats_are_open_at_once_and_go_on_unseen(
+    workplace: Path, agent: Agent
+) -> None:
+    asks = command_agent(agent(ASKS))
+    app = ConsoleApp(agent=asks, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(140, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        first = chat_of(app)
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: app.screen is not first and "● ready" in say(app))
+        second = chat_of(app)
+        await pilot.press("alt+up")
+        await until(pilot, lambda: app.screen is first)
+        await pilot.press(*"go", "enter", "alt+down")
+        await until(pilot, lambda: app.screen is second and "needs you" in say(app))
+        assert first.chat.is_waiting_for_user
+        assert not second.chat.is_waiting_for_user
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await until(pilot, lambda: "Continue" in say(app) and "needs you" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is first and "1  Yes" in say(app))
+        await pilot.press("1")
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("ctrl+w")
+        await until(
+            pilot, lambda: app.screen is second and len(second.sidebar.options.options) == 1
+        )
+
+
+async def test_what_ends_a_running_turn_asks_first(workplace: Path, agent: Agent) -> None:
+    asks = command_agent(agent(ASKS))
+    app = ConsoleApp(agent=asks, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "1  Yes" in say(app))
+        for key in ("f5", "ctrl+q"):
+            await pilot.press(key)
+            await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+            await pilot.press("n")
+            await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+            assert chat_of(app).chat.is_waiting_for_user
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("y")
+        await until(pilot, lambda: "agent restarted" in say(app) and "● ready" in say(app))
+
+
+async def test_chats_at_the_same_time_record_beside_each_other(workplace: Path) -> None:
+    path = workplace / "it.acp.ndjson"
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, record=path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        first = app.screen
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: app.screen is not first and "● ready" in say(app))
+    for name in ("it.acp.ndjson", "it-2.acp.ndjson"):
+        recording = read_recording(workplace / name)
+        names = [each.name for each in recording.entries if isinstance(each, JournalEvent)]
+        assert names == ["spawn", "eof", "exit"]
+
+
+async def test_the_sidebar_shows_plan_and_changed_files(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"/tour", "enter")
+        await until(pilot, lambda: chat_of(app).open_prompt() is not None)
+        chat_of(app).chat.answer(open_permission(app), "allow_once")
+        await until(pilot, lambda: "Plan  " in say(app) and "Files  1" in say(app))
+        assert "acp-tour.txt" in say(app)
+        await pilot.press("ctrl+b")
+        await until(pilot, lambda: "Files  1" not in say(app))
+
+
+def open_permission(app: ConsoleApp) -> PermissionRequest:
+    prompt = chat_of(app).open_prompt()
+    assert prompt is not None
+    return prompt.permission

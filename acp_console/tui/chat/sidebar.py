@@ -1,0 +1,215 @@
+"""Beside the chat: the open chats, and plan, context and changed files of this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Final
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from acp_console.state.changed_files import ChangedFiles
+from acp_console.state.chat_session import ChatSession
+from acp_console.state.open_chats import OpenChats
+from acp_inspector.analysis.conversation import Conversation
+from acp_inspector.analysis.items import string
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get
+from acp_protocol.jsonrpc import Json
+
+STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○"}
+MOST_STEPS: Final = 12
+MOST_FILES: Final = 12
+NEARLY_FULL: Final = 0.7
+FULL: Final = 0.9
+"""Shares of the context from which the gauge has another colour."""
+GAUGE: Final = 10
+"""Cells of the gauge of the context."""
+
+
+def chat_title(chat: ChatSession) -> str:
+    """Return the title of the session, or that of the agent before it has one."""
+    conversation = chat.conversation
+    title = conversation.info.title if conversation is not None else None
+    return single_line(title or chat.title, 60)
+
+
+class ChatSidebar(Vertical):
+    """The sidebar of one chat."""
+
+    DEFAULT_CSS = """
+    ChatSidebar {
+        width: 30;
+        padding: 0 1 0 1;
+        border-right: vkey $foreground 20%;
+        #chats {
+            height: auto;
+            max-height: 40%;
+            border: none;
+            padding: 0;
+            background: transparent;
+        }
+        #about {
+            height: auto;
+            margin-top: 1;
+        }
+    }
+    """
+
+    options = getters.query_one("#chats", OptionList)
+
+    @dataclass
+    class Switched(Message):
+        """The user wants to see another chat."""
+
+        chat: ChatSession
+
+    def __init__(self, chats: OpenChats, chat: ChatSession, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
+        self._chats = chats
+        self._chat = chat
+        self._shown: tuple[object, ...] = ()
+        self._about = Content()
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content.styled("Chats", "bold $text-muted"), markup=False)
+        yield OptionList(id="chats", markup=False)
+        yield Static(id="about", markup=False)
+
+    def on_mount(self) -> None:
+        self.options.can_focus = False
+
+    def show(self, files: ChangedFiles) -> None:
+        """Draw what has changed."""
+        if not self.display:
+            return
+        width = max(self.size.width - 3, 8)
+        lines = [_chat_line(chat, is_here=chat is self._chat, width=width) for chat in self._open]
+        if tuple(lines) != self._shown:
+            self._shown = tuple(lines)
+            self.options.set_options(Option(line) for line in lines)
+        conversation = self._chat.conversation
+        about = Content("\n").join(_about(conversation, files, self._chat.cwd, width))
+        if about != self._about:
+            self._about = about
+            self.query_one("#about", Static).update(about)
+
+    @property
+    def _open(self) -> Sequence[ChatSession]:
+        return self._chats.chats
+
+    @on(OptionList.OptionSelected, "#chats")
+    def switch(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.post_message(self.Switched(self._open[event.option_index]))
+
+
+def _chat_line(chat: ChatSession, *, is_here: bool, width: int) -> Content:
+    sign = chat.sign
+    color = {"?": "$text-warning", "✗": "$text-error", "●": "$text-success"}.get(sign, "")
+    note = " needs you" if chat.is_waiting_for_user and not is_here else ""
+    title = single_line(chat_title(chat), max(width - 3 - len(note), 4))
+    return Content.assemble(
+        ("▌" if is_here else " ", "$text-primary"),
+        (f"{sign} ", color),
+        (title, "bold" if is_here else ""),
+        (note, "$text-warning"),
+    )
+
+
+def _about(
+    conversation: Conversation | None, files: ChangedFiles, cwd: Path, width: int
+) -> Iterator[Content]:
+    if conversation is None:
+        return
+    if conversation.plan is not None and conversation.plan.entries:
+        yield from _plan(conversation.plan.entries, width)
+    yield from _context(conversation.info.usage, width)
+    changed = files.files()
+    if changed:
+        yield _heading(f"Files  {len(changed)}")
+        for path, added, removed in changed[-MOST_FILES:]:
+            count = f" +{added} −{removed}"
+            name = _tail(_relative(path, cwd), width - len(count))
+            gap = " " * max(width - len(name) - len(count), 0)
+            yield Content.assemble(
+                name, gap, (f" +{added}", "$text-success"), (f" −{removed}", "$text-error")
+            )
+        yield Content("")
+
+
+def _plan(entries: Sequence[Json], width: int) -> Iterator[Content]:
+    done = sum(string(entry, "status") == "completed" for entry in entries)
+    yield _heading(f"Plan  {done}/{len(entries)}")
+    # The step that runs stays in sight.
+    first = max(min(done - 2, len(entries) - MOST_STEPS), 0)
+    for entry in entries[first : first + MOST_STEPS]:
+        status = string(entry, "status")
+        text = single_line(string(entry, "content"), width - 2)
+        style = {"completed": "$text-muted", "in_progress": "bold"}.get(status, "")
+        sign = {"completed": "$text-success", "in_progress": "$text-warning"}.get(status, "")
+        yield Content.assemble((f"{STEPS.get(status, '?')} ", sign), (text, style))
+    if len(entries) > first + MOST_STEPS:
+        yield Content.styled(f"  … {len(entries) - first - MOST_STEPS} more", "$text-muted")
+    yield Content("")
+
+
+def _context(usage: Json, width: int) -> Iterator[Content]:
+    used, size = get(usage, "used"), get(usage, "size")
+    cost = get(usage, "cost")
+    amount, currency = get(cost, "amount"), string(cost, "currency")
+    parts: list[str] = []
+    if isinstance(used, int | float):
+        parts.append(_tokens(used) + (f"/{_tokens(size)}" if _is_count(size) else ""))
+    if isinstance(amount, int | float):
+        sign = "$" if currency in {"USD", ""} else ""
+        parts.append(f"{sign}{amount:.2f}{'' if sign else f' {single_line(currency, 5)}'}")
+    if not parts:
+        return
+    yield _heading("Context")
+    if isinstance(used, int | float) and isinstance(size, int | float) and size > 0:
+        share = min(max(used / size, 0.0), 1.0)
+        full = round(share * GAUGE)
+        color = "$text-primary"
+        if share > NEARLY_FULL:
+            color = "$text-error" if share > FULL else "$text-warning"
+        yield Content.assemble(
+            ("▰" * full, color), ("▱" * (GAUGE - full), "$text-muted"), f" {share:.0%}"
+        )
+    yield Content.styled(single_line("  ".join(parts), width), "$text-muted")
+    yield Content("")
+
+
+def _is_count(value: Json) -> bool:
+    return isinstance(value, int | float) and value > 0
+
+
+def _tokens(count: Json) -> str:
+    number = float(count) if isinstance(count, int | float) else 0.0
+    if number >= 1_000_000:
+        return f"{number / 1_000_000:.1f}M"
+    return f"{number / 1000:.0f}k" if number >= 1000 else f"{number:.0f}"
+
+
+def _heading(text: str) -> Content:
+    return Content.styled(text, "bold $text-muted")
+
+
+def _relative(path: str, cwd: Path) -> str:
+    try:
+        return str(PurePath(path).relative_to(cwd))
+    except ValueError:
+        return path
+
+
+def _tail(path: str, width: int) -> str:
+    """Return the end of a path, which tells files apart."""
+    text = single_line(path, 500)
+    return text if len(text) <= width else f"…{text[-max(width - 1, 1) :]}"
