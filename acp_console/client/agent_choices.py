@@ -52,7 +52,7 @@ class ChoiceStore:
         """Remember that the user agreed to run a command of the catalogue.
 
         Raises:
-            OSError: the file cannot be written.
+            FileWriteError: the file cannot be written.
         """
         self.update(agent, confirmed=tuple(command))
 
@@ -60,7 +60,7 @@ class ChoiceStore:
         """Remember some choices for an agent; those with other names stay.
 
         Raises:
-            OSError: the file cannot be written.
+            FileWriteError: the file cannot be written.
         """
         # Another process may have written some since.
         file = self._read()
@@ -72,7 +72,7 @@ class ChoiceStore:
         """Remove all choices for an agent.
 
         Raises:
-            OSError: the file cannot be written.
+            FileWriteError: the file cannot be written.
         """
         agents = self._read().agents
         if agent in agents:

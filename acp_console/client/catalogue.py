@@ -21,13 +21,13 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from acp_agent.config.source import InvalidFileError, did_you_mean, read_text
+from acp_agent.config.source import MAX_BYTES, InvalidFileError, did_you_mean, read_text
 from acp_agent.mcp.declarations import ServerTable
 from acp_agent.setting_types import REFERENCE
 from acp_console.client.agent_choices import ChoiceStore
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
 from acp_console.config import AgentTable, Config, load_config
-from acp_console.paths import state_directory
+from acp_console.paths import state_directory, write_private
 from acp_protocol.jsonrpc import Json
 
 MAX_LISTED: Final = 12
@@ -241,7 +241,7 @@ class Catalogue:
         """Remember that the user agreed to run the command of an agent.
 
         Raises:
-            OSError: it cannot be remembered.
+            FileWriteError: it cannot be remembered.
         """
         self.choices.confirm(entry.name, entry.consent_text)
 
@@ -412,7 +412,25 @@ def load_snapshot() -> Snapshot:
     path = snapshot_path()
     if not os.path.lexists(path):
         return bundled_snapshot()
-    return parse_snapshot(str(path), read_text(path))
+    try:
+        return parse_snapshot(str(path), read_text(path))
+    except InvalidFileError as error:
+        raise InvalidFileError(
+            f"{error}; acp-console agents update --reset goes back to the bundled catalogue"
+        ) from None
+
+
+def save_snapshot(snapshot: Snapshot) -> None:
+    """Use a snapshot instead of the bundled one from now on.
+
+    Raises:
+        InvalidFileError: it is too large to be read again.
+        FileWriteError: it cannot be written.
+    """
+    text = snapshot.model_dump_json(exclude_defaults=True)
+    if len(text.encode()) > MAX_BYTES:
+        raise InvalidFileError(f"the catalogue is larger than {MAX_BYTES // 2**10} KiB")
+    write_private(snapshot_path(), text)
 
 
 def open_catalogue(environment: Mapping[str, str] = os.environ) -> Catalogue:
