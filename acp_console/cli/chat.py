@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -40,5 +41,7 @@ def command(
         raise click.UsageError("chat needs a terminal; without one, use acp-console exec")
     from acp_console.tui.app import run_console
 
+    if cwd is not None:
+        chosen = replace(chosen, cwd=None)
     directory = (cwd or chosen.cwd or Path()).resolve()
     return run_console(agent=chosen, start="chat", cwd=directory, record=record)

@@ -1,84 +1,18 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
-import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from acp_console.cli import exit_codes
-from tests.console.conftest import Agent, Call, Outcome
+from tests.console.cli.conftest import Configure, Install, on_terminal
+from tests.console.conftest import Agent, Call
 
-LIMIT_S = 30.0
-"""Seconds after which a command counts as hung."""
-
-Install = Callable[[str, str], Path]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home with directories of its own, and a PATH with nothing but agents of the test."""
-    for kind in ("CONFIG", "STATE"):
-        monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / kind.lower()))
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "config/acp-console").mkdir(parents=True)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    return tmp_path
-
-
-@pytest.fixture
-def install(home: Path, agent: Agent) -> Install:
-    """Install a program that does what the script of an agent says."""
-
-    def install_now(name: str, script: str) -> Path:
-        path = agent(script)[-1]
-        program = home / "bin" / name
-        program.write_text(f"#!{sys.executable} -IS\n{Path(path).read_text()}")
-        program.chmod(0o755)
-        return program
-
-    return install_now
-
-
-@pytest.fixture
-def configure(home: Path) -> Callable[[str], Path]:
-    def write(text: str) -> Path:
-        path = home / "config/acp-console/config.toml"
-        path.write_text(text)
-        return path
-
-    return write
-
-
-def on_terminal(*words: str, prompt: str, reply: str) -> Outcome:
-    """Call the command line on a terminal; type `reply` when it shows `prompt`."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "acp_console", *words]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
-        screen = ""
-        has_replied = False
-        try:
-            while select.select([ours], [], [], LIMIT_S)[0]:
-                try:
-                    screen += os.read(ours, 65536).decode(errors="replace")
-                except OSError:
-                    break
-                if prompt in screen and not has_replied:
-                    os.write(ours, reply.encode())
-                    has_replied = True
-            return Outcome(process.wait(LIMIT_S), screen, "")
-        finally:
-            process.kill()
-            os.close(ours)
-
+pytestmark = pytest.mark.usefixtures("home")
 
 HELLO = "prompt = hear_prompt()\nsay('hi from ' + ' '.join(sys.argv[1:]))\nend(prompt)"
 
@@ -112,7 +46,7 @@ def test_an_agent_that_is_not_installed_says_what_installs_it(call: Call) -> Non
 
 
 def test_an_own_agent_runs_with_its_command_variables_and_directory(
-    call: Call, install: Install, configure: Callable[[str], Path], home: Path
+    call: Call, install: Install, configure: Configure, home: Path
 ) -> None:
     install("mine", "import os\n" + HELLO.replace("sys.argv[1:]", "[os.environ['A'], os.getcwd()]"))
     (home / "work").mkdir()
@@ -125,7 +59,7 @@ def test_an_own_agent_runs_with_its_command_variables_and_directory(
 
 
 def test_a_mistake_in_the_configuration_is_reported_with_its_line(
-    call: Call, configure: Callable[[str], Path]
+    call: Call, configure: Configure
 ) -> None:
     path = configure("\n[agents.own]\ncomand = ['x']\n")
     done = call("agents")
@@ -166,7 +100,7 @@ end(message)
 def test_exec_sets_what_is_configured_unless_that_allows_more_than_it_may(
     call: Call,
     install: Install,
-    configure: Callable[[str], Path],
+    configure: Configure,
     options: list[str],
     chosen: str,
 ) -> None:
