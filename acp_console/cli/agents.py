@@ -181,10 +181,18 @@ def add_command(context: click.Context, *, name: str, env: dict[str, str], cwd: 
 @command.command(name="rm")
 @click.argument("name")
 def remove_command(*, name: str) -> int:
-    """Remove an agent from config.toml."""
+    """Remove an agent from config.toml.
+
+    What was remembered of it is removed as well: that its command was confirmed, its dialect, mode
+    and options. For an agent of the catalogue, that is all that is removed.
+    """
     path = config_path()
-    ConfigFile(path).remove_agent(name)
-    ChoiceStore().forget(name)
+    file = ConfigFile(path)
+    if ChoiceStore().forget(name):
+        say(f"removed what was remembered of {name}")
+        if name not in file.config.agents:
+            return exit_codes.DONE
+    file.remove_agent(name)
     say(f"removed {name} from {path}")
     return exit_codes.DONE
 

@@ -59,10 +59,13 @@ class Check:
 def command(*, as_json: bool) -> int:
     """Check what the console needs on this machine.
 
+    \b
+    acp-console doctor
+
     It looks at Python, the terminal, configuration files, directories, agents and running proxies,
     and starts the embedded demo agent. It starts no other agent. The exit code is 1 if something is
     wrong; what may be meant so is marked with "!" and does not count.
-    """
+    """  # noqa: D301 - the mark by which click keeps lines apart
     checks = list(_checks())
     is_ok = all(check.level != "error" for check in checks)
     if as_json:

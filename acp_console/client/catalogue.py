@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from acp_agent.config.source import MAX_BYTES, InvalidFileError, did_you_mean, read_text
 from acp_agent.mcp.declarations import ServerTable
 from acp_agent.setting_types import REFERENCE
-from acp_console.client.agent_choices import ChoiceStore
+from acp_console.client.agent_choices import AgentChoices, ChoiceStore
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
 from acp_console.config import AgentTable, Config, load_config
 from acp_console.paths import state_directory, write_private
@@ -209,27 +209,32 @@ class Catalogue:
             f"{len(every)}. Give other agents as a command after --"
         )
 
-    def spec(self, entry: CatalogueEntry) -> AgentSpec:
+    def spec(self, entry: CatalogueEntry, *, is_remembered: bool = True) -> AgentSpec:
         """Return how to start an agent, with what the configuration sets for it.
+
+        `is_remembered` adds what the user last chose for it, where the configuration sets nothing.
 
         Raises:
             InvalidFileError: the configuration refers to a variable that is not set.
         """
         table = self.config.agents.get(entry.name, AgentTable())
+        chosen = self.choices.get(entry.name) if is_remembered else AgentChoices()
         spec = AgentSpec(
             name=entry.name,
             title=entry.title,
             command=entry.command,
             description=DEMO_AGENT.description if entry.source == "demo" else entry.command_line,
             max_protocol_version=table.protocol or 1,
-            dialect=table.dialect,
+            dialect=table.dialect or chosen.dialect,
             env={**entry.env, **self._expanded(table.env, "agents", entry.name, "env")},
             cwd=None if table.cwd is None else self.config.absolute(table.cwd),
-            mode=table.mode,
-            options={
+            mode=table.mode or chosen.mode,
+            options=chosen.options
+            | {
                 name: value if isinstance(value, str) else json.dumps(value)
                 for name, value in table.options.items()
             },
+            is_named=True,
             mcp_servers=tuple(
                 self._server(name, server)
                 for name, server in self.config.servers_of(entry.name).items()

@@ -151,6 +151,22 @@ def test_an_added_agent_keeps_its_variables_directory_and_program_wherever_it_is
     assert call("exec", "--format", "quiet", "mine", "hello").out == f"hi from b {home / 'bin'}\n"
 
 
+def test_what_was_remembered_of_a_known_agent_can_be_removed(call: Call, install: Install) -> None:
+    install("goose", HELLO)
+    on_terminal("exec", "goose", "hello", prompt="[y/N]", reply="y\n")
+    assert call("exec", "goose", "hello").code == 0
+    assert "removed what was remembered of goose" in call("agents", "rm", "goose").err
+    assert call("exec", "goose", "hello").code == exit_codes.USAGE
+    assert call("agents", "rm", "goose").code == exit_codes.USAGE
+
+
+def test_a_dialect_that_was_named_for_a_chat_is_remembered(home: Path) -> None:
+    words = ("chat", "demo", "--dialect", "acpex")
+    assert on_terminal(*words, prompt="demo", reply="\x11").code == 0
+    choices = json.loads((home / "state/acp-console/agents.json").read_text())
+    assert choices["agents"] == {"demo": {"dialect": "acpex"}}
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
