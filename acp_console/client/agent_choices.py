@@ -75,7 +75,7 @@ class ChoiceStore:
         """Remember what the user chose in a session, for the next one.
 
         Choices for an agent without a name are not remembered, nor are modes in which an agent acts
-        without asking: nobody should work in one because of what was right another day.
+        without asking: what was right for one task may be wrong for the next.
 
         Raises:
             FileWriteError: the file cannot be written.
