@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from acp_console.client.agents import AgentSpec, command_agent
+from acp_console.client.agents import DEMO_AGENT, AgentSpec, command_agent
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.sources import FileSource, ProxySource
@@ -19,12 +19,16 @@ from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import read_header
 from acp_protocol.host.sanitize import single_line
 
+if TYPE_CHECKING:
+    # pydantic takes time; the screen is there before it.
+    from acp_console.client.catalogue import Catalogue, CatalogueEntry
+
 RECORDINGS: Final = 20
 """Recordings that are listed, the newest first."""
 PATTERNS: Final = ("*.acp.ndjson*", "*/*.acp.ndjson*")
 
 Section: TypeAlias = Literal["Continue", "Agents", "Live proxies", "Recordings", "What you typed"]
-Target: TypeAlias = AgentSpec | ChatSession | ProxySource | FileSource
+Target: TypeAlias = "AgentSpec | CatalogueEntry | ChatSession | ProxySource | FileSource"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Entry:
     detail: str
     note: str
     target: Target
+    is_minor: bool = False
+    """Whether it is listed only while the user looks for something."""
 
     def matches(self, text: str) -> bool:
         """Return whether each word of `text` stands in the line."""
@@ -53,6 +59,19 @@ def agent_entry(agent: AgentSpec) -> Entry:
     return Entry(
         "Agents", "✓" if is_found else "○", single_line(agent.title, 40), words, note, agent
     )
+
+
+def catalogue_entries(catalogue: Catalogue) -> list[Entry]:
+    """Return the agents that can be chosen by name, those that can start first."""
+    found: list[Entry] = []
+    for agent in catalogue.entries:
+        sign = "✓" if agent.state == "ready" else "○"
+        command = "" if agent.source == "demo" else single_line(agent.command_line, 200)
+        detail = DEMO_AGENT.description if agent.source == "demo" else command
+        note = "yours" if agent.source == "config" and agent.state == "ready" else agent.status
+        title = single_line(agent.title, 40)
+        found.append(Entry("Agents", sign, title, detail, note, agent, agent.state == "missing"))
+    return found
 
 
 def chat_entries(chats: OpenChats) -> list[Entry]:
@@ -124,7 +143,8 @@ def typed_entries(text: str, folder: Path) -> list[Entry]:
 
 def shown_entries(entries: Iterable[Entry], text: str, folder: Path) -> Sequence[Entry]:
     """Return the lines that match a typed text; what it can open itself comes last."""
-    return [*(entry for entry in entries if entry.matches(text)), *typed_entries(text, folder)]
+    matching = (entry for entry in entries if entry.matches(text) and (text or not entry.is_minor))
+    return [*matching, *typed_entries(text, folder)]
 
 
 def age(then: datetime, now: datetime | None = None) -> str:

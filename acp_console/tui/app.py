@@ -79,7 +79,7 @@ class ConsoleApp(App[int]):
             return
         self.push_screen(HomeScreen(self._agents, self._cwd, self._chats))
         if self._start_agent is not None:
-            self._chat_with(self._start_agent)
+            self._chat_with(self._start_agent, self._cwd)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return Textual's own commands, except for those that our table has too."""
@@ -89,7 +89,7 @@ class ConsoleApp(App[int]):
     def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
         match message.target:
             case AgentSpec():
-                self._chat_with(message.target)
+                self._chat_with(message.target, message.target.cwd or self._cwd)
             case ChatSession():
                 self._show_chat(message.target)
             case _:
@@ -97,7 +97,8 @@ class ConsoleApp(App[int]):
 
     def on_chat_screen_wanted(self, message: ChatScreen.Wanted) -> None:
         if message.chat is None:
-            self._chat_with(cast("ChatScreen", self.screen).chat.agent)
+            chat = cast("ChatScreen", self.screen).chat
+            self._chat_with(chat.agent, chat.cwd)
         else:
             self._show_chat(message.chat)
 
@@ -137,14 +138,20 @@ class ConsoleApp(App[int]):
             ]
             self.push_screen(HelpScreen(scopes))
 
-    def _chat_with(self, agent: AgentSpec) -> None:
+    def _chat_with(self, agent: AgentSpec, cwd: Path) -> None:
         record, after = None, None
         if self._record is not None:
             record, after = self._chats.recording_for(self._record)
             if record != self._record:
                 self.notify(f"This chat is recorded to {record.name}.", markup=False)
         screen = ChatScreen(
-            agent, self._cwd, self._chats, record, self._timing, after, self._stop_timeout_s
+            agent,
+            agent.cwd or self._cwd,
+            self._chats,
+            record,
+            self._timing,
+            after,
+            self._stop_timeout_s,
         )
         self._chat_screens[screen.chat] = screen
         # Installed screens stay while others are shown.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -17,20 +17,27 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_console.client.agents import AgentSpec
+from acp_console.client.agents import DEMO_AGENT, AgentSpec
+from acp_console.state.chat_session import ChatSession
 from acp_console.state.home import (
     Entry,
-    Target,
     agent_entry,
+    catalogue_entries,
     chat_entries,
     proxy_entries,
     recording_entries,
     shown_entries,
 )
 from acp_console.state.open_chats import OpenChats
+from acp_console.state.sources import FileSource, ProxySource
 from acp_console.tui.commands import bindings
-from acp_protocol.host.sanitize import single_line
+from acp_console.tui.confirm import ConfirmScreen
+from acp_protocol.errors import AcpError
+from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.version import VERSION
+
+if TYPE_CHECKING:
+    from acp_console.client.catalogue import Catalogue, CatalogueEntry
 
 PLACEHOLDER: Final = "a chat, an agent, a file, or a whole command"
 NOTHING: Final = "Nothing matches, and no program or file is called that. Esc clears the line."
@@ -66,13 +73,17 @@ class HomeScreen(Screen[None]):
     class Chosen(Message):
         """The user wants to open `target`."""
 
-        target: Target
+        target: AgentSpec | ChatSession | ProxySource | FileSource
 
     def __init__(self, agents: Sequence[AgentSpec], folder: Path, chats: OpenChats) -> None:
         super().__init__()
         self._folder = folder
         self._chats = chats
         self._agents = [agent_entry(agent) for agent in agents]
+        """Those that are there without the catalogue."""
+        self._catalogue: Catalogue | None = None
+        self._known: list[Entry] = []
+        """The agents of the catalogue and of the configuration."""
         self._others: list[Entry] = []
         """Proxies and recordings, as they were last found."""
         self._shown: list[Entry] = []
@@ -95,6 +106,7 @@ class HomeScreen(Screen[None]):
         self._show()
         self.line.focus()
         self._look()
+        self._open_catalogue()
         self.set_interval(LOOK_INTERVAL_S, self._look)
         self._chats.listen(self._show_chats)
 
@@ -107,6 +119,27 @@ class HomeScreen(Screen[None]):
         self._show()
 
     def on_resize(self) -> None:
+        self._show()
+
+    @work(thread=True, group="catalogue")
+    def _open_catalogue(self) -> None:
+        from acp_console.client.catalogue import open_catalogue
+
+        try:
+            catalogue = open_catalogue()
+        except AcpError as problem:
+            text = escape_controls(str(problem))
+            self.app.call_from_thread(self.notify, text, severity="error", markup=False, timeout=20)
+            return
+        self.app.call_from_thread(self._take_catalogue, catalogue)
+
+    def _take_catalogue(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._known = catalogue_entries(catalogue)
+        mine = {entry.target for entry in self._agents}
+        self._known = [
+            entry for entry in self._known if entry.note != "built in" or DEMO_AGENT not in mine
+        ]
         self._show()
 
     @work(thread=True, exclusive=True)
@@ -154,8 +187,40 @@ class HomeScreen(Screen[None]):
 
     def _open(self, row: int) -> None:
         place = self._rows[row]
-        if place is not None:
-            self.post_message(self.Chosen(self._shown[place].target))
+        if place is None:
+            return
+        target = self._shown[place].target
+        if isinstance(target, AgentSpec | ChatSession | ProxySource | FileSource):
+            self.post_message(self.Chosen(target))
+        else:
+            self._start(target)
+
+    @work
+    async def _start(self, entry: CatalogueEntry) -> None:
+        """Start an agent of the catalogue; its command is shown and agreed to before."""
+        line = escape_controls(entry.command_line)
+        if entry.state == "missing":
+            text = f"{single_line(entry.title, 40)} is not installed"
+            if entry.install:
+                text += f". This installs it: {escape_controls(entry.install)}"
+            self.notify(text, severity="warning", markup=False, timeout=15)
+            return
+        catalogue = self._catalogue
+        assert catalogue is not None
+        try:
+            if not entry.is_confirmed:
+                question = f"The catalogue starts {single_line(entry.title, 40)} by\n\n  {line}\n"
+                if entry.state == "wrapper":
+                    question += f"\n{entry.command[0]} downloads it first.\n"
+                if not await self.app.push_screen_wait(
+                    ConfirmScreen(f"{question}\nRun it?", yes="Run", no="No")
+                ):
+                    return
+                catalogue.confirm(entry)
+                self._open_catalogue()
+            self.post_message(self.Chosen(catalogue.spec(entry)))
+        except (AcpError, OSError) as problem:
+            self.notify(escape_controls(str(problem)), severity="error", markup=False)
 
     def _show(self) -> None:
         """Show what matches the line, under a heading for each section."""
@@ -163,7 +228,7 @@ class HomeScreen(Screen[None]):
         place = self._rows[at] if at is not None and at < len(self._rows) else None
         before = None if place is None else _look_of(self._shown[place])
         text = self.line.value
-        entries = [*chat_entries(self._chats), *self._agents, *self._others]
+        entries = [*chat_entries(self._chats), *self._agents, *self._known, *self._others]
         self._shown = list(shown_entries(entries, text, self._folder))
         width = max(min(self.size.width, WIDTH) - 6, 20)
         options: list[Option] = []
@@ -174,8 +239,7 @@ class HomeScreen(Screen[None]):
             if entry.section != section:
                 section = entry.section
                 self._rows.append(None)
-                heading = Content.styled(f"\n{section}" if options else section, "bold $text-muted")
-                options.append(Option(heading, disabled=True))
+                options.append(Option(self._heading(section, is_first=not options), disabled=True))
             if chosen is None or _look_of(entry) == before:
                 chosen = len(self._rows)
             self._rows.append(number)
@@ -185,6 +249,16 @@ class HomeScreen(Screen[None]):
         self.options.highlighted = chosen
         self.options.display = bool(options)
         self.query_one("#nothing").display = not options
+
+    def _heading(self, section: str, *, is_first: bool) -> Content:
+        hidden = sum(entry.is_minor for entry in self._known)
+        more = f"   {hidden} more are known: type a part of the name"
+        is_shortened = section == "Agents" and hidden and not self.line.value
+        return Content.assemble(
+            "" if is_first else "\n",
+            (section, "bold $text-muted"),
+            (more if is_shortened else "", "$text-muted"),
+        )
 
 
 def _look_of(entry: Entry) -> tuple[str, ...]:

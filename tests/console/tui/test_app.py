@@ -26,7 +26,7 @@ from acp_inspector.analysis.items import PermissionRequest
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
-from tests.console.tui.conftest import say, until
+from tests.console.tui.conftest import notices, say, until
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
 AT_ONCE = PermissionTiming(typing_pause_s=0, settle_s=0, burst_s=0)
@@ -70,6 +70,64 @@ async def test_a_whole_command_at_home_opens_a_chat_with_it(workplace: Path) -> 
         await until(pilot, lambda: "run this command" in say(app))
         await pilot.press("enter")
         await until(pilot, lambda: "● ready" in say(app))
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory for programs, the only one on the PATH."""
+    found = tmp_path / "programs"
+    found.mkdir()
+    monkeypatch.setenv("PATH", str(found))
+    for name in ("CONFIG", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
+    return found
+
+
+async def test_an_agent_of_the_catalogue_starts_after_its_command_was_agreed_to(
+    workplace: Path, programs: Path
+) -> None:
+    program = programs / "gemini"
+    program.write_text(f"#!/bin/sh\nexec {shlex.join(DEMO_AGENT.command)}\n")
+    program.chmod(0o755)
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Gemini CLI" in say(app))
+        await pilot.press(*"gemini", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        assert "gemini --acp" in say(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen) and "● ready" in say(app))
+    again = ConsoleApp(cwd=workplace)
+    async with again.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Gemini CLI" in say(again))
+        await pilot.press(*"gemini", "enter")
+        await until(pilot, lambda: isinstance(again.screen, ChatScreen))
+
+
+async def test_an_agent_that_is_not_installed_says_how_to_install_it(
+    workplace: Path, programs: Path
+) -> None:
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "more are known" in say(app))
+        await pilot.press(*"codex")
+        await until(pilot, lambda: "not installed" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "npm install" in notices(app))
+
+
+async def test_a_wrong_configuration_is_told_at_home(workplace: Path, programs: Path) -> None:
+    config = programs.parent / "CONFIG" / "acp-console" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[agents.mine]\ncomand = ['x']\n")
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "did you mean command" in notices(app))
+        assert "Demo agent" in say(app)
 
 
 async def test_recordings_are_listed_at_home_and_open(workplace: Path) -> None:
