@@ -21,8 +21,9 @@ from acp_console.client.agents import AgentSpec
 from acp_console.client.connection import AgentConnection, connect_agent
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
-from acp_console.client.recording import record_journal
+from acp_console.client.recording import record_journal, report_decision
 from acp_console.render.values import plural
+from acp_console.state.session_store import Run, SessionStore
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
@@ -64,6 +65,7 @@ class ChatSession:
         agent: the agent to start.
         cwd: the session's directory.
         record: where to record the traffic of all its agents.
+        store: where each run of the agent is kept; None: nowhere.
         after: the chat that recorded to that file before; its recording is continued once it is
         closed. on_change: called whenever there is something new to show; must be quick.
     """
@@ -74,6 +76,7 @@ class ChatSession:
         cwd: Path,
         *,
         record: Path | None = None,
+        store: SessionStore | None = None,
         after: ChatSession | None = None,
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
@@ -96,6 +99,9 @@ class ChatSession:
         self.record = record
         self._after = after
         self._on_change = on_change
+        self._store = store or SessionStore(is_on=False)
+        self.run_record: Run | None = None
+        """The present run of the agent in the store."""
         self._new_connection()
         self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
         self._entries_read = 0
@@ -235,6 +241,8 @@ class ChatSession:
         finally:
             del self._pending[key]
             self._on_change()
+        if pending.option_id is not None:
+            report_decision(self.journal, request, pending.option_id)
         return pending.option_id
 
     async def _run_recorded(self) -> None:
@@ -267,7 +275,10 @@ class ChatSession:
         error: AcpError | None = None
         with anyio.CancelScope() as self._agent_scope:
             try:
-                error = await self._serve()
+                with self._store.record(
+                    self.journal, self.agent, self.cwd, warn=self._on_recording_failure
+                ) as self.run_record:
+                    error = await self._serve()
             except AcpError as problem:
                 error = problem
         self._stop(error)
@@ -405,6 +416,8 @@ class ChatSession:
             if entry.side == "agent" and entry.data.strip() and not is_message:
                 self._report_stray_line(entry)
             for change in self._conversations.apply(entry, self._exchanges.pair(decoded)):
+                if self.run_record is not None and (change.item is None or change.is_new):
+                    self.run_record.note(self._conversations.sessions[change.session_id])
                 if change.item and self.session_id in {None, change.session_id}:
                     self._changed_items.append(change.item)
                     if isinstance(change.item, ToolCallItem):
