@@ -17,6 +17,7 @@ from acp_console.client.agents import AgentSpec
 from acp_console.client.connection import AgentConnection, OpeningWay
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
+from acp_console.client.recording import report_decision
 from acp_console.client.session_options import (
     OptionError,
     SessionOption,
@@ -315,6 +316,8 @@ class ChatSession:
         finally:
             del self._pending[key]
             self.on_change()
+        if pending.option_id is not None:
+            report_decision(self.journal, request, pending.option_id)
         return pending.option_id
 
     def cancel_permissions(self) -> None:

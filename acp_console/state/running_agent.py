@@ -7,6 +7,7 @@ waits for the end of the old process, so nothing of an old agent reaches a new o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -34,6 +35,7 @@ from acp_protocol.jsonrpc import InvalidMessage
 
 if TYPE_CHECKING:
     from acp_console.state.chat_session import ChatSession
+    from acp_console.state.session_store import Run, SessionStore
 
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
@@ -48,6 +50,7 @@ class RunningAgent:
         spec: the agent to start.
         cwd: the directory that it is started in.
         record: where to record its traffic.
+        store: where each of its processes is kept; None: nowhere.
         after: the agent that recorded to that file before; its recording is continued once it is
         closed.
     """
@@ -58,6 +61,7 @@ class RunningAgent:
         cwd: Path,
         *,
         record: Path | None = None,
+        store: SessionStore | None = None,
         after: RunningAgent | None = None,
     ) -> None:
         self.spec = spec
@@ -77,6 +81,9 @@ class RunningAgent:
         self.entries_read = 0
         """Entries of the journal that the conversations know."""
         self._after = after
+        self._store = store
+        self.run_record: Run | None = None
+        """The present process in the store."""
         self._wake = anyio.Event()
         self._restart = anyio.Event()
         self._scope = anyio.CancelScope()
@@ -189,7 +196,13 @@ class RunningAgent:
         error: AcpError | None = None
         with anyio.CancelScope() as self._process_scope:
             try:
-                error = await self._serve()
+                with ExitStack() as stack:
+                    if self._store is not None:
+                        kept = self._store.record(
+                            self.journal, self.spec, self.cwd, warn=self._on_recording_failure
+                        )
+                        self.run_record = stack.enter_context(kept)
+                    error = await self._serve()
             except AcpError as problem:
                 error = problem
         self.link = None
@@ -260,6 +273,8 @@ class RunningAgent:
             if entry.side == "agent" and entry.data.strip() and not is_message:
                 self._report_stray_line(entry)
             for change in self.conversations.apply(entry, self._exchanges.pair(decoded)):
+                if self.run_record is not None and (change.item is None or change.is_new):
+                    self.run_record.note(self.conversations.sessions[change.session_id])
                 if change.item is None:
                     continue
                 for session in self.sessions:
