@@ -103,7 +103,15 @@ class AgentTable(_Table):
     """The MCP servers of its sessions; all that are configured by default."""
 
 
+class PrivacyTable(_Table):
+    """`[privacy]`: what is kept on this machine."""
+
+    journal: bool = True
+    """Whether every session of the chat is kept in the state directory."""
+
+
 class _File(_Table):
+    privacy: PrivacyTable = PrivacyTable()
     agents: dict[_AgentName, AgentTable] = {}
     mcp: dict[ServerId, ServerTable] = {}
 
@@ -116,6 +124,7 @@ class Config:
     agents: Mapping[str, AgentTable] = field(default_factory=dict[str, AgentTable])
     mcp: Mapping[str, ServerTable] = field(default_factory=dict[str, ServerTable], repr=False)
     source: ParsedFile | None = field(default=None, repr=False)
+    privacy: PrivacyTable = field(default_factory=PrivacyTable)
 
     def at(self, *keys: str) -> str:
         """Return the place of a key for messages, as in `config.toml:7: agents.x.command`."""
@@ -164,7 +173,7 @@ def parse_config(path: Path, text: str) -> Config:
     else:
         problems += _unknown_servers(file)
         if not problems:
-            return Config(path, file.agents, file.mcp, source)
+            return Config(path, file.agents, file.mcp, source, file.privacy)
     # A union reports each of its types.
     lines = dict.fromkeys(
         (source.line(at), f"{source.at(at)}: {spelled(at)}: {problem}") for at, problem in problems
@@ -205,6 +214,8 @@ def _sentence(error: ErrorDetails) -> str:
             return f"must be {' or '.join(map(str, get_args(Literal[1, 2])))}"
         case _ if path[2:3] == ("options",) and len(path) == 4:
             return "must be a string, a number, true or false"
+        case "bool_type":
+            return "must be true or false"
         case "string_type":
             return "must be a string"
         case "list_type":
@@ -217,5 +228,7 @@ def _sentence(error: ErrorDetails) -> str:
 
 def _known_keys(path: KeyPath) -> Mapping[str, Any]:
     models: dict[Any, type[BaseModel]] = {"agents": AgentTable, "mcp": ServerTable}
+    if path[0] == "privacy" and len(path) == 2:
+        return PrivacyTable.model_fields
     model = _File if len(path) == 1 else models.get(path[0])
     return cast("Mapping[str, Any]", model.model_fields if model else {})
