@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from acp_console.client.agents import AgentSpec
+from acp_console.client.permissions import PermissionPrompt
 from acp_inspector.journal import Entry, Journal
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.writer import RecordingWriter, WriteMode
@@ -47,3 +48,17 @@ def record_journal(
         unsubscribe()
         writer.discard_if_empty()
         writer.close()
+
+
+def report_decision(journal: Journal, request: PermissionPrompt, option_id: str) -> None:
+    """Add what the user decided about a permission to the journal, before the response."""
+    option = next((each for each in request.options if each.id == option_id), None)
+    journal.event(
+        "decision",
+        session=request.session_id,
+        request=request.request_id,
+        title=request.title,
+        option=option_id,
+        option_name=option.name if option else "",
+        kind=option.kind if option else "",
+    )
