@@ -55,8 +55,11 @@ class ConsoleApp(App[int]):
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
         end_timer: EndTimer | None = None,
+        remembers: bool = False,
     ) -> None:
+        """`remembers`: whether modes and options that are chosen are defaults of later chats."""
         super().__init__()
+        self._remembers = remembers
         self._end_timer = end_timer
         if end_timer is not None:
             self.driver_class = end_timer.watch(self.driver_class)
@@ -149,7 +152,7 @@ class ConsoleApp(App[int]):
             record, after = self._chats.recording_for(self._record)
             if record != self._record:
                 self.notify(f"This chat is recorded to {record.name}.", markup=False)
-        agent = RunningAgent(spec, cwd, record=record, after=after)
+        agent = RunningAgent(spec, cwd, record=record, after=after, remembers=self._remembers)
         self._open_chat(ChatSession(agent))
         self.run_worker(agent.run(), group="agents", exit_on_error=True)
 
@@ -183,7 +186,9 @@ def run_console(
     `record` is where the traffic of all chats is recorded.
     """
     return _run(
-        lambda timer: ConsoleApp(agent=agent, start=start, cwd=cwd, record=record, end_timer=timer)
+        lambda timer: ConsoleApp(
+            agent=agent, start=start, cwd=cwd, record=record, end_timer=timer, remembers=True
+        )
     )
 
 
