@@ -286,7 +286,7 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
                 pass
         rows.append(("log in", f"{method.id}: {about}" if about else method.id))
     # Many agents offer their modes a second time as an option.
-    for option in {option.id: option for option in reversed(claims.options)}.values():
+    for option in {option.id: option for option in claims.options}.values():
         values = [id_ for id_, _ in option.values] or ["true", "false"]
         more = f", … {len(values)} in all" if len(values) > MAX_VALUES else ""
         current = json.dumps(option.current) if option.is_boolean else str(option.current)

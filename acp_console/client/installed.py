@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,17 +18,20 @@ MAX_MANIFEST_BYTES: Final = 2**20
 def installed_version(program: str, packages: Collection[str] = ()) -> str | None:
     """Return the version of the package that a program belongs to; None if it is not known.
 
-    `packages` are the names that the package may have; none allows any package of npm.
+    `packages` are the names that a package of npm may have; none allows any.
     """
     real = Path(os.path.realpath(program))
     for folder in real.parents[:MAX_LEVELS]:
         if version := _npm_version(folder / "package.json", packages):
             return version
-    for name in packages:
-        # The program is in `bin`, beside `lib`.
-        pattern = f"lib/python3*/site-packages/{name.replace('-', '_')}-*.dist-info"
-        for found in real.parent.parent.glob(pattern):
-            return found.name.removesuffix(".dist-info").rpartition("-")[2]
+    # Python installs a program in `bin`, beside `lib`.
+    starts = re.compile(rf"^{re.escape(real.name)}\s*=", re.MULTILINE)
+    for scripts in real.parent.parent.glob(
+        "lib/python3*/site-packages/*.dist-info/entry_points.txt"
+    ):
+        with suppress(OSError):
+            if starts.search(scripts.read_text("utf-8", errors="replace")):
+                return scripts.parent.name.removesuffix(".dist-info").rpartition("-")[2]
     return None
 
 

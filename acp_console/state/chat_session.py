@@ -213,11 +213,12 @@ class ChatSession:
             pending.is_over.set()
 
     def set_option(self, option: SessionOption, value: Json) -> None:
-        """Set a mode, a model or another option."""
+        """Set a mode, a model or another option, and remember it for the next chat."""
 
         async def set_it(link: AgentConnection) -> None:
             assert self.session_id is not None
             await link.set_option(self.session_id, option, value)
+            self.agent.remember(option, value)
 
         self.do(set_it)
 

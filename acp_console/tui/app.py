@@ -63,8 +63,11 @@ class ConsoleApp(App[int]):
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
         end_timer: EndTimer | None = None,
+        remembers: bool = False,
     ) -> None:
+        """`remembers`: whether modes and options that are chosen are defaults of later chats."""
         super().__init__()
+        self._remembers = remembers
         self._end_timer = end_timer
         if end_timer is not None:
             self.driver_class = end_timer.watch(self.driver_class)
@@ -180,7 +183,9 @@ class ConsoleApp(App[int]):
             record, after = self._chats.recording_for(self._record)
             if record != self._record:
                 self.notify(f"This chat is recorded to {record.name}.", markup=False)
-        return RunningAgent(spec, cwd, record=record, store=self._store, after=after)
+        return RunningAgent(
+            spec, cwd, record=record, store=self._store, after=after, remembers=self._remembers
+        )
 
     def _open_chat(self, chat: ChatSession, draft: str = "") -> None:
         screen = ChatScreen(chat, self._chats, self._timing, self._stop_timeout_s, draft)
@@ -214,7 +219,13 @@ def run_console(
     store = _open_store()
     return _run(
         lambda timer: ConsoleApp(
-            agent=agent, start=start, cwd=cwd, record=record, store=store, end_timer=timer
+            agent=agent,
+            start=start,
+            cwd=cwd,
+            record=record,
+            store=store,
+            end_timer=timer,
+            remembers=True,
         )
     )
 

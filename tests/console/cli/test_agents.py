@@ -167,6 +167,16 @@ def test_a_dialect_that_was_named_for_a_chat_is_remembered(home: Path) -> None:
     assert choices["agents"] == {"demo": {"dialect": "acpex"}}
 
 
+def test_a_replay_gives_an_own_agent_its_variables(
+    call: Call, install: Install, home: Path
+) -> None:
+    install("mine", "import os\n" + HELLO.replace("sys.argv[1:]", "[os.environ['A']]"))
+    assert call("agents", "add", "mine", "--env", "A=b", "--", "mine").code == 0
+    recording = str(home / "x.acp.ndjson")
+    assert call("exec", "--record", recording, "mine", "hello").code == 0
+    assert call("replay", recording, "mine").code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

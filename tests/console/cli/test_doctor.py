@@ -71,6 +71,7 @@ def test_installed_agents_are_named_with_the_versions_of_their_packages(
     program = package / "dist/index.js"
     library = home / "tools/kimi-cli/lib/python3.13/site-packages/kimi_cli-1.50.0.dist-info"
     library.mkdir(parents=True)
+    (library / "entry_points.txt").write_text("[console_scripts]\nkimi = kimi_cli.main:run\n")
     other = home / "tools/kimi-cli/bin/kimi"
     other.parent.mkdir()
     for each, name in ((program, "gemini"), (other, "kimi"), (home / "goose", "goose")):
