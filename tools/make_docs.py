@@ -10,7 +10,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from acp_console.cli.group import COMMANDS
+import click
+
+from acp_console.cli.group import COMMANDS, WITHOUT_CLICK, load
 from acp_console.tui.commands import COMMANDS as TUI_COMMANDS
 from acp_console.tui.commands import EDITOR_KEYS, SCOPES
 from acp_inspector.lint.catalog import BASES, FAMILIES, UNSTABLE_FAMILIES, LintRule, rules
@@ -33,6 +35,9 @@ def command_line() -> str:
         words = [name] if name else []
         title = f"acp-console {name}".strip()
         parts.append(f"## {title}\n\n```\n{_help(words)}\n```\n")
+        group = load(name) if name and name not in WITHOUT_CLICK else None
+        for below in group.commands if isinstance(group, click.Group) else ():
+            parts.append(f"### {title} {below}\n\n```\n{_help([name, below])}\n```\n")
     parts.append(_exit_codes())
     return "\n".join(parts)
 
