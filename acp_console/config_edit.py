@@ -43,7 +43,7 @@ class ConfigFile:
 
         Raises:
             ConfigEditError: the file has such an agent already, or cannot be changed as text.
-            OSError: the file cannot be written.
+            FileWriteError: the file cannot be written.
         """
         before = self.config.agents.get(name)
         if before is not None and before.command is not None:
@@ -74,7 +74,7 @@ class ConfigFile:
 
         Raises:
             ConfigEditError: there is none, or it is not written as a table of its own.
-            OSError: the file cannot be written.
+            FileWriteError: the file cannot be written.
         """
         agents = self._agents()
         if agents.pop(name, None) is None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from acp_agent.paths import APP_NAME, config_directory
+from acp_protocol.errors import AcpError
 
 CONFIG_NAME: Final = "config.toml"
 PRIVATE_DIRECTORY: Final = 0o700
@@ -35,20 +36,28 @@ def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
     return base / APP_NAME
 
 
+class FileWriteError(AcpError):
+    """A file cannot be written; the message says why."""
+
+
 def write_private(path: Path, text: str) -> None:
     """Replace the content of a file, all of it or nothing; only its user may read a new one.
 
     Raises:
-        OSError: it cannot be written.
+        FileWriteError: it cannot be written.
     """
-    # Configuration is often a link to a collection of such files.
-    path = path.resolve()
-    path.parent.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    descriptor = os.open(fresh, flags, PRIVATE_FILE)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace", newline="") as file:
-        if path.exists():
-            os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
-        file.write(text)
-    fresh.replace(path)
+    try:
+        # Configuration is often a link to a collection of such files.
+        path = path.resolve()
+        path.parent.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        descriptor = os.open(fresh, flags, PRIVATE_FILE)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace", newline="") as file:
+            if path.exists():
+                os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+            file.write(text)
+        fresh.replace(path)
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise FileWriteError(f"{path}: cannot be written: {reason}") from None

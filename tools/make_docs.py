@@ -35,9 +35,11 @@ def command_line() -> str:
         words = [name] if name else []
         title = f"acp-console {name}".strip()
         parts.append(f"## {title}\n\n```\n{_help(words)}\n```\n")
-        group = load(name) if name and name not in WITHOUT_CLICK else None
-        for below in group.commands if isinstance(group, click.Group) else ():
-            parts.append(f"### {title} {below}\n\n```\n{_help([name, below])}\n```\n")
+        command = None if not name or name in WITHOUT_CLICK else load(name)
+        parts += (
+            f"### {title} {sub}\n\n```\n{_help([*words, sub])}\n```\n"
+            for sub in (command.commands if isinstance(command, click.Group) else ())
+        )
     parts.append(_exit_codes())
     return "\n".join(parts)
 

@@ -97,8 +97,12 @@ def _new_file(context: click.Context, parameter: click.Parameter, name: str | No
     return Path(name)
 
 
-def chosen_agent(context: click.Context, name: str | None = None) -> AgentSpec | None:
+def chosen_agent(
+    context: click.Context, name: str | None = None, *, is_remembered: bool = False
+) -> AgentSpec | None:
     """Return the agent that was named; None when none was.
+
+    `is_remembered` gives it what the user last chose for it.
 
     Raises:
         UnknownAgentError: no agent has that name.
@@ -108,7 +112,7 @@ def chosen_agent(context: click.Context, name: str | None = None) -> AgentSpec |
     """
     command: Sequence[str] | None = context.meta.get("agent_command")
     if command is None:
-        return named_agent(name) if name else None
+        return named_agent(name, is_remembered=is_remembered) if name else None
     if name:
         raise click.UsageError(f"give either the agent {name!r} or a command after --, not both")
     if not command:
@@ -116,13 +120,13 @@ def chosen_agent(context: click.Context, name: str | None = None) -> AgentSpec |
     return command_agent(command)
 
 
-def named_agent(name: str) -> AgentSpec:
+def named_agent(name: str, *, is_remembered: bool = False) -> AgentSpec:
     """Return the agent of that name; ask the user before a command of the catalogue first runs.
 
     Raises:
         UnknownAgentError, UnconfirmedAgentError, InvalidFileError: see `chosen_agent`.
     """
-    if name == DEMO_AGENT.name and not os.path.lexists(config_path()):
+    if name == DEMO_AGENT.name and not is_remembered and not os.path.lexists(config_path()):
         return DEMO_AGENT
     # pydantic takes time, and the demo does not need it.
     from acp_console.client.catalogue import open_catalogue
@@ -135,7 +139,7 @@ def named_agent(name: str) -> AgentSpec:
     if not entry.is_confirmed:
         _confirm(entry)
         catalogue.confirm(entry)
-    return catalogue.spec(entry)
+    return catalogue.spec(entry, is_remembered=is_remembered)
 
 
 def _confirm(entry: CatalogueEntry) -> None:

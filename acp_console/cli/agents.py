@@ -3,44 +3,120 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from acp_console.client.catalogue import Catalogue, CatalogueEntry, open_catalogue
+from acp_console.cli import exit_codes
+from acp_console.cli.agent_option import AgentCommand, chosen_agent
+from acp_console.cli.errors import say
+from acp_console.cli.run_async import run_until_signal
+from acp_console.client.agent_choices import ChoiceStore
+from acp_console.client.agents import AgentSpec, AuthMethodError, command_agent
+from acp_console.client.catalogue import (
+    CatalogueEntry,
+    bundled_snapshot,
+    merged_snapshot,
+    open_catalogue,
+    parse_snapshot,
+    save_snapshot,
+    snapshot_path,
+)
+from acp_console.config import NAME_RULE, is_agent_name
+from acp_console.config_edit import ConfigFile
+from acp_console.paths import config_path
 from acp_console.render.tables import Layout, TableText
-from acp_console.render.values import cell_text
+from acp_console.render.values import cell_text, plural
+from acp_inspector.journal import Entry, Journal, StderrChunk
+from acp_protocol.errors import AcpError
+from acp_protocol.host.sanitize import escape_controls, single_line
 
-LAYOUT = Layout(
-    columns=("name", "agent", "status", "command"),
-    words=("name", "agent", "status", "command"),
-    flexible="command",
+if TYPE_CHECKING:
+    from acp_console.client.probe import AgentClaims, LoginMethod
+
+VERSION: Final = 1
+"""Of the JSON."""
+MAX_CATALOGUE_BYTES: Final = 2**23
+WIDTH: Final = 110
+"""Columns of the list where there is no terminal."""
+MAX_VALUES: Final = 12
+"""Values of an option that are shown as text."""
+LIST: Final = Layout(
+    columns=("name", "agent", "status", "start or install"),
+    words=("name", "agent", "status", "start or install"),
+    flexible="start or install",
     spare=("agent",),
 )
 
 
-def _print_list(catalogue: Catalogue, *, as_json: bool) -> None:
+@click.group(name="agents", invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+@click.pass_context
+def command(context: click.Context, *, as_json: bool) -> int | None:
+    """List the agents that can be chosen by name, add and remove own ones, log in.
+
+    \b
+    acp-console agents
+    acp-console agents info gemini
+    acp-console agents add mine -- ./my-agent --acp
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    if context.invoked_subcommand is not None:
+        return None
+    return _list(as_json=as_json)
+
+
+@command.command(name="ls")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+def list_command(*, as_json: bool) -> int:
+    """List the agents, ready ones first."""
+    return _list(as_json=as_json)
+
+
+def _list(*, as_json: bool) -> int:
+    entries = open_catalogue().entries
     if as_json:
-        for entry in catalogue.entries:
+        for entry in entries:
             click.echo(json.dumps(_facts(entry)))
-        return
+        return exit_codes.DONE
     rows = [
-        [cell_text(text) for text in (entry.name, entry.title, entry.status, entry.command_line)]
-        for entry in catalogue.entries
+        [cell_text(entry.name), cell_text(entry.title), entry.status, single_line(_how(entry), 200)]
+        for entry in entries
     ]
-    table = TableText(LAYOUT, rows)
-    for row in [LAYOUT.columns, *rows]:
-        click.echo(table.line(row, 120).rstrip())
+    table = TableText(LIST, rows)
+    width = WIDTH
+    if sys.stdout.isatty():
+        width = os.get_terminal_size(sys.stdout.fileno()).columns
+    for row in [LIST.columns, *rows]:
+        click.echo(table.line(row, width).rstrip())
+    return exit_codes.DONE
+
+
+def _how(entry: CatalogueEntry) -> str:
+    """Return the command of an agent, or what installs it."""
+    if entry.source == "demo":
+        return "embedded; needs no key and no network"
+    if entry.state == "missing" and entry.install:
+        return f"install: {entry.install}"
+    return entry.command_line
 
 
 def _facts(entry: CatalogueEntry) -> dict[str, Any]:
     facts = entry.facts
     return {
+        "v": VERSION,
         "name": entry.name,
         "title": entry.title,
         "source": entry.source,
         "state": entry.state,
         "command": entry.command,
+        "env": dict(entry.env),
         "program": entry.program,
         "install": entry.install,
         "signIn": facts.sign_in if facts else "",
@@ -49,12 +125,340 @@ def _facts(entry: CatalogueEntry) -> dict[str, Any]:
     }
 
 
-@click.command(name="agents")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
-def command(*, as_json: bool) -> int:
-    """List the agents that can be chosen by name.
+def _pairs(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    del context, parameter
+    for text in texts:
+        if not text.partition("=")[1]:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+    return {text.partition("=")[0]: text.partition("=")[2] for text in texts}
 
-    Start any other agent by its command: acp-console chat -- my-agent --acp
+
+@command.command(name="add", cls=AgentCommand)
+@click.argument("name")
+@click.option(
+    "--env",
+    multiple=True,
+    callback=_pairs,
+    metavar="NAME=VALUE",
+    help="Set a variable for the agent; ${NAME} in VALUE is replaced by that variable of yours, so "
+    "that the file holds no secret.",
+)
+@click.option(
+    "--cwd",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    help="The directory of its sessions; the current one by default.",
+)
+@click.pass_context
+def add_command(context: click.Context, *, name: str, env: dict[str, str], cwd: str | None) -> int:
+    """Add an agent of your own to config.toml.
+
+    NAME then starts COMMAND.
+
+    \b
+    acp-console agents add mine -- ./my-agent --acp
+    acp-console agents add lab --env 'API_KEY=${LAB_KEY}' -- my-agent --acp
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    words: list[str] | None = context.meta.get("agent_command")
+    if not words:
+        raise click.UsageError(
+            f"missing the agent's command, e.g. acp-console agents add {name} -- my-agent --acp"
+        )
+    if not is_agent_name(name):
+        raise click.UsageError(f"{name!r} cannot be a name: {NAME_RULE}")
+    if name == "demo":
+        raise click.UsageError("demo is the embedded agent; choose another name")
+    table: dict[str, Any] = {"command": list(command_agent(words).absolute_command())}
+    table |= {"env": env} if env else {}
+    table |= {"cwd": cwd} if cwd else {}
+    path = config_path()
+    ConfigFile(path).add_agent(name, table)
+    say(f"added to {path}; start it with: acp-console chat {name}")
+    return exit_codes.DONE
+
+
+@command.command(name="rm")
+@click.argument("name")
+def remove_command(*, name: str) -> int:
+    """Remove an agent from config.toml.
+
+    What was remembered of it is removed as well: that its command was confirmed, its dialect, mode
+    and options. For an agent of the catalogue, that is all that is removed.
     """
-    _print_list(open_catalogue(), as_json=as_json)
-    return 0
+    path = config_path()
+    file = ConfigFile(path)
+    if ChoiceStore().forget(name):
+        say(f"removed what was remembered of {name}")
+        if name not in file.config.agents:
+            return exit_codes.DONE
+    file.remove_agent(name)
+    say(f"removed {name} from {path}")
+    return exit_codes.DONE
+
+
+_cwd_option = click.option(
+    "--cwd",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The directory to start it in; the current one by default.",
+)
+
+
+@command.command(name="info", cls=AgentCommand)
+@click.argument("name", required=False)
+@_cwd_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.pass_context
+def info_command(
+    context: click.Context, *, name: str | None, cwd: Path | None, as_json: bool
+) -> int:
+    """Start an agent and print what it claims.
+
+    That is its version, its capabilities, logins, modes and options. It opens a session to see
+    modes and options, and sends no prompt.
+
+    \b
+    acp-console agents info demo
+    acp-console agents info --json -- my-agent --acp
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    spec = _named(context, name)
+
+    async def run() -> int:
+        from acp_console.client.probe import probe_agent
+
+        claims = await probe_agent(spec, (cwd or spec.cwd or Path()).resolve())
+        if as_json:
+            click.echo(json.dumps(_claims_json(spec, claims)))
+        else:
+            _print_claims(spec, claims)
+        return exit_codes.DONE
+
+    return run_until_signal(run)
+
+
+def _named(context: click.Context, name: str | None) -> AgentSpec:
+    spec = chosen_agent(context, name)
+    if spec is None:
+        raise click.UsageError("missing NAME, or the agent's command after --")
+    return spec
+
+
+def _claims_json(spec: AgentSpec, claims: AgentClaims) -> dict[str, Any]:
+    return {
+        "v": VERSION,
+        "name": spec.name,
+        "command": spec.command,
+        "protocol": claims.protocol,
+        "agentInfo": claims.info,
+        "capabilities": claims.capabilities,
+        "authMethods": claims.auth_methods,
+        "options": [
+            {
+                "id": option.id,
+                "category": option.category,
+                "current": option.current,
+                "values": [{"id": id_, "name": title} for id_, title in option.values],
+            }
+            for option in claims.options
+        ],
+        "sessionError": None if claims.session_error is None else str(claims.session_error),
+    }
+
+
+def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
+    from acp_console.client.probe import login_line, login_methods
+
+    version = claims.info.get("version")
+    rows = [
+        ("agent", f"{claims.title} {version if isinstance(version, str) else ''}"),
+        ("command", shlex.join(spec.command)),
+        ("protocol", f"version {claims.protocol}"),
+        *(("can", name) for name in claims.capability_names()),
+    ]
+    for method in login_methods(claims.auth_methods, spec):
+        about = method.name if method.name != method.id else method.description
+        match method.kind:
+            case "terminal":
+                about = f"{about}; runs {login_line(method)}"
+            case "variables":
+                about = f"{about}; set {', '.join(method.variables)}"
+            case "agent":
+                pass
+        rows.append(("log in", f"{method.id}: {about}" if about else method.id))
+    # Many agents offer their modes a second time as an option.
+    for option in {option.id: option for option in claims.options}.values():
+        values = [id_ for id_, _ in option.values] or ["true", "false"]
+        more = f", … {len(values)} in all" if len(values) > MAX_VALUES else ""
+        current = json.dumps(option.current) if option.is_boolean else str(option.current)
+        rows.append((option.id, f"{current}  of: {', '.join(values[:MAX_VALUES])}{more}"))
+    before = ""
+    for title, text in rows:
+        shown = "" if title == before else cell_text(title)
+        click.echo(f"{shown:<12} {single_line(text, 500)}".rstrip())
+        before = title
+    if claims.session_error is not None:
+        say(f"modes and options are not known: {claims.session_error}")
+
+
+@command.command(name="login", cls=AgentCommand)
+@click.argument("name", required=False)
+@click.argument("method", required=False)
+@_cwd_option
+@click.pass_context
+def login_command(
+    context: click.Context, *, name: str | None, method: str | None, cwd: Path | None
+) -> int:
+    """Log in to an agent.
+
+    METHOD is the id of a login that it offers; without it you choose one. Most agents log in by
+    themselves, with a browser. Others run a program in this terminal, or read a variable, which is
+    then named.
+
+    \b
+    acp-console agents login gemini
+    acp-console agents login gemini oauth-personal
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    if context.meta.get("agent_command") is not None and name is not None:
+        if method is not None:
+            raise click.UsageError("give either the agent's name or its command after --, not both")
+        name, method = None, name
+    spec = _named(context, name)
+    spec = replace(spec, cwd=(cwd or spec.cwd or Path()).resolve())
+    in_terminal: list[LoginMethod] = []
+    code = run_until_signal(lambda: _log_in(spec, method, in_terminal))
+    return _run_login(spec, in_terminal[0]) if in_terminal else code
+
+
+async def _log_in(spec: AgentSpec, wanted: str | None, in_terminal: list[LoginMethod]) -> int:
+    """Log in; a program that needs this terminal is put into `in_terminal` instead of started."""
+    from acp_console.client.probe import login_methods, open_for_login
+
+    assert spec.cwd is not None
+    journal = Journal()
+    async with open_for_login(spec, spec.cwd, journal) as link:
+        method = _chosen_method(login_methods(link.auth_methods, spec), wanted, link.title)
+        match method.kind:
+            case "terminal":
+                in_terminal.append(method)
+            case "variables":
+                where = f", see {method.link}" if method.link else ""
+                say(
+                    f"{method.id} needs variables{where}. Set them before you start the agent, or "
+                    f"in config.toml: {', '.join(method.variables)}"
+                )
+                unset = [each for each in method.variables if each not in os.environ]
+                return exit_codes.FOUND if unset else exit_codes.DONE
+            case "agent":
+                # It may print an address to open.
+                journal.subscribe(_show_stderr)
+                say(f"{link.title} logs in by {method.id}; this may open a browser")
+                await link.authenticate(method.id)
+                say(f"logged in to {link.title}")
+    return exit_codes.DONE
+
+
+def _show_stderr(entry: Entry) -> None:
+    if isinstance(entry, StderrChunk):
+        click.echo(escape_controls(entry.data.decode(errors="replace")), nl=False, err=True)
+
+
+def _chosen_method(methods: list[LoginMethod], wanted: str | None, title: str) -> LoginMethod:
+    """Return the method with the id `wanted`, or the one that the user chooses.
+
+    Raises:
+        AuthMethodError: there is none, or none is named and there is no terminal to ask on.
+    """
+    offered = ", ".join(method.id for method in methods)
+    if not methods:
+        raise AuthMethodError(f"{title} offers no login; use its own program or set its key")
+    if wanted is not None:
+        for method in methods:
+            if method.id == wanted:
+                return method
+        raise AuthMethodError(f"{title} has no login {wanted!r}; it offers: {offered}")
+    if len(methods) == 1:
+        return methods[0]
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise AuthMethodError(f"name the login, one of: {offered}")
+    for number, method in enumerate(methods, start=1):
+        click.echo(
+            f"{number}  {single_line(f'{method.name}  {method.description}', 100)}", err=True
+        )
+    choices = click.IntRange(1, len(methods))
+    number: int = click.prompt("Log in by number", type=choices, err=True)
+    return methods[number - 1]
+
+
+def _run_login(spec: AgentSpec, method: LoginMethod) -> int:
+    """Run the program of a login in this terminal; return the exit code.
+
+    Raises:
+        AuthMethodError: it is none of ours to run, or it failed.
+    """
+    from acp_console.client.probe import login_line
+
+    line = login_line(method)
+    if not method.is_own_program:
+        # The agent named it, and what an agent names is not run.
+        raise AuthMethodError(f"{method.id} is a program of its own; run it yourself: {line}")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise AuthMethodError(f"{method.id} needs a terminal; run there: {line}")
+    say(f"running {line}")
+    env: Mapping[str, str] = {**os.environ, **spec.env, **(method.env or {})}
+    try:
+        code = subprocess.run(method.command, cwd=spec.cwd, env=env, check=False).returncode
+    except OSError as error:
+        raise AuthMethodError(f"{line} cannot be started: {error.strerror}") from None
+    if code:
+        raise AuthMethodError(f"the login ended with exit code {code}")
+    say(f"logged in to {spec.title}")
+    return exit_codes.DONE
+
+
+@command.command(name="update")
+@click.option(
+    "--from",
+    "source",
+    metavar="FILE|URL",
+    help="The catalogue to take: JSON as the public registry publishes it; a URL needs https.",
+)
+@click.option("--reset", is_flag=True, help="Go back to the catalogue that came with the program.")
+def update_command(*, source: str | None, reset: bool) -> int:
+    """Take a newer catalogue.
+
+    Nothing else ever refreshes it. What is known of the bundled agents, such as how to sign in,
+    stays. A command that changed is asked for again before it runs.
+    """
+    if reset == (source is not None):
+        raise click.UsageError("give either --from FILE|URL or --reset")
+    if source is None:
+        snapshot_path().unlink(missing_ok=True)
+        say("using the bundled catalogue")
+        return exit_codes.DONE
+    before = {entry.name: entry.consent_text for entry in open_catalogue().entries}
+    save_snapshot(merged_snapshot(bundled_snapshot(), parse_snapshot(source, _content(source))))
+    after = {entry.name: entry.consent_text for entry in open_catalogue().entries}
+    changed = [name for name in after if name in before and after[name] != before[name]]
+    say(
+        f"{plural(len(after), 'agent')}: {len(after.keys() - before.keys())} new, "
+        f"{len(before.keys() - after.keys())} gone, {len(changed)} with another command"
+    )
+    return exit_codes.DONE
+
+
+def _content(source: str) -> bytes:
+    """Return the content of a file or of what is at a URL.
+
+    Raises:
+        AcpError: it cannot be read; the message says why.
+    """
+    if "://" not in source:
+        try:
+            with Path(source).open("rb") as file:
+                return file.read(MAX_CATALOGUE_BYTES)
+        except OSError as error:
+            raise AcpError(f"{source}: cannot be read: {error.strerror}") from None
+    # httpx takes time, and is rarely needed.
+    from acp_console.client.download import download
+
+    return download(source, MAX_CATALOGUE_BYTES)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from acp_console.cli.agent_option import AgentCommand, agent_or_demo, record_option, speech_options
+from acp_console.cli.agent_option import AgentCommand, chosen_agent, record_option, speech_options
+from acp_console.cli.errors import say
+from acp_console.client.agents import DEMO_AGENT
+from acp_console.paths import FileWriteError
 
 
 @click.command(name="chat", cls=AgentCommand)
@@ -35,10 +39,20 @@ def command(
     acp-console chat
     acp-console chat --record session.acp.ndjson -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
-    chosen = agent_or_demo(context, agent).with_protocol(protocol, dialect)
+    chosen = chosen_agent(context, agent, is_remembered=True) or DEMO_AGENT
+    chosen = chosen.with_protocol(protocol, dialect)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("chat needs a terminal; without one, use acp-console exec")
+    if dialect is not None and chosen.is_named:
+        from acp_console.client.agent_choices import ChoiceStore
+
+        try:
+            ChoiceStore().update(chosen.name, dialect=dialect)
+        except FileWriteError as problem:
+            say(f"the dialect is not remembered: {problem}")
     from acp_console.tui.app import run_console
 
+    if cwd is not None:
+        chosen = replace(chosen, cwd=None)
     directory = (cwd or chosen.cwd or Path()).resolve()
     return run_console(agent=chosen, start="chat", cwd=directory, record=record)

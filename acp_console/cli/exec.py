@@ -180,7 +180,10 @@ def command(
     try:
         agent = agent_or_demo(context, name).with_protocol(protocol, dialect)
     except UnknownAgentError as problem:
-        raise UnknownAgentError(f"{problem}. If {name!r} begins the prompt: {UNQUOTED}") from None
+        end = "" if str(problem).endswith("?") else "."
+        raise UnknownAgentError(
+            f"{problem}{end} If {name!r} begins the prompt: {UNQUOTED}"
+        ) from None
     limit = math.inf if timeout is None else timeout
     turn = TurnOptions(format=format_, limit=limit, **options)
     directory = (cwd or agent.cwd or Path()).resolve()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -107,12 +108,13 @@ def command(
     async def play(directories: ReplayDirectories) -> int:
         result = await play_as_client(
             recording,
-            chosen.command,
+            chosen.absolute_command(),
             directories,
             timeout=timeout,
             ignores=ignores,
             allows_redacted=allow_redacted,
             is_trusted=trust,
+            env={**os.environ, **chosen.env},
         )
         text = result.render(limit=None if is_all else MAX_DIFFERENCES_SHOWN)
         click.echo(f"{escape_controls(file.name)}: {text}")

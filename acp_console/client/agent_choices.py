@@ -6,6 +6,7 @@ counts as empty: then the user is asked again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,10 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from acp_agent.config.source import InvalidFileError, read_text
+from acp_console.client.agents import AgentSpec
+from acp_console.client.session_options import SessionOption
 from acp_console.paths import state_directory, write_private
+from acp_protocol.jsonrpc import Json
 
 VERSION: Final = 1
 
@@ -26,7 +30,6 @@ class AgentChoices(BaseModel):
     confirmed: tuple[str, ...] | None = None
     """The command from the catalogue that the user agreed to run, with its variables."""
     dialect: str | None = None
-    protocol: int | None = None
     mode: str | None = None
     options: dict[str, str] = {}
 
@@ -52,7 +55,7 @@ class ChoiceStore:
         """Remember that the user agreed to run a command of the catalogue.
 
         Raises:
-            OSError: the file cannot be written.
+            FileWriteError: the file cannot be written.
         """
         self.update(agent, confirmed=tuple(command))
 
@@ -60,7 +63,7 @@ class ChoiceStore:
         """Remember some choices for an agent; those with other names stay.
 
         Raises:
-            OSError: the file cannot be written.
+            FileWriteError: the file cannot be written.
         """
         # Another process may have written some since.
         file = self._read()
@@ -68,15 +71,34 @@ class ChoiceStore:
         agents = {**file.agents, agent: changed}
         self._write(agents)
 
-    def forget(self, agent: str) -> None:
-        """Remove all choices for an agent.
+    def remember(self, agent: AgentSpec, option: SessionOption, value: Json) -> None:
+        """Remember what the user chose in a session, for the next one.
+
+        Choices for an agent without a name are not remembered, nor are modes in which an agent acts
+        without asking: what was right for one task may be wrong for the next.
 
         Raises:
-            OSError: the file cannot be written.
+            FileWriteError: the file cannot be written.
+        """
+        if not agent.is_named or option.acts_without_asking(value):
+            return
+        text = value if isinstance(value, str) else json.dumps(value)
+        if option.category == "mode":
+            self.update(agent.name, mode=text)
+        else:
+            self.update(agent.name, options={**self.get(agent.name).options, option.id: text})
+
+    def forget(self, agent: str) -> bool:
+        """Remove all choices for an agent; return whether there were any.
+
+        Raises:
+            FileWriteError: the file cannot be written.
         """
         agents = self._read().agents
-        if agent in agents:
-            self._write({name: each for name, each in agents.items() if name != agent})
+        if agent not in agents:
+            return False
+        self._write({name: each for name, each in agents.items() if name != agent})
+        return True
 
     def _read(self) -> _File:
         try:

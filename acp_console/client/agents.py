@@ -82,6 +82,8 @@ class AgentSpec:
     """The mode of new sessions; None: the agent's own choice."""
     options: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     """Other options of new sessions, by id, as texts."""
+    is_named: bool = False
+    """Whether it was chosen by name, so that choices for it are remembered under that name."""
     mcp_servers: tuple[Mapping[str, Json], ...] = field(default=(), hash=False, repr=False)
     """The MCP servers of its sessions as version 2 writes them; may hold secrets."""
 
@@ -128,6 +130,7 @@ DEMO_AGENT: Final = AgentSpec(
     title="Demo agent",
     command=(sys.executable, "-m", "acp_agent", "--no-config"),
     description="reads, searches, edits and runs for real, without key or network",
+    is_named=True,
 )
 AGENTS: Final = (DEMO_AGENT,)
 

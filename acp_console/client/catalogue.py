@@ -21,13 +21,13 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from acp_agent.config.source import InvalidFileError, did_you_mean, read_text
+from acp_agent.config.source import MAX_BYTES, InvalidFileError, did_you_mean, read_text
 from acp_agent.mcp.declarations import ServerTable
 from acp_agent.setting_types import REFERENCE
-from acp_console.client.agent_choices import ChoiceStore
+from acp_console.client.agent_choices import AgentChoices, ChoiceStore
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
 from acp_console.config import AgentTable, Config, load_config
-from acp_console.paths import state_directory
+from acp_console.paths import state_directory, write_private
 from acp_protocol.jsonrpc import Json
 
 MAX_LISTED: Final = 12
@@ -209,27 +209,32 @@ class Catalogue:
             f"{len(every)}. Give other agents as a command after --"
         )
 
-    def spec(self, entry: CatalogueEntry) -> AgentSpec:
+    def spec(self, entry: CatalogueEntry, *, is_remembered: bool = True) -> AgentSpec:
         """Return how to start an agent, with what the configuration sets for it.
+
+        `is_remembered` adds what the user last chose for it, where the configuration sets nothing.
 
         Raises:
             InvalidFileError: the configuration refers to a variable that is not set.
         """
         table = self.config.agents.get(entry.name, AgentTable())
+        chosen = self.choices.get(entry.name) if is_remembered else AgentChoices()
         spec = AgentSpec(
             name=entry.name,
             title=entry.title,
             command=entry.command,
             description=DEMO_AGENT.description if entry.source == "demo" else entry.command_line,
             max_protocol_version=table.protocol or 1,
-            dialect=table.dialect,
+            dialect=table.dialect or chosen.dialect,
             env={**entry.env, **self._expanded(table.env, "agents", entry.name, "env")},
             cwd=None if table.cwd is None else self.config.absolute(table.cwd),
-            mode=table.mode,
-            options={
+            mode=table.mode or chosen.mode,
+            options=chosen.options
+            | {
                 name: value if isinstance(value, str) else json.dumps(value)
                 for name, value in table.options.items()
             },
+            is_named=True,
             mcp_servers=tuple(
                 self._server(name, server)
                 for name, server in self.config.servers_of(entry.name).items()
@@ -241,7 +246,7 @@ class Catalogue:
         """Remember that the user agreed to run the command of an agent.
 
         Raises:
-            OSError: it cannot be remembered.
+            FileWriteError: it cannot be remembered.
         """
         self.choices.confirm(entry.name, entry.consent_text)
 
@@ -412,7 +417,25 @@ def load_snapshot() -> Snapshot:
     path = snapshot_path()
     if not os.path.lexists(path):
         return bundled_snapshot()
-    return parse_snapshot(str(path), read_text(path))
+    try:
+        return parse_snapshot(str(path), read_text(path))
+    except InvalidFileError as error:
+        raise InvalidFileError(
+            f"{error}; acp-console agents update --reset goes back to the bundled catalogue"
+        ) from None
+
+
+def save_snapshot(snapshot: Snapshot) -> None:
+    """Use a snapshot instead of the bundled one from now on.
+
+    Raises:
+        InvalidFileError: it is too large to be read again.
+        FileWriteError: it cannot be written.
+    """
+    text = snapshot.model_dump_json(exclude_defaults=True)
+    if len(text.encode()) > MAX_BYTES:
+        raise InvalidFileError(f"the catalogue is larger than {MAX_BYTES // 2**10} KiB")
+    write_private(snapshot_path(), text)
 
 
 def open_catalogue(environment: Mapping[str, str] = os.environ) -> Catalogue:

@@ -12,7 +12,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 
@@ -38,7 +38,7 @@ from acp_protocol.errors import (
 )
 from acp_protocol.framing import Framing
 from acp_protocol.host.process import ChildProcess, spawn
-from acp_protocol.json_values import as_list, get_list, get_text
+from acp_protocol.json_values import as_list, get, get_list, get_text
 from acp_protocol.jsonrpc import AUTH_REQUIRED, Json
 from acp_protocol.transport import Transport
 from acp_protocol.transport.base import TapTransport
@@ -51,6 +51,9 @@ START_TIMEOUT_S: Final = 60.0
 
 UNSUPPORTED_VERSION: Final = -32022
 _V2_FIELDS: Final = frozenset({"info", "capabilities"})
+
+OpeningWay: TypeAlias = Literal["new", "load", "resume", "fork"]
+SessionAbility: TypeAlias = Literal["load", "list", "resume", "fork", "close", "delete"]
 
 _Result = TypeVar("_Result")
 
@@ -169,8 +172,37 @@ class AgentConnection:
         params = {"sessionId": session_id, **option.params(value, self.version)}
         await self._watched(self.connection.request(option.method, params))
 
+    def can(self, ability: SessionAbility) -> bool:
+        """Return whether the agent claims that it can do something with sessions."""
+        if self.version == 1:
+            if ability == "load":
+                return self.capabilities.get("loadSession") is True
+            return get(self.capabilities.get("sessionCapabilities"), ability) is not None
+        session = self.capabilities.get("session")
+        # Version 2: what is not listed is part of every agent with sessions.
+        is_basic = ability in {"load", "list", "resume", "close"}
+        return session is not None and (is_basic or get(session, ability) is not None)
+
     async def new_session(self, cwd: Path) -> Mapping[str, Json]:
-        """Open a session in the absolute directory `cwd`; return the whole result.
+        """Open a new session; see `open_session`."""
+        return await self.open_session("new", cwd)
+
+    async def open_session(
+        self,
+        way: OpeningWay,
+        cwd: Path,
+        session_id: str | None = None,
+        *,
+        directories: Sequence[Path] = (),
+    ) -> Mapping[str, Json]:
+        """Open a session in the absolute directory `cwd`; return the whole result, with its id.
+
+        Args:
+            way: new; load, which repeats the whole conversation; resume, which does not; or fork,
+            which begins a copy. All but new need `session_id`.
+            cwd: the directory.
+            session_id: the id of the session that is known already.
+            directories: other directories that the agent may read and write.
 
         Raises:
             SignInRequiredError: the agent requires authentication.
@@ -178,15 +210,78 @@ class AgentConnection:
             RemoteProtocolError: the response names no session.
             AgentExitedError: it exited instead of responding.
         """
-        servers: dict[str, Json] = {"mcpServers": []} if self.version == 1 else {}
-        params = {"cwd": str(cwd)} | servers
-        answer = await self._watched(self.connection.request("session/new", params))
-        members = _object(answer, "session/new")
-        session_id = members.get("sessionId")
-        if not isinstance(session_id, str):
-            raise RemoteProtocolError("the agent's response to session/new has no sessionId")
-        self._handlers.open_session(session_id, cwd)
-        return members
+        params: dict[str, Json] = {"cwd": str(cwd)}
+        servers = [each for each in map(self._server, self.spec.mcp_servers) if each is not None]
+        if self.version == 1 or servers:
+            params["mcpServers"] = servers
+        if directories:
+            params["additionalDirectories"] = list(map(str, directories))
+        if session_id is not None:
+            params["sessionId"] = session_id
+        if way in {"load", "resume"} and session_id is not None:
+            # The agent may ask for files before it responds.
+            self._handlers.open_session(session_id, cwd, directories)
+        method = f"session/{way}"
+        if way == "load" and self.version >= 2:
+            method, params["replayFrom"] = "session/resume", {"type": "start"}
+        answer = await self._watched(self.connection.request(method, params))
+        members = _object({} if answer is None else answer, method)
+        opened = members.get("sessionId", session_id if way in {"load", "resume"} else None)
+        if not isinstance(opened, str):
+            raise RemoteProtocolError(f"the agent's response to {method} has no sessionId")
+        self._handlers.open_session(opened, cwd, directories)
+        return {**members, "sessionId": opened}
+
+    def _server(self, server: Mapping[str, Json]) -> dict[str, Json] | None:
+        """Return an MCP server as this version writes it; None if the agent cannot reach it."""
+        kind = server.get("type", "stdio")
+        session = self.capabilities if self.version == 1 else self.capabilities.get("session")
+        claimed = get(session, "mcpCapabilities" if self.version == 1 else "mcp")
+        is_basic = kind == "stdio" and self.version == 1
+        if not is_basic and get(claimed, str(kind)) in (None, False):
+            return None
+        without_type = self.version == 1 and kind == "stdio"
+        return {name: each for name, each in server.items() if name != "type" or not without_type}
+
+    async def list_sessions(
+        self, cwd: Path | None = None, cursor: str | None = None
+    ) -> tuple[list[Json], str | None]:
+        """Return a page of the agent's sessions, not validated, and the cursor of the next page.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        named = {"cwd": None if cwd is None else str(cwd), "cursor": cursor}
+        params: dict[str, Json] = {name: each for name, each in named.items() if each is not None}
+        answer = await self._watched(self.connection.request("session/list", params))
+        return get_list(answer, "sessions"), get_text(answer, "nextCursor")
+
+    async def close_session(self, session_id: str) -> None:
+        """Close a session; the agent keeps it if it can.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        params: dict[str, Json] = {"sessionId": session_id}
+        await self._watched(self.connection.request("session/close", params))
+
+    async def delete_session(self, session_id: str) -> None:
+        """Delete a session for good.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        params: dict[str, Json] = {"sessionId": session_id}
+        await self._watched(self.connection.request("session/delete", params))
+
+    async def logout(self) -> None:
+        """Log out.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        name = "logout" if self.version == 1 else "auth/logout"
+        await self._watched(self.connection.request(name, {}))
 
     async def prompt(self, session_id: str, prompt: str | Sequence[Json]) -> Mapping[str, Json]:
         """Send a text or content blocks; when the turn has ended, return its result.

@@ -6,7 +6,7 @@ Source: ACP, File System; ACP, Terminals; ACP, Tool Calls, "Requesting Permissio
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -109,10 +109,10 @@ class ClientHandlers:
         files = {"readTextFile": self._reads, "writeTextFile": self._writes}
         return {"fs": files, "terminal": self._terminals is not None}
 
-    def open_session(self, session_id: str, cwd: Path) -> None:
-        """Allow the agent to read and write below `cwd` in this session."""
+    def open_session(self, session_id: str, cwd: Path, others: Sequence[Path] = ()) -> None:
+        """Allow the agent to read and write below `cwd` and `others` in this session."""
         self._cwds[session_id] = cwd
-        self._roots[session_id] = SandboxedFiles([cwd])
+        self._roots[session_id] = SandboxedFiles([cwd, *others])
 
     def terminal_output(self, session_id: str, terminal: str) -> str | None:
         """Return what a command has written so far; None if there is no such terminal."""

@@ -6,7 +6,7 @@ Source: ACP, Session Modes; Session Config Options.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -19,6 +19,10 @@ _PLAN: Final = re.compile(r"(?:\b|_)(?:plan|planning|architect)(?:\b|_)")
 _ASK: Final = re.compile(r"(?:\b|_)ask(?:\b|_)")
 _NEGATION: Final = re.compile(
     r"(?:\b|_)(?:don['’]?t|do not|never|no|not|without|skip|bypass|auto|yolo)(?:\b|_)"
+)
+_PERMISSIVE: Final = re.compile(
+    r"(?:allow|accept|approve)[\s_-]*(?:all|always|edits|everything)"
+    r"|full[\s_-]*access|bypass|yolo|danger"
 )
 _ASKS: Final = 2
 """The rank of a mode in which the agent asks before it acts."""
@@ -60,6 +64,12 @@ class SessionOption:
                     return value[0]
         offered = ", ".join(id_ for id_, _ in self.values) or "none"
         raise OptionError(f"the agent does not offer {text!r} as {self.id}; it offers: {offered}")
+
+    def acts_without_asking(self, value: Json) -> bool:
+        """Return whether the names of a value say that the agent does not ask with it."""
+        text = _words(next((each for each in self.values if each[0] == value), ()))
+        is_mode = self.category == "mode"
+        return bool(_PERMISSIVE.search(text) or (is_mode and _NEGATION.search(text)))
 
     def params(self, value: Json, version: int) -> dict[str, Json]:
         """Return the params that set the option, without the session."""
@@ -117,8 +127,7 @@ def most_restrictive_mode(mode: SessionOption, *, asks: bool = False) -> str | N
     """
 
     def strictness(value: tuple[str, str]) -> int | None:
-        # An id such as "dontAsk" is of two words.
-        text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", " / ".join(value)).lower()
+        text = _words(value)
         if _NEGATION.search(text):
             return None
         if _READ_ONLY.search(text):
@@ -128,6 +137,11 @@ def most_restrictive_mode(mode: SessionOption, *, asks: bool = False) -> str | N
     ranked = [(rank, value[0]) for value in mode.values if (rank := strictness(value)) is not None]
     ranked = [each for each in ranked if each[0] == _ASKS or not asks]
     return min(ranked, key=lambda each: each[0])[1] if ranked else None
+
+
+def _words(names: Iterable[str]) -> str:
+    """Return names in lower case; an id such as "dontAsk" is of two words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", " / ".join(names)).lower()
 
 
 def _values(entries: list[Json], key: str) -> Iterator[tuple[str, str]]:

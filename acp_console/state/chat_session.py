@@ -1,53 +1,48 @@
-"""A chat with one agent: its connection, the queued prompt and the open permission requests.
+"""A session of an agent: its state, the queued prompt and the open permission requests.
 
-`run` owns the agent: its process, connection and turns run in one task group. A screen passes
-`on_change`, and reads the attributes when it is called. One agent runs at a time; a restart waits
-for the end of the old one, so nothing of an old agent reaches a new one.
+The agent serves it in a task of its own. A screen sets `on_change`, and reads the attributes when
+that is called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from math import inf
 from pathlib import Path
-from time import monotonic
 from typing import Final, Literal, TypeAlias
 
 import anyio
 
 from acp_console.client.agents import AgentSpec
-from acp_console.client.connection import AgentConnection, connect_agent
+from acp_console.client.connection import AgentConnection, OpeningWay
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
-from acp_console.client.recording import record_journal, report_decision
-from acp_console.render.values import plural
-from acp_console.state.session_store import Run, SessionStore
+from acp_console.client.recording import report_decision
+from acp_console.client.session_options import (
+    OptionError,
+    SessionOption,
+    find_option,
+    session_options,
+)
+from acp_console.state.running_agent import RunningAgent
 from acp_inspector.analysis.conversation import Conversation
-from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.items import Item, Notice, PermissionRequest, ToolCallItem
-from acp_inspector.journal import Entry, Frame, Journal
-from acp_inspector.messages import Decoder
-from acp_inspector.recording.format import RecordingError
+from acp_inspector.journal import Entry, Journal
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.errors import AcpError, AgentExitedError
-from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import InvalidMessage, Json, RequestId, id_key
+from acp_protocol.errors import AcpError, AgentExitedError, RequestFailedError
+from acp_protocol.json_values import as_object
+from acp_protocol.jsonrpc import Json, RequestId, id_key
 
-CLOSE_TIMEOUT_S: Final = 8.0
-"""Seconds that the agent's end may take."""
-
-PORTION: Final = 50
-"""Entries that are applied without a look at the clock."""
 SLICE_S: Final = 0.002
 """Seconds of work that one look at the traffic may take."""
 OUTPUT_INTERVAL_S: Final = 0.1
 """Seconds between two looks at the output of running commands."""
 
+NOT_KNOWN: Final = "does not know the messages above"
+
 ChatState: TypeAlias = Literal["starting", "ready", "working", "stopping", "stopped"]
 """starting → ready ⇄ working → stopping → ready; stopped from anywhere, starting after that."""
+Action: TypeAlias = Callable[[AgentConnection], Awaitable[object]]
 
 
 @dataclass(slots=True)
@@ -59,64 +54,76 @@ class _PendingPermission:
 
 
 class ChatSession:
-    """One agent and one session, turn after turn; `restart` begins a new session.
+    """One session of a running agent, turn after turn.
 
     Args:
-        agent: the agent to start.
-        cwd: the session's directory.
-        record: where to record the traffic of all its agents.
-        store: where each run of the agent is kept; None: nowhere.
-        after: the chat that recorded to that file before; its recording is continued once it is
-        closed. on_change: called whenever there is something new to show; must be quick.
+        agent: the agent, which opens the session once it runs.
+        cwd: the session's directory; None: that of the agent.
+        way: how it is opened.
+        session_id: the id of the session to load, resume or fork.
     """
 
     def __init__(
         self,
-        agent: AgentSpec,
-        cwd: Path,
+        agent: RunningAgent,
+        cwd: Path | None = None,
         *,
-        record: Path | None = None,
-        store: SessionStore | None = None,
-        after: ChatSession | None = None,
+        way: OpeningWay = "new",
+        session_id: str | None = None,
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
-        self.journal = Journal()
-        """The traffic of all agents, also those before a restart."""
+        self.agent = agent
+        self.cwd = cwd or agent.cwd
+        self.on_change = on_change
+        """Called whenever there is something new to show; must be quick."""
         self.state: ChatState = "starting"
-        self.title = agent.title
-        """The agent's own name; untrusted."""
-        self.session_id: str | None = None
+        self.session_id = None if way in {"new", "fork"} else session_id
+        self.is_open = False
+        """Whether the agent has opened it."""
         self.queued: str | None = None
         """A prompt that is sent once the agent is ready."""
         self.error: AcpError | None = None
         """Why the agent stopped or the last turn failed, until the next prompt."""
-        self.owns_recording = False
-        """Whether this chat, and not one before it, writes the recording."""
-        self.recording_failure = ""
-        """Why the recording lacks entries; empty if it lacks none."""
-        self.agent = agent
-        self.cwd = cwd
-        self.record = record
-        self._after = after
-        self._on_change = on_change
-        self._store = store or SessionStore(is_on=False)
-        self.run_record: Run | None = None
-        """The present run of the agent in the store."""
-        self._new_connection()
+        self._way: OpeningWay = way
+        self._source = session_id
+        self._was_open = self._has_items = False
+        self._must_reset = False
+        self._opened: Mapping[str, Json] = {}
         self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
-        self._entries_read = 0
-        self._new_entries: list[Entry] = []
+        self._entries_shown = 0
         self._changed_items: list[Item] = []
         self._outgoing: str | None = None
         self._must_cancel = False
+        self._actions: list[Action] = []
         self._wake = anyio.Event()
-        self._restart = anyio.Event()
         self._scope = anyio.CancelScope()
-        self._agent_scope = anyio.CancelScope()
-        self._is_over = anyio.Event()
-        self._is_closed = anyio.Event()
+        self._fresh_outputs: set[str] = set()
+        """Terminals of this session with output that was not shown yet."""
+        self._has_output = anyio.Event()
+        agent.add(self)
 
     # For screens: state
+
+    @property
+    def spec(self) -> AgentSpec:
+        return self.agent.spec
+
+    @property
+    def title(self) -> str:
+        """The agent's own name; untrusted."""
+        return self.agent.title
+
+    @property
+    def journal(self) -> Journal:
+        return self.agent.journal
+
+    @property
+    def record(self) -> Path | None:
+        return self.agent.record
+
+    @property
+    def recording_failure(self) -> str:
+        return self.agent.recording_failure
 
     @property
     def is_busy(self) -> bool:
@@ -124,8 +131,8 @@ class ChatSession:
 
     @property
     def has_failed_to_start(self) -> bool:
-        """Whether the agent ended before it had opened a session."""
-        return self.state == "stopped" and self.session_id is None
+        """Whether the agent ended before it had opened the session, or refused to open it."""
+        return self.state == "stopped" and not self.is_open
 
     @property
     def is_waiting_for_user(self) -> bool:
@@ -142,20 +149,34 @@ class ChatSession:
     @property
     def conversation(self) -> Conversation | None:
         """The conversation of the open session; None before its first frame."""
-        return self._conversations.sessions.get(self.session_id or "")
+        return self.agent.conversations.sessions.get(self.session_id or "")
+
+    @property
+    def options(self) -> list[SessionOption]:
+        """What can be chosen in the session, with the current values."""
+        info = self.conversation.info if self.conversation is not None else None
+        if info is None or not self.is_open:
+            return []
+        modes = {**as_object(info.modes), "currentModeId": info.current_mode}
+        offered = {"modes": modes, "configOptions": info.config_options}
+        return session_options({**offered, "models": self._opened.get("models")})
 
     def now(self) -> float | None:
         """Return the seconds since the journal began; None when no agent runs."""
-        if self.state == "stopped":
-            return None
-        return (datetime.now(UTC) - self.journal.created).total_seconds()
+        return self.agent.now()
 
     def take_changes(self) -> tuple[Sequence[Entry], Sequence[Item]]:
         """Return the new entries and the items that changed since the last call."""
-        self._read_journal(SLICE_S)
-        entries, self._new_entries = self._new_entries, []
+        self.agent.read_journal(SLICE_S)
+        begin, self._entries_shown = self._entries_shown, self.agent.entries_read
+        entries = self.journal.entries[begin : self._entries_shown]
         items, self._changed_items = self._changed_items, []
         return entries, items
+
+    def take_reset(self) -> bool:
+        """Return, once, whether all that was shown comes again."""
+        must_reset, self._must_reset = self._must_reset, False
+        return must_reset
 
     # For screens: actions
 
@@ -165,7 +186,7 @@ class ChatSession:
             self.error = None
         self._queue(text)
         self._send_queued()
-        self._on_change()
+        self.on_change()
 
     def cancel(self) -> None:
         """Cancel the running turn and drop the queued prompt."""
@@ -177,7 +198,7 @@ class ChatSession:
             self.state = "stopping"
             self._must_cancel = True
             self._wake.set()
-        self._on_change()
+        self.on_change()
 
     def answer(self, permission: PermissionRequest, option_id: str) -> None:
         """Answer a permission request; one that is closed or of an old agent is ignored."""
@@ -186,44 +207,98 @@ class ChatSession:
             pending.option_id = option_id
             pending.is_over.set()
 
+    def set_option(self, option: SessionOption, value: Json) -> None:
+        """Set a mode, a model or another option."""
+
+        async def set_it(link: AgentConnection) -> None:
+            assert self.session_id is not None
+            await link.set_option(self.session_id, option, value)
+
+        self.do(set_it)
+
+    def do(self, action: Action) -> None:
+        """Send a request of this session; its error is shown."""
+        self._actions.append(action)
+        self._wake.set()
+
     def restart(self) -> None:
-        """End the agent and start it again, in a new session; a queued prompt stays."""
-        self._restart.set()
-        self._agent_scope.cancel()
-
-    # Running
-
-    async def run(self) -> None:
-        """Run the agent, again after each `restart`, until `close`."""
-
-        def changed(entry: Entry) -> None:
-            del entry
-            self._on_change()
-
-        unsubscribe = self.journal.subscribe(changed)
-        try:
-            with self._scope:
-                if self._after is not None:
-                    await self._after.wait_closed()
-                    self.owns_recording, self._after = self._after.owns_recording, None
-                while True:
-                    try:
-                        await self._run_recorded()
-                    except RecordingError as error:
-                        self._stop(error)
-                        await self._wait_for_restart()
-        finally:
-            unsubscribe()
-            self._is_over.set()
+        """End the agent and start it again; a queued prompt stays."""
+        self.agent.restart()
 
     async def close(self) -> None:
-        self._scope.cancel()
-        with anyio.move_on_after(CLOSE_TIMEOUT_S):
-            await self._is_over.wait()
-        self._is_closed.set()
+        """Close the session, and its agent with the last one."""
+        await self.agent.close_session(self)
 
-    async def wait_closed(self) -> None:
-        await self._is_closed.wait()
+    # For the agent
+
+    async def serve(self, link: AgentConnection, handlers: ClientHandlers) -> None:
+        """Open the session and do what the user wants until the agent ends."""
+        with anyio.CancelScope() as self._scope:
+            try:
+                await self._open(link)
+            except AgentExitedError:
+                return
+            except AcpError as problem:
+                self.stop(problem)
+                return
+            async with BackgroundTasks() as tasks:
+                tasks.start_soon(self._show_outputs, handlers)
+                self._become_ready()
+                while True:
+                    await self._wake.wait()
+                    self._wake = anyio.Event()
+                    text, self._outgoing = self._outgoing, None
+                    if text is not None:
+                        tasks.start_soon(self._run_turn, link, text)
+                    if self._must_cancel:
+                        self._must_cancel = False
+                        assert self.session_id is not None
+                        await link.cancel(self.session_id)
+                        self.cancel_permissions()
+                    actions, self._actions = self._actions, []
+                    for action in actions:
+                        tasks.start_soon(self._run_action, link, action)
+
+    def prepare(self) -> None:
+        """Get ready for a new process of the agent."""
+        if self.is_open:
+            self._source, self._was_open, self.is_open = self.session_id, True, False
+        self._has_items = bool(self.conversation and self.conversation.items)
+        self.error = None
+        self.state = "starting"
+        self._fresh_outputs.clear()
+        self.on_change()
+
+    def stop(self, error: AcpError | None) -> None:
+        """Take note that the agent has ended, or has refused to open the session."""
+        if self.state == "stopped" and error is None:
+            return
+        self.state = "stopped"
+        self.error = error
+        if self._outgoing is not None:
+            self.queued, queued, self._outgoing = self._outgoing, self.queued, None
+            self._queue(queued)
+        self._must_cancel = False
+        self._actions.clear()
+        self.on_change()
+
+    def leave(self) -> None:
+        """Close the session, while the agent goes on with others."""
+        link, session_id = self.agent.link, self.session_id
+
+        async def close(link: AgentConnection) -> None:
+            assert session_id is not None
+            self.cancel_permissions()
+            if self.is_busy:
+                await link.cancel(session_id)
+            if link.can("close"):
+                await link.close_session(session_id)
+            self._scope.cancel()
+
+        if link is not None and session_id is not None and self.is_open:
+            self.do(close)
+        else:
+            self._scope.cancel()
 
     async def decide(self, request: PermissionPrompt) -> str | None:
         """Wait for the user's choice; None when the turn was cancelled meanwhile.
@@ -235,135 +310,124 @@ class ChatSession:
             if earlier.tool_call == tool_call:
                 earlier.is_over.set()
         pending = self._pending[key] = _PendingPermission(tool_call)
-        self._on_change()
+        self.on_change()
         try:
             await pending.is_over.wait()
         finally:
             del self._pending[key]
-            self._on_change()
+            self.on_change()
         if pending.option_id is not None:
             report_decision(self.journal, request, pending.option_id)
         return pending.option_id
 
-    async def _run_recorded(self) -> None:
-        with record_journal(
-            self.journal,
-            self.agent,
-            self.cwd,
-            self.record,
-            mode="append" if self.owns_recording else "new",
-            warn=self._on_recording_failure,
-        ):
-            self.owns_recording = self.record is not None
-            while True:
-                await self._run_agent()
-                await self._wait_for_restart()
+    def cancel_permissions(self) -> None:
+        for pending in self._pending.values():
+            pending.is_over.set()
 
-    async def _wait_for_restart(self) -> None:
-        await self._restart.wait()
-        self._restart = anyio.Event()
+    def note_change(self, item: Item) -> None:
+        self._changed_items.append(item)
+        if isinstance(item, ToolCallItem):
+            # Output may have come before the call that shows it.
+            self.note_outputs(item.terminals)
 
-    async def _run_agent(self) -> None:
-        self._read_journal()
-        if self.conversation is not None and self.conversation.items:
-            text = "agent restarted; it does not know the messages above"
-            self._changed_items.append(Notice("restart", text))
-        self._new_connection()
-        self.session_id = self.error = None
-        self.state = "starting"
-        self._on_change()
-        error: AcpError | None = None
-        with anyio.CancelScope() as self._agent_scope:
+    def note_outputs(self, terminals: Iterable[str]) -> None:
+        self._fresh_outputs.update(terminals)
+        if self._fresh_outputs:
+            self._has_output.set()
+
+    # Running
+
+    async def _open(self, link: AgentConnection) -> None:
+        """Open the session in the way that was asked for, or the nearest one the agent can."""
+        way = "resume" if self._was_open else self._way
+        if way == "resume" and not link.can("resume"):
+            way = "load"
+        if self._was_open and not link.can("load") and way == "load":
+            way = "new"
+        try:
+            self._opened = await self._open_by(link, way)
+        except RequestFailedError:
+            if not self._was_open or way == "new":
+                raise
+            way = "new"
+            self._opened = await self._open_by(link, way)
+        session_id = self._opened["sessionId"]
+        assert isinstance(session_id, str)
+        self.session_id, self.is_open = session_id, True
+        if self._was_open and self._has_items and way != "load":
+            knows = "goes on with this session" if way == "resume" else NOT_KNOWN
+            self._changed_items.append(Notice("restart", f"agent restarted; it {knows}"))
+        if link.is_version_1_in_disguise:
+            self._changed_items.append(Notice("version", link.disguise))
+        if way == "new":
+            await self._configure(link, session_id)
+
+    async def _open_by(self, link: AgentConnection, way: OpeningWay) -> Mapping[str, Json]:
+        if way in {"new", "fork"}:
+            self.session_id = None
+        if way == "load":
+            # The agent repeats all of it.
+            self._must_reset = True
+            self._changed_items.clear()
+        return await link.open_session(way, self.cwd, None if way == "new" else self._source)
+
+    async def _configure(self, link: AgentConnection, session_id: str) -> None:
+        """Set the mode and the options that the user has configured for the agent."""
+        offered = session_options(self._opened)
+        for name, text in [("mode", self.spec.mode), *self.spec.options.items()]:
+            if text is None:
+                continue
             try:
-                with self._store.record(
-                    self.journal, self.agent, self.cwd, warn=self._on_recording_failure
-                ) as self.run_record:
-                    error = await self._serve()
-            except AcpError as problem:
-                error = problem
-        self._stop(error)
+                option = find_option(offered, name)
+                await link.set_option(session_id, option, option.value(text))
+            except (OptionError, RequestFailedError) as problem:
+                said = f"{name} could not be set to {text}: {problem}"
+                self._changed_items.append(Notice(f"option {name}", said))
 
-    async def _serve(self) -> AcpError | None:
-        """Open a session and serve the user until the agent ends; return why it did."""
-        endings: list[AcpError] = []
-
-        async def watch() -> None:
-            endings.append(await link.wait_closed())
-            self._cancel_permissions()
-            scope.cancel()
-
-        def note_output(session_id: str, terminal: str) -> None:
-            if session_id == self.session_id:
-                self._note_outputs([terminal])
-
-        host = ClientHandlers(self, runs=True, on_output=note_output)
-        async with connect_agent(
-            self.agent, cwd=self.cwd, journal=self.journal, handlers=host
-        ) as link:
-            session = await link.new_session(self.cwd)
-            session_id: str = session["sessionId"]
-            self.session_id, self.title = session_id, link.title
-            if link.is_version_1_in_disguise:
-                self._changed_items.append(Notice("version", link.disguise))
-            with anyio.CancelScope() as scope:
-                async with BackgroundTasks() as tasks:
-                    tasks.start_soon(watch)
-                    tasks.start_soon(self._show_outputs, host, session_id)
-                    self._become_ready()
-                    while True:
-                        await self._wake.wait()
-                        self._wake = anyio.Event()
-                        text, self._outgoing = self._outgoing, None
-                        if text is not None:
-                            tasks.start_soon(self._run_turn, link, session_id, text)
-                        if self._must_cancel:
-                            self._must_cancel = False
-                            await link.cancel(session_id)
-                            self._cancel_permissions()
-        return next(iter(endings), None)
-
-    async def _show_outputs(self, host: ClientHandlers, session_id: str) -> None:
+    async def _show_outputs(self, handlers: ClientHandlers) -> None:
         """Show what commands write while they run, not only when the agent asks for it."""
         while True:
             await self._has_output.wait()
             self._has_output = anyio.Event()
             terminals, self._fresh_outputs = self._fresh_outputs, set()
-            outputs = {key: host.terminal_output(session_id, key) for key in terminals}
+            session_id = self.session_id or ""
+            outputs = {key: handlers.terminal_output(session_id, key) for key in terminals}
             for item in self.conversation.items if self.conversation else ():
                 shown = item.terminals if isinstance(item, ToolCallItem) else {}
                 for key in shown.keys() & outputs.keys():
                     if outputs[key] is not None:
                         shown[key].live = outputs[key]
                         self._changed_items.append(item)
-            self._on_change()
+            self.on_change()
             await anyio.sleep(OUTPUT_INTERVAL_S)
 
-    async def _run_turn(self, link: AgentConnection, session_id: str, text: str) -> None:
+    async def _run_turn(self, link: AgentConnection, text: str) -> None:
+        assert self.session_id is not None
         try:
-            await link.prompt(session_id, text)
+            await link.prompt(self.session_id, text)
         except AgentExitedError:
             return
         except AcpError as problem:
             self.error = problem
         self._become_ready()
 
+    async def _run_action(self, link: AgentConnection, action: Action) -> None:
+        try:
+            await action(link)
+        except AgentExitedError:
+            return
+        except AcpError as problem:
+            self.error = problem
+        self.on_change()
+
     def _become_ready(self) -> None:
         self.state = "ready"
         if self._must_cancel:
             # The turn ended before it could be cancelled.
             self._must_cancel = False
-            self._cancel_permissions()
+            self.cancel_permissions()
         self._send_queued()
-        self._on_change()
-
-    def _stop(self, error: AcpError | None) -> None:
-        self.state = "stopped"
-        self.error = error
-        if self._outgoing is not None:
-            self.queued, queued, self._outgoing = self._outgoing, self.queued, None
-            self._queue(queued)
-        self._must_cancel = False
-        self._on_change()
+        self.on_change()
 
     def _queue(self, text: str | None) -> None:
         if text is not None:
@@ -375,73 +439,9 @@ class ChatSession:
             self.state = "working"
             self._wake.set()
 
-    def _cancel_permissions(self) -> None:
-        for pending in self._pending.values():
-            pending.is_over.set()
-
     def _is_current(self, permission: PermissionRequest) -> bool:
-        self._read_journal()
+        self.agent.read_journal()
         items = self.conversation.items if self.conversation else ()
         return any(
             isinstance(item, ToolCallItem) and item.permission is permission for item in items
         )
-
-    def _new_connection(self) -> None:
-        self._conversations = Conversations()
-        self._decoder = Decoder(self.agent.open_dialect())
-        self._exchanges = Exchanges()
-        self._fresh_outputs: set[str] = set()
-        """Terminals of the open session with output that was not shown yet."""
-        self._has_output = anyio.Event()
-        self._stray_lines = 0
-        self._stray_text = ""
-        self._stray_notice: Notice | None = None
-
-    def _read_journal(self, limit_s: float = inf) -> None:
-        """Apply what was said; stop after `limit_s` seconds, and go on with the next call."""
-        ends_at = monotonic() + limit_s
-        entries = self.journal.entries
-        while self._entries_read < len(entries) and monotonic() < ends_at:
-            portion = entries[self._entries_read : self._entries_read + PORTION]
-            self._entries_read += len(portion)
-            self._new_entries += portion
-            self._apply(portion)
-
-    def _apply(self, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            if not isinstance(entry, Frame):
-                continue
-            decoded = self._decoder.decode(entry)
-            is_message = not any(isinstance(each, InvalidMessage) for each in decoded.messages)
-            if entry.side == "agent" and entry.data.strip() and not is_message:
-                self._report_stray_line(entry)
-            for change in self._conversations.apply(entry, self._exchanges.pair(decoded)):
-                if self.run_record is not None and (change.item is None or change.is_new):
-                    self.run_record.note(self._conversations.sessions[change.session_id])
-                if change.item and self.session_id in {None, change.session_id}:
-                    self._changed_items.append(change.item)
-                    if isinstance(change.item, ToolCallItem):
-                        # Output may have come before the call that shows it.
-                        self._note_outputs(change.item.terminals)
-
-    def _note_outputs(self, terminals: Iterable[str]) -> None:
-        self._fresh_outputs.update(terminals)
-        if self._fresh_outputs:
-            self._has_output.set()
-
-    def _report_stray_line(self, frame: Frame) -> None:
-        """Add a notice for the first line that is not a message; count further ones in it."""
-        self._stray_lines += 1
-        if self._stray_notice is None:
-            quoted = single_line(frame.data.decode(errors="replace"), 80)
-            text = f"{self.agent.title} wrote a line to stdout that is not a message: {quoted}"
-            self._stray_text = text
-            self._stray_notice = Notice("stray", text, frame.seq)
-        else:
-            more = plural(self._stray_lines - 1, "more such line")
-            self._stray_notice.rewrite(f"{self._stray_text} (and {more})", frame.seq)
-        self._changed_items.append(self._stray_notice)
-
-    def _on_recording_failure(self, text: str) -> None:
-        self.recording_failure = text
-        self._on_change()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from acp_console.state.chat_session import ChatSession
+from acp_console.state.running_agent import RunningAgent
 
 
 class OpenChats:
@@ -13,8 +14,8 @@ class OpenChats:
 
     def __init__(self) -> None:
         self.chats: list[ChatSession] = []
-        self._closed: dict[Path, ChatSession] = {}
-        """The last closed chat that wrote each recording."""
+        self._closed: dict[Path, RunningAgent] = {}
+        """The last closed agent that wrote each recording."""
         self._listeners: list[Callable[[], object]] = []
 
     def add(self, chat: ChatSession) -> None:
@@ -24,9 +25,13 @@ class OpenChats:
     def remove(self, chat: ChatSession) -> None:
         if chat in self.chats:
             self.chats.remove(chat)
-            if chat.record is not None:
-                self._closed[chat.record] = chat
+            if chat.record is not None and chat.agent not in self.agents:
+                self._closed[chat.record] = chat.agent
             self.changed()
+
+    @property
+    def agents(self) -> set[RunningAgent]:
+        return {chat.agent for chat in self.chats}
 
     def beside(self, chat: ChatSession, step: int) -> ChatSession:
         """Return the chat after or before one; the same if there is no other."""
@@ -38,12 +43,12 @@ class OpenChats:
         """Whether a turn runs in one of them."""
         return any(chat.is_busy for chat in self.chats)
 
-    def recording_for(self, path: Path) -> tuple[Path, ChatSession | None]:
-        """Return where a new chat records, and the closed chat whose recording it continues.
+    def recording_for(self, path: Path) -> tuple[Path, RunningAgent | None]:
+        """Return where a new agent records, and the closed agent whose recording it continues.
 
-        A recording has one writer: while a chat records to `path`, others record beside it.
+        A recording has one writer: while an agent records to `path`, others record beside it.
         """
-        taken = {chat.record for chat in self.chats}
+        taken = {agent.record for agent in self.agents}
         stem, dot, rest = path.name.partition(".")
         number, found = 2, path
         while found in taken:

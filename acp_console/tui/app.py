@@ -18,6 +18,7 @@ from textual.screen import Screen
 from acp_console.client.agents import AGENTS, AgentSpec
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.open_chats import OpenChats
+from acp_console.state.running_agent import RunningAgent
 from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.permission import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
@@ -96,11 +97,14 @@ class ConsoleApp(App[int]):
                 self.push_screen(WatchScreen([message.target]))
 
     def on_chat_screen_wanted(self, message: ChatScreen.Wanted) -> None:
-        if message.chat is None:
-            chat = cast("ChatScreen", self.screen).chat
-            self._chat_with(chat.agent, chat.cwd)
-        else:
+        if message.chat is not None:
             self._show_chat(message.chat)
+            return
+        chat = cast("ChatScreen", self.screen).chat
+        if chat.agent.is_running:
+            self._open_chat(ChatSession(chat.agent, chat.cwd))
+        else:
+            self._chat_with(chat.spec, chat.cwd)
 
     async def on_chat_screen_closed(self, message: ChatScreen.Closed) -> None:
         """Close a chat, and go to the next one, or to the first screen."""
@@ -138,25 +142,24 @@ class ConsoleApp(App[int]):
             ]
             self.push_screen(HelpScreen(scopes))
 
-    def _chat_with(self, agent: AgentSpec, cwd: Path) -> None:
+    def _chat_with(self, spec: AgentSpec, cwd: Path) -> None:
+        """Start an agent, and open a session of it."""
         record, after = None, None
         if self._record is not None:
             record, after = self._chats.recording_for(self._record)
             if record != self._record:
                 self.notify(f"This chat is recorded to {record.name}.", markup=False)
-        screen = ChatScreen(
-            agent,
-            agent.cwd or self._cwd,
-            self._chats,
-            record,
-            self._timing,
-            after,
-            self._stop_timeout_s,
-        )
-        self._chat_screens[screen.chat] = screen
+        agent = RunningAgent(spec, cwd, record=record, after=after)
+        self._open_chat(ChatSession(agent))
+        self.run_worker(agent.run(), group="agents", exit_on_error=True)
+
+    def _open_chat(self, chat: ChatSession) -> None:
+        screen = ChatScreen(chat, self._chats, self._timing, self._stop_timeout_s)
+        self._chat_screens[chat] = screen
+        self._chats.add(chat)
         # Installed screens stay while others are shown.
         self.install_screen(screen, f"chat-{id(screen)}")
-        self._show_chat(screen.chat)
+        self._show_chat(chat)
 
     def _show_chat(self, chat: ChatSession) -> None:
         screen = self._chat_screens[chat]

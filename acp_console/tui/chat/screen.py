@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -19,7 +18,6 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
-from acp_console.client.agents import AgentSpec
 from acp_console.render.values import plural
 from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
@@ -90,7 +88,7 @@ class ChatScreen(Screen[None]):
 
     @dataclass
     class Wanted(Message):
-        """The user wants another chat: an open one, or None: a new one with the same agent."""
+        """The user wants another chat: an open one, or None: a new session of the same agent."""
 
         chat: ChatSession | None
 
@@ -102,22 +100,20 @@ class ChatScreen(Screen[None]):
 
     def __init__(
         self,
-        agent: AgentSpec,
-        cwd: Path,
-        chats: OpenChats | None = None,
-        record: Path | None = None,
+        chat: ChatSession,
+        chats: OpenChats,
         timing: PermissionTiming | None = None,
-        after: ChatSession | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
     ) -> None:
         super().__init__()
-        self._chats = chats or OpenChats()
+        self.chat = chat
+        self._chats = chats
         self._files = ChangedFiles()
         self._sidebar_choice: bool | None = None
         """Whether the user wants the sidebar; None: where it fits."""
         self._state_shown: tuple[object, ...] = ()
         self._timing = timing or PermissionTiming()
-        self._is_ours = agent.is_embedded_demo
+        self._is_ours = chat.spec.is_embedded_demo
         self._focus_timer: Timer | None = None
         self._has_warned = False
         self._stop_timeout_s = stop_timeout_s
@@ -130,15 +126,6 @@ class ChatScreen(Screen[None]):
         """The texts that stand in the bars: each is drawn again only when it changes."""
         self._asks: dict[int, tuple[ToolCallItem, PermissionRequest]] = {}
         """Open permission requests, oldest first, by their calls."""
-        self.chat = ChatSession(
-            agent,
-            cwd,
-            record=record,
-            after=after,
-            on_change=self._note_change,
-        )
-        self._chats.add(self.chat)
-
     def compose(self) -> ComposeResult:
         inspection = ChatInspection(now=self.chat.now, id="inspection")
         yield Static(id="status", classes="bar", markup=False)
@@ -165,7 +152,12 @@ class ChatScreen(Screen[None]):
         self.editor.focus()
         self._show_sidebar()
         self._stop_listening = self._chats.listen(self._show_chats)
-        self.run_worker(self.chat.run(), group="chat", exit_on_error=True)
+        # Not before all widgets are there.
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self.chat.on_change = self._note_change
+        self._note_change()
 
     async def on_unmount(self) -> None:
         self._stop_listening()
@@ -202,6 +194,9 @@ class ChatScreen(Screen[None]):
         if entries:
             # What comes meanwhile is taken then, all at once.
             self._pause = self.set_timer(SLICE_PAUSE_S, self._take_changes)
+        if self.chat.take_reset():
+            self.conversation.reset()
+            self._files.clear()
         was_in_prompt = isinstance(self.focused, PermissionView)
         self.conversation.sync(items)
         self._note_permissions(items)

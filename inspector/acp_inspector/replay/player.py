@@ -8,7 +8,7 @@ matter. Each wait has a limit, and its error names the expected step.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -77,6 +77,7 @@ async def play_as_client(
     ignores: Sequence[Ignore] = (),
     allows_redacted: bool = False,
     is_trusted: bool = False,
+    env: Mapping[str, str] | None = None,
 ) -> ReplayResult:
     """Start `command` and play the recording's client against it.
 
@@ -90,6 +91,7 @@ async def play_as_client(
         ignores: what is not compared; each counts how often it applied.
         allows_redacted: send placeholders where the recording has no secrets any more.
         is_trusted: hand over the recording's MCP servers and directories without a place.
+        env: the agent's variables; ours by default.
 
     Raises:
         RedactedRecordingError: it is redacted; nothing was started.
@@ -111,7 +113,7 @@ async def play_as_client(
         raise UntrustedRecordingError(
             f"{recording.path} would hand this to the agent; allow it with --trust:{named}"
         )
-    async with spawn(command, cwd=directories.cwd) as child:
+    async with spawn(command, cwd=directories.cwd, env=env) as child:
         player = RecordingPlayer(
             recording.frames,
             StreamTransport(child.stdout, child.stdin),

@@ -2,50 +2,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
+from acp_console.cli import exit_codes
+from tests.console.cli.conftest import Configure, Install, on_terminal
 from tests.console.conftest import Agent, Call
 
-Install = Callable[[str, str], Path]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home with directories of its own, and a PATH with nothing but agents of the test."""
-    for kind in ("CONFIG", "STATE"):
-        monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / kind.lower()))
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "config/acp-console").mkdir(parents=True)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    return tmp_path
-
-
-@pytest.fixture
-def install(home: Path, agent: Agent) -> Install:
-    """Install a program that does what the script of an agent says."""
-
-    def install_now(name: str, script: str) -> Path:
-        path = agent(script)[-1]
-        program = home / "bin" / name
-        program.write_text(f"#!{sys.executable} -IS\n{Path(path).read_text()}")
-        program.chmod(0o755)
-        return program
-
-    return install_now
-
-
-@pytest.fixture
-def configure(home: Path) -> Callable[[str], Path]:
-    def write(text: str) -> Path:
-        path = home / "config/acp-console/config.toml"
-        path.write_text(text)
-        return path
-
-    return write
-
+pytestmark = pytest.mark.usefixtures("home")
 
 HELLO = "prompt = hear_prompt()\nsay('hi from ' + ' '.join(sys.argv[1:]))\nend(prompt)"
 
@@ -79,7 +46,7 @@ def test_an_agent_that_is_not_installed_says_what_installs_it(call: Call) -> Non
 
 
 def test_an_own_agent_runs_with_its_command_variables_and_directory(
-    call: Call, install: Install, configure: Callable[[str], Path], home: Path
+    call: Call, install: Install, configure: Configure, home: Path
 ) -> None:
     install("mine", "import os\n" + HELLO.replace("sys.argv[1:]", "[os.environ['A'], os.getcwd()]"))
     (home / "work").mkdir()
@@ -92,7 +59,7 @@ def test_an_own_agent_runs_with_its_command_variables_and_directory(
 
 
 def test_a_mistake_in_the_configuration_is_reported_with_its_line(
-    call: Call, configure: Callable[[str], Path]
+    call: Call, configure: Configure
 ) -> None:
     path = configure("\n[agents.own]\ncomand = ['x']\n")
     done = call("agents")
@@ -133,7 +100,7 @@ end(message)
 def test_exec_sets_what_is_configured_unless_that_allows_more_than_it_may(
     call: Call,
     install: Install,
-    configure: Callable[[str], Path],
+    configure: Configure,
     options: list[str],
     chosen: str,
 ) -> None:
@@ -141,3 +108,286 @@ def test_exec_sets_what_is_configured_unless_that_allows_more_than_it_may(
     configure("[agents.own]\ncommand = ['mine']\nmode = 'auto'\noptions = { model = 'large' }\n")
     done = call("exec", "--format", "quiet", *options, "own", "hello")
     assert done.out == f"{chosen}\n"
+
+
+def test_on_a_terminal_a_command_of_the_catalogue_is_shown_and_asked_for_once(
+    call: Call, install: Install
+) -> None:
+    install("goose", HELLO)
+    first = on_terminal("exec", "goose", "hello", prompt="[y/N]", reply="n\n")
+    assert "goose acp" in first.out
+    assert first.code == exit_codes.USAGE
+    assert "hi from" not in first.out
+    second = on_terminal("exec", "goose", "hello", prompt="[y/N]", reply="y\n")
+    assert second.code == 0
+    assert "hi from acp" in second.out
+    assert call("exec", "--format", "quiet", "goose", "hello").out == "hi from acp\n"
+
+
+def test_an_added_agent_needs_no_confirmation_and_can_be_removed(
+    call: Call, install: Install, home: Path
+) -> None:
+    install("goose", HELLO)
+    assert call("agents", "add", "goose", "--", "goose", "--mine").code == 0
+    assert call("exec", "--format", "quiet", "goose", "hello").out == "hi from --mine\n"
+    again = call("agents", "add", "goose", "--", "other")
+    assert again.code == exit_codes.USAGE
+    assert "config.toml:1: agents.goose" in again.err
+    assert call("agents", "rm", "goose").code == 0
+    assert (home / "config/acp-console/config.toml").read_text() == ""
+    assert "not confirmed" in call("exec", "goose", "hello").err
+
+
+def test_an_added_agent_keeps_its_variables_directory_and_program_wherever_it_is_started(
+    call: Call, install: Install, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "import os\n" + HELLO.replace("sys.argv[1:]", "[os.environ['A'], os.getcwd()]")
+    install("mine", script)
+    monkeypatch.chdir(home)
+    words = ["--env", "A=${B}", "--cwd", "bin", "mine", "--", "./bin/mine"]
+    assert call("agents", "add", *words).code == 0
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("B", "b")
+    assert call("exec", "--format", "quiet", "mine", "hello").out == f"hi from b {home / 'bin'}\n"
+
+
+def test_what_was_remembered_of_a_known_agent_can_be_removed(call: Call, install: Install) -> None:
+    install("goose", HELLO)
+    on_terminal("exec", "goose", "hello", prompt="[y/N]", reply="y\n")
+    assert call("exec", "goose", "hello").code == 0
+    assert "removed what was remembered of goose" in call("agents", "rm", "goose").err
+    assert call("exec", "goose", "hello").code == exit_codes.USAGE
+    assert call("agents", "rm", "goose").code == exit_codes.USAGE
+
+
+def test_a_dialect_that_was_named_for_a_chat_is_remembered(home: Path) -> None:
+    words = ("chat", "demo", "--dialect", "acpex")
+    assert on_terminal(*words, prompt="demo", reply="\x11").code == 0
+    choices = json.loads((home / "state/acp-console/agents.json").read_text())
+    assert choices["agents"] == {"demo": {"dialect": "acpex"}}
+
+
+def test_a_replay_gives_an_own_agent_its_variables(
+    call: Call, install: Install, home: Path
+) -> None:
+    install("mine", "import os\n" + HELLO.replace("sys.argv[1:]", "[os.environ['A']]"))
+    assert call("agents", "add", "mine", "--env", "A=b", "--", "mine").code == 0
+    recording = str(home / "x.acp.ndjson")
+    assert call("exec", "--record", recording, "mine", "hello").code == 0
+    assert call("replay", recording, "mine").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["add", "mine"], "missing the agent's command, e.g. acp-console agents add mine --"),
+        (["add", "../x", "--", "y"], "cannot be a name"),
+        (["add", "demo", "--", "y"], "embedded agent"),
+        (["add", "x", "--env", "A", "--", "y"], "'A' is not NAME=VALUE"),
+        (["rm", "nope"], "there is no agent 'nope'"),
+        (["info"], "missing NAME"),
+        (["update"], "--from FILE|URL or --reset"),
+        (["update", "--from", "/no/such"], "/no/such: cannot be read: No such file"),
+        (["update", "--from", "http://example.org/x"], "needs https"),
+    ],
+)
+def test_a_wrong_call_says_what_is_missing(call: Call, words: list[str], problem: str) -> None:
+    done = call("agents", *words)
+    assert done.code == exit_codes.USAGE
+    assert problem in done.err
+
+
+CLAIMS = """
+methods = [{"id": "web", "name": "Web \x1b[31mlogin"},
+           {"id": "key", "name": "Key", "type": "env_var", "vars": [{"name": "MY_KEY"}]}]
+greet(agentInfo={"name": "x", "title": "Mine", "version": "1.2"},
+      agentCapabilities={"loadSession": True, "promptCapabilities": {"image": False}},
+      authMethods=methods)
+session = {"sessionId": "s1", "modes": {"currentModeId": "ask", "availableModes": [
+    {"id": "ask", "name": "Ask"}, {"id": "plan", "name": "Plan"}]}}
+tell(id=hear("session/new")["id"], result=session)
+hear("never")
+"""
+
+
+def test_info_shows_what_an_agent_claims(call: Call, agent: Agent) -> None:
+    done = call("agents", "info", "--", *agent(CLAIMS))
+    assert done.code == 0
+    lines = [line.split(maxsplit=1) for line in done.out.splitlines()]
+    assert ["agent", "Mine 1.2"] in lines
+    assert ["can", "loadSession"] in lines
+    assert ["mode", "ask  of: ask, plan"] in lines
+    assert "key: Key; set MY_KEY" in done.out
+    assert "\x1b" not in done.out
+    facts = json.loads(call("agents", "info", "--json", "--", *agent(CLAIMS)).out)
+    assert facts["agentInfo"]["version"] == "1.2"
+    assert [each["id"] for each in facts["authMethods"]] == ["web", "key"]
+    assert facts["options"][0]["values"][1] == {"id": "plan", "name": "Plan"}
+
+
+def test_info_of_an_agent_that_wants_a_login_still_shows_the_rest(call: Call, agent: Agent) -> None:
+    refusal = "tell(id=hear('session/new')['id'], error={'code': -32000, 'message': 'no key'})"
+    done = call("agents", "info", "--", *agent(f"greet()\n{refusal}\nhear('never')"))
+    assert done.code == 0
+    assert "protocol     version 1" in done.out
+    assert "no key" in done.err
+
+
+LOGIN = """
+methods = [{"id": "web", "name": "Web"}, {"id": "other", "name": "Other"}]
+first = hear("initialize")
+assert first["params"]["clientCapabilities"]["auth"] == {"terminal": True}
+tell(id=first["id"], result={"protocolVersion": 1, "authMethods": methods})
+request = hear("authenticate")
+sys.stderr.write("open https://login.example\\n")
+sys.stderr.flush()
+if request["params"]["methodId"] == "web":
+    tell(id=request["id"], result={})
+else:
+    tell(id=request["id"], error={"code": -32000, "message": "no such user"})
+hear("never")
+"""
+
+
+def test_login_by_a_method_of_the_agent_shows_what_it_writes(call: Call, agent: Agent) -> None:
+    done = call("agents", "login", "web", "--", *agent(LOGIN))
+    assert done.code == 0
+    assert "open https://login.example" in done.err
+    assert "logged in" in done.err
+
+
+@pytest.mark.parametrize(
+    ("method", "problem"),
+    [
+        (["other"], "no such user"),
+        (["nope"], "has no login 'nope'; it offers: web, other"),
+        ([], "name the login, one of: web, other"),
+    ],
+)
+def test_a_login_that_fails_says_why(
+    call: Call, agent: Agent, method: list[str], problem: str
+) -> None:
+    done = call("agents", "login", *method, "--", *agent(LOGIN))
+    assert done.code != 0
+    assert problem in done.err
+
+
+TERMINAL = """
+if sys.argv[1:] == ["--login"]:
+    print("key for " + os.environ["REALM"] + "?", flush=True)
+    sys.exit(0 if input() == "s3cret" else 7)
+method = {"id": "term", "name": "T", "type": "terminal",
+          "args": ["--login"], "env": {"REALM": "here"}}
+greet(authMethods=[method])
+hear("never")
+"""
+
+
+def test_a_login_in_the_terminal_runs_the_agents_own_program_there(install: Install) -> None:
+    program = install("mine", TERMINAL)
+    words = ("agents", "login", "--", str(program))
+    good = on_terminal(*words, prompt="key for here?", reply="s3cret\n")
+    assert (good.code, "logged in" in good.out) == (0, True)
+    bad = on_terminal(*words, prompt="key for here?", reply="wrong\n")
+    assert bad.code != 0
+    assert "the login ended with exit code 7" in bad.out
+
+
+def test_a_login_in_the_terminal_is_named_where_there_is_none(call: Call, install: Install) -> None:
+    program = install("mine", TERMINAL)
+    done = call("agents", "login", "--", str(program))
+    assert done.code != 0
+    assert f"run there: REALM=here {program} --login" in done.err
+
+
+def test_a_program_that_only_the_agent_names_is_never_run(
+    call: Call, agent: Agent, home: Path
+) -> None:
+    meta = {"terminal-auth": {"command": "touch", "args": [str(home / "ran")]}}
+    method = {"id": "t", "name": "T", "_meta": meta}
+    done = call("agents", "login", "--", *agent(f"greet(authMethods=[{method}])\nhear('never')"))
+    assert done.code != 0
+    assert f"run it yourself: touch {home / 'ran'}" in done.err
+    assert not (home / "ran").exists()
+
+
+def test_a_login_by_variables_names_those_to_set(
+    call: Call, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = {"id": "k", "name": "K", "type": "env_var", "vars": [{"name": "MY_KEY"}]}
+    command = agent(f"greet(authMethods=[{method}])\nhear('never')")
+    unset = call("agents", "login", "--", *command)
+    assert (unset.code, "MY_KEY" in unset.err) == (1, True)
+    monkeypatch.setenv("MY_KEY", "x")
+    assert call("agents", "login", "--", *command).code == 0
+
+
+REGISTRY = {
+    "version": "1.0.0",
+    "agents": [
+        {
+            "id": "gemini",
+            "name": "Gemini CLI",
+            "version": "9.0.0",
+            "description": "d",
+            "distribution": {"npx": {"package": "@google/gemini-cli@9.0.0", "args": ["--acp"]}},
+        },
+        {
+            "id": "brand-new",
+            "name": "New",
+            "version": "1.0.0",
+            "description": "d",
+            "distribution": {"uvx": {"package": "brand-new==1.0.0"}},
+        },
+    ],
+}
+
+
+def test_a_newer_catalogue_is_taken_from_a_file_and_given_back(call: Call, home: Path) -> None:
+    (home / "registry.json").write_text(json.dumps(REGISTRY))
+    done = call("agents", "update", "--from", str(home / "registry.json"))
+    assert "1 new, 0 gone, 0 with another command" in done.err
+    listed = {
+        each["name"]: each
+        for each in map(json.loads, call("agents", "--json").out.split("\n")[:-1])
+    }
+    assert listed["brand-new"]["command"] == ["uvx", "brand-new==1.0.0"]
+    assert listed["gemini"]["signIn"]
+    assert call("agents", "update", "--reset").code == 0
+    assert "brand-new" not in call("agents").out
+
+
+def test_a_newer_catalogue_is_taken_from_an_address(call: Call) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_there = self.path == "/registry.json"
+            self.send_response(200 if is_there else 404)
+            self.end_headers()
+            self.wfile.write(json.dumps(REGISTRY).encode() if is_there else b"")
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            base = f"http://127.0.0.1:{server.server_port}"
+            assert "1 new" in call("agents", "update", "--from", f"{base}/registry.json").err
+            missing = call("agents", "update", "--from", f"{base}/x")
+        finally:
+            server.shutdown()
+            thread.join()
+    assert missing.code == exit_codes.USAGE
+    assert "the server answered with 404" in missing.err
+
+
+def test_a_damaged_catalogue_says_how_to_go_back(call: Call, home: Path) -> None:
+    path = home / "state/acp-console/catalogue.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("{")
+    done = call("agents")
+    assert done.code == exit_codes.USAGE
+    assert "acp-console agents update --reset goes back" in done.err
+    assert call("agents", "update", "--reset").code == 0
+    assert call("agents").code == 0

@@ -9,7 +9,7 @@ import pytest
 
 from acp_agent.config.source import InvalidFileError
 from acp_console.client.agent_choices import ChoiceStore
-from acp_console.client.agents import DEMO_AGENT, UnknownAgentError
+from acp_console.client.agents import DEMO_AGENT, UnknownAgentError, command_agent
 from acp_console.client.catalogue import (
     Catalogue,
     Snapshot,
@@ -17,6 +17,7 @@ from acp_console.client.catalogue import (
     merged_snapshot,
     parse_snapshot,
 )
+from acp_console.client.session_options import SessionOption
 from acp_console.config import Config, parse_config
 
 Open = Callable[..., Catalogue]
@@ -274,6 +275,56 @@ def test_choices_of_different_agents_do_not_mix(tmp_path: Path) -> None:
     assert store.get("b").dialect == "acpex"
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "state" / "agents.json").stat().st_mode & 0o777 == 0o600
+
+
+def option(id_: str, category: str, *values: str) -> SessionOption:
+    return SessionOption(id_, category, tuple((each, each) for each in values), values[0], "x")
+
+
+def test_what_the_user_last_chose_for_an_agent_is_its_default_unless_it_is_configured(
+    open_: Open,
+) -> None:
+    catalogue = open_("gemini")
+    gemini = catalogue.spec(catalogue.find("gemini"))
+    store = catalogue.choices
+    store.remember(gemini, option("mode", "mode", "ask", "plan"), "plan")
+    store.remember(gemini, option("model", "model", "small", "large"), "large")
+    store.remember(gemini, option("web", "other", "x"), True)
+    store.update("gemini", dialect="acpex")
+    again = catalogue.spec(catalogue.find("gemini"))
+    assert (again.mode, again.dialect) == ("plan", "acpex")
+    assert again.options == {"model": "large", "web": "true"}
+    assert catalogue.spec(catalogue.find("gemini"), is_remembered=False) == gemini
+    configured = open_(
+        "gemini", config="[agents.gemini]\nmode = 'ask'\noptions = { web = false }\n"
+    )
+    last = configured.spec(configured.find("gemini"))
+    assert (last.mode, last.options) == ("ask", {"model": "large", "web": "false"})
+
+
+@pytest.mark.parametrize(
+    ("option_id", "category", "value"),
+    [
+        ("mode", "mode", "yolo"),
+        ("mode", "mode", "autoEdit"),
+        ("mode", "mode", "dontAsk"),
+        ("mode", "mode", "bypassPermissions"),
+        ("approval", "other", "full-access"),
+        ("policy", "other", "allow_all"),
+    ],
+)
+def test_a_choice_to_be_asked_less_lasts_only_for_its_session(
+    tmp_path: Path, option_id: str, category: str, value: str
+) -> None:
+    store = ChoiceStore(tmp_path / "agents.json")
+    store.remember(DEMO_AGENT, option(option_id, category, "ask", value), value)
+    assert not (tmp_path / "agents.json").exists()
+
+
+def test_choices_for_a_command_without_a_name_are_not_remembered(tmp_path: Path) -> None:
+    store = ChoiceStore(tmp_path / "agents.json")
+    store.remember(command_agent(["gemini"]), option("mode", "mode", "ask", "plan"), "plan")
+    assert not (tmp_path / "agents.json").exists()
 
 
 def test_a_damaged_file_of_choices_counts_as_empty(tmp_path: Path) -> None:

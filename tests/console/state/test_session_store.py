@@ -17,6 +17,7 @@ import pytest
 
 from acp_console.client.agents import AgentSpec, command_agent
 from acp_console.state.chat_session import ChatSession
+from acp_console.state.running_agent import RunningAgent
 from acp_console.state.session_store import (
     RunningSessionError,
     SessionStore,
@@ -49,7 +50,8 @@ class Chat:
     """A chat that is driven as a screen drives it."""
 
     def __init__(self, agent: AgentSpec, cwd: Path, store: SessionStore) -> None:
-        self.session = ChatSession(agent, cwd, store=store, on_change=self._changed)
+        self.agent = RunningAgent(agent, cwd, store=store)
+        self.session = ChatSession(self.agent, on_change=self._changed)
         self._has_changed = anyio.Event()
 
     def _changed(self) -> None:
@@ -77,7 +79,7 @@ class Chat:
 async def chat(agent: AgentSpec, cwd: Path, store: SessionStore) -> AsyncGenerator[Chat]:
     found = Chat(agent, cwd, store)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(found.session.run)
+        tasks.start_soon(found.agent.run)
         yield found
         await found.session.close()
 
@@ -157,8 +159,8 @@ async def test_a_draft_keeps_a_chat_in_which_nothing_was_said(
 ) -> None:
     async with chat(command_agent(agent(POLITE)), tmp_path, store) as talk:
         await talk.until(lambda: talk.session.state == "ready")
-        assert talk.session.run_record is not None
-        talk.session.run_record.keep_draft("s1", "half a\nthought")
+        assert talk.agent.run_record is not None
+        talk.agent.run_record.keep_draft("s1", "half a\nthought")
     assert only(store).draft == "half a\nthought"
     store.keep_draft(only(store), "")
     assert not store.sessions()
@@ -362,6 +364,7 @@ import anyio
 
 from acp_console.client.agents import command_agent
 from acp_console.state.chat_session import ChatSession
+from acp_console.state.running_agent import RunningAgent
 from acp_console.state.session_store import SessionStore
 from acp_inspector.journal import Frame
 
@@ -372,9 +375,10 @@ async def main():
         changed.set()
 
     store = SessionStore(Path(sys.argv[1]))
-    chat = ChatSession(command_agent(sys.argv[2:]), Path.cwd(), store=store, on_change=on_change)
+    agent = RunningAgent(command_agent(sys.argv[2:]), Path.cwd(), store=store)
+    chat = ChatSession(agent, on_change=on_change)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(chat.run)
+        tasks.start_soon(agent.run)
         chat.send("go")
         while True:
             entries, _ = chat.take_changes()

@@ -892,7 +892,17 @@ async def test_list_of_agents_names_its_key_in_the_footer(tmp_path: Path) -> Non
 async def test_several_chats_are_open_at_once_and_go_on_unseen(
     workplace: Path, agent: Agent
 ) -> None:
-    asks = command_agent(agent(ASKS))
+    script = """
+greet()
+for id_ in ("s1", "s2"):
+    tell(id=hear("session/new")["id"], result={"sessionId": id_})
+prompt = hear("session/prompt")
+update("tool_call", toolCallId="t", title="Run make", kind="execute")
+say(ask_consent(toolCallId="t"))
+end(prompt)
+hear("never")
+"""
+    asks = command_agent(agent(script))
     app = ConsoleApp(agent=asks, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(140, 30)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
@@ -900,6 +910,8 @@ async def test_several_chats_are_open_at_once_and_go_on_unseen(
         await pilot.press("ctrl+n")
         await until(pilot, lambda: app.screen is not first and "● ready" in say(app))
         second = chat_of(app)
+        assert second.chat.agent is first.chat.agent
+        assert second.chat.session_id != first.chat.session_id
         await pilot.press("alt+up")
         await until(pilot, lambda: app.screen is first)
         await pilot.press(*"go", "enter", "alt+down")
@@ -944,7 +956,9 @@ async def test_chats_at_the_same_time_record_beside_each_other(workplace: Path) 
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         first = app.screen
-        await pilot.press("ctrl+n")
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await pilot.press(*"demo reads", "enter")
         await until(pilot, lambda: app.screen is not first and "● ready" in say(app))
     for name in ("it.acp.ndjson", "it-2.acp.ndjson"):
         recording = read_recording(workplace / name)

@@ -1,0 +1,251 @@
+"""`acp-console doctor`: looks for what keeps the console from working on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import anyio
+import click
+
+from acp_agent.config.load import load_settings
+from acp_agent.config.source import InvalidFileError
+from acp_agent.paths import ConfigPathError, config_file
+from acp_console.cli import exit_codes
+from acp_console.client.agents import DEMO_AGENT
+from acp_console.client.catalogue import Catalogue, open_catalogue
+from acp_console.client.installed import installed_version
+from acp_console.client.probe import probe_agent
+from acp_console.paths import config_path, state_directory
+from acp_console.render.values import format_size, plural
+from acp_inspector.proxy.client import running_proxies
+from acp_inspector.proxy.control import SocketDirectoryError, socket_directory, sockets
+from acp_protocol.errors import AcpError
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.version import SCHEMA_ID, VERSION
+
+JSON_VERSION: Final = 1
+MIN_COLUMNS, MIN_LINES = 40, 10
+"""The smallest terminal that the screens are made for."""
+MIN_FREE_BYTES: Final = 100 * 2**20
+DEMO_TIMEOUT_S: Final = 20.0
+"""Seconds that the demo agent has for each step."""
+
+Level: TypeAlias = Literal["ok", "warning", "error"]
+SIGNS: Final[Mapping[Level, str]] = {"ok": "✓", "warning": "!", "error": "✗"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something that was looked at; its texts may be untrusted."""
+
+    area: str
+    level: Level
+    text: str
+    hint: str = ""
+    """What to do about it."""
+
+
+@click.command(name="doctor")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def command(*, as_json: bool) -> int:
+    """Check what the console needs on this machine.
+
+    \b
+    acp-console doctor
+
+    It looks at Python, the terminal, configuration files, directories, agents and running proxies,
+    and starts the embedded demo agent. It starts no other agent. The exit code is 1 if something is
+    wrong; what may be meant so is marked with "!" and does not count.
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    checks = list(_checks())
+    is_ok = all(check.level != "error" for check in checks)
+    if as_json:
+        facts = {"v": JSON_VERSION, "version": VERSION, "schema": SCHEMA_ID, "ok": is_ok}
+        click.echo(json.dumps({**facts, "checks": [asdict(check) for check in checks]}))
+    else:
+        click.echo(f"acp-console {VERSION} (ACP schema {SCHEMA_ID})")
+        for check in checks:
+            click.echo(f"{SIGNS[check.level]} {check.area:<9} {single_line(check.text, 300)}")
+            if check.hint:
+                click.echo(f"  {'':<9} {single_line(check.hint, 300)}")
+    return exit_codes.DONE if is_ok else exit_codes.FOUND
+
+
+def _checks() -> Iterator[Check]:
+    yield Check("python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
+    yield from _terminal()
+    yield from _configuration()
+    yield from _directories()
+    yield from _agents()
+    yield from _proxies()
+
+
+def _terminal() -> Iterator[Check]:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        yield Check("terminal", "ok", "none; chat and inspect need one, the other commands do not")
+    else:
+        columns, lines = os.get_terminal_size(sys.stdout.fileno())
+        is_small = columns < MIN_COLUMNS or lines < MIN_LINES
+        yield Check(
+            "terminal",
+            "warning" if is_small else "ok",
+            f"{columns} × {lines} cells",
+            f"screens are made for at least {MIN_COLUMNS} × {MIN_LINES}" if is_small else "",
+        )
+    name = os.environ.get("TERM", "")
+    if name in {"", "dumb"}:
+        yield Check(
+            "terminal", "warning", f"TERM is {name or 'not set'}", "set it, e.g. to xterm-256color"
+        )
+    else:
+        yield Check("terminal", "ok", f"TERM is {name}, {_colours(name)}")
+    encoding = (sys.stdout.encoding or "").lower()
+    if encoding.replace("-", "") != "utf8":
+        hint = "set a locale with UTF-8, e.g. LANG=C.UTF-8"
+        yield Check("terminal", "warning", f"the encoding is {encoding or 'not known'}", hint)
+
+
+def _colours(term: str) -> str:
+    if os.environ.get("NO_COLOR"):
+        return "no colours (NO_COLOR is set)"
+    if os.environ.get("COLORTERM", "").lower() in {"truecolor", "24bit"}:
+        return "16 million colours"
+    return "256 colours" if "256" in term else "16 colours"
+
+
+def _configuration() -> Iterator[Check]:
+    try:
+        path = config_path()
+        config = open_catalogue().config
+    except (ConfigPathError, InvalidFileError) as error:
+        yield from (Check("config", "error", line) for line in str(error).splitlines())
+    else:
+        counts = f"{plural(len(config.agents), 'agent')}, {plural(len(config.mcp), 'MCP server')}"
+        yield Check("config", "ok", f"{path}: {counts if config.path else 'not there'}")
+    try:
+        ours = config_file(None, os.environ)
+        if ours is not None:
+            load_settings(ours, os.environ, {})
+    except (ConfigPathError, InvalidFileError) as error:
+        yield from (Check("config", "error", line) for line in str(error).splitlines())
+    else:
+        yield Check("config", "ok", f"{ours} (acp-agent)" if ours else "acp-agent.toml: not there")
+
+
+def _directories() -> Iterator[Check]:
+    state = state_directory()
+    yield _directory(state)
+    with_files = next(each for each in (state, *state.parents) if each.exists())
+    free = shutil.disk_usage(with_files).free
+    if free < MIN_FREE_BYTES:
+        yield Check("state", "warning", f"{state}: only {format_size(free)} are free")
+    try:
+        yield Check("state", "ok", f"{socket_directory()} (sockets)")
+    except SocketDirectoryError as error:
+        yield Check("state", "error", str(error))
+
+
+def _directory(path: Path) -> Check:
+    """Check a directory of the user, which need not exist yet."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        parent = next(each for each in path.parents if each.exists())
+        if os.access(parent, os.W_OK | os.X_OK):
+            return Check("state", "ok", f"{path}: made when it is needed")
+        return Check("state", "error", f"{path}: cannot be made: you may not write to {parent}")
+    except OSError as error:
+        return Check("state", "error", f"{path}: {error.strerror}")
+    mode = stat.S_IMODE(found.st_mode)
+    if not stat.S_ISDIR(found.st_mode):
+        return Check("state", "error", f"{path}: no directory", "move it away")
+    if found.st_uid != os.getuid():
+        return Check("state", "error", f"{path}: it belongs to another user")
+    if mode & 0o077:
+        return Check("state", "error", f"{path}: others have access", f"run chmod 700 {path}")
+    if not os.access(path, os.W_OK | os.X_OK):
+        return Check("state", "error", f"{path}: you may not write", f"run chmod 700 {path}")
+    return Check("state", "ok", str(path))
+
+
+def _agents() -> Iterator[Check]:
+    yield anyio.run(_demo)
+    try:
+        catalogue = open_catalogue()
+    except AcpError:
+        # Said of the configuration.
+        return
+    for entry in catalogue.entries:
+        if entry.state == "ready" and entry.source != "demo":
+            assert entry.program is not None
+            packages = entry.facts.package_names() if entry.facts else ()
+            version = installed_version(entry.program, packages) or "(version not known)"
+            yield Check("agents", "ok", f"{entry.name} {version}  {entry.program}")
+        elif entry.source == "config":
+            line = f"{entry.name}: no program {entry.command[0]!r} was found"
+            yield Check("agents", "error", line, catalogue.config.at("agents", entry.name))
+        try:
+            catalogue.spec(entry)
+        except InvalidFileError as error:
+            yield Check("agents", "error", str(error))
+    yield from _wrappers(catalogue)
+
+
+def _wrappers(catalogue: Catalogue) -> Iterator[Check]:
+    for runner in ("npx", "uvx"):
+        found = shutil.which(runner)
+        install = "npm" if runner == "npx" else "uv"
+        waiting = [
+            entry
+            for entry in catalogue.entries
+            if entry.state != "ready" and entry.install.startswith(f"{install} ")
+        ]
+        if found:
+            text = f"{runner} can start {len(waiting)} more of the catalogue  {found}"
+        else:
+            text = f"no {runner}, which {len(waiting)} more of the catalogue would need"
+        yield Check("agents", "ok", text)
+
+
+async def _demo() -> Check:
+    try:
+        claims = await probe_agent(
+            DEMO_AGENT,
+            Path("/"),
+            start_timeout=DEMO_TIMEOUT_S,
+            session_timeout=DEMO_TIMEOUT_S,
+        )
+    except AcpError as error:
+        return Check("agents", "error", f"the demo agent does not start: {error}")
+    if claims.session_error is not None:
+        return Check("agents", "error", f"the demo agent: {claims.session_error}")
+    return Check("agents", "ok", "demo starts and opens a session")
+
+
+def _proxies() -> Iterator[Check]:
+    try:
+        before = sockets()
+    except SocketDirectoryError:
+        # Said of the directory.
+        return
+    running = running_proxies()
+    for proxy in running:
+        yield Check("proxies", "ok", f"{proxy.name} runs, process {proxy.pid}")
+    after = set(sockets())
+    removed = [path for path in before if path not in after]
+    silent = after - {proxy.path for proxy in running}
+    if removed:
+        yield Check("proxies", "ok", f"removed {plural(len(removed), 'socket')} of killed proxies")
+    for path in sorted(silent):
+        yield Check("proxies", "warning", f"{path} does not answer", "end its process")
+    if not before:
+        yield Check("proxies", "ok", "none runs")

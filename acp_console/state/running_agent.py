@@ -1,0 +1,296 @@
+"""One agent that runs, with any number of sessions.
+
+`run` owns the process and the connection; each session is served by a task below it. A restart
+waits for the end of the old process, so nothing of an old agent reaches a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from acp_console.client.agents import AgentSpec
+from acp_console.client.connection import AgentConnection, connect_agent
+from acp_console.client.handlers import ClientHandlers
+from acp_console.client.permissions import PermissionPrompt
+from acp_console.client.recording import record_journal
+from acp_console.render.values import plural
+from acp_inspector.analysis.conversations import Conversations
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.analysis.items import Notice
+from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.messages import Decoder
+from acp_inspector.recording.format import RecordingError
+from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.errors import AcpError
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import InvalidMessage
+
+if TYPE_CHECKING:
+    from acp_console.state.chat_session import ChatSession
+    from acp_console.state.session_store import Run, SessionStore
+
+CLOSE_TIMEOUT_S: Final = 8.0
+"""Seconds that the agent's end may take."""
+PORTION: Final = 50
+"""Entries that are applied without a look at the clock."""
+
+
+class RunningAgent:
+    """An agent's process and connection, again after each restart.
+
+    Args:
+        spec: the agent to start.
+        cwd: the directory that it is started in.
+        record: where to record its traffic.
+        store: where each of its processes is kept; None: nowhere.
+        after: the agent that recorded to that file before; its recording is continued once it is
+        closed.
+    """
+
+    def __init__(
+        self,
+        spec: AgentSpec,
+        cwd: Path,
+        *,
+        record: Path | None = None,
+        store: SessionStore | None = None,
+        after: RunningAgent | None = None,
+    ) -> None:
+        self.spec = spec
+        self.cwd = cwd
+        self.record = record
+        self.journal = Journal()
+        """The traffic of all its processes, also those before a restart."""
+        self.title = spec.title
+        """The agent's own name; untrusted."""
+        self.link: AgentConnection | None = None
+        """The connection, while there is one."""
+        self.sessions: list[ChatSession] = []
+        self.owns_recording = False
+        """Whether this agent, and not one before it, writes the recording."""
+        self.recording_failure = ""
+        """Why the recording lacks entries; empty if it lacks none."""
+        self.entries_read = 0
+        """Entries of the journal that the conversations know."""
+        self._after = after
+        self._store = store
+        self.run_record: Run | None = None
+        """The present process in the store."""
+        self._wake = anyio.Event()
+        self._restart = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._process_scope = anyio.CancelScope()
+        self._is_over = anyio.Event()
+        self._is_closed = anyio.Event()
+        self._new_connection()
+
+    @property
+    def is_running(self) -> bool:
+        return self.link is not None
+
+    def now(self) -> float | None:
+        """Return the seconds since the journal began; None when no process runs."""
+        if all(session.state == "stopped" for session in self.sessions):
+            return None
+        return (datetime.now(UTC) - self.journal.created).total_seconds()
+
+    def add(self, session: ChatSession) -> None:
+        """Open a session as soon as the agent runs."""
+        self.sessions.append(session)
+        self._wake.set()
+
+    def restart(self) -> None:
+        """End the process and start it again; each session goes on in it if the agent can."""
+        self._restart.set()
+        self._process_scope.cancel()
+
+    async def run(self) -> None:
+        """Run the agent, again after each `restart`, until `close`."""
+
+        def changed(entry: Entry) -> None:
+            del entry
+            self._changed()
+
+        unsubscribe = self.journal.subscribe(changed)
+        try:
+            with self._scope:
+                if self._after is not None:
+                    await self._after.wait_closed()
+                    self.owns_recording, self._after = self._after.owns_recording, None
+                while True:
+                    try:
+                        await self._run_recorded()
+                    except RecordingError as error:
+                        self._stop(error)
+                        await self._wait_for_restart()
+        finally:
+            unsubscribe()
+            self._is_over.set()
+
+    async def close(self) -> None:
+        self._scope.cancel()
+        with anyio.move_on_after(CLOSE_TIMEOUT_S):
+            await self._is_over.wait()
+        self._is_closed.set()
+
+    async def wait_closed(self) -> None:
+        await self._is_closed.wait()
+
+    async def close_session(self, session: ChatSession) -> None:
+        """Close a session, and the agent with the last one."""
+        if self.sessions == [session]:
+            await self.close()
+        elif session in self.sessions:
+            self.sessions.remove(session)
+            session.leave()
+
+    async def decide(self, request: PermissionPrompt) -> str | None:
+        """Ask the user of the session; None where no session of ours is meant."""
+        for session in self.sessions:
+            if session.session_id == request.session_id:
+                return await session.decide(request)
+        return None
+
+    def read_journal(self, limit_s: float = inf) -> None:
+        """Apply what was said; stop after `limit_s` seconds, and go on with the next call."""
+        ends_at = monotonic() + limit_s
+        entries = self.journal.entries
+        while self.entries_read < len(entries) and monotonic() < ends_at:
+            portion = entries[self.entries_read : self.entries_read + PORTION]
+            self.entries_read += len(portion)
+            self._apply(portion)
+
+    # Running
+
+    async def _run_recorded(self) -> None:
+        with record_journal(
+            self.journal,
+            self.spec,
+            self.cwd,
+            self.record,
+            mode="append" if self.owns_recording else "new",
+            warn=self._on_recording_failure,
+        ):
+            self.owns_recording = self.record is not None
+            while True:
+                await self._run_process()
+                await self._wait_for_restart()
+
+    async def _wait_for_restart(self) -> None:
+        await self._restart.wait()
+        self._restart = anyio.Event()
+
+    async def _run_process(self) -> None:
+        self.read_journal()
+        for session in self.sessions:
+            session.prepare()
+        self._new_connection()
+        error: AcpError | None = None
+        with anyio.CancelScope() as self._process_scope:
+            try:
+                with ExitStack() as stack:
+                    if self._store is not None:
+                        kept = self._store.record(
+                            self.journal, self.spec, self.cwd, warn=self._on_recording_failure
+                        )
+                        self.run_record = stack.enter_context(kept)
+                    error = await self._serve()
+            except AcpError as problem:
+                error = problem
+        self.link = None
+        self._stop(error)
+
+    async def _serve(self) -> AcpError | None:
+        """Serve all sessions until the agent ends; return why it did."""
+        endings: list[AcpError] = []
+
+        async def watch() -> None:
+            endings.append(await link.wait_closed())
+            for session in self.sessions:
+                session.cancel_permissions()
+            scope.cancel()
+
+        def note_output(session_id: str, terminal: str) -> None:
+            for session in self.sessions:
+                if session.session_id == session_id:
+                    session.note_outputs([terminal])
+
+        handlers = ClientHandlers(self, runs=True, on_output=note_output)
+        async with connect_agent(
+            self.spec, cwd=self.cwd, journal=self.journal, handlers=handlers
+        ) as link:
+            self.link, self.title = link, link.title
+            served: set[ChatSession] = set()
+            with anyio.CancelScope() as scope:
+                async with BackgroundTasks() as tasks:
+                    tasks.start_soon(watch)
+                    while True:
+                        for session in self.sessions:
+                            if session not in served:
+                                served.add(session)
+                                tasks.start_soon(session.serve, link, handlers)
+                        await self._wake.wait()
+                        self._wake = anyio.Event()
+        return next(iter(endings), None)
+
+    def _stop(self, error: AcpError | None) -> None:
+        for session in self.sessions:
+            session.stop(error)
+        self._changed()
+
+    def _changed(self) -> None:
+        for session in self.sessions:
+            session.on_change()
+
+    def _on_recording_failure(self, text: str) -> None:
+        self.recording_failure = text
+        self._changed()
+
+    # The traffic
+
+    def _new_connection(self) -> None:
+        self.conversations = Conversations()
+        self._decoder = Decoder(self.spec.open_dialect())
+        self._exchanges = Exchanges()
+        self._stray_lines = 0
+        self._stray_text = ""
+        self._stray_notice: Notice | None = None
+
+    def _apply(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if not isinstance(entry, Frame):
+                continue
+            decoded = self._decoder.decode(entry)
+            is_message = not any(isinstance(each, InvalidMessage) for each in decoded.messages)
+            if entry.side == "agent" and entry.data.strip() and not is_message:
+                self._report_stray_line(entry)
+            for change in self.conversations.apply(entry, self._exchanges.pair(decoded)):
+                if self.run_record is not None and (change.item is None or change.is_new):
+                    self.run_record.note(self.conversations.sessions[change.session_id])
+                if change.item is None:
+                    continue
+                for session in self.sessions:
+                    if session.session_id in {None, change.session_id}:
+                        session.note_change(change.item)
+
+    def _report_stray_line(self, frame: Frame) -> None:
+        """Add a notice for the first line that is not a message; count further ones in it."""
+        self._stray_lines += 1
+        if self._stray_notice is None:
+            quoted = single_line(frame.data.decode(errors="replace"), 80)
+            text = f"{self.spec.title} wrote a line to stdout that is not a message: {quoted}"
+            self._stray_text = text
+            self._stray_notice = Notice("stray", text, frame.seq)
+        else:
+            more = plural(self._stray_lines - 1, "more such line")
+            self._stray_notice.rewrite(f"{self._stray_text} (and {more})", frame.seq)
+        for session in self.sessions:
+            session.note_change(self._stray_notice)
