@@ -24,6 +24,7 @@ from acp_console.state.session_store import (
     StoredSession,
     UnknownSessionError,
     export_recording,
+    open_user_store,
     read_conversations,
     read_decisions,
 )
@@ -144,6 +145,18 @@ async def test_nothing_is_kept_where_the_user_wants_none(
         await talk.turn("hello")
     assert not folder.exists()
     assert not store.sessions()
+
+
+@pytest.mark.parametrize("text", ["[privacy]\njournal = false\n", "[privacy\n"])
+def test_the_configuration_says_that_nothing_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "acp-console").mkdir()
+    (tmp_path / "acp-console" / "config.toml").write_text(text)
+    recorded(open_user_store(), *opening("session/new", "a"), *turn("a", "x"))
+    assert not (tmp_path / "state").exists()
 
 
 async def test_a_chat_in_which_nothing_was_said_is_not_kept(
