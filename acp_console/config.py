@@ -1,4 +1,4 @@
-"""The console's configuration: agents of the user and changes to known ones, and MCP servers.
+"""The console's configuration: agents, MCP servers, and what may be kept.
 
 The user writes the file `config.toml`. What the console finds out by itself is not here.
 """
@@ -104,16 +104,16 @@ class AgentTable(_Table):
 
 
 class PrivacyTable(_Table):
-    """`[privacy]`: what is kept on this machine."""
+    """`[privacy]`: what the console keeps by itself."""
 
     journal: bool = True
-    """Whether every session of the chat is kept in the state directory."""
+    """Whether sessions of the chat and its prompts are kept."""
 
 
 class _File(_Table):
-    privacy: PrivacyTable = PrivacyTable()
     agents: dict[_AgentName, AgentTable] = {}
     mcp: dict[ServerId, ServerTable] = {}
+    privacy: PrivacyTable = PrivacyTable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,8 @@ class Config:
     path: Path | None = None
     agents: Mapping[str, AgentTable] = field(default_factory=dict[str, AgentTable])
     mcp: Mapping[str, ServerTable] = field(default_factory=dict[str, ServerTable], repr=False)
-    source: ParsedFile | None = field(default=None, repr=False)
     privacy: PrivacyTable = field(default_factory=PrivacyTable)
+    source: ParsedFile | None = field(default=None, repr=False)
 
     def at(self, *keys: str) -> str:
         """Return the place of a key for messages, as in `config.toml:7: agents.x.command`."""
@@ -173,7 +173,7 @@ def parse_config(path: Path, text: str) -> Config:
     else:
         problems += _unknown_servers(file)
         if not problems:
-            return Config(path, file.agents, file.mcp, source, file.privacy)
+            return Config(path, file.agents, file.mcp, file.privacy, source)
     # A union reports each of its types.
     lines = dict.fromkeys(
         (source.line(at), f"{source.at(at)}: {spelled(at)}: {problem}") for at, problem in problems
@@ -214,12 +214,12 @@ def _sentence(error: ErrorDetails) -> str:
             return f"must be {' or '.join(map(str, get_args(Literal[1, 2])))}"
         case _ if path[2:3] == ("options",) and len(path) == 4:
             return "must be a string, a number, true or false"
-        case "bool_type":
-            return "must be true or false"
         case "string_type":
             return "must be a string"
         case "list_type":
             return "must be a list of strings"
+        case "bool_type":
+            return "must be true or false"
         case "dict_type" | "model_type":
             return "must be a table"
         case _:
@@ -227,8 +227,10 @@ def _sentence(error: ErrorDetails) -> str:
 
 
 def _known_keys(path: KeyPath) -> Mapping[str, Any]:
-    models: dict[Any, type[BaseModel]] = {"agents": AgentTable, "mcp": ServerTable}
-    if path[0] == "privacy" and len(path) == 2:
-        return PrivacyTable.model_fields
+    models: dict[Any, type[BaseModel]] = {
+        "agents": AgentTable,
+        "mcp": ServerTable,
+        "privacy": PrivacyTable,
+    }
     model = _File if len(path) == 1 else models.get(path[0])
     return cast("Mapping[str, Any]", model.model_fields if model else {})
