@@ -142,6 +142,23 @@ def named_agent(name: str, *, is_remembered: bool = False) -> AgentSpec:
     return catalogue.spec(entry, is_remembered=is_remembered)
 
 
+def agent_names() -> list[str]:
+    """Return the names of all agents; those that come with us if the configuration is invalid."""
+    from acp_agent.config.source import InvalidFileError
+    from acp_console.client.catalogue import bundled_snapshot, open_catalogue
+
+    try:
+        return [entry.name for entry in open_catalogue().entries]
+    except InvalidFileError:
+        return [DEMO_AGENT.name, *(each.id for each in bundled_snapshot().agents)]
+
+
+def complete_agent(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the names of agents that a shell can complete."""
+    del context, parameter
+    return [name for name in agent_names() if name.startswith(begun)]
+
+
 def _confirm(entry: CatalogueEntry) -> None:
     """Show the command of an agent and ask whether it may run.
 

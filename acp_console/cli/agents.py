@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, chosen_agent
+from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_agent
 from acp_console.cli.errors import say
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agent_choices import ChoiceStore
@@ -205,7 +205,7 @@ _cwd_option = click.option(
 
 
 @command.command(name="info", cls=AgentCommand)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_agent)
 @_cwd_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_context
@@ -301,7 +301,7 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
 
 
 @command.command(name="login", cls=AgentCommand)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_agent)
 @click.argument("method", required=False)
 @_cwd_option
 @click.pass_context

@@ -126,6 +126,7 @@ class ChatScreen(Screen[None]):
         """The texts that stand in the bars: each is drawn again only when it changes."""
         self._asks: dict[int, tuple[ToolCallItem, PermissionRequest]] = {}
         """Open permission requests, oldest first, by their calls."""
+
     def compose(self) -> ComposeResult:
         inspection = ChatInspection(now=self.chat.now, id="inspection")
         yield Static(id="status", classes="bar", markup=False)

@@ -167,6 +167,43 @@ def test_a_dialect_that_was_named_for_a_chat_is_remembered(home: Path) -> None:
     assert choices["agents"] == {"demo": {"dialect": "acpex"}}
 
 
+CHAT = "greet(agentInfo={'name': 'x', 'title': 'Mine of the test'})\nopen_session()\nhear('never')"
+
+
+@pytest.mark.parametrize("words", [("own",), ("chat", "own"), ("--", "mine")])
+def test_an_agent_or_a_command_opens_a_chat(
+    install: Install, configure: Configure, words: tuple[str, ...]
+) -> None:
+    install("mine", CHAT)
+    configure("[agents.own]\ncommand = ['mine']\n")
+    done = on_terminal(*words, prompt="Mine of the test", reply="\x11")
+    assert done.code == 0
+    assert "Mine of the test" in done.out
+
+
+def test_a_file_opens_its_frames(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hello = Path(__file__).parents[3] / "recordings/hello.acp.ndjson"
+    monkeypatch.chdir(home)
+    Path("own").write_bytes(hello.read_bytes())
+    done = on_terminal("own", prompt="initialize", reply="\x11")
+    assert done.code == 0
+    assert "initialize" in done.out
+
+
+def test_a_mistyped_agent_is_answered_with_the_one_that_was_meant(call: Call) -> None:
+    assert "Did you mean 'gemini'?" in call("gemnii").err
+
+
+@pytest.mark.parametrize("line", ["acp-console chat ge", "acp-console agents info ge"])
+def test_a_shell_completes_the_names_of_agents(
+    call: Call, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    monkeypatch.setenv("_ACP_CONSOLE_COMPLETE", "bash_complete")
+    assert call().out == "plain,gemini\n"
+
+
 def test_a_replay_gives_an_own_agent_its_variables(
     call: Call, install: Install, home: Path
 ) -> None:
