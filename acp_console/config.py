@@ -1,4 +1,4 @@
-"""The console's configuration: agents of the user and changes to known ones, and MCP servers.
+"""The console's configuration: agents, MCP servers, and what may be kept.
 
 The user writes the file `config.toml`. What the console finds out by itself is not here.
 """
@@ -103,9 +103,17 @@ class AgentTable(_Table):
     """The MCP servers of its sessions; all that are configured by default."""
 
 
+class PrivacyTable(_Table):
+    """`[privacy]`: what the console keeps by itself."""
+
+    journal: bool = True
+    """Whether sessions of the chat and its prompts are kept."""
+
+
 class _File(_Table):
     agents: dict[_AgentName, AgentTable] = {}
     mcp: dict[ServerId, ServerTable] = {}
+    privacy: PrivacyTable = PrivacyTable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +123,7 @@ class Config:
     path: Path | None = None
     agents: Mapping[str, AgentTable] = field(default_factory=dict[str, AgentTable])
     mcp: Mapping[str, ServerTable] = field(default_factory=dict[str, ServerTable], repr=False)
+    privacy: PrivacyTable = field(default_factory=PrivacyTable)
     source: ParsedFile | None = field(default=None, repr=False)
 
     def at(self, *keys: str) -> str:
@@ -164,7 +173,7 @@ def parse_config(path: Path, text: str) -> Config:
     else:
         problems += _unknown_servers(file)
         if not problems:
-            return Config(path, file.agents, file.mcp, source)
+            return Config(path, file.agents, file.mcp, file.privacy, source)
     # A union reports each of its types.
     lines = dict.fromkeys(
         (source.line(at), f"{source.at(at)}: {spelled(at)}: {problem}") for at, problem in problems
@@ -209,6 +218,8 @@ def _sentence(error: ErrorDetails) -> str:
             return "must be a string"
         case "list_type":
             return "must be a list of strings"
+        case "bool_type":
+            return "must be true or false"
         case "dict_type" | "model_type":
             return "must be a table"
         case _:
@@ -216,6 +227,10 @@ def _sentence(error: ErrorDetails) -> str:
 
 
 def _known_keys(path: KeyPath) -> Mapping[str, Any]:
-    models: dict[Any, type[BaseModel]] = {"agents": AgentTable, "mcp": ServerTable}
+    models: dict[Any, type[BaseModel]] = {
+        "agents": AgentTable,
+        "mcp": ServerTable,
+        "privacy": PrivacyTable,
+    }
     model = _File if len(path) == 1 else models.get(path[0])
     return cast("Mapping[str, Any]", model.model_fields if model else {})

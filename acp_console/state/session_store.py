@@ -12,6 +12,7 @@ run, so neither is known by its id alone.
 from __future__ import annotations
 
 import fcntl
+import glob
 import math
 import os
 import re
@@ -28,7 +29,9 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from acp_agent.config.source import InvalidFileError
 from acp_console.client.agents import AgentSpec
+from acp_console.config import load_config
 from acp_console.paths import PRIVATE_DIRECTORY, state_directory, write_private
 from acp_inspector.analysis.conversation import Conversation, SessionInfo
 from acp_inspector.analysis.conversations import Conversations
@@ -495,6 +498,14 @@ class SessionStore:
             self._folder.chmod(PRIVATE_DIRECTORY)
 
 
+def open_user_store() -> SessionStore:
+    """Return the user's store; where the configuration is invalid, nothing new is kept."""
+    try:
+        return SessionStore(is_on=load_config().privacy.journal)
+    except InvalidFileError:
+        return SessionStore(is_on=False)
+
+
 def read_conversations(session: StoredSession) -> list[Conversation]:
     """Return what was said in a session: a conversation for each run, oldest first.
 
@@ -676,7 +687,7 @@ def _lock_of(recording: Path, *, waits: bool = False) -> Generator[bool]:
 
 
 def _unlink(recording: Path) -> None:
-    # What names the sessions goes last: without a recording it names none.
+    """Remove a recording and all that is kept beside it."""
     recording.unlink(missing_ok=True)
-    for path in recording.parent.glob(f"{_facts_path(recording).name}*"):
+    for path in recording.parent.glob(f"{glob.escape(recording.name.removesuffix(SUFFIX))}.*"):
         path.unlink(missing_ok=True)

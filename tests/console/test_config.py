@@ -140,3 +140,12 @@ def test_a_file_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path) -> Non
     (tmp_path / "acp-console/config.toml").symlink_to("nowhere")
     with pytest.raises(InvalidFileError, match="cannot be read: No such file"):
         load_config(variables)
+
+
+def test_sessions_are_kept_unless_the_user_wants_none() -> None:
+    assert parsed("").privacy.journal
+    assert not parsed("[privacy]\njournal = false\n").privacy.journal
+    assert problems('[privacy]\njournal = "no"\njornal = true\n') == [
+        "config.toml:2: privacy.journal: must be true or false",
+        "config.toml:3: privacy.jornal: unknown key; did you mean journal?",
+    ]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import signal
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import anyio
 import pytest
@@ -26,18 +24,16 @@ from acp_console.state.session_store import (
     StoredSession,
     UnknownSessionError,
     export_recording,
+    open_user_store,
     read_conversations,
     read_decisions,
 )
-from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.items import AgentMessage, ToolCallItem, UserMessage
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
-from acp_protocol.framing import Side
 from tests.console.conftest import Agent
+from tests.console.recorded_runs import AGENT, opening, recorded, running, text_block, turn, update
 
-Message: TypeAlias = tuple[Side, dict[str, Any]]
-"""Who sends it, and its members."""
 LIMIT = 20.0
 """Seconds after which a chat counts as stuck."""
 
@@ -151,6 +147,18 @@ async def test_nothing_is_kept_where_the_user_wants_none(
     assert not store.sessions()
 
 
+@pytest.mark.parametrize("text", ["[privacy]\njournal = false\n", "[privacy\n"])
+def test_the_configuration_says_that_nothing_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "acp-console").mkdir()
+    (tmp_path / "acp-console" / "config.toml").write_text(text)
+    recorded(open_user_store(), *opening("session/new", "a"), *turn("a", "x"))
+    assert not (tmp_path / "state").exists()
+
+
 async def test_a_chat_in_which_nothing_was_said_is_not_kept(
     agent: Agent, tmp_path: Path, store: SessionStore, folder: Path
 ) -> None:
@@ -238,57 +246,6 @@ hear("session/prompt")
     )
 
 
-def speak(journal: Journal, *messages: Message) -> None:
-    for side, message in messages:
-        journal.line(side, json.dumps({"jsonrpc": "2.0", **message}).encode())
-
-
-def opening(method: str, session: str, *, id_: int = 1) -> list[Message]:
-    known = {} if method == "session/new" else {"sessionId": session}
-    return [
-        ("client", {"id": id_, "method": method, "params": {"cwd": "/", **known}}),
-        ("agent", {"id": id_, "result": {"sessionId": session}}),
-    ]
-
-
-def update(session: str, kind: str, text: str) -> Message:
-    change = {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
-    params = {"sessionId": session, "update": change}
-    return "agent", {"method": "session/update", "params": params}
-
-
-def turn(session: str, text: str, *, id_: int = 2) -> list[Message]:
-    params = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
-    return [
-        ("client", {"id": id_, "method": "session/prompt", "params": params}),
-        update(session, "agent_message_chunk", f"re: {text}"),
-        ("agent", {"id": id_, "result": {"stopReason": "end_turn"}}),
-    ]
-
-
-AGENT = AgentSpec("fake", "Fake", ("fake", "--acp"), "")
-
-
-@contextmanager
-def running(store: SessionStore, *messages: Message) -> Generator[Journal]:
-    """Record a run of an agent in which these messages were sent."""
-    journal = Journal()
-    talks = Conversations()
-    with store.record(journal, AGENT, Path("/")) as run:
-        speak(journal, *messages)
-        for frame in journal.entries:
-            assert isinstance(frame, Frame)
-            for change in talks.apply(frame):
-                run.note(talks.sessions[change.session_id])
-        yield journal
-        assert run.recording is None or run.recording.exists()
-
-
-def recorded(store: SessionStore, *messages: Message) -> None:
-    with running(store, *messages):
-        pass
-
-
 def test_sessions_of_one_connection_are_listed_and_exported_apart(
     store: SessionStore, tmp_path: Path
 ) -> None:
@@ -344,7 +301,7 @@ def test_a_resumed_session_is_one_with_what_was_said_before(store: SessionStore)
 def test_a_loaded_session_shows_what_the_agent_replayed(store: SessionStore) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "one"))
     request, response = opening("session/load", "a")
-    replay = update("a", "user_message_chunk", "one")
+    replay = update("a", "user_message_chunk", content=text_block("one"))
     recorded(store, request, replay, response, *turn("a", "two"))
     assert texts(only(store)) == ["one", "two", "re: two"]
 

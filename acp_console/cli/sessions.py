@@ -1,0 +1,320 @@
+"""`acp-console sessions`: what was said in chats of this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, TypeVar, get_args
+
+import click
+
+from acp_console.cli import exit_codes
+from acp_console.cli.errors import say
+from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.reading import print_table
+from acp_console.render.tables import Layout
+from acp_console.render.transcript import transcript_lines
+from acp_console.render.transcript_markdown import markdown_lines, markdown_text
+from acp_console.render.values import cell_text, plural
+from acp_console.state.home import age
+from acp_console.state.session_store import (
+    Decision,
+    SessionStore,
+    StoredSession,
+    UnknownSessionError,
+    Usage,
+    export_recording,
+    read_conversations,
+    read_decisions,
+)
+from acp_inspector.analysis.conversation import Conversation
+from acp_inspector.analysis.to_json import session_to_json
+from acp_inspector.recording.format import RecordingError
+from acp_protocol.errors import describe_os_error
+from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.jsonrpc import Json
+
+Format: TypeAlias = Literal["recording", "markdown", "json"]
+
+VERSION: Final = 1
+"""Of the JSON."""
+WIDTH: Final = 160
+SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".json": "json"}
+LIST: Final = Layout(
+    columns=("id", "used", "state", "agent", "directory", "context", "session"),
+    words=("id", "used", "state", "agent", "directory", "session"),
+    flexible="session",
+    spare=("context", "directory", "agent"),
+)
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+
+def _selection(command: _Command) -> _Command:
+    """Add the options that select sessions by agent and directory."""
+    agent = click.option("--agent", metavar="NAME", help="Only sessions of this agent.")
+    directory = click.option(
+        "--cwd",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Only sessions in this directory.",
+    )
+    return agent(directory(command))
+
+
+def _json_option(about: str) -> Callable[[_Command], _Command]:
+    return click.option("--json", "as_json", is_flag=True, help=about)
+
+
+@click.group(name="sessions", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> int | None:
+    """List, read, export and remove the sessions that chats have kept.
+
+    An ID may be abbreviated; that of the agent works too.
+
+    \b
+    acp-console sessions ls --cwd .
+    acp-console sessions show
+    acp-console sessions export 3f2a91c0 -o talk.md
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    if context.invoked_subcommand is not None:
+        return None
+    return _list(SessionStore().sessions())
+
+
+@command.command(name="ls")
+@_selection
+@click.option("--all", "with_empty", is_flag=True, help="Also those in which nothing was said.")
+@_json_option("One JSON object per line.")
+def list_command(*, agent: str | None, cwd: Path | None, with_empty: bool, as_json: bool) -> int:
+    """List the sessions, the last used first."""
+    sessions = _select(agent, cwd, with_empty=with_empty)
+    if as_json:
+        for each in sessions:
+            click.echo(ascii_json(_facts(each)))
+        return exit_codes.DONE
+    return _list(sessions)
+
+
+@command.command(name="show")
+@click.argument("id_", metavar="[ID]", required=False)
+@_json_option("One JSON object with the whole conversation.")
+def show_command(*, id_: str | None, as_json: bool) -> int:
+    """Print what was said in a session; without ID, the last one of this directory."""
+    session = _find(id_)
+    if as_json:
+        click.echo(_json(session))
+        return exit_codes.DONE
+    click.echo(single_line(f"{session.id}  {_about(session)}", WIDTH))
+    for part in (*session.earlier, session):
+        click.echo(f"recorded in {escape_controls(str(part.recording))}")
+    for talk in read_conversations(session):
+        for line in transcript_lines(talk.at(talk.cursor.n)):
+            click.echo(line)
+    for decision in read_decisions(session):
+        click.echo(single_line(f"you decided: {_decided(decision)}", WIDTH))
+    return exit_codes.DONE
+
+
+@command.command(name="export")
+@click.argument("id_", metavar="[ID]", required=False)
+@click.option("-o", "--output", "out", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--to",
+    type=click.Choice(get_args(Format)),
+    help="Format; by default that of the name: .md, .json, else a recording.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+def export_command(*, id_: str | None, out: Path | None, to: Format | None, overwrite: bool) -> int:
+    """Write a session to a file; without ID, the last one of this directory.
+
+    A recording holds the frames of its last run, for inspect, lint and replay. Markdown and JSON
+    go to stdout without -o. Nothing is redacted: see acp-console redact.
+    """
+    session = _find(id_)
+    if out is None:
+        if to == "recording":
+            raise click.UsageError("a recording needs a file: -o FILE")
+        click.echo(_json(session) if to == "json" else _markdown(session), nl=False)
+        return exit_codes.DONE
+    if os.path.lexists(out) and not overwrite:
+        raise click.UsageError(f"{out} exists already; choose another name, or use --overwrite")
+    chosen = to or SUFFIXES.get(out.suffix, "recording")
+    fresh = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        if chosen == "recording":
+            export_recording(session, fresh)
+        else:
+            text = _json(session) if chosen == "json" else _markdown(session)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as file:
+                file.write(text)
+        fresh.replace(out)
+    except OSError as problem:
+        raise RecordingError(f"cannot write {out}: {describe_os_error(problem)}") from None
+    finally:
+        with suppress(OSError):
+            fresh.unlink()
+    return exit_codes.DONE
+
+
+@command.command(name="rm")
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@_selection
+@click.option("--all", "are_all", is_flag=True, help="All sessions, or all that are selected.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def remove_command(
+    *, ids: tuple[str, ...], agent: str | None, cwd: Path | None, are_all: bool, yes: bool
+) -> int:
+    """Remove sessions from this machine; the agent may still have them."""
+    if bool(ids) == are_all:
+        raise click.UsageError("say which sessions: either by ID, or with --all")
+    store = SessionStore()
+    if are_all:
+        found = [each for each in _select(agent, cwd, with_empty=True) if each.state != "running"]
+    else:
+        found = [store.find(each) for each in dict.fromkeys(ids)]
+    if not found:
+        say("there is nothing to remove")
+        return exit_codes.DONE
+    if not yes and not _is_confirmed(found):
+        say("nothing was removed")
+        return exit_codes.DONE
+    for session in found:
+        try:
+            store.remove(session)
+        except OSError as problem:
+            raise RecordingError(
+                f"cannot remove {session.recording}: {describe_os_error(problem)}"
+            ) from None
+    say(f"removed {plural(len(found), 'session')}")
+    return exit_codes.DONE
+
+
+def _is_confirmed(sessions: Sequence[StoredSession]) -> bool:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("rm asks before it removes; without a terminal, use --yes")
+    for session in sessions:
+        click.echo(single_line(f"{session.id}  {_about(session)}", WIDTH), err=True)
+    return click.confirm(f"Remove {plural(len(sessions), 'session')}?", err=True)
+
+
+def _select(agent: str | None, cwd: Path | None, *, with_empty: bool) -> Sequence[StoredSession]:
+    place = None if cwd is None else cwd.resolve()
+    return SessionStore().sessions(agent=agent, cwd=place, with_empty=with_empty)
+
+
+def _find(id_: str | None) -> StoredSession:
+    store = SessionStore()
+    if id_ is not None:
+        return store.find(id_)
+    if not (found := store.sessions(cwd=Path.cwd())):
+        raise UnknownSessionError(
+            "no session is kept of this directory; acp-console sessions ls shows all"
+        )
+    return found[0]
+
+
+def _list(sessions: Sequence[StoredSession]) -> int:
+    if not sessions:
+        say("no session is kept")
+        return exit_codes.DONE
+    home = str(Path.home())
+    rows = [
+        (
+            each.id,
+            age(each.last_used),
+            each.state,
+            cell_text(each.agent.name),
+            cell_text(_below_home(str(each.cwd), home)),
+            _context(each.usage),
+            cell_text(each.title or each.draft or "nothing was said"),
+        )
+        for each in sessions
+    ]
+    print_table(LIST, rows)
+    return exit_codes.DONE
+
+
+def _below_home(path: str, home: str) -> str:
+    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
+
+
+def _context(usage: Usage) -> str:
+    """Return how full the context is, and the cost."""
+    parts: list[str] = []
+    if usage.used is not None and usage.size:
+        parts.append(f"{usage.used * 100 // usage.size} %")
+    if usage.cost is not None:
+        parts.append(single_line(f"{usage.cost:.2f} {usage.currency}".rstrip(), 20))
+    return "  ".join(parts)
+
+
+def _about(session: StoredSession) -> str:
+    parts = [session.agent.title, str(session.cwd), _time(session.started), session.state]
+    parts += filter(None, [_context(session.usage), session.title])
+    return "  ".join(parts)
+
+
+def _time(time: datetime) -> str:
+    return f"{time.astimezone():%Y-%m-%d %H:%M}"
+
+
+def _decided(decision: Decision) -> str:
+    kind = f" ({decision.kind})" if decision.kind else ""
+    return f"{decision.title}: {decision.option or 'an option'}{kind}"
+
+
+def _markdown(session: StoredSession) -> str:
+    """Return the whole session as Markdown."""
+
+    def lines() -> Iterator[str]:
+        yield f"# {markdown_text(session.title or session.id)}"
+        yield ""
+        when = f"{_time(session.started)} to {_time(session.last_used)}"
+        for line in (f"{session.agent.title}, session {session.session_id}", session.cwd, when):
+            yield f"- {markdown_text(str(line))}"
+        if context := _context(session.usage):
+            yield f"- {context}"
+        yield ""
+        for talk in read_conversations(session):
+            yield from markdown_lines(talk.items, session.agent.title)
+
+    return "".join(f"{line}\n" for line in lines())
+
+
+def _json(session: StoredSession) -> str:
+    def conversation(talk: Conversation) -> Json:
+        return session_to_json(talk.at(talk.cursor.n))
+
+    decisions: list[Json] = [
+        {"n": each.seq, "title": each.title, "option": each.option, "kind": each.kind}
+        for each in read_decisions(session)
+    ]
+    talks = list(map(conversation, read_conversations(session)))
+    return f"{ascii_json({**_facts(session), 'conversations': talks, 'decisions': decisions})}\n"
+
+
+def _facts(session: StoredSession) -> dict[str, Json]:
+    return {
+        "v": VERSION,
+        "id": session.id,
+        "session": session.session_id,
+        "agent": session.agent.name,
+        "command": list(session.agent.command),
+        "cwd": str(session.cwd),
+        "title": session.title,
+        "state": session.state,
+        "started": session.started.isoformat(),
+        "last_used": session.last_used.isoformat(),
+        "prompts": session.prompts,
+        "usage": session.usage.model_dump(),
+        "draft": session.draft,
+        "parent": session.parent,
+        "recordings": [str(each.recording) for each in (*session.earlier, session)],
+    }

@@ -1,0 +1,102 @@
+"""The prompts that the user has sent, kept between runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ValidationError
+
+from acp_console.paths import state_directory, write_private
+
+MAX_PROMPTS: Final = 2_000
+"""Prompts that are kept, at most."""
+MAX_PROMPT_CHARS: Final = 20_000
+"""Characters of a prompt that is kept, at most."""
+MAX_CHARS: Final = 2**20
+"""Characters of all prompts together, at most."""
+
+
+class _Prompt(BaseModel):
+    text: str
+    cwd: str
+
+
+class PromptHistory:
+    """Prompts, those of the current directory first. Errors of the file are ignored.
+
+    Args:
+        path: the file; None: that of the user.
+        is_on: whether prompts are kept between runs, and those of earlier runs are read.
+        max_prompts: prompts to keep; the oldest go first.
+        max_prompt_chars: longer prompts are not kept.
+        max_chars: characters of all of them together.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        is_on: bool = True,
+        max_prompts: int = MAX_PROMPTS,
+        max_prompt_chars: int = MAX_PROMPT_CHARS,
+        max_chars: int = MAX_CHARS,
+    ) -> None:
+        self._path = path or state_directory() / "prompts"
+        self._is_on = is_on
+        self._max_prompts = max_prompts
+        self._max_prompt_chars = max_prompt_chars
+        self._max_chars = max_chars
+        self._prompts: list[_Prompt] = []
+        """Oldest first; each text once for a directory."""
+
+    def add(self, text: str, cwd: Path) -> None:
+        """Keep a prompt that was sent, as the newest."""
+        prompt = _Prompt(text=text.rstrip(), cwd=str(cwd))
+        if not prompt.text.strip() or len(text) > self._max_prompt_chars:
+            return
+        # Another console may have added some since.
+        self._read()
+        others = [each for each in self._prompts if each != prompt]
+        self._prompts = self._bounded([*others, prompt])
+        if self._is_on:
+            lines = (f"{each.model_dump_json()}\n" for each in self._prompts)
+            with suppress(OSError):
+                write_private(self._path, "".join(lines))
+
+    def prompts(self, cwd: Path, words: str = "") -> Sequence[str]:
+        """Return the prompts that contain all of `words`, the newest first.
+
+        Those that were sent in the directory `cwd` come before all others.
+        """
+        self._read()
+        place, wanted = str(cwd), words.casefold().split()
+        newest = self._prompts[::-1]
+        ordered = sorted(newest, key=lambda each: each.cwd != place)
+        texts = dict.fromkeys(each.text for each in ordered)
+        return [text for text in texts if all(word in text.casefold() for word in wanted)]
+
+    def _read(self) -> None:
+        if not self._is_on:
+            return
+        try:
+            lines = self._path.read_bytes().splitlines()
+        except OSError:
+            return
+        found: list[_Prompt] = []
+        for line in lines:
+            with suppress(ValidationError):
+                found.append(_Prompt.model_validate_json(line))
+        self._prompts = self._bounded(found)
+
+    def _bounded(self, prompts: Iterable[_Prompt]) -> list[_Prompt]:
+        kept: list[_Prompt] = []
+        chars = 0
+        for prompt in reversed([*prompts][-self._max_prompts :]):
+            chars += len(prompt.text)
+            if chars > self._max_chars:
+                break
+            kept.append(prompt)
+        return kept[::-1]
