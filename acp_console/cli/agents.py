@@ -161,10 +161,14 @@ def add_command(context: click.Context, *, name: str, env: dict[str, str], cwd: 
     acp-console agents add lab --env 'API_KEY=${LAB_KEY}' -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     words: list[str] | None = context.meta.get("agent_command")
-    if not words:
+    if not words or not words[0].strip():
         raise click.UsageError(
             f"missing the agent's command, e.g. acp-console agents add {name} -- my-agent --acp"
         )
+    try:
+        "".join([*words, *env.values()]).encode()
+    except UnicodeEncodeError:
+        raise click.UsageError("the agent's command is not valid UTF-8") from None
     if not is_agent_name(name):
         raise click.UsageError(f"{name!r} cannot be a name: {NAME_RULE}")
     if name == "demo":

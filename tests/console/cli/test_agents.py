@@ -124,6 +124,15 @@ def test_on_a_terminal_a_command_of_the_catalogue_is_shown_and_asked_for_once(
     assert call("exec", "--format", "quiet", "goose", "hello").out == "hi from acp\n"
 
 
+def test_a_confirmation_that_cannot_be_remembered_counts_once(install: Install, home: Path) -> None:
+    install("goose", HELLO)
+    (home / "state").write_text("no directory")
+    done = on_terminal("exec", "goose", "hello", prompt="[y/N]", reply="y\n")
+    assert done.code == 0
+    assert "you will be asked again" in done.out
+    assert "hi from acp" in done.out
+
+
 def test_an_added_agent_needs_no_confirmation_and_can_be_removed(
     call: Call, install: Install, home: Path
 ) -> None:
@@ -218,6 +227,8 @@ def test_a_replay_gives_an_own_agent_its_variables(
     ("words", "problem"),
     [
         (["add", "mine"], "missing the agent's command, e.g. acp-console agents add mine --"),
+        (["add", "mine", "--", " "], "missing the agent's command"),
+        (["add", "mine", "--", "\udcff"], "not valid UTF-8"),
         (["add", "../x", "--", "y"], "cannot be a name"),
         (["add", "demo", "--", "y"], "embedded agent"),
         (["add", "x", "--env", "A", "--", "y"], "'A' is not NAME=VALUE"),
