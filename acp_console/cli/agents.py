@@ -397,7 +397,7 @@ def _run_login(spec: AgentSpec, method: LoginMethod) -> int:
     """Run the program of a login in this terminal; return the exit code.
 
     Raises:
-        AuthMethodError: it is none of ours to run, or it failed.
+        AuthMethodError: it is none of ours to run, or cannot be started.
     """
     from acp_console.client.probe import login_line
 
@@ -414,7 +414,8 @@ def _run_login(spec: AgentSpec, method: LoginMethod) -> int:
     except OSError as error:
         raise AuthMethodError(f"{line} cannot be started: {error.strerror}") from None
     if code:
-        raise AuthMethodError(f"the login ended with exit code {code}")
+        say(f"the login ended with exit code {code}")
+        return exit_codes.PEER
     say(f"logged in to {spec.title}")
     return exit_codes.DONE
 

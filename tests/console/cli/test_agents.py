@@ -58,6 +58,42 @@ def test_an_own_agent_runs_with_its_command_variables_and_directory(
     assert done.out == f"hi from b {home / 'work'}\n"
 
 
+SERVERS = """
+greet(agentCapabilities={"mcpCapabilities": {"http": True}})
+request = hear("session/new")
+tell(id=request["id"], result={"sessionId": "s1"})
+prompt = hear("session/prompt")
+say(json.dumps(request["params"]["mcpServers"]))
+end(prompt)
+"""
+
+
+def test_a_named_agent_gets_the_configured_mcp_servers_that_it_can_reach(
+    call: Call,
+    agent: Agent,
+    configure: Configure,
+    install: Install,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install("mine", SERVERS)
+    monkeypatch.setenv("T", "t")
+    configure(
+        "[agents.own]\ncommand = ['mine']\nmcp = ['web', 'old']\n[mcp.files]\ncommand = 'files'\n"
+        "[mcp.web]\nurl = 'https://x.example/'\nheaders = { A = '${T}' }\n"
+        "[mcp.old]\nurl = 'https://y.example/'\ntype = 'sse'\n"
+    )
+    done = call("exec", "--format", "quiet", "own", "hello")
+    assert json.loads(done.out) == [
+        {
+            "type": "http",
+            "name": "web",
+            "url": "https://x.example/",
+            "headers": [{"name": "A", "value": "t"}],
+        }
+    ]
+    assert json.loads(call("exec", "--format", "quiet", "hello", "--", *agent(SERVERS)).out) == []
+
+
 def test_a_mistake_in_the_configuration_is_reported_with_its_line(
     call: Call, configure: Configure
 ) -> None:
@@ -337,7 +373,7 @@ def test_a_login_in_the_terminal_runs_the_agents_own_program_there(install: Inst
     good = on_terminal(*words, prompt="key for here?", reply="s3cret\n")
     assert (good.code, "logged in" in good.out) == (0, True)
     bad = on_terminal(*words, prompt="key for here?", reply="wrong\n")
-    assert bad.code != 0
+    assert bad.code == exit_codes.PEER
     assert "the login ended with exit code 7" in bad.out
 
 
