@@ -83,6 +83,7 @@ def test_a_named_agent_gets_the_configured_mcp_servers_that_it_can_reach(
         "[mcp.old]\nurl = 'https://y.example/'\ntype = 'sse'\n"
     )
     done = call("exec", "--format", "quiet", "own", "hello")
+    assert "MCP server old is left out: the agent has no sse" in done.err
     assert json.loads(done.out) == [
         {
             "type": "http",
