@@ -43,7 +43,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Stands for the working directory of the first session. Default: a temporary one, with "
+    help="Use it as the working directory of the first session. Default: a temporary one, with "
     "the recording's files.",
 )
 @click.option(
