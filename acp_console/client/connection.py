@@ -233,6 +233,14 @@ class AgentConnection:
         self._handlers.open_session(opened, cwd, directories)
         return {**members, "sessionId": opened}
 
+    def unreachable_servers(self) -> list[str]:
+        """Return a sentence for each configured MCP server that the agent does not get."""
+        return [
+            f"MCP server {server.get('name')} is left out: the agent has no {server.get('type')}"
+            for server in self.spec.mcp_servers
+            if self._server(server) is None
+        ]
+
     def _server(self, server: Mapping[str, Json]) -> dict[str, Json] | None:
         """Return an MCP server as this version writes it; None if the agent cannot reach it."""
         kind = server.get("type", "stdio")

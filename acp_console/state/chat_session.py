@@ -373,6 +373,8 @@ class ChatSession:
             self._changed_items.append(Notice("restart", f"agent restarted; it {knows}"))
         if link.is_version_1_in_disguise:
             self._changed_items.append(Notice("version", link.disguise))
+        for sentence in link.unreachable_servers():
+            self._changed_items.append(Notice(sentence, sentence))
         if way == "new":
             await self._configure(link, session_id)
 
