@@ -61,6 +61,9 @@ class ChatSession:
         cwd: the session's directory; None: that of the agent.
         way: how it is opened.
         session_id: the id of the session to load, resume or fork.
+        earlier: what is known of a session to resume, to be shown above; where the agent cannot go
+        on with it, a new session begins below.
+        on_change: called whenever there is something new to show; must be quick.
     """
 
     def __init__(
@@ -70,12 +73,12 @@ class ChatSession:
         *,
         way: OpeningWay = "new",
         session_id: str | None = None,
+        earlier: Sequence[Item] = (),
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self.agent = agent
         self.cwd = cwd or agent.cwd
         self.on_change = on_change
-        """Called whenever there is something new to show; must be quick."""
         self.state: ChatState = "starting"
         self.session_id = None if way in {"new", "fork"} else session_id
         self.is_open = False
@@ -86,12 +89,14 @@ class ChatSession:
         """Why the agent stopped or the last turn failed, until the next prompt."""
         self._way: OpeningWay = way
         self._source = session_id
-        self._was_open = self._has_items = False
+        self._was_open = way == "resume"
+        """Whether it is known from an earlier process of the agent."""
+        self._has_items = bool(earlier)
         self._must_reset = False
         self._opened: Mapping[str, Json] = {}
         self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
         self._entries_shown = 0
-        self._changed_items: list[Item] = []
+        self._changed_items: list[Item] = list(earlier)
         self._outgoing: str | None = None
         self._must_cancel = False
         self._actions: list[Action] = []
@@ -208,13 +213,20 @@ class ChatSession:
             pending.is_over.set()
 
     def set_option(self, option: SessionOption, value: Json) -> None:
-        """Set a mode, a model or another option."""
+        """Set a mode, a model or another option, and remember it for the next chat."""
 
         async def set_it(link: AgentConnection) -> None:
             assert self.session_id is not None
             await link.set_option(self.session_id, option, value)
+            self.agent.remember(option, value)
 
         self.do(set_it)
+
+    def keep_draft(self, text: str) -> None:
+        """Keep an unsent prompt with the session."""
+        run = self.agent.run_record
+        if run is not None and self.session_id is not None:
+            run.keep_draft(self.session_id, text)
 
     def do(self, action: Action) -> None:
         """Send a request of this session; its error is shown."""
@@ -263,7 +275,7 @@ class ChatSession:
         """Get ready for a new process of the agent."""
         if self.is_open:
             self._source, self._was_open, self.is_open = self.session_id, True, False
-        self._has_items = bool(self.conversation and self.conversation.items)
+        self._has_items |= bool(self.conversation and self.conversation.items)
         self.error = None
         self.state = "starting"
         self._fresh_outputs.clear()

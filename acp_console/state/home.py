@@ -22,13 +22,18 @@ from acp_protocol.host.sanitize import single_line
 if TYPE_CHECKING:
     # pydantic takes time; the screen is there before it.
     from acp_console.client.catalogue import Catalogue, CatalogueEntry
+    from acp_console.state.session_store import SessionStore, StoredSession
 
+SESSIONS: Final = 5
+"""Sessions of this directory that are listed before the user looks for others."""
 RECORDINGS: Final = 20
 """Recordings that are listed, the newest first."""
 PATTERNS: Final = ("*.acp.ndjson*", "*/*.acp.ndjson*")
 
 Section: TypeAlias = Literal["Continue", "Agents", "Live proxies", "Recordings", "What you typed"]
-Target: TypeAlias = "AgentSpec | CatalogueEntry | ChatSession | ProxySource | FileSource"
+Target: TypeAlias = (
+    "AgentSpec | CatalogueEntry | ChatSession | StoredSession | ProxySource | FileSource"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,27 @@ def chat_entries(chats: OpenChats) -> list[Entry]:
         state = "needs you" if chat.is_waiting_for_user else chat.state
         where = f"{single_line(chat.title, 40)}  {single_line(str(chat.cwd), 120)}"
         found.append(Entry("Continue", chat.sign, single_line(title, 60), where, state, chat))
+    return found
+
+
+def session_entries(store: SessionStore, folder: Path, now: datetime | None = None) -> list[Entry]:
+    """Return the sessions that can be continued, those of this directory first."""
+    found: list[Entry] = []
+    sessions = [each for each in store.sessions() if each.state != "running"]
+    for session in sorted(sessions, key=lambda each: each.cwd != folder):
+        where = "" if session.cwd == folder else f"  {single_line(str(session.cwd), 100)}"
+        detail = f"{single_line(session.agent.title, 40)}{where}"
+        cost = session.usage.cost
+        notes = [
+            "interrupted" if session.state == "interrupted" else "",
+            "draft" if session.draft else "",
+            f"${cost:.2f}" if cost is not None and session.usage.currency in {"", "USD"} else "",
+            age(session.last_used, now),
+        ]
+        is_minor = session.cwd != folder or len(found) >= SESSIONS
+        note = "  ".join(filter(None, notes))
+        title = single_line(session.title, 60) or "(draft)"
+        found.append(Entry("Continue", "○", title, detail, note, session, is_minor))
     return found
 
 

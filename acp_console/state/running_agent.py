@@ -21,6 +21,7 @@ from acp_console.client.connection import AgentConnection, connect_agent
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.recording import record_journal
+from acp_console.client.session_options import SessionOption
 from acp_console.render.values import plural
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
@@ -31,7 +32,7 @@ from acp_inspector.recording.format import RecordingError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import InvalidMessage
+from acp_protocol.jsonrpc import InvalidMessage, Json
 
 if TYPE_CHECKING:
     from acp_console.state.chat_session import ChatSession
@@ -53,6 +54,7 @@ class RunningAgent:
         store: where each of its processes is kept; None: nowhere.
         after: the agent that recorded to that file before; its recording is continued once it is
         closed.
+        remembers: whether choices in its sessions are defaults of the next chat.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class RunningAgent:
         record: Path | None = None,
         store: SessionStore | None = None,
         after: RunningAgent | None = None,
+        remembers: bool = False,
     ) -> None:
         self.spec = spec
         self.cwd = cwd
@@ -82,6 +85,7 @@ class RunningAgent:
         """Entries of the journal that the conversations know."""
         self._after = after
         self._store = store
+        self._remembers = remembers
         self.run_record: Run | None = None
         """The present process in the store."""
         self._wake = anyio.Event()
@@ -101,6 +105,18 @@ class RunningAgent:
         if all(session.state == "stopped" for session in self.sessions):
             return None
         return (datetime.now(UTC) - self.journal.created).total_seconds()
+
+    def remember(self, option: SessionOption, value: Json) -> None:
+        """Remember what the user chose in a session, for the next chat with this agent.
+
+        Raises:
+            FileWriteError: it cannot be remembered.
+        """
+        if self._remembers:
+            # pydantic takes time, and most chats choose nothing.
+            from acp_console.client.agent_choices import ChoiceStore
+
+            ChoiceStore().remember(self.spec, option, value)
 
     def add(self, session: ChatSession) -> None:
         """Open a session as soon as the agent runs."""

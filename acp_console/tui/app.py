@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, Literal, TextIO, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, TextIO, cast
 
+from anyio import to_thread
 from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -29,7 +30,13 @@ from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider, commands_of
 from acp_console.tui.watch.screen import WatchScreen
+from acp_inspector.analysis.items import Item
+from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
+from acp_protocol.host.sanitize import escape_controls
+
+if TYPE_CHECKING:
+    from acp_console.state.session_store import SessionStore
 
 
 class ConsoleApp(App[int]):
@@ -51,12 +58,16 @@ class ConsoleApp(App[int]):
         start: Literal["home", "chat"] = "home",
         cwd: Path,
         record: Path | None = None,
+        store: SessionStore | None = None,
         watch: Sequence[TrafficSource] = (),
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
         end_timer: EndTimer | None = None,
+        remembers: bool = False,
     ) -> None:
+        """`remembers`: whether modes and options that are chosen are defaults of later chats."""
         super().__init__()
+        self._remembers = remembers
         self._end_timer = end_timer
         if end_timer is not None:
             self.driver_class = end_timer.watch(self.driver_class)
@@ -66,6 +77,7 @@ class ConsoleApp(App[int]):
         self._start_agent = agent if start == "chat" else None
         self._cwd = cwd
         self._record = record
+        self._store = store
         self._chats = OpenChats()
         self._chat_screens: dict[ChatSession, ChatScreen] = {}
         self._watch = watch
@@ -78,7 +90,7 @@ class ConsoleApp(App[int]):
         if self._watch:
             self.push_screen(WatchScreen(self._watch))
             return
-        self.push_screen(HomeScreen(self._agents, self._cwd, self._chats))
+        self.push_screen(HomeScreen(self._agents, self._cwd, self._chats, self._store))
         if self._start_agent is not None:
             self._chat_with(self._start_agent, self._cwd)
 
@@ -95,6 +107,23 @@ class ConsoleApp(App[int]):
                 self._show_chat(message.target)
             case _:
                 self.push_screen(WatchScreen([message.target]))
+
+    @work
+    async def on_home_screen_continued(self, message: HomeScreen.Continued) -> None:
+        """Resume a session; what was said in it stands above."""
+        session = message.session
+        from acp_console.state.session_store import read_conversations
+
+        earlier: list[Item] = []
+        try:
+            talks = await to_thread.run_sync(read_conversations, session)
+            earlier = [item for talk in talks for item in talk.items]
+        except AcpError as problem:
+            self.notify(escape_controls(str(problem)), severity="warning", markup=False)
+        agent = self._new_agent(message.spec, session.cwd)
+        chat = ChatSession(agent, way="resume", session_id=session.session_id, earlier=earlier)
+        self._open_chat(chat, session.draft)
+        self.run_worker(agent.run(), group="agents", exit_on_error=True)
 
     def on_chat_screen_wanted(self, message: ChatScreen.Wanted) -> None:
         if message.chat is not None:
@@ -144,17 +173,22 @@ class ConsoleApp(App[int]):
 
     def _chat_with(self, spec: AgentSpec, cwd: Path) -> None:
         """Start an agent, and open a session of it."""
+        agent = self._new_agent(spec, cwd)
+        self._open_chat(ChatSession(agent))
+        self.run_worker(agent.run(), group="agents", exit_on_error=True)
+
+    def _new_agent(self, spec: AgentSpec, cwd: Path) -> RunningAgent:
         record, after = None, None
         if self._record is not None:
             record, after = self._chats.recording_for(self._record)
             if record != self._record:
                 self.notify(f"This chat is recorded to {record.name}.", markup=False)
-        agent = RunningAgent(spec, cwd, record=record, after=after)
-        self._open_chat(ChatSession(agent))
-        self.run_worker(agent.run(), group="agents", exit_on_error=True)
+        return RunningAgent(
+            spec, cwd, record=record, store=self._store, after=after, remembers=self._remembers
+        )
 
-    def _open_chat(self, chat: ChatSession) -> None:
-        screen = ChatScreen(chat, self._chats, self._timing, self._stop_timeout_s)
+    def _open_chat(self, chat: ChatSession, draft: str = "") -> None:
+        screen = ChatScreen(chat, self._chats, self._timing, self._stop_timeout_s, draft)
         self._chat_screens[chat] = screen
         self._chats.add(chat)
         # Installed screens stay while others are shown.
@@ -182,9 +216,31 @@ def run_console(
 
     `record` is where the traffic of all chats is recorded.
     """
+    store = _open_store()
     return _run(
-        lambda timer: ConsoleApp(agent=agent, start=start, cwd=cwd, record=record, end_timer=timer)
+        lambda timer: ConsoleApp(
+            agent=agent,
+            start=start,
+            cwd=cwd,
+            record=record,
+            store=store,
+            end_timer=timer,
+            remembers=True,
+        )
     )
+
+
+def _open_store() -> SessionStore:
+    """Return where sessions are kept; nothing is where the user does not want it."""
+    from acp_console.config import load_config
+    from acp_console.state.session_store import SessionStore
+
+    try:
+        is_on = load_config().privacy.journal
+    except AcpError:
+        # The first screen says what is wrong with the configuration; it may have forbidden it.
+        is_on = False
+    return SessionStore(is_on=is_on)
 
 
 def run_watch(sources: Sequence[TrafficSource]) -> int:

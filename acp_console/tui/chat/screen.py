@@ -44,6 +44,8 @@ TRAFFIC_ROOM: Final = 50
 """Columns that the traffic beside the chat takes away."""
 SLICE_PAUSE_S: Final = 0.01
 """Seconds between two looks at what the agent has sent."""
+DRAFT_PAUSE_S: Final = 1.0
+"""Seconds after which a changed draft is kept."""
 STOP_TIMEOUT_S: Final = 5.0
 """Seconds after which the status suggests restarting an agent that does not stop."""
 WELCOME_DEMO = """\
@@ -104,10 +106,13 @@ class ChatScreen(Screen[None]):
         chats: OpenChats,
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
+        draft: str = "",
     ) -> None:
         super().__init__()
         self.chat = chat
         self._chats = chats
+        self._draft = draft
+        self._draft_timer: Timer | None = None
         self._files = ChangedFiles()
         self._sidebar_choice: bool | None = None
         """Whether the user wants the sidebar; None: where it fits."""
@@ -150,6 +155,8 @@ class ChatScreen(Screen[None]):
         self.query_one("#search").display = False
         self.query_one("#problem").display = False
         self.query_one("#hints").display = False
+        self.editor.text = self._draft
+        self.editor.move_cursor(self.editor.document.end)
         self.editor.focus()
         self._show_sidebar()
         self._stop_listening = self._chats.listen(self._show_chats)
@@ -162,6 +169,7 @@ class ChatScreen(Screen[None]):
 
     async def on_unmount(self) -> None:
         self._stop_listening()
+        self._keep_draft()
         self._chats.remove(self.chat)
         await self.chat.close()
 
@@ -190,6 +198,9 @@ class ChatScreen(Screen[None]):
         """Take what has come, in slices: keys are handled between them."""
         self._pause = None
         self._has_news = False
+        if not self.is_attached:
+            # It is being removed.
+            return
         entries, items = self.chat.take_changes()
         self.inspection.extend(entries)
         if entries:
@@ -272,8 +283,16 @@ class ChatScreen(Screen[None]):
         self.editor.placeholder = PLACEHOLDER
         self.chat.send(event.text)
 
+    def _keep_draft(self) -> None:
+        """Keep what is not sent yet, also after this program."""
+        self._draft_timer = None
+        self.chat.keep_draft(self._draft)
+
     @on(PromptEditor.Changed, "#editor")
     def hint_commands(self) -> None:
+        self._draft = self.editor.text
+        if self._draft_timer is None:
+            self._draft_timer = self.set_timer(DRAFT_PAUSE_S, self._keep_draft)
         text = self.editor.text
         hints = self.query_one("#hints", Static)
         names = self._command_lines(text) if text.startswith("/") and "\n" not in text else []

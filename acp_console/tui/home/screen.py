@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -26,6 +27,7 @@ from acp_console.state.home import (
     chat_entries,
     proxy_entries,
     recording_entries,
+    session_entries,
     shown_entries,
 )
 from acp_console.state.open_chats import OpenChats
@@ -38,6 +40,7 @@ from acp_protocol.version import VERSION
 
 if TYPE_CHECKING:
     from acp_console.client.catalogue import Catalogue, CatalogueEntry
+    from acp_console.state.session_store import SessionStore, StoredSession
 
 PLACEHOLDER: Final = "a chat, an agent, a file, or a whole command"
 NOTHING: Final = "Nothing matches, and no program or file is called that. Esc clears the line."
@@ -75,8 +78,22 @@ class HomeScreen(Screen[None]):
 
         target: AgentSpec | ChatSession | ProxySource | FileSource
 
-    def __init__(self, agents: Sequence[AgentSpec], folder: Path, chats: OpenChats) -> None:
+    @dataclass
+    class Continued(Message):
+        """The user wants to go on with a session of an earlier console."""
+
+        session: StoredSession
+        spec: AgentSpec
+
+    def __init__(
+        self,
+        agents: Sequence[AgentSpec],
+        folder: Path,
+        chats: OpenChats,
+        store: SessionStore | None = None,
+    ) -> None:
         super().__init__()
+        self._store = store
         self._folder = folder
         self._chats = chats
         self._agents = [agent_entry(agent) for agent in agents]
@@ -84,6 +101,7 @@ class HomeScreen(Screen[None]):
         self._catalogue: Catalogue | None = None
         self._known: list[Entry] = []
         """The agents of the catalogue and of the configuration."""
+        self._sessions: list[Entry] = []
         self._others: list[Entry] = []
         """Proxies and recordings, as they were last found."""
         self._shown: list[Entry] = []
@@ -144,13 +162,18 @@ class HomeScreen(Screen[None]):
 
     @work(thread=True, exclusive=True)
     def _look(self) -> None:
-        """Look for proxies and recordings."""
-        found = [*proxy_entries(), *recording_entries(self._folder)]
-        self.app.call_from_thread(self._take, found)
+        """Look for sessions, proxies and recordings."""
+        sessions = [] if self._store is None else session_entries(self._store, self._folder)
+        others = [*proxy_entries(), *recording_entries(self._folder)]
+        self.app.call_from_thread(self._take, sessions, others)
 
-    def _take(self, found: list[Entry]) -> None:
-        if [_look_of(entry) for entry in found] != [_look_of(entry) for entry in self._others]:
-            self._others = found
+    def _take(self, sessions: list[Entry], others: list[Entry]) -> None:
+        is_same = all(
+            [_look_of(entry) for entry in found] == [_look_of(entry) for entry in before]
+            for found, before in ((sessions, self._sessions), (others, self._others))
+        )
+        self._sessions, self._others = sessions, others
+        if not is_same:
             self._show()
 
     @on(Input.Changed, "#home-line")
@@ -189,11 +212,25 @@ class HomeScreen(Screen[None]):
         place = self._rows[row]
         if place is None:
             return
+        from acp_console.state.session_store import StoredSession
+
         target = self._shown[place].target
         if isinstance(target, AgentSpec | ChatSession | ProxySource | FileSource):
             self.post_message(self.Chosen(target))
+        elif isinstance(target, StoredSession):
+            self.post_message(self.Continued(target, self._spec_of(target)))
         else:
             self._start(target)
+
+    def _spec_of(self, session: StoredSession) -> AgentSpec:
+        """Return how to start the agent of a session, with what is configured for it now."""
+        catalogue = self._catalogue
+        for entry in () if catalogue is None else catalogue.entries:
+            if entry.name == session.agent.name and entry.command == session.agent.command:
+                assert catalogue is not None
+                with suppress(AcpError):
+                    return catalogue.spec(entry, is_remembered=True)
+        return session.agent
 
     @work
     async def _start(self, entry: CatalogueEntry) -> None:
@@ -218,7 +255,7 @@ class HomeScreen(Screen[None]):
                     return
                 catalogue.confirm(entry)
                 self._open_catalogue()
-            self.post_message(self.Chosen(catalogue.spec(entry)))
+            self.post_message(self.Chosen(catalogue.spec(entry, is_remembered=True)))
         except (AcpError, OSError) as problem:
             self.notify(escape_controls(str(problem)), severity="error", markup=False)
 
@@ -228,7 +265,13 @@ class HomeScreen(Screen[None]):
         place = self._rows[at] if at is not None and at < len(self._rows) else None
         before = None if place is None else _look_of(self._shown[place])
         text = self.line.value
-        entries = [*chat_entries(self._chats), *self._agents, *self._known, *self._others]
+        entries = [
+            *chat_entries(self._chats),
+            *self._sessions,
+            *self._agents,
+            *self._known,
+            *self._others,
+        ]
         self._shown = list(shown_entries(entries, text, self._folder))
         width = max(min(self.size.width, WIDTH) - 6, 20)
         options: list[Option] = []

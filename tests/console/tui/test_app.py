@@ -16,6 +16,7 @@ from textual.events import Key, Paste
 from textual.widgets import Input
 
 from acp_console.client.agents import DEMO_AGENT, command_agent
+from acp_console.state.session_store import SessionStore
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.screen import ChatScreen
@@ -983,3 +984,49 @@ def open_permission(app: ConsoleApp) -> PermissionRequest:
     prompt = chat_of(app).open_prompt()
     assert prompt is not None
     return prompt.permission
+
+
+async def test_a_session_goes_on_in_the_next_console_with_its_draft(
+    workplace: Path, tmp_path: Path
+) -> None:
+    store = SessionStore(tmp_path / "sessions")
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, store=store, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"read notes.txt", "enter")
+        await until(pilot, lambda: "gave" in say(app) and "● ready" in say(app))
+        await pilot.press(*"half a thought")
+    again = ConsoleApp(cwd=workplace, store=store, timing=AT_ONCE)
+    async with again.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "Continue" in say(again) and "read notes.txt" in say(again))
+        await pilot.press(*"read notes", "enter")
+        await until(pilot, lambda: isinstance(again.screen, ChatScreen))
+        await until(pilot, lambda: "● ready" in say(again) and "gave" in say(again))
+        assert chat_of(again).editor.text == "half a thought"
+        assert say(again).count("▍ read notes.txt") == 1
+
+
+async def test_what_was_said_stays_readable_where_the_agent_cannot_resume(
+    workplace: Path, tmp_path: Path, agent: Agent
+) -> None:
+    forgetful = command_agent(
+        agent("""
+prompt = hear_prompt()
+say("an answer")
+end(prompt)
+hear("never")
+""")
+    )
+    store = SessionStore(tmp_path / "sessions")
+    app = ConsoleApp(agent=forgetful, start="chat", cwd=workplace, store=store, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"a question", "enter")
+        await until(pilot, lambda: "an answer" in say(app) and "● ready" in say(app))
+    again = ConsoleApp(cwd=workplace, store=store, timing=AT_ONCE)
+    async with again.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "a question" in say(again))
+        await pilot.press(*"a question", "enter")
+        await until(pilot, lambda: isinstance(again.screen, ChatScreen))
+        await until(pilot, lambda: "does not know the messages above" in say(again))
+        assert "an answer" in say(again)
