@@ -502,7 +502,10 @@ class SessionStore:
 
 
 def open_user_store() -> SessionStore:
-    """Return the user's store; where the configuration is invalid, nothing new is kept."""
+    """Return the user's store.
+
+    Where the configuration is invalid, nothing new is kept: it may forbid that.
+    """
     try:
         if not config_path().exists():
             return SessionStore()
