@@ -222,8 +222,9 @@ def run_console(
     `record` is where the traffic of all chats is recorded.
     """
     from acp_console.state.prompt_history import PromptHistory
+    from acp_console.state.session_store import open_user_store
 
-    store = _open_store()
+    store = open_user_store()
     history = PromptHistory(is_on=store.is_on)
     return _run(
         lambda timer: ConsoleApp(
@@ -237,19 +238,6 @@ def run_console(
             remembers=True,
         )
     )
-
-
-def _open_store() -> SessionStore:
-    """Return where sessions are kept; nothing is where the user does not want it."""
-    from acp_console.config import load_config
-    from acp_console.state.session_store import SessionStore
-
-    try:
-        is_on = load_config().privacy.journal
-    except AcpError:
-        # The first screen says what is wrong with the configuration; it may have forbidden it.
-        is_on = False
-    return SessionStore(is_on=is_on)
 
 
 def run_watch(sources: Sequence[TrafficSource]) -> int:
