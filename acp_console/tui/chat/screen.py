@@ -7,10 +7,10 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
 from textual import getters, on, work
@@ -29,7 +29,6 @@ from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.project_files import best_matches, project_files
-from acp_console.state.prompt_history import PromptHistory
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
@@ -54,6 +53,9 @@ TRAFFIC_ROOM: Final = 50
 """Columns that the traffic beside the chat takes away."""
 SLICE_PAUSE_S: Final = 0.01
 """Seconds between two looks at what the agent has sent."""
+if TYPE_CHECKING:
+    from acp_console.state.prompt_history import PromptHistory
+
 MENTIONS: Final = 50
 """Files that are offered, at most."""
 FILES_AGE_S: Final = 30.0
@@ -123,14 +125,14 @@ class ChatScreen(Screen[None]):
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
         draft: str = "",
-        history: PromptHistory | None = None,
+        history: Callable[[], PromptHistory] | None = None,
     ) -> None:
         super().__init__()
         self.chat = chat
         self._chats = chats
         self._draft = draft
         self._draft_timer: Timer | None = None
-        self._history = history or PromptHistory(is_on=False)
+        self._history = history
         self._searches_history = False
         self._project_files: list[str] | None = None
         """Files to mention; None before they were looked for."""
@@ -304,7 +306,8 @@ class ChatScreen(Screen[None]):
             self.notify(text, severity="warning", markup=False)
             return
         self.editor.placeholder = PLACEHOLDER
-        self._history.add(event.text, self.chat.cwd)
+        if self._history is not None:
+            self._history().add(event.text, self.chat.cwd)
         self.chat.send(event.text)
 
     def _keep_draft(self) -> None:
@@ -326,7 +329,7 @@ class ChatScreen(Screen[None]):
         before = self.editor.text_before_cursor
         choices: Sequence[Choice] = ()
         if self._searches_history:
-            found = self._history.prompts(self.chat.cwd, self.editor.text)
+            found = self._earlier_prompts(self.editor.text)
             choices = [Choice(text, single_line(text, 200)) for text in found[:MENTIONS]]
         elif before.startswith("/") and not any(map(str.isspace, before)):
             choices = self._commands(before)
@@ -426,8 +429,8 @@ class ChatScreen(Screen[None]):
         self.editor.complete(size, choice.text)
         self._show_menu(())
 
-    def _earlier_prompts(self) -> Sequence[str]:
-        return self._history.prompts(self.chat.cwd)
+    def _earlier_prompts(self, words: str = "") -> Sequence[str]:
+        return [] if self._history is None else self._history().prompts(self.chat.cwd, words)
 
     @on(PermissionView.Chosen)
     def answer_permission(self, event: PermissionView.Chosen) -> None:

@@ -1059,7 +1059,9 @@ async def test_earlier_prompts_are_searched(workplace: Path, tmp_path: Path) -> 
     history = PromptHistory(tmp_path / "prompts")
     for text in ("mend the parser", "write the docs\nin English", "mend the tests"):
         history.add(text, workplace)
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE, history=history)
+    app = ConsoleApp(
+        agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE, history=lambda: history
+    )
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("ctrl+r", *"mend")
