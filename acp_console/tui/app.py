@@ -30,7 +30,6 @@ from acp_console.tui.ending import EndTimer
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider, commands_of
-from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.analysis.items import Item
 from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
@@ -92,7 +91,7 @@ class ConsoleApp(App[int]):
         if self._end_timer is not None:
             self._end_timer.listen(self)
         if self._watch:
-            self.push_screen(WatchScreen(self._watch))
+            self._watch_sources(self._watch)
             return
         self.push_screen(HomeScreen(self._agents, self._cwd, self._chats, self._store))
         if self._start_agent is not None:
@@ -110,7 +109,13 @@ class ConsoleApp(App[int]):
             case ChatSession():
                 self._show_chat(message.target)
             case _:
-                self.push_screen(WatchScreen([message.target]))
+                self._watch_sources([message.target])
+
+    def _watch_sources(self, sources: Sequence[TrafficSource]) -> None:
+        # It takes time to import, and a chat does without.
+        from acp_console.tui.watch.screen import WatchScreen
+
+        self.push_screen(WatchScreen(sources))
 
     @work
     async def on_home_screen_continued(self, message: HomeScreen.Continued) -> None:

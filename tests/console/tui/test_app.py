@@ -202,7 +202,7 @@ async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workpl
     app = ConsoleApp(agent=DEMO_AGENT.with_protocol(2), start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
-        assert "mode Ask" in say(app)
+        await until(pilot, lambda: "mode Ask" in say(app))
         app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
@@ -370,7 +370,7 @@ async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: P
         await until(pilot, lambda: not screen.conversation.display)
         screen.conversation.display = True
         screen.conversation.focus()
-        await until(pilot, lambda: screen.conversation.has_focus and not screen.rewound.display)
+        await until(pilot, lambda: screen.conversation.has_focus and "as of frame" not in say(app))
         await pilot.press("k", "k")
         cursor = screen.conversation.cursor
         conversation = screen.chat.conversation
@@ -390,7 +390,7 @@ async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -
         await until(pilot, lambda: chat_of(app).inspection.size.width < 100)
         assert "Try one of these" in say(app)
         await pilot.press("f4", "f2")
-        await until(pilot, lambda: not chat_of(app).inspection.display)
+        await until(pilot, lambda: not chat_of(app).has_traffic)
         assert "Try one of these" in say(app)
 
 
@@ -702,7 +702,7 @@ async def test_permission_prompt_takes_the_focus_once(workplace: Path, agent: Ag
         chat_of(app).chat.journal.event("mark")
         await until(
             pilot,
-            lambda: len(chat_of(app).inspection.traffic.entries) == len(chat_of(app).chat.journal),
+            lambda: chat_of(app).chat.entries_read == len(chat_of(app).chat.journal),
         )
         await pilot.press("2")
         assert chat_of(app).editor.text == "2"
