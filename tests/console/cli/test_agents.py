@@ -310,6 +310,14 @@ def test_info_shows_what_an_agent_claims(call: Call, agent: Agent) -> None:
     assert facts["options"][0]["values"][1] == {"id": "plan", "name": "Plan"}
 
 
+def test_info_asks_for_another_version_of_the_protocol(call: Call) -> None:
+    done = call("agents", "info", "--protocol", "2", "demo")
+    assert done.code == 0
+    assert "protocol     version 2" in done.out
+    assert "session.prompt.image" in done.out
+    assert any(line.startswith("mode ") for line in done.out.splitlines())
+
+
 def test_info_of_an_agent_that_wants_a_login_still_shows_the_rest(call: Call, agent: Agent) -> None:
     refusal = "tell(id=hear('session/new')['id'], error={'code': -32000, 'message': 'no key'})"
     done = call("agents", "info", "--", *agent(f"greet()\n{refusal}\nhear('never')"))

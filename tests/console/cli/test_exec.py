@@ -492,3 +492,10 @@ def test_an_agent_may_run_commands_where_all_is_allowed(
 ) -> None:
     outcome = call("exec", "--allow", allow, "go", "--", *agent(RUNNER % offered))
     assert (outcome.code, outcome.out) == (exit_codes.DONE, said)
+
+
+def test_version_2_names_its_options_by_other_keys_and_has_them_set(call: Call) -> None:
+    done = call("exec", "--protocol", "2", "--format", "json", "help")
+    assert json.loads(done.out.splitlines()[0])["session"]["mode"] == "architect"
+    words = ("--allow", "edits", "--mode", "code", "--set", "thinking=hide")
+    assert call("exec", "--protocol", "2", *words, "help").code == exit_codes.DONE
