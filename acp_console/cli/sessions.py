@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, TypeVar, get_args
@@ -313,7 +314,7 @@ def _facts(session: StoredSession) -> dict[str, Json]:
         "started": session.started.isoformat(),
         "last_used": session.last_used.isoformat(),
         "prompts": session.prompts,
-        "usage": session.usage.model_dump(),
+        "usage": asdict(session.usage),
         "draft": session.draft,
         "parent": session.parent,
         "recordings": [str(each.recording) for each in (*session.earlier, session)],

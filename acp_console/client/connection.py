@@ -24,6 +24,7 @@ from acp_console.client.agents import (
     login_command,
 )
 from acp_console.client.handlers import ClientHandlers
+from acp_console.client.prompt_blocks import PromptAbilities
 from acp_console.client.session_options import SessionOption
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
@@ -290,6 +291,10 @@ class AgentConnection:
         """
         name = "logout" if self.version == 1 else "auth/logout"
         await self._watched(self.connection.request(name, {}))
+
+    @property
+    def prompt_abilities(self) -> PromptAbilities:
+        return PromptAbilities(self.capabilities, self.version)
 
     async def prompt(self, session_id: str, prompt: str | Sequence[Json]) -> Mapping[str, Json]:
         """Send a text or content blocks; when the turn has ended, return its result.

@@ -54,7 +54,8 @@ class PromptHistory:
 
     def add(self, text: str, cwd: Path) -> None:
         """Keep a prompt that was sent, as the newest."""
-        prompt = _Prompt(text=text.rstrip(), cwd=str(cwd))
+        place = str(cwd).encode(errors="replace").decode()
+        prompt = _Prompt(text=text.rstrip().encode(errors="replace").decode(), cwd=place)
         if not prompt.text.strip() or len(text) > self._max_prompt_chars:
             return
         # Another console may have added some since.
@@ -72,7 +73,8 @@ class PromptHistory:
         Those that were sent in the directory `cwd` come before all others.
         """
         self._read()
-        place, wanted = str(cwd), words.casefold().split()
+        place = str(cwd).encode(errors="replace").decode()
+        wanted = words.casefold().split()
         newest = self._prompts[::-1]
         ordered = sorted(newest, key=lambda each: each.cwd != place)
         texts = dict.fromkeys(each.text for each in ordered)

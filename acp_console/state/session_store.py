@@ -13,26 +13,25 @@ from __future__ import annotations
 
 import fcntl
 import glob
+import json
 import math
 import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from time import monotonic
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from acp_agent.config.source import InvalidFileError
+from acp_agent.paths import ConfigPathError
 from acp_console.client.agents import AgentSpec
-from acp_console.config import load_config
-from acp_console.paths import PRIVATE_DIRECTORY, state_directory, write_private
+from acp_console.paths import PRIVATE_DIRECTORY, config_path, state_directory, write_private
 from acp_inspector.analysis.conversation import Conversation, SessionInfo
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
@@ -45,6 +44,9 @@ from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.json_values import get, get_int, get_text
 from acp_protocol.jsonrpc import Json, Notification, Request
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 VERSION: Final = 1
 MAX_BYTES: Final = 2**30
@@ -80,11 +82,8 @@ class RunningSessionError(AcpError):
     """The session is still open in a console."""
 
 
-class _Facts(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class Usage(_Facts):
+@dataclass(frozen=True, slots=True)
+class Usage:
     """How full the context of a session is, and what it cost, as far as the agent says it."""
 
     used: int | None = None
@@ -93,7 +92,7 @@ class Usage(_Facts):
     currency: str = ""
 
     @classmethod
-    def of(cls, usage: Json) -> Usage:
+    def of(cls, usage: Json) -> Self:
         cost = get(usage, "cost")
         amount = get(cost, "amount")
         return cls(
@@ -104,7 +103,8 @@ class Usage(_Facts):
         )
 
 
-class _SessionFacts(_Facts):
+@dataclass(slots=True)
+class _SessionFacts:
     """What is known of a session without reading its recording."""
 
     cwd: str
@@ -129,19 +129,20 @@ class _SessionFacts(_Facts):
         return not (self.prompt or self.prompts or self.draft)
 
 
-class _RunFacts(_Facts):
+@dataclass(slots=True)
+class _RunFacts:
     """The file beside a recording."""
 
     v: int
     agent: str
     title: str
     command: list[str]
-    protocol: int = 1
-    dialect: str | None = None
     cwd: str
     started: datetime
+    protocol: int = 1
+    dialect: str | None = None
     state: Literal["running", "closed", "failed"] = "running"
-    sessions: dict[str, _SessionFacts] = {}
+    sessions: dict[str, _SessionFacts] = field(default_factory=dict[str, _SessionFacts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +220,7 @@ class Run:
         if not known.prompt:
             known.prompt = _first_prompt(talk)
             is_urgent |= bool(known.prompt)
-        known.title, known.is_closed = (info.title or "")[:TITLE_CHARS], info.is_closed
+        known.title, known.is_closed = _storable(info.title or ""), info.is_closed
         known.opened_by, known.parent = info.opened_by, info.parent
         known.prompts, known.usage, known.last_used = turns, Usage.of(info.usage), now
         if is_urgent or monotonic() - self._saved_at > SAVE_INTERVAL_S:
@@ -229,7 +230,7 @@ class Run:
         """Keep the unsent prompt of a session, also after the run; an empty text removes it."""
         known = self.facts.sessions.get(session_id)
         if known is not None and known.draft != text and len(text) <= MAX_DRAFT_CHARS:
-            known.draft = text
+            known.draft = text.encode(errors="replace").decode()
             self._save()
 
     def end(self, state: Literal["closed", "failed"]) -> None:
@@ -270,7 +271,7 @@ class SessionStore:
         max_runs: int = MAX_RUNS,
     ) -> None:
         self._folder = folder or state_directory() / "sessions"
-        self._is_on = is_on
+        self.is_on = is_on
         self._max_bytes = max_bytes
         self._max_runs = max_runs
 
@@ -302,7 +303,7 @@ class SessionStore:
             started=now,
         )
         run = Run(None, facts, warn=warn)
-        if not self._is_on:
+        if not self.is_on:
             yield run
             return
         slug = _NOT_NAME.sub("-", agent.name.lower()).strip("-")[:SLUG_CHARS]
@@ -347,6 +348,8 @@ class SessionStore:
                 if not has_prompt and run.is_empty:
                     with suppress(OSError):
                         _unlink(path)
+                elif not facts.sessions:
+                    _add_sessions(path, facts)
                 run.end("failed" if has_agent_left else "closed")
 
     def keep_draft(self, session: StoredSession, text: str) -> None:
@@ -499,7 +502,18 @@ class SessionStore:
 
 
 def open_user_store() -> SessionStore:
-    """Return the user's store; where the configuration is invalid, nothing new is kept."""
+    """Return the user's store.
+
+    Where the configuration is invalid, nothing new is kept: it may forbid that.
+    """
+    try:
+        if not config_path().exists():
+            return SessionStore()
+    except ConfigPathError:
+        return SessionStore()
+    from acp_agent.config.source import InvalidFileError
+    from acp_console.config import load_config
+
     try:
         return SessionStore(is_on=load_config().privacy.journal)
     except InvalidFileError:
@@ -616,7 +630,12 @@ def _is_replayed(talk: Conversation) -> bool:
 
 def _first_prompt(talk: Conversation) -> str:
     found = (item.text for item in talk.items[:FIRST_ITEMS] if isinstance(item, UserMessage))
-    return next(found, "")[:TITLE_CHARS]
+    return _storable(next(found, ""))
+
+
+def _storable(text: str) -> str:
+    """Return the begin of a text, without what UTF-8 cannot encode."""
+    return text[:TITLE_CHARS].encode(errors="replace").decode()
 
 
 # The files of a run
@@ -626,39 +645,51 @@ def _facts_path(recording: Path) -> Path:
     return recording.with_name(f"{recording.name.removesuffix(SUFFIX)}.json")
 
 
+@cache
+def _facts_adapter() -> TypeAdapter[_RunFacts]:
+    # Imported late: it takes time, and the agent starts without it.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(_RunFacts)
+
+
 def _facts_of(recording: Path) -> _RunFacts | None:
     """Return what is known of a run; None if nothing is."""
     try:
-        facts = _RunFacts.model_validate_json(_facts_path(recording).read_bytes())
-    except (OSError, ValidationError):
+        facts = _facts_adapter().validate_json(_facts_path(recording).read_bytes())
+    except (OSError, ValueError):
         return _rebuilt_facts(recording, None)
     # The console may have died before it noted a session.
     return facts if facts.sessions else _rebuilt_facts(recording, facts)
 
 
 def _write_facts(recording: Path, facts: _RunFacts) -> None:
-    text = facts.model_dump_json(indent=1, exclude_defaults=True)
+    text = json.dumps(asdict(facts), indent=1, default=datetime.isoformat)
     write_private(_facts_path(recording), f"{text}\n")
 
 
 def _rebuilt_facts(recording: Path, known: _RunFacts | None) -> _RunFacts | None:
-    """Return the sessions that the recording itself names; None if it cannot be read."""
+    """Return what the recording itself says of a run; None if it cannot be read."""
     try:
         header = read_header(recording)
         began = datetime.fromisoformat(header.created)
-        name = Path(header.command[0]).name if header.command else "unknown"
-        facts = known or _RunFacts(
-            v=VERSION, agent=name, title=name, command=header.command, cwd=header.cwd, started=began
-        )
-        talks = _fold(recording, _agent_of(facts))
+        last_used = datetime.fromtimestamp(recording.stat().st_mtime, UTC)
     except (RecordingError, OSError, ValueError):
         return known
-    run = Run(None, facts, warn=lambda _: None)
-    for talk in talks.sessions.values():
-        run.note(talk)
+    name = Path(header.command[0]).name if header.command else "unknown"
+    facts = known or _RunFacts(VERSION, name, name, header.command, header.cwd, began)
+    _add_sessions(recording, facts)
     for each in facts.sessions.values():
-        each.started = each.last_used = began
+        each.started, each.last_used = began, last_used
     return facts
+
+
+def _add_sessions(recording: Path, facts: _RunFacts) -> None:
+    """Add the sessions that a recording names."""
+    run = Run(None, facts, warn=lambda _: None)
+    with suppress(RecordingError, OSError):
+        for talk in _fold(recording, _agent_of(facts)).sessions.values():
+            run.note(talk)
 
 
 def _agent_of(facts: _RunFacts) -> AgentSpec:

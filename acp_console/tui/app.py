@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, TextIO, cast
 
@@ -36,6 +37,7 @@ from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import escape_controls
 
 if TYPE_CHECKING:
+    from acp_console.state.prompt_history import PromptHistory
     from acp_console.state.session_store import SessionStore
 
 
@@ -59,6 +61,7 @@ class ConsoleApp(App[int]):
         cwd: Path,
         record: Path | None = None,
         store: SessionStore | None = None,
+        history: Callable[[], PromptHistory] | None = None,
         watch: Sequence[TrafficSource] = (),
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
@@ -78,6 +81,7 @@ class ConsoleApp(App[int]):
         self._cwd = cwd
         self._record = record
         self._store = store
+        self._history = history
         self._chats = OpenChats()
         self._chat_screens: dict[ChatSession, ChatScreen] = {}
         self._watch = watch
@@ -188,7 +192,9 @@ class ConsoleApp(App[int]):
         )
 
     def _open_chat(self, chat: ChatSession, draft: str = "") -> None:
-        screen = ChatScreen(chat, self._chats, self._timing, self._stop_timeout_s, draft)
+        screen = ChatScreen(
+            chat, self._chats, self._timing, self._stop_timeout_s, draft, self._history
+        )
         self._chat_screens[chat] = screen
         self._chats.add(chat)
         # Installed screens stay while others are shown.
@@ -216,7 +222,17 @@ def run_console(
 
     `record` is where the traffic of all chats is recorded.
     """
-    store = _open_store()
+    from acp_console.state.session_store import open_user_store
+
+    store = open_user_store()
+
+    @cache
+    def history() -> PromptHistory:
+        # It takes time to import, and is not needed before the first prompt.
+        from acp_console.state.prompt_history import PromptHistory
+
+        return PromptHistory(is_on=store.is_on)
+
     return _run(
         lambda timer: ConsoleApp(
             agent=agent,
@@ -224,23 +240,11 @@ def run_console(
             cwd=cwd,
             record=record,
             store=store,
+            history=history,
             end_timer=timer,
             remembers=True,
         )
     )
-
-
-def _open_store() -> SessionStore:
-    """Return where sessions are kept; nothing is where the user does not want it."""
-    from acp_console.config import load_config
-    from acp_console.state.session_store import SessionStore
-
-    try:
-        is_on = load_config().privacy.journal
-    except AcpError:
-        # The first screen says what is wrong with the configuration; it may have forbidden it.
-        is_on = False
-    return SessionStore(is_on=is_on)
 
 
 def run_watch(sources: Sequence[TrafficSource]) -> int:

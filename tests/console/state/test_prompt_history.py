@@ -27,6 +27,12 @@ def test_a_prompt_of_many_lines_is_kept_as_it_was(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_text_that_utf8_cannot_encode_is_replaced(tmp_path: Path) -> None:
+    history = PromptHistory(tmp_path / "prompts")
+    history.add("half \ud800", Path("/\udcff"))
+    assert history.prompts(Path("/\udcff")) == ["half ?"]
+
+
 def test_a_repeated_prompt_is_listed_once_as_the_newest(tmp_path: Path) -> None:
     history = PromptHistory(tmp_path / "prompts")
     for text in ("again", "other", "again"):

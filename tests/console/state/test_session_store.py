@@ -32,7 +32,16 @@ from acp_inspector.analysis.items import AgentMessage, ToolCallItem, UserMessage
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
-from tests.console.recorded_runs import AGENT, opening, recorded, running, text_block, turn, update
+from tests.console.recorded_runs import (
+    AGENT,
+    opening,
+    recorded,
+    running,
+    speak,
+    text_block,
+    turn,
+    update,
+)
 
 LIMIT = 20.0
 """Seconds after which a chat counts as stuck."""
@@ -323,6 +332,12 @@ def test_an_unknown_session_is_refused_with_a_hint(store: SessionStore) -> None:
         store.find("")
 
 
+def test_a_title_that_utf8_cannot_encode_is_kept_without_that(store: SessionStore) -> None:
+    title = update("a", "session_info_update", title="half \ud800")
+    recorded(store, *opening("session/new", "a"), *turn("a", "one"), title)
+    assert only(store).title == "half ?"
+
+
 def test_sessions_are_found_by_agent_and_directory(store: SessionStore) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "one"))
     assert store.sessions(agent="fake", cwd=Path("/"))
@@ -367,6 +382,16 @@ def test_a_session_is_found_without_the_file_that_names_it(
     kept = only(store)
     assert (kept.title, kept.agent.command) == ("one", AGENT.command)
     assert texts(kept) == ["one", "re: one"]
+
+
+def test_a_client_that_follows_no_conversation_names_its_sessions_at_the_end(
+    store: SessionStore,
+) -> None:
+    journal = Journal()
+    with store.record(journal, AGENT, Path("/")) as run:
+        speak(journal, *opening("session/new", "a"), *turn("a", "one"))
+    assert run.recording is not None
+    assert run.facts.sessions["a"].prompt == only(store).title == "one"
 
 
 CONSOLE = """
