@@ -62,6 +62,11 @@ def login_command(method: Json, command: Sequence[str]) -> str | None:
     return shlex.join([*command, *map(str, get_list(method, "args"))])
 
 
+def shell_line(command: Sequence[str], env: Mapping[str, str]) -> str:
+    """Return a command with its variables as one types it in a shell."""
+    return " ".join([*(f"{name}={shlex.quote(env[name])}" for name in env), shlex.join(command)])
+
+
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
     """An agent that can be started."""

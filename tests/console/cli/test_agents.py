@@ -430,13 +430,15 @@ REGISTRY = {
             "name": "New",
             "version": "1.0.0",
             "description": "d",
-            "distribution": {"uvx": {"package": "brand-new==1.0.0"}},
+            "distribution": {"uvx": {"package": "brand-new==1.0.0", "env": {"A": "b c"}}},
         },
     ],
 }
 
 
-def test_a_newer_catalogue_is_taken_from_a_file_and_given_back(call: Call, home: Path) -> None:
+def test_a_newer_catalogue_is_taken_from_a_file_and_given_back(
+    call: Call, home: Path, install: Install
+) -> None:
     (home / "registry.json").write_text(json.dumps(REGISTRY))
     done = call("agents", "update", "--from", str(home / "registry.json"))
     assert "1 new, 0 gone, 0 with another command" in done.err
@@ -446,6 +448,10 @@ def test_a_newer_catalogue_is_taken_from_a_file_and_given_back(call: Call, home:
     }
     assert listed["brand-new"]["command"] == ["uvx", "brand-new==1.0.0"]
     assert listed["gemini"]["signIn"]
+    install("uvx", HELLO)
+    refused = call("exec", "brand-new", "hello").err
+    assert "A='b c' uvx brand-new==1.0.0" in refused
+    assert "agents add brand-new --env 'A=b c' -- uvx brand-new==1.0.0" in refused
     assert call("agents", "update", "--reset").code == 0
     assert "brand-new" not in call("agents").out
 
