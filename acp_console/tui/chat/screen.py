@@ -30,6 +30,7 @@ from acp_console.state.chat_session import ChatSession
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.project_files import best_matches, project_files
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
+from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
 from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
@@ -40,7 +41,6 @@ from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.talk_pane import TalkPane
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.conversation import mode_name
 from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_text
@@ -596,6 +596,27 @@ class ChatScreen(Screen[None]):
             self._files.clear()
             self.chat.restart()
 
+    def action_leave_editor(self) -> None:
+        """Focus what asks the user, otherwise the next part of the screen."""
+        prompt = self.open_prompt()
+        if prompt is not None:
+            prompt.focus()
+        else:
+            self.focus_next()
+
+    def action_next_mode(self) -> None:
+        option = next((each for each in self.chat.options if each.category == "mode"), None)
+        if option is None:
+            self.notify("This agent has no modes.", severity="warning")
+        else:
+            self.chat.set_option(option, option.value_after())
+
+    @work
+    async def action_options(self) -> None:
+        chosen = await self.app.push_screen_wait(OptionsScreen(self.chat.options))
+        if chosen is not None:
+            self.chat.set_option(*chosen)
+
     def action_home(self) -> None:
         self.app.pop_screen()
 
@@ -689,8 +710,11 @@ class ChatScreen(Screen[None]):
                 self.notify(escape_controls(chat.recording_failure), severity="error", markup=False)
         parts.append(single_line(chat.title, 40))
         conversation = chat.conversation
-        if conversation is not None and conversation.info.current_mode:
-            parts.append(f"mode {single_line(mode_name(conversation.info), 20)}")
+        parts += (
+            f"{option.category} {single_line(option.current_name, 24)}"
+            for option in chat.options
+            if option.category in {"mode", "model"} and option.current_name
+        )
         if conversation is not None and conversation.info.title:
             parts.append(single_line(conversation.info.title, 40))
         if chat.queued is not None:
