@@ -382,7 +382,7 @@ hear("never")
 """
     done = call("exec", "hello", "--", *agent(script))
     assert done.code == exit_codes.PEER
-    assert "(Authentication required): exec --auth METHOD does it" in done.err
+    assert "(Authentication required): acp-console agents login does it" in done.err
     assert done.err.endswith("The agent offers: web (With a browser; Opens a page), key\n")
 
 
