@@ -51,6 +51,8 @@ VERSION: Final = 1
 MAX_CATALOGUE_BYTES: Final = 2**23
 WIDTH: Final = 110
 """Columns of the list where there is no terminal."""
+MIN_COMMAND_WIDTH: Final = 45
+"""Columns that a command needs, before the names of agents are left out."""
 MAX_VALUES: Final = 12
 """Values of an option that are shown as text."""
 LIST: Final = Layout(
@@ -94,7 +96,7 @@ def _list(*, as_json: bool) -> int:
         [cell_text(entry.name), cell_text(entry.title), entry.status, single_line(_how(entry), 200)]
         for entry in entries
     ]
-    table = TableText(LIST, rows)
+    table = TableText(LIST, rows, min_flexible_width=MIN_COMMAND_WIDTH)
     width = WIDTH
     if sys.stdout.isatty():
         width = os.get_terminal_size(sys.stdout.fileno()).columns
